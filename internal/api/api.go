@@ -32,6 +32,8 @@ const (
 	MaxPage = 200
 	// DefaultPage is the default of a list's limit.
 	DefaultPage = 50
+	// MaxMetadataFilters bounds the pairs of metadata that a list of invoices is filtered by.
+	MaxMetadataFilters = 5
 	// MaxCursor bounds a cursor, in bytes.
 	MaxCursor = 200
 	// MaxIdempotencyKey bounds an Idempotency-Key, in characters.
@@ -70,15 +72,17 @@ type Ledger interface {
 type Reader interface {
 	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Invoices returns the matching invoices, newest first.
-	Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error)
+	// Invoices returns the matching invoices, newest first, and where it stopped if it
+	// examined store.MaxExamined without finding enough.
+	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// Payment returns a payment, or store.ErrNotFound.
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
 	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
 	// received by an address of the merchant.
 	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
-	// Payments returns the matching payments, last observed first.
-	Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error)
+	// Payments returns the matching payments, last observed or confirmed first, and where
+	// it stopped if it examined store.MaxExamined without finding enough.
+	Payments(ctx context.Context, f store.PaymentFilter) (found []store.PaymentRow, examined store.PaymentPosition, err error)
 	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If

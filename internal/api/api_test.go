@@ -40,10 +40,15 @@ type backend struct {
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first
-	tick     time.Duration           // by which the clock advances at each call
-	ticks    int
-	err      error                       // if set, returned by every method
-	wait     func(context.Context) error // if set, called by every method, which returns its error
+	examined string                  // what Invoices returns besides invoices
+	// The filters of the last lists.
+	invoiceFilter store.InvoiceFilter
+	paymentFilter store.PaymentFilter
+	eventFilter   store.EventFilter
+	tick          time.Duration // by which the clock advances at each call
+	ticks         int
+	err           error                       // if set, returned by every method
+	wait          func(context.Context) error // if set, called by every method, which returns its error
 }
 
 func (b *backend) fail(ctx context.Context) error {
@@ -132,11 +137,12 @@ func (b *backend) HasUnattributed(ctx context.Context, _, _ string) (bool, error
 	return false, b.fail(ctx)
 }
 
-func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, error) {
+func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+	b.invoiceFilter = f
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
 			(f.Before == "" || inv.ID < f.Before)
-	}), b.fail(ctx)
+	}), b.examined, b.fail(ctx)
 }
 
 func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, error) {
@@ -150,11 +156,12 @@ func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, err
 	return b.payments[i], nil
 }
 
-func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, error) {
+func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, store.PaymentPosition, error) {
+	b.paymentFilter = f
 	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
-			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before == "" || p.SeenID < f.Before)
-	}), b.fail(ctx)
+			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before.SeenID == "" || p.SeenID < f.Before.SeenID)
+	}), store.PaymentPosition{}, b.fail(ctx)
 }
 
 func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string]invoice.Amount, error) {
@@ -168,6 +175,7 @@ func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string
 }
 
 func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+	b.eventFilter = f
 	if err := b.fail(ctx); err != nil {
 		return nil, err
 	}

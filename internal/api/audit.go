@@ -3,10 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
@@ -28,9 +26,9 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	return listing[access.Entry]{
 		name: "entries", limit: limit,
-		read: func(ctx context.Context, last *access.Entry, n int) ([]access.Entry, error) {
+		read: func(ctx context.Context, last *access.Entry, n int) ([]access.Entry, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				filter.Before = last.Seq
@@ -38,24 +36,11 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 			filter.Limit = n
 			found, err := a.reader.AuditEntries(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list audit entries: %w", err)
+				return nil, "", fmt.Errorf("list audit entries: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: elementsOf(apiconv.AuditEntry),
 		cursor:   descendingCursor(scope, func(e *access.Entry) string { return strconv.FormatInt(e.Seq, 10) }),
 	}.serve(a, w, r)
-}
-
-// time returns the time in a parameter of Unix seconds, or the zero time if it is absent.
-func (q *query) time(name string) time.Time {
-	text, ok := q.get(name)
-	if !ok {
-		return time.Time{}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || text != strconv.FormatInt(n, 10) {
-		q.reject(name, "must be Unix seconds, at most %d, without sign or leading zero", math.MaxInt64)
-	}
-	return time.Unix(n, 0).UTC()
 }

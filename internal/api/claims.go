@@ -38,9 +38,9 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	}
 	return listing[store.Claim]{
 		name: "claims", limit: limit,
-		read: func(ctx context.Context, last *store.Claim, n int) ([]store.Claim, error) {
+		read: func(ctx context.Context, last *store.Claim, n int) ([]store.Claim, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				filter.Before = last.ID
@@ -48,9 +48,9 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 			filter.Limit = n
 			found, err := a.reader.Claims(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list claims: %w", err)
+				return nil, "", fmt.Errorf("list claims: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: elementsOf(apiconv.Claim),
 		cursor:   descendingCursor(scope, func(c *store.Claim) string { return c.ID }),

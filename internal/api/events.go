@@ -85,9 +85,9 @@ func (a *API) eventPage(
 ) listing[store.EventRow] {
 	return listing[store.EventRow]{
 		name: "events", limit: limit, cursor: cursor,
-		read: func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, error) {
+		read: func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				behind(&filter, *last)
@@ -95,9 +95,9 @@ func (a *API) eventPage(
 			filter.Limit = n
 			found, err := a.events.Events(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list events: %w", err)
+				return nil, "", fmt.Errorf("list events: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: elementsOf(apiconv.EventRecord),
 	}
@@ -113,6 +113,7 @@ func (q *query) eventFilter() (f store.EventFilter, possible bool) {
 		f.InvoiceID = id
 		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && isVisibleASCII(id)
 	}
+	f.Created = q.span("createdAfter", "createdBefore")
 	if state, ok := q.get("delivery"); ok {
 		f.Delivery = delivery.Status(state)
 		if !slices.Contains(deliveryStates, f.Delivery) {
@@ -146,7 +147,7 @@ func (q *query) seq(name, scope string) int64 {
 	}
 	seq, ok := parseSeq(scope, cursor)
 	if !ok {
-		q.reject(name, "must be the nextCursor of an answer to a request with the same filters")
+		q.reject(name, wrongCursor)
 	}
 	return seq
 }

@@ -139,9 +139,9 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 	}
 	return listing[access.Record]{
 		name: "keys", limit: limit,
-		read: func(ctx context.Context, last *access.Record, n int) ([]access.Record, error) {
+		read: func(ctx context.Context, last *access.Record, n int) ([]access.Record, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				filter.Before = last.ID
@@ -149,9 +149,9 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 			filter.Limit = n
 			found, err := a.reader.Keys(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list keys: %w", err)
+				return nil, "", fmt.Errorf("list keys: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.now()) }),
 		cursor:   descendingCursor(scope, func(k *access.Record) string { return k.ID }),

@@ -52,29 +52,26 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("invoices", "merchantId", "status")
-	merchantID, possible := q.merchantID()
-	filter := store.InvoiceFilter{MerchantID: merchantID, Before: q.cursor(scope)}
-	if status, ok := q.get("status"); ok {
-		filter.Status = q.invoiceStatus(status)
-	}
+	filter, possible := q.invoiceFilter()
+	filter.Before = q.cursor(scope)
 	if q.err != nil {
 		return q.err
 	}
 	return listing[invoice.Invoice]{
 		name: "invoices", limit: limit,
-		read: func(ctx context.Context, last *invoice.Invoice, n int) ([]invoice.Invoice, error) {
+		read: func(ctx context.Context, last *invoice.Invoice, n int) ([]invoice.Invoice, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.reader.Invoices(ctx, filter)
+			found, examined, err := a.reader.Invoices(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list invoices: %w", err)
+				return nil, "", fmt.Errorf("list invoices: %w", err)
 			}
-			return found, nil
+			return found, stoppedCursor(scope, examined), nil
 		},
 		elements: elementsOf(apiconv.Invoice),
 		cursor:   descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
@@ -146,14 +143,18 @@ const (
 func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	include := q.set("include", includePending, includeUnattributed)
-	limit, scope := q.limit(), q.scope("payments", "merchantId", "chainKey", "include")
-	merchantID, possible := q.merchantID()
-	filter := store.PaymentFilter{MerchantID: merchantID, Before: q.cursor(scope),
-		IncludePending: slices.Contains(include, includePending), IncludeUnattributed: slices.Contains(include, includeUnattributed)}
-	if key, ok := q.get("chainKey"); ok {
-		filter.ChainKey = key
-		if _, known := a.chains[key]; !known {
-			q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
+	filter, possible := q.paymentFilter(a.chains)
+	filter.IncludePending, filter.IncludeUnattributed = slices.Contains(include, includePending), slices.Contains(include, includeUnattributed)
+	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, possible, len(include) > 0, w, r)
+}
+
+// paymentPage answers with a page of the payments that match a filter.
+func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, possible, detailed bool, w http.ResponseWriter, r *http.Request) error {
+	limit, before := q.limit(), q.cursor(scope)
+	if before != "" {
+		var ok bool
+		if filter.Before, ok = filter.ParsePosition(before); !ok {
+			q.reject("cursor", wrongCursor)
 		}
 	}
 	if q.err != nil {
@@ -161,24 +162,24 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	}
 	return listing[store.PaymentRow]{
 		name: "payments", limit: limit,
-		read: func(ctx context.Context, last *store.PaymentRow, n int) ([]store.PaymentRow, error) {
+		read: func(ctx context.Context, last *store.PaymentRow, n int) ([]store.PaymentRow, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
-				filter.Before = last.SeenID
+				filter.Before = filter.Position(*last)
 			}
 			filter.Limit = n
-			found, err := a.reader.Payments(ctx, filter)
+			found, examined, err := a.reader.Payments(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list payments: %w", err)
+				return nil, "", fmt.Errorf("list payments: %w", err)
 			}
-			return found, nil
+			return found, stoppedCursor(scope, examined.String()), nil
 		},
 		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
-			return a.fromPayments(ctx, rows, filter, len(include) > 0)
+			return a.fromPayments(ctx, rows, filter, detailed)
 		},
-		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return p.SeenID }),
+		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }
 
@@ -204,6 +205,15 @@ func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store
 		out[i] = p
 	}
 	return out, nil
+}
+
+// stoppedCursor returns the nextCursor of a page that ended before it was full, because
+// store.MaxExamined rows were examined; key is of the last of these, or empty.
+func stoppedCursor(scope, key string) string {
+	if key == "" {
+		return ""
+	}
+	return formatCursor(scope, key)
 }
 
 // descendingCursor returns the nextCursor of a list in descending order. It is empty on

@@ -28,15 +28,15 @@ func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
 	by := access.FromContext(r.Context())
 	return listing[invoice.Merchant]{
 		name: "merchants", limit: limit,
-		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, error) {
+		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, string, error) {
 			if last != nil {
 				after = last.ID
 			}
 			found, err := a.merchants.List(ctx, by, after, n)
 			if err != nil {
-				return nil, fmt.Errorf("list merchants: %w", err)
+				return nil, "", fmt.Errorf("list merchants: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: elementsOf(apiconv.Merchant),
 		cursor:   descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),

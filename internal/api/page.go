@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,8 +52,9 @@ func (p pages) enter(ctx context.Context) (leave func(), err error) {
 type listing[T any] struct {
 	name  string // of the member with the elements
 	limit int    // of elements
-	// read returns up to n rows after last, which is nil at first.
-	read func(ctx context.Context, last *T, n int) ([]T, error)
+	// read returns up to n rows after last, which is nil at first. If it stopped before it
+	// found n rows or the end, it also returns the nextCursor of the page, which then ends.
+	read func(ctx context.Context, last *T, n int) (rows []T, stopped string, err error)
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
 	// cursor returns the page's nextCursor, or "". more says that there are rows after
@@ -102,7 +104,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 	for {
 		// One row more than the limit shows whether there are more.
 		n = min(n, l.limit+1-written)
-		rows, elements, err := l.part(ctx, last, n)
+		rows, elements, stopped, err := l.part(ctx, last, n)
 		if err != nil {
 			return err
 		}
@@ -124,7 +126,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 			last = &rows[i]
 		}
 		if len(rows) < n {
-			return out.end(l.cursor(last, false))
+			return out.end(cmp.Or(stopped, l.cursor(last, false)))
 		}
 		n = max(1, min(maxRows, n*pageBuffer/max(1, size)))
 	}
@@ -132,15 +134,15 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 
 // part reads the rows and elements of one part, with a deadline that does not depend on
 // how fast the client reads.
-func (l listing[T]) part(ctx context.Context, last *T, n int) ([]T, []any, error) {
+func (l listing[T]) part(ctx context.Context, last *T, n int) (rows []T, elements []any, stopped string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 	defer cancel()
-	rows, err := l.read(ctx, last, n)
+	rows, stopped, err = l.read(ctx, last, n)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
-	elements, err := l.elements(ctx, rows)
-	return rows, elements, err
+	elements, err = l.elements(ctx, rows)
+	return rows, elements, stopped, err
 }
 
 // pageWriter writes a response in parts of pageBuffer. A response of a single part has a

@@ -13,16 +13,20 @@ import (
 
 // parameters are the parameters of the query by route. Other routes have none.
 var parameters = map[string][]string{
-	"GET /api/audit":              {"merchantId", "action", "since", "limit", "cursor"},
-	"GET /api/claims":             {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/events":             {"merchantId", "type", "invoiceId", "delivery", "after", "limit", "cursor"},
-	"GET /api/events/stream":      {"merchantId", "type", "invoiceId", "after"},
+	"GET /api/audit":         {"merchantId", "action", "since", "limit", "cursor"},
+	"GET /api/claims":        {"merchantId", "paymentId", "limit", "cursor"},
+	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor"},
+	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after"},
+	"GET /api/invoices": {
+		"merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor",
+	},
+	"GET /api/invoices/{id}": {"wait", "status"},
+	"GET /api/keys":          {"merchantId", "limit", "cursor"},
+	"GET /api/merchants":     {"limit", "cursor"},
+	"GET /api/payments": {
+		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor",
+	},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
-	"GET /api/invoices/{id}":      {"wait", "status"},
-	"GET /api/invoices":           {"merchantId", "status", "limit", "cursor"},
-	"GET /api/keys":               {"merchantId", "limit", "cursor"},
-	"GET /api/merchants":          {"limit", "cursor"},
-	"GET /api/payments":           {"merchantId", "chainKey", "include", "limit", "cursor"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor"},
 
 	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor"},
@@ -63,7 +67,7 @@ func checkParameters(r *http.Request, known []string) error {
 		if name == "" {
 			return invalidField("query", "has a parameter without a name")
 		}
-		if !slices.Contains(known, name) {
+		if !slices.Contains(known, name) && (metadataKey(name) == "" || !slices.Contains(known, "metadata[key]")) {
 			return unknownParameter(name, known)
 		}
 		if len(values[name]) > 1 && name != "include" {

@@ -77,7 +77,11 @@ func TestParametersOfOpenAPI(t *testing.T) {
 				}
 				if p["in"] == "query" {
 					pattern := strings.ToUpper(method) + " " + path
-					documented[pattern] = append(documented[pattern], p["name"].(string))
+					name := p["name"].(string)
+					if p["style"] == "deepObject" {
+						name += "[key]"
+					}
+					documented[pattern] = append(documented[pattern], name)
 				}
 			}
 			slices.Sort(documented[strings.ToUpper(method)+" "+path])

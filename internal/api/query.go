@@ -95,6 +95,8 @@ func (q *query) scope(list string, filters ...string) string {
 // notFilters are the parameters of lists that may differ from page to page.
 var notFilters = []string{"limit", "cursor", "after"}
 
+const wrongCursor = "must be the nextCursor of an answer to a request with the same filters"
+
 // cursor returns the sort key of the last element of the previous page, or "" for the
 // first page.
 func (q *query) cursor(scope string) string {
@@ -104,7 +106,7 @@ func (q *query) cursor(scope string) string {
 	}
 	key, ok := parseCursor(scope, s)
 	if !ok {
-		q.reject("cursor", "must be the nextCursor of an answer to a request with the same filters")
+		q.reject("cursor", wrongCursor)
 	}
 	return key
 }

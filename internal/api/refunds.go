@@ -244,9 +244,9 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 	position := func(r *invoice.RefundRecord) string { return store.RefundListID(r.CreatedAt, r.ID) }
 	return listing[invoice.RefundRecord]{
 		name: "refunds", limit: limit,
-		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, error) {
+		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, string, error) {
 			if !possible {
-				return nil, nil
+				return nil, "", nil
 			}
 			if last != nil {
 				filter.Before = position(last)
@@ -254,9 +254,9 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 			filter.Limit = n
 			found, err := a.reader.RefundRecords(ctx, filter)
 			if err != nil {
-				return nil, fmt.Errorf("list refunds: %w", err)
+				return nil, "", fmt.Errorf("list refunds: %w", err)
 			}
-			return found, nil
+			return found, "", nil
 		},
 		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
 			out := make([]any, len(rows))

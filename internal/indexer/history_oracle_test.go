@@ -30,7 +30,7 @@ func (s *scenario) compare(final uint64) {
 		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]store.PaymentRow{},
 		paid: map[*order][]*move{}, events: map[string]int{},
 	}
-	listed, err := s.db.store.Payments(s.Context(), store.PaymentFilter{
+	listed, _, err := s.db.store.Payments(s.Context(), store.PaymentFilter{
 		ChainKey: s.name, IncludePending: true, IncludeUnattributed: true, Limit: 10_000,
 	})
 	if err != nil {

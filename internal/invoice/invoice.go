@@ -36,6 +36,9 @@ const (
 	Duplicate Exception = "duplicate"
 )
 
+// Exceptions lists all exceptions.
+var Exceptions = []Exception{Underpaid, Overpaid, Late, Duplicate}
+
 // LineItem is one line of an invoice.
 type LineItem struct {
 	Label  string

@@ -124,7 +124,7 @@ func TestCreateErrors(t *testing.T) {
 		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: d}); err != nil {
 			t.Errorf("the address of another chain's registry: %v", err)
 		}
-		if found, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
+		if found, _, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want the last alone", len(found), err)
 		}
 	})

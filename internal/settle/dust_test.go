@@ -41,7 +41,7 @@ func TestDustHidesNoException(t *testing.T) {
 			if want := p.Amount.Plus(invoice.NewAmount(20_001)); got.AmountPaid != want {
 				t.Errorf("%s, with dust: amountPaid %s, want %s", name, got.AmountPaid, want)
 			}
-			listed, err := db.store.Payments(t.Context(), store.PaymentFilter{MerchantID: w.merchant, Limit: 50})
+			listed, _, err := db.store.Payments(t.Context(), store.PaymentFilter{MerchantID: w.merchant, Limit: 50})
 			if err != nil || len(listed) != 6 {
 				t.Errorf("%s: %d payments are listed, %v; want 6", name, len(listed), err)
 			}

@@ -135,7 +135,7 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 		if events := storetest.Events(t, db.sql, w.merchant); len(events) != 1 {
 			t.Errorf("%d events, want 1", len(events))
 		}
-		found, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
+		found, _, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want 1", len(found), err)
 		}
@@ -186,7 +186,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 		if len(want) != n/2+keys/2 {
 			t.Errorf("%d invoices were returned, want %d without a key and %d with one", len(want), n/2, keys/2)
 		}
-		stored, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: n})
+		stored, _, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: n})
 		if err != nil || len(stored) != len(want) {
 			t.Errorf("%d invoices are stored, %v, want %d", len(stored), err, len(want))
 		}

@@ -34,7 +34,7 @@ func (w *world) attribute(p store.PaymentRow, inv invoice.Invoice) (invoice.Paym
 // belong to no invoice.
 func (w *world) unattributed() []string {
 	w.t.Helper()
-	all, err := w.db.store.Payments(w.t.Context(), store.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
+	all, _, err := w.db.store.Payments(w.t.Context(), store.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
 	w.must(err)
 	ids := []string{}
 	for _, p := range all {

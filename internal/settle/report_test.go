@@ -55,7 +55,7 @@ func (m *machine) checkReport(r *rapid.T) {
 
 // addUp adds up the listed payments that were confirmed in a period, and their refunds.
 func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
-	listed, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{MerchantID: m.merchant, Limit: 1000})
+	listed, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{MerchantID: m.merchant, Limit: 1000})
 	if err != nil {
 		r.Fatal(err)
 	}

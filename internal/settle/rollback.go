@@ -84,7 +84,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err := sums.save(ctx); err != nil {
 		return err
 	}
-	if err := tx.OrphanAbove(ctx, chainKey, number); err != nil {
+	if err := tx.OrphanAbove(ctx, chainKey, number, s.now()); err != nil {
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, number)

@@ -51,7 +51,7 @@ func TestRunningSumsFollowEveryHistory(t *testing.T) {
 
 // byHand attributes a payment that no rule did.
 func (m *machine) byHand(r *rapid.T) {
-	found, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{
+	found, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{
 		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func TestCrash(t *testing.T) {
 				t.Errorf("round %d: %s was kept, and is lost", round, id)
 			}
 		}
-		found, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 100_000})
+		found, _, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 100_000})
 		must(t, err)
 		for _, inv := range found {
 			if r, _, err := s.EventRecord(t.Context(), "evt_"+inv.ID); err != nil || r.Status != delivery.Pending {

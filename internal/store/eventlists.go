@@ -16,12 +16,17 @@ type EventFilter struct {
 	Type       invoice.EventType
 	InvoiceID  string
 	Delivery   delivery.Status
+	Created    Span
 	// After, when not nil, lists those behind that number, the oldest first;
 	// 0 is before all. Otherwise the newest come first, those before the number
 	// Before alone unless that is 0.
 	After  *int64
 	Before int64
 	Limit  int
+
+	// above and through bound the numbers that events of Created can have. A through
+	// of 0 is no bound.
+	above, through int64
 }
 
 // EventRow is an event and the state of its delivery.
@@ -67,6 +72,10 @@ func (q *queries) Events(ctx context.Context, f EventFilter) ([]EventRow, error)
 
 // events finds the sequence numbers of the events and then reads the events.
 func (q *queries) events(ctx context.Context, f EventFilter) ([]EventRow, error) {
+	var err error
+	if f.above, f.through, err = q.seqsOf(ctx, f.Created); err != nil {
+		return nil, err
+	}
 	seqs, err := q.eventSeqs(ctx, f)
 	if err != nil {
 		return nil, err

@@ -68,11 +68,12 @@ func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, 
 	found = slices.DeleteFunc(found, func(seq int64) bool {
 		return f.After != nil && seq <= *f.After || f.After == nil && f.Before != 0 && seq >= f.Before
 	})
-	if f.Type == "" {
+	if f.Type == "" && f.Created.IsZero() {
 		return found, true, nil
 	}
 	found, err = queryIn(found, func(chunk []any) ([]int64, error) {
-		return queryAll(ctx, q, scanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+parameterList(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
+		return queryAll(ctx, q, scanSeq, "SELECT seq FROM events WHERE ($1 = '' OR type = $1) AND created_at >= $2 AND created_at < $3 AND seq IN "+
+			parameterList(3, len(chunk)), append([]any{string(f.Type), f.Created.first(), f.Created.end()}, chunk...)...)
 	})
 	return found, true, err
 }
@@ -188,12 +189,31 @@ func (q *queries) seqs(ctx context.Context, c *condition, f EventFilter, through
 	if through != 0 {
 		c.add("s.seq <=", through)
 	}
+	c.created(f)
 	text := "SELECT s.seq FROM " + c.of
 	if len(c.terms) > 0 {
 		text += " WHERE " + strings.Join(c.terms, " AND ")
 	}
 	c.args = append(c.args, f.Limit)
 	return queryAll(ctx, q, scanSeq, text+" ORDER BY s.seq"+order+" LIMIT "+parameter(len(c.args)), c.args...)
+}
+
+// created adds the terms of the filter by the time of creation. Within the bounds of the
+// numbers, few events were created at other times.
+func (c *condition) created(f EventFilter) {
+	if f.Created.IsZero() {
+		return
+	}
+	at := "s.created_at"
+	if c.of != "events s" {
+		at = "(SELECT x.created_at FROM events x WHERE x.seq = s.seq)"
+	}
+	c.add("s.seq >", f.above)
+	if f.through != 0 {
+		c.add("s.seq <=", f.through)
+	}
+	c.add(at+" >=", f.Created.first())
+	c.add(at+" <", f.Created.end())
 }
 
 // order compares sequence numbers in the filter's order.

@@ -28,8 +28,8 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 	for i := range 36 {
 		m := []string{"m", "n"}[i%2]
 		e := store.Event{
-			ID: fmt.Sprintf("evt_%02d", i), Type: types[i%3], Subject: fmt.Sprint(i), MerchantID: m, InvoiceID: "inv_" + m,
-			Body: []byte("{}"), CreatedAt: invoice.Unix(int64(i)), DeliveryID: fmt.Sprintf("dlv_%02d", i), Due: atMS(now - 100 + int64(i)),
+			ID: invoice.FirstID(invoice.PrefixEvent, invoice.Unix(9000+int64(i))), Type: types[i%3], Subject: fmt.Sprint(i), MerchantID: m, InvoiceID: "inv_" + m,
+			Body: []byte("{}"), CreatedAt: invoice.Unix(9000 + int64(i)), DeliveryID: fmt.Sprintf("dlv_%02d", i), Due: atMS(now - 100 + int64(i)),
 		}
 		if i >= 30 {
 			e.DeliveryID = ""
@@ -78,8 +78,10 @@ func TestEventsFilters(t *testing.T) {
 				for _, f.Type = range []invoice.EventType{"", invoice.EventPaid, invoice.EventRefunded} {
 					for _, f.InvoiceID = range []string{"", "inv_n"} {
 						for _, f.Delivery = range []delivery.Status{"", "pending", "delivered", "failed", "none"} {
-							for _, f.Limit = range []int{4, 100} {
-								checkEvents(t, s, f, all)
+							for _, f.Created = range []store.Span{{}, {From: invoice.Unix(9010), To: invoice.Unix(9030)}} {
+								for _, f.Limit = range []int{4, 100} {
+									checkEvents(t, s, f, all)
+								}
 							}
 						}
 					}
@@ -95,6 +97,7 @@ func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.
 	for _, r := range all {
 		if (f.MerchantID == "" || r.MerchantID == f.MerchantID) && (f.Type == "" || r.Type == f.Type) &&
 			(f.InvoiceID == "" || r.InvoiceID == f.InvoiceID) && (f.Delivery == "" || r.Status == f.Delivery) &&
+			!r.CreatedAt.Before(f.Created.From) && (f.Created.To.IsZero() || r.CreatedAt.Before(f.Created.To)) &&
 			(f.After == nil || r.Seq > *f.After) && (f.After != nil || f.Before == 0 || r.Seq < f.Before) {
 			want = append(want, r.ID)
 		}

@@ -16,7 +16,10 @@ import (
 var detailedColumns = strings.Replace(invoiceColumns, "merchant_id", "invoices.merchant_id", 1) +
 	", reference, unique_reference, description, customer_id, customer_email, return_url, cancel_url, metadata"
 
-const detailedInvoices = " FROM invoices LEFT JOIN invoice_details ON invoice_id = id"
+const (
+	joinedDetails    = " LEFT JOIN invoice_details ON invoice_id = id"
+	detailedInvoices = " FROM invoices" + joinedDetails
+)
 
 func scanDetailedInvoice(row scanner) (invoice.Invoice, error) {
 	var d invoice.Details

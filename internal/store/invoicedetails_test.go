@@ -52,7 +52,7 @@ func TestDetailsRoundTrip(t *testing.T) {
 				t.Errorf("%v (-written +read):\n%s", err, diff)
 			}
 		}
-		listed, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 9})
+		listed, _, err := s.Invoices(t.Context(), store.InvoiceFilter{MerchantID: "m", Limit: 9})
 		if diff := cmp.Diff([]invoice.Invoice{few, plain}, listed, equal); err != nil || diff != "" {
 			t.Errorf("%v (-written +listed):\n%s", err, diff)
 		}

@@ -142,25 +142,6 @@ func (q *queries) InvoicesWithoutLines(ctx context.Context, ids []string) ([]inv
 	})
 }
 
-// InvoiceFilter selects invoices. Empty fields match all.
-type InvoiceFilter struct {
-	MerchantID string
-	Status     invoice.Status
-	Before     string // an invoice's id; those listed were created before it
-	Limit      int
-}
-
-// Invoices lists invoices with their details, newest first. The cost does not depend
-// on their number.
-func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) ([]invoice.Invoice, error) {
-	var w where
-	w.equal("invoices.merchant_id", f.MerchantID)
-	w.equal("status", string(f.Status))
-	w.below("id", f.Before)
-	return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+w.text()+
-		fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", w.next()), append(w.args, f.Limit)...)
-}
-
 // FirstInvoice returns the oldest invoice of the chain, or ErrNotFound. It
 // reads the whole table, and is called only when a chain is first started.
 func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.Invoice, error) {

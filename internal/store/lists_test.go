@@ -49,7 +49,7 @@ func TestPagesOfInvoices(t *testing.T) {
 			}
 			var got []string
 			for {
-				page, err := s.Invoices(t.Context(), f)
+				page, _, err := s.Invoices(t.Context(), f)
 				if err != nil || len(page) > f.Limit {
 					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
 				}
@@ -66,7 +66,7 @@ func TestPagesOfInvoices(t *testing.T) {
 				r.Fatalf("listed %v, want %v", got, want)
 			}
 		})
-		all, err := s.Invoices(t.Context(), store.InvoiceFilter{Limit: 100_000})
+		all, _, err := s.Invoices(t.Context(), store.InvoiceFilter{Limit: 100_000})
 		must(t, err)
 		if !slices.IsSortedFunc(all, func(a, b invoice.Invoice) int { return strings.Compare(b.ID, a.ID) }) || len(all) == 0 {
 			t.Errorf("the list of all %d is not in order", len(all))
@@ -132,7 +132,7 @@ func TestPagesOfPayments(t *testing.T) {
 			}
 			var got []string
 			for {
-				page, err := s.Payments(t.Context(), f)
+				page, _, err := s.Payments(t.Context(), f)
 				if err != nil || len(page) > f.Limit {
 					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
 				}
@@ -142,7 +142,7 @@ func TestPagesOfPayments(t *testing.T) {
 				if len(page) < f.Limit {
 					break
 				}
-				f.Before = page[len(page)-1].SeenID
+				f.Before = f.Position(page[len(page)-1])
 				create(rapid.IntRange(0, 1).Draw(r, "meanwhile"), false)
 			}
 			if !slices.Equal(got, want) {

@@ -78,6 +78,7 @@ var (
 	spaces      = regexp.MustCompile(`\s+`)
 	createTable = regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
 	harmless    = regexp.MustCompile(`^(CREATE (TABLE|FUNCTION|OR REPLACE FUNCTION)|INSERT INTO|SELECT) `)
+	concurrent  = regexp.MustCompile(`^(CREATE INDEX|DROP INDEX) CONCURRENTLY `)
 	addColumn   = regexp.MustCompile(`^ALTER TABLE (?:ONLY )?\w+ ADD COLUMN [^,]*$`)
 	onTable     = regexp.MustCompile(`^(?:ALTER TABLE(?: ONLY)?(?: IF EXISTS)?|UPDATE(?: ONLY)?|DELETE FROM(?: ONLY)?|TRUNCATE(?: TABLE)?|LOCK(?: TABLE)?|DROP TABLE(?: IF EXISTS)?|CREATE(?: UNIQUE)? INDEX.* ON(?: ONLY)?|CREATE TRIGGER.*? ON) (\w+)`)
 	computed    = regexp.MustCompile(`DEFAULT \(|DEFAULT \w+ ?\(`)
@@ -104,7 +105,7 @@ func migrationFaults(text string, tables map[string]bool) (faults []string) {
 		statement = strings.TrimSpace(statement)
 		table := onTable.FindStringSubmatch(statement)
 		switch {
-		case statement == "", harmless.MatchString(statement), table != nil && !tables[table[1]]:
+		case statement == "", harmless.MatchString(statement), concurrent.MatchString(statement), table != nil && !tables[table[1]]:
 		case addColumn.MatchString(withoutParentheses(statement)):
 			switch column := statement; {
 			case computed.MatchString(column):
@@ -140,6 +141,8 @@ func TestMigrationFaults(t *testing.T) {
 		"ALTER TABLE invoices ALTER COLUMN amount SET NOT NULL":                                        1,
 		"ALTER TABLE invoices ADD CHECK (amount <> '1')":                                               1,
 		"DROP TABLE invoices; DROP INDEX invoices_by_id":                                               2,
+		"CREATE INDEX CONCURRENTLY a ON invoices (amount)":                                             0,
+		"CREATE INDEX a ON invoices (amount)":                                                          1,
 		"CREATE UNIQUE INDEX a ON invoices (amount)":                                                   1,
 		"CREATE TRIGGER t BEFORE UPDATE OR DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION f()":       1,
 		"UPDATE invoices SET amount = '1'":                                                             1,

@@ -24,7 +24,7 @@ func (tx *Tx) InsertNotice(ctx context.Context, n invoice.Notice) (bool, error) 
 // another notice of this provider and type. It returns ErrNotFound without
 // such a payment.
 func (q *queries) UnlinkedPayment(ctx context.Context, n invoice.Notice) (PaymentRow, error) {
-	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments `+q.indexedBy("payments_by_receiver")+`
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,

@@ -166,7 +166,7 @@ func TestOpenAgain(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if found, err := first.Invoices(t.Context(), store.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
+			if found, _, err := first.Invoices(t.Context(), store.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
 				t.Errorf("%d invoices, %v, want 81", len(found), err)
 			}
 		})

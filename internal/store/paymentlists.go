@@ -3,9 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // PaymentFilter selects payments. Empty fields match all.
@@ -14,35 +16,191 @@ type PaymentFilter struct {
 	// without an invoice, the ones that an address of the merchant got.
 	MerchantID          string
 	ChainKey            string
-	IncludePending      bool   // those not confirmed, and those orphaned, too
-	IncludeUnattributed bool   // those that belong to no invoice, too
-	Before              string // a payment's SeenID; those listed were seen before it
+	InvoiceID           string
+	TxHash              string // 0x and lower-case digits, as are From and To
+	From, To            string
+	Amount              string // in minor units
+	Confirmed           Span
+	IncludePending      bool // those not confirmed, and those orphaned, too
+	IncludeUnattributed bool // those that belong to no invoice, too
+	Before              PaymentPosition
 	Limit               int
 }
 
-// Payments lists payments, the last seen first. The cost does not depend on
-// their number.
-func (q *queries) Payments(ctx context.Context, f PaymentFilter) ([]PaymentRow, error) {
-	attributed := where{conditions: []string{"payments.invoice_id IS NOT NULL"}}
+// PaymentPosition is a position in a list of payments. The zero value is before all.
+type PaymentPosition struct {
+	Confirmed int64  // Unix seconds; 0 in a list that is in the order of observation
+	SeenID    string // of the payment
+}
+
+// ByConfirmation reports whether the list is in the order of confirmation. Otherwise it is
+// in that of observation.
+func (f PaymentFilter) ByConfirmation() bool {
+	return !f.Confirmed.IsZero() && f.InvoiceID == "" && f.TxHash == "" && f.From == "" && f.To == "" && f.Amount == ""
+}
+
+// Position returns the position of a payment in the list.
+func (f PaymentFilter) Position(p PaymentRow) PaymentPosition {
+	at := PaymentPosition{SeenID: p.SeenID}
+	if f.ByConfirmation() {
+		at.Confirmed = invoice.UnixSeconds(p.ConfirmedAt)
+	}
+	return at
+}
+
+// String returns the position as a text, which ParsePosition parses.
+func (p PaymentPosition) String() string {
+	if p.Confirmed == 0 {
+		return p.SeenID
+	}
+	return strconv.FormatInt(p.Confirmed, 10) + "." + p.SeenID
+}
+
+// ParsePosition parses a position. It returns false if the list is not in the
+// position's order.
+func (f PaymentFilter) ParsePosition(text string) (p PaymentPosition, ok bool) {
+	if !f.ByConfirmation() {
+		return PaymentPosition{SeenID: text}, true
+	}
+	at, id, ok := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(at, 10, 64)
+	return PaymentPosition{n, id}, ok && err == nil && n > 0
+}
+
+// compare returns a negative number if p is listed before o.
+func (p PaymentPosition) compare(o PaymentPosition) int {
+	return cmp.Or(cmp.Compare(o.Confirmed, p.Confirmed), cmp.Compare(o.SeenID, p.SeenID))
+}
+
+// Payments lists payments, the last seen or confirmed first. The cost does not depend on
+// their number. If it examined MaxExamined of them without finding as many as the limit, it
+// also returns the position of the last, behind which the list continues.
+func (q *queries) Payments(ctx context.Context, f PaymentFilter) (found []PaymentRow, last PaymentPosition, err error) {
+	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
+	for _, s := range f.selections() {
+		some, examined, err := list(ctx, q, s, columns, "", f.Limit, scanPayment, f.scanPosition)
+		if err != nil {
+			return nil, last, err
+		}
+		found = append(found, some...)
+		if examined != (PaymentPosition{}) && (last == PaymentPosition{} || examined.compare(last) < 0) {
+			last = examined
+		}
+	}
+	slices.SortFunc(found, func(a, b PaymentRow) int { return f.Position(a).compare(f.Position(b)) })
+	if last != (PaymentPosition{}) { // what follows it may be incomplete
+		found = slices.DeleteFunc(found, func(p PaymentRow) bool { return f.Position(p).compare(last) > 0 })
+	}
+	if len(found) >= f.Limit { // each selection alone was long enough
+		return found[:f.Limit], PaymentPosition{}, nil
+	}
+	return found, last, nil
+}
+
+func (f PaymentFilter) scanPosition(row scanner) (p PaymentPosition, err error) {
+	if f.ByConfirmation() {
+		return p, row.Scan(&p.Confirmed, &p.SeenID)
+	}
+	return p, row.Scan(&p.SeenID)
+}
+
+// selections returns the statements that find the payments together. Each begins with the
+// filter that is usually met by the fewest payments. Without one, payments with and without
+// an invoice have indexes of their own.
+func (f PaymentFilter) selections() []*selection {
+	s := &selection{rows: "payments", from: "payments"}
+	by := func(index, column, value string) {
+		s.between(index, []string{column, "payments.seen_id"}, []string{value}, "", cmp.Or(f.Before.SeenID, lastID))
+	}
+	switch {
+	case f.TxHash != "": // few enough to be sorted
+		if f.ChainKey == "" {
+			s.conditions = append(s.conditions, "payments.chain_key IN (SELECT chain_key FROM chains)")
+		}
+		s.equal("payments.chain_key", f.ChainKey)
+		s.equal("payments.tx_hash", f.TxHash)
+		f.position(s, "payments")
+	case f.InvoiceID != "":
+		s.conditions = []string{"payments.invoice_id IS NOT NULL"}
+		by("payments_of_invoice", "payments.invoice_id", f.InvoiceID)
+	case f.From != "":
+		by("payments_by_payer", "payments.from_address", f.From)
+	case f.Amount != "":
+		by("payments_by_price", "payments.amount", f.Amount)
+	case f.To != "":
+		by("payments_by_address", "payments.to_address", f.To)
+	default:
+		return f.plainSelections()
+	}
+	f.examine(s)
+	return []*selection{s}
+}
+
+// plainSelections returns the selections of a list without a filter that few payments
+// meet.
+func (f PaymentFilter) plainSelections() []*selection {
+	attributed := &selection{rows: "payments", from: "payments", where: where{conditions: []string{"payments.invoice_id IS NOT NULL"}}}
 	attributed.equal("payments.merchant_id", f.MerchantID)
-	found, err := q.pageOfPayments(ctx, f, "payments", "payments", attributed)
-	if err != nil || !f.IncludeUnattributed {
-		return found, err
+	all := []*selection{attributed}
+	if f.IncludeUnattributed {
+		rest := &selection{rows: "payments", from: "payments", where: where{conditions: []string{"payments.invoice_id IS NULL"}}}
+		all = append(all, rest)
+		if f.MerchantID != "" && !f.ByConfirmation() {
+			rest.from, rest.conditions = "unattributed JOIN payments ON payments.seen_id = unattributed.seen_id", nil
+			rest.equal("unattributed.merchant_id", f.MerchantID)
+		}
 	}
-	list, from := "payments", "payments"
-	rest := where{conditions: []string{"payments.invoice_id IS NULL"}}
-	if f.MerchantID != "" {
-		list, from = "unattributed", "unattributed JOIN payments ON payments.seen_id = unattributed.seen_id"
-		rest = where{}
-		rest.equal("unattributed.merchant_id", f.MerchantID)
+	for _, s := range all {
+		index, _, _ := strings.Cut(s.from, " ")
+		if f.ByConfirmation() {
+			f.position(s, index)
+			f.examine(s)
+			continue
+		}
+		if !f.IncludePending {
+			s.conditions = append(s.conditions, "payments.status = 'confirmed'")
+		}
+		s.equal(index+".chain_key", f.ChainKey)
+		f.position(s, index)
 	}
-	more, err := q.pageOfPayments(ctx, f, list, from, rest)
-	if err != nil {
-		return nil, err
+	return all
+}
+
+// position adds the key, by an index of the table, and the position in its order.
+func (f PaymentFilter) position(s *selection, table string) {
+	s.order = []string{table + ".seen_id"}
+	if f.ByConfirmation() {
+		s.order = append([]string{table + ".confirmed_at"}, s.order...)
+		s.add("payments.confirmed_at >= $%d", f.Confirmed.first())
+		before, id := f.Confirmed.end(), ""
+		if f.Before.SeenID != "" {
+			before, id = f.Before.Confirmed, f.Before.SeenID
+		}
+		s.args = append(s.args, before, id)
+		s.conditions = append(s.conditions, "(payments.confirmed_at, payments.seen_id) < "+parameterList(len(s.args)-2, 2))
+	} else {
+		s.below(s.order[0], f.Before.SeenID)
 	}
-	found = append(found, more...)
-	slices.SortFunc(found, func(a, b PaymentRow) int { return cmp.Compare(b.SeenID, a.SeenID) })
-	return found[:min(len(found), f.Limit)], nil // each list alone was long enough
+	s.key, s.found = s.order, len(s.args)
+}
+
+// examine adds all filters as conditions on the rows that an index finds.
+func (f PaymentFilter) examine(s *selection) {
+	if !f.IncludeUnattributed {
+		s.examined = append(s.examined, "payments.invoice_id IS NOT NULL")
+	}
+	if !f.IncludePending {
+		s.examined = append(s.examined, "payments.status = 'confirmed'")
+	}
+	// The count is not a join, which could change the order.
+	s.examine(`payments.merchant_id = ? OR payments.invoice_id IS NULL AND
+		(SELECT count(*) FROM unattributed u WHERE u.seen_id = payments.seen_id AND u.merchant_id = ?) > 0`, f.MerchantID)
+	s.examine("payments.chain_key = ?", f.ChainKey)
+	s.examine("payments.invoice_id = ?", f.InvoiceID)
+	s.examine("payments.from_address = ?", f.From)
+	s.examine("payments.to_address = ?", f.To)
+	s.examine("payments.amount = ?", f.Amount)
+	s.examineTime("payments.confirmed_at", f.Confirmed)
 }
 
 // HasUnattributed reports whether a payment without an invoice, by its SeenID, is listed
@@ -51,17 +209,4 @@ func (q *queries) HasUnattributed(ctx context.Context, merchantID, seenID string
 	n, err := queryRow(ctx, q, scanCount,
 		"SELECT count(*) FROM unattributed WHERE seen_id = $1 AND merchant_id = $2", seenID, merchantID)
 	return n > 0, err
-}
-
-// pageOfPayments reads a page of the payments that match the conditions. The
-// table named by list has the index in the page's order.
-func (q *queries) pageOfPayments(ctx context.Context, f PaymentFilter, list, from string, w where) ([]PaymentRow, error) {
-	if !f.IncludePending {
-		w.conditions = append(w.conditions, "payments.status = 'confirmed'")
-	}
-	w.equal(list+".chain_key", f.ChainKey)
-	w.below(list+".seen_id", f.Before)
-	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
-	return queryAll(ctx, q, scanPayment, "SELECT "+columns+" FROM "+from+w.text()+
-		fmt.Sprintf(" ORDER BY %s.seen_id DESC LIMIT $%d", list, w.next()), append(w.args, f.Limit)...)
 }

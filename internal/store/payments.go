@@ -131,7 +131,7 @@ func (q *queries) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) (
 // expired. It does not read late ones, of which anyone can send any number.
 func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]PaymentRow, error) {
 	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE invoice_id = $1 AND block_time <= $2`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt))
+		WHERE invoice_id = $1 AND block_time <= $2 ORDER BY block_time`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt))
 }
 
 // pairLimit bounds the payments between a payer and a merchant that a refund is
@@ -191,16 +191,16 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 }
 
 // OrphanAbove orphans the chain's pending payments and refunds in blocks above
-// a number, and deletes the undecided refunds there.
-func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64) error {
+// a number, at a time, and deletes the undecided refunds there.
+func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, at time.Time) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err
 	}
 	if err := tx.recordStatuses(ctx, unsentStatus, "block_number > $2", chainKey, number); err != nil {
 		return err
 	}
-	return tx.changeTransfers(ctx, `SET status = 'orphaned'
-		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number))
+	return tx.changeTransfers(ctx, `SET status = 'orphaned', orphaned_at = $3
+		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
 
 // changeTransfers runs an update on payments and on refunds.

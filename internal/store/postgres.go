@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -39,13 +41,14 @@ ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum
 ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
 `
 
-// migrationLock takes the lock that goose defines for migrations, until the
-// transaction ends.
-var migrationLock = fmt.Sprintf("%s; SELECT pg_advisory_xact_lock(%d)", setAll("SET LOCAL", []string{
-	fmt.Sprintf("lock_timeout = %d", migrateWait.Milliseconds()),
+// migrationTransaction sets the limits of the transaction that holds the lock of
+// migrations, and migrationLock takes the lock, which goose defines, until it ends. It does
+// not wait for it: a statement that waits would keep the process that holds the lock from
+// creating an index concurrently.
+var migrationLock, migrationTransaction = fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", lock.DefaultLockID), setAll("SET LOCAL", []string{
 	fmt.Sprintf("statement_timeout = %d", migrateTimeout.Milliseconds()),
 	fmt.Sprintf("idle_in_transaction_session_timeout = %d", migrateTimeout.Milliseconds()),
-}), lock.DefaultLockID)
+})
 
 func openPostgres(ctx context.Context, url string) (*Store, error) {
 	cfg, err := parsePostgres(url)
@@ -125,10 +128,32 @@ func (p *postgresDB) migrate(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, locked.Rollback()) }()
-	if _, err := locked.ExecContext(ctx, migrationLock); err != nil {
+	if err := waitForMigrationLock(ctx, locked); err != nil {
 		return fmt.Errorf("wait for another process that migrates: %w", err)
 	}
 	return migrate(ctx, db, goose.DialectPostgres, postgresMigrations())
+}
+
+// migrationPoll is how often a process asks for the lock of migrations.
+const migrationPoll = 100 * time.Millisecond
+
+// waitForMigrationLock waits for the lock for at most migrateWait.
+func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
+	ctx, cancel := context.WithTimeout(ctx, migrateWait)
+	defer cancel()
+	if _, err := tx.ExecContext(ctx, migrationTransaction); err != nil {
+		return err
+	}
+	for {
+		var locked bool
+		// The simple protocol leaves no portal, whose snapshot would delay a concurrent index, too.
+		if err := tx.QueryRowContext(ctx, migrationLock, pgx.QueryExecModeSimpleProtocol).Scan(&locked); locked || err != nil {
+			return err
+		}
+		if !wait.Sleep(ctx, migrationPoll, nil) {
+			return ctx.Err()
+		}
+	}
 }
 
 // postgresMigrations are those that only PostgreSQL has.

@@ -63,21 +63,34 @@ const clockSkew = 5 * time.Minute
 
 // bound narrows the numbers to those that events of these times can have.
 func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
-	if f.CreatedFrom.After(invoice.Unix(0).Add(clockSkew)) {
-		before, err := q.eventNextTo(ctx, "< $1 ORDER BY id DESC", f.CreatedFrom.Add(-clockSkew))
-		if err != nil {
-			return err
-		}
-		f.After = max(f.After, before)
+	created := Span{From: f.CreatedFrom}
+	if !f.CreatedTo.IsZero() {
+		created.To = f.CreatedTo.Add(time.Second)
 	}
-	if f.CreatedTo.IsZero() {
-		return nil
-	}
-	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", f.CreatedTo.Add(time.Second+clockSkew))
-	if behind != 0 && (f.Through == 0 || behind <= f.Through) {
-		f.Through = max(1, behind-1) // 0 would be no bound
+	after, through, err := q.seqsOf(ctx, created)
+	f.After = max(f.After, after)
+	if through != 0 && (f.Through == 0 || through < f.Through) {
+		f.Through = through
 	}
 	return err
+}
+
+// seqsOf returns bounds of the numbers that events which were created in a span can have:
+// they are behind the first and, unless it is 0, up to the second.
+func (q *queries) seqsOf(ctx context.Context, created Span) (after, through int64, err error) {
+	if created.From.After(invoice.Unix(0).Add(clockSkew)) {
+		if after, err = q.eventNextTo(ctx, "< $1 ORDER BY id DESC", created.From.Add(-clockSkew)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if created.To.IsZero() {
+		return after, 0, nil
+	}
+	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", created.To.Add(clockSkew))
+	if behind != 0 {
+		through = max(1, behind-1) // 0 would be no bound
+	}
+	return after, through, err
 }
 
 // matches reports whether an event's delivery is finished and the event was

@@ -72,7 +72,7 @@ func wantCounts(t *testing.T, url string, want map[string]int) {
 // events of each kind.
 func wantReadable(t *testing.T, s *store.Store) {
 	t.Helper()
-	invoices, err := s.Invoices(t.Context(), store.InvoiceFilter{Limit: 100})
+	invoices, _, err := s.Invoices(t.Context(), store.InvoiceFilter{Limit: 100})
 	must(t, err)
 	statuses := make(map[invoice.Status]int)
 	var ids []string
@@ -87,7 +87,7 @@ func wantReadable(t *testing.T, s *store.Store) {
 	}
 	refunds, err := s.RefundsOfInvoices(t.Context(), ids)
 	must(t, err)
-	payments, err := s.Payments(t.Context(), store.PaymentFilter{Limit: 100})
+	payments, _, err := s.Payments(t.Context(), store.PaymentFilter{Limit: 100})
 	must(t, err)
 	events, err := s.Events(t.Context(), store.EventFilter{Limit: 100})
 	must(t, err)

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// InvoiceFilter selects invoices. Empty fields match all.
+type InvoiceFilter struct {
+	MerchantID string
+	Status     invoice.Status
+	Exception  invoice.Exception
+	Reference  string
+	Metadata   []MetadataPair // all of which the invoices have
+	Amount     string         // in minor units
+	To         string         // the settlement address, in lower case
+	Created    Span
+	Before     string // an invoice's id; those listed were created before it
+	Limit      int
+}
+
+// MetadataPair is a key and its value.
+type MetadataPair struct{ Key, Value string }
+
+// Invoices lists invoices with their details, newest first. The cost does not depend on their number. If it
+// examined MaxExamined of them without finding as many as the limit, it also returns the
+// id of the last, before which the list continues.
+func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) (found []invoice.Invoice, last string, err error) {
+	return list(ctx, q, f.selection(), detailedColumns, joinedDetails, f.Limit, scanDetailedInvoice, scanID)
+}
+
+// lastID is above all identifiers of at most 26 characters, without their prefix.
+var lastID = strings.Repeat("z", 27)
+
+// selection begins with the filter that is usually met by the fewest invoices.
+func (f InvoiceFilter) selection() *selection {
+	s := &selection{rows: "invoices", from: "invoices"}
+	first, end := f.Created.ids(invoice.PrefixInvoice)
+	if f.Before != "" {
+		end = min(end, f.Before)
+	}
+	pairs := f.Metadata
+	switch {
+	case f.Reference != "":
+		s.byDetail("invoice_details", "invoice_details_by", f.MerchantID, "reference", []string{"reference"}, []string{f.Reference}, first, end)
+	case len(pairs) > 0:
+		s.byDetail("invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{pairs[0].Key, pairs[0].Value}, first, end)
+		pairs = pairs[1:]
+	case f.Amount != "":
+		s.between("invoices_by_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
+	case f.Exception != "" && f.MerchantID != "":
+		s.conditions = []string{"invoices.exception <> ''"}
+		s.between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
+	case f.Exception != "":
+		s.conditions = []string{"invoices.exception <> ''"}
+		s.between("invoices_by_exception", []string{"invoices.exception", "invoices.id"}, []string{string(f.Exception)}, first, end)
+	case f.To != "":
+		s.between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
+	default:
+		s.equal("invoices.merchant_id", f.MerchantID)
+		s.equal("invoices.status", string(f.Status))
+		s.between("", []string{"invoices.id"}, nil, first, end)
+		if f.Created.IsZero() {
+			return s
+		}
+	}
+	s.examine("invoices.merchant_id = ?", f.MerchantID)
+	s.examine("invoices.status = ?", string(f.Status))
+	s.examine("invoices.exception = ?", string(f.Exception))
+	s.examine("invoices.amount = ?", f.Amount)
+	s.examine("invoices.merchant_address = ?", f.To)
+	s.examineTime("invoices.created_at", f.Created)
+	for _, pair := range pairs {
+		s.args = append(s.args, pair.Key, pair.Value)
+		s.examined = append(s.examined, fmt.Sprintf(
+			"(SELECT count(*) FROM invoice_metadata p WHERE p.invoice_id = invoices.id AND p.key = $%d AND p.value = $%d) > 0", len(s.args)-1, len(s.args)))
+	}
+	return s
+}
+
+// byDetail makes the statement read an index of a table of details. Its columns are those
+// given and the invoice's id, after the merchant's if merchantID is not empty.
+func (s *selection) byDetail(table, index, merchantID, name string, columns, values []string, first, end string) {
+	s.from, s.joined = table, "invoices"
+	s.conditions = []string{"invoices.id = " + table + ".invoice_id", table + "." + columns[0] + " IS NOT NULL"} // a condition of the partial indexes
+	if merchantID != "" {
+		index += "_merchant"
+		columns, values = append([]string{"merchant_id"}, columns...), append([]string{merchantID}, values...)
+	}
+	qualified := make([]string, 0, len(columns)+1)
+	for _, c := range append(columns, "invoice_id") {
+		qualified = append(qualified, table+"."+c)
+	}
+	s.between(index+"_"+name, qualified, values, first, end)
+}

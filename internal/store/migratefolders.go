@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+)
+
+// A migration whose statements only one database knows is a folder with a file for each.
+//
+//go:embed migrations/00025_append_only migrations/00033_list_filters
+var folders embed.FS
+
+// readFolder returns the file of a folder for the database.
+func readFolder(folder string, dialect goose.Dialect) (string, error) {
+	file := "sqlite.sql"
+	if dialect == goose.DialectPostgres {
+		file = "postgres.sql"
+	}
+	text, err := folders.ReadFile("migrations/" + folder + "/" + file)
+	return string(text), err
+}
+
+// triggerMigrations returns the migrations of triggers.
+func triggerMigrations(dialect goose.Dialect) goose.ProviderOption {
+	return goose.WithGoMigrations(goose.NewGoMigration(25, inTransaction("00025_append_only", dialect), nil))
+}
+
+// indexMigrations returns the migrations that add indexes to tables of an earlier release.
+// PostgreSQL creates these outside of a transaction, while others write to the table.
+func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
+	const folder = "00033_list_filters"
+	up := inTransaction(folder, dialect)
+	if dialect == goose.DialectPostgres {
+		up = &goose.GoFunc{RunDB: func(ctx context.Context, db *sql.DB) error {
+			text, err := readFolder(folder, dialect)
+			if err != nil {
+				return err
+			}
+			for statement := range strings.SplitSeq(text, ";\n") {
+				if statement = strings.TrimSpace(statement); statement == "" {
+					continue
+				}
+				if _, err := db.ExecContext(ctx, statement); err != nil {
+					return fmt.Errorf("%.80s: %w", statement, err)
+				}
+			}
+			return nil
+		}}
+	}
+	return goose.WithGoMigrations(goose.NewGoMigration(33, up, nil))
+}
+
+// inTransaction runs the file of a folder in a transaction.
+func inTransaction(folder string, dialect goose.Dialect) *goose.GoFunc {
+	return &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		text, err := readFolder(folder, dialect)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, text)
+		return err
+	}}
+}
