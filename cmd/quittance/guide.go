@@ -8,7 +8,7 @@ import (
 )
 
 // guide shows how to use a development world, with commands to paste.
-var guide = template.Must(template.New("guide").Parse(`Quittance is ready.
+var guide = template.Must(template.New("guide").Parse(`Quittance is ready: open {{.BaseURL}} in a browser, or go on here.
 
   API         {{.BaseURL}}
   chain       {{.Chain.ChainKey}}, id {{.Chain.ChainID}}, JSON-RPC at {{.Chain.RPCURL}}
