@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,24 +14,21 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/admin"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func newKey(env environment) *cobra.Command {
 	return group(&cobra.Command{
 		Use: "key COMMAND", Aliases: []string{"keys"}, GroupID: groupService,
 		Short: "manage the keys of the API",
-		Long: `Manages the keys of the API, in the database that the configuration names. The
-service may be running; it notices a change within a second.`,
+		Long: `Manages the keys of the API: with --config in the database that the configuration
+names, else through a service. A running service notices a change within a second.`,
 	}, newKeyCreate(env), newKeyList(env), newKeyRotate(env), newKeyRevoke(env), newKeyGenerate(env))
 }
 
 func newKeyCreate(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create --config FILE --name TEXT",
+		Use:   "create --name TEXT",
 		Short: "create a key of the operator or of a merchant",
 		Long: `Creates a key and prints it. It is stored as a hash and cannot be shown again.
 
@@ -44,7 +40,7 @@ events sent again, and admin may do everything.`,
   quittance key create --config quittance.yaml --name "shop backend" --merchant shop`,
 		Args: noArgs,
 	}
-	path := requiredConfigFlag(cmd)
+	at := adminFlags(cmd)
 	var r apikey.Request
 	cmd.Flags().StringVar(&r.Name, "name", "", "what you call it, 1 to 200 characters: `TEXT`")
 	cobra.CheckErr(cmd.MarkFlagRequired("name"))
@@ -60,9 +56,15 @@ events sent again, and admin may do everything.`,
 		if r.ExpiresAt, err = expiry(*expires, time.Now()); err != nil {
 			return usageError{fmt.Errorf("--expires %w", err)}
 		}
-		return changeKeys(cmd.Context(), env, *path, *asJSON, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
-			return m.Create(ctx, access.Open(), r)
-		})
+		keys, err := at.keyAdmin(env)
+		if err != nil {
+			return err
+		}
+		made, secret, err := keys.create(cmd.Context(), r)
+		if err != nil {
+			return noKey(err)
+		}
+		return printNewKey(env, made, secret, *asJSON)
 	}
 	return cmd
 }
@@ -89,83 +91,58 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	return at.UTC().Truncate(time.Second), nil
 }
 
-// changeKeys makes a change that results in a new key, and prints that.
-func changeKeys(
-	ctx context.Context, env environment, path string, asJSON bool, change func(context.Context, *apikey.Manager) (access.Record, access.Key, error),
-) error {
-	return withKeys(ctx, path, func(ctx context.Context, m *apikey.Manager) error {
-		record, key, err := change(ctx, m)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return env.writeJSON(apitypes.KeySecretResponse{Key: apiconv.Key(record, time.Now()), Secret: key.Reveal()})
-		}
-		_, printed := fmt.Fprintln(env.stdout, key.Reveal())
-		_, noted := fmt.Fprintf(env.stderr, "This is the only time that the key is shown. Its id is %s.\n", record.ID)
-		return errors.Join(printed, noted)
-	})
-}
-
-// withKeys calls a function with the manager of the keys of the configured service.
-func withKeys(ctx context.Context, path string, do func(context.Context, *apikey.Manager) error) error {
-	cfg, err := loadConfig(path)
-	if err != nil {
-		return err
+// printNewKey prints the secret of a new key.
+func printNewKey(env environment, made apitypes.Key, secret string, asJSON bool) error {
+	if asJSON {
+		return env.writeJSON(apitypes.KeySecretResponse{Key: made, Secret: secret})
 	}
-	ctx = asCommand(ctx)
-	err = admin.WithKeys(ctx, merchantsConfig(cfg), func(m *apikey.Manager) error { return do(ctx, m) })
-	if errors.Is(err, store.ErrNotFound) {
-		return errors.New("no key has this id; quittance key list shows them")
-	}
-	return err
+	_, printed := fmt.Fprintln(env.stdout, secret)
+	_, noted := fmt.Fprintf(env.stderr, "This is the only time that the key is shown. Its id is %s.\n", made.ID)
+	return errors.Join(printed, noted)
 }
 
 func newKeyList(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list --config FILE",
+		Use:   "list",
 		Short: "list keys, with their last use",
 		Long:  "Lists keys, newest first, with their scopes and their last use. The keys themselves are not stored.",
 		Args:  noArgs,
 	}
-	path := requiredConfigFlag(cmd)
+	at := adminFlags(cmd)
 	merchantID := cmd.Flags().String("merchant", "", "only keys of the merchant with this `ID`")
 	all := cmd.Flags().Bool("all", false, "also keys that were revoked or have expired")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/keys does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
+		keys, err := at.keyAdmin(env)
 		if err != nil {
 			return err
 		}
-		keys, err := admin.Keys(cmd.Context(), cfg.Database, *merchantID)
+		found, err := keys.list(cmd.Context(), *merchantID)
 		if err != nil {
-			return err
+			return noService(err)
 		}
-		return printKeys(env, keys, *all, *asJSON)
+		if !*all {
+			found = slices.DeleteFunc(found, func(k apitypes.Key) bool { return k.State != string(access.Active) })
+		}
+		return printKeys(env, found, *asJSON)
 	}
 	return cmd
 }
 
 // printKeys writes a line for each key.
-func printKeys(env environment, keys []access.Record, all, asJSON bool) error {
-	now := time.Now()
-	keys = slices.DeleteFunc(keys, func(k access.Record) bool { return !all && k.State(now) != access.Active })
+func printKeys(env environment, keys []apitypes.Key, asJSON bool) error {
 	if asJSON {
-		list := apitypes.KeyList{Keys: []apitypes.Key{}}
-		for _, k := range keys {
-			list.Keys = append(list.Keys, apiconv.Key(k, now))
-		}
-		return env.writeJSON(list)
+		return env.writeJSON(apitypes.KeyList{Keys: keys})
 	}
 	if len(keys) == 0 {
 		_, err := fmt.Fprintln(env.stdout, "There are no such keys.")
 		return err
 	}
-	return writeTable(env.stdout, func(table io.Writer) {
+	return env.writeTable(func(table io.Writer) {
 		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tSCOPES\tNAME")
 		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State(now),
-				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes.Names(), ","), k.Name)
+			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State,
+				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes, ","), printable(k.Name))
 		}
 	})
 }
@@ -180,48 +157,55 @@ func oneKey(cmd *cobra.Command, ids []string) error {
 
 func newKeyRotate(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "rotate --config FILE ID",
+		Use:   "rotate ID",
 		Short: "replace a key by a new one, and keep it valid for a while",
 		Long: `Creates a key with the same name, owner and scopes, and prints it. The old key
 stays valid for the overlap, in which its users change to the new one.`,
 		Example: "  quittance key rotate --config quittance.yaml --overlap 1h key_…",
 		Args:    oneKey,
 	}
-	path := requiredConfigFlag(cmd)
+	at := adminFlags(cmd)
 	overlap := cmd.Flags().Duration("overlap", apikey.DefaultOverlap, "how long the old key stays valid: a `TIME` of 0s to 720h")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/keys/{id}/rotate does")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		if *overlap < 0 || *overlap > apikey.MaxOverlap {
 			return usageError{fmt.Errorf("--overlap is %s; want 0s to %s", *overlap, apikey.MaxOverlap)}
 		}
-		return changeKeys(cmd.Context(), env, *path, *asJSON, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
-			return m.Rotate(ctx, access.Open(), ids[0], *overlap)
-		})
+		keys, err := at.keyAdmin(env)
+		if err != nil {
+			return err
+		}
+		made, secret, err := keys.rotate(cmd.Context(), ids[0], *overlap)
+		if err != nil {
+			return noKey(err)
+		}
+		return printNewKey(env, made, secret, *asJSON)
 	}
 	return cmd
 }
 
 func newKeyRevoke(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "revoke --config FILE ID",
+		Use:   "revoke ID",
 		Short: "have a key refused from now on",
 		Long:  "Revokes a key. A running service refuses it within a second.",
 		Args:  oneKey,
 	}
-	path := requiredConfigFlag(cmd)
-	asJSON := jsonFlag(cmd, "write the key as JSON")
+	at := adminFlags(cmd)
+	asJSON := jsonFlag(cmd, "write JSON: revoked, the id")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return withKeys(cmd.Context(), *path, func(ctx context.Context, m *apikey.Manager) error {
-			record, err := m.Revoke(ctx, access.Open(), ids[0])
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return env.writeJSON(apiconv.Key(record, time.Now()))
-			}
-			_, err = fmt.Fprintf(env.stdout, "%s (%s…) is revoked.\n", record.ID, record.Hint)
+		keys, err := at.keyAdmin(env)
+		if err != nil {
 			return err
-		})
+		}
+		if err := keys.revoke(cmd.Context(), ids[0]); err != nil {
+			return noKey(err)
+		}
+		if *asJSON {
+			return env.writeJSON(map[string]string{"revoked": ids[0]})
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s is revoked.\n", ids[0])
+		return err
 	}
 	return cmd
 }

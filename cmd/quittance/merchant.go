@@ -12,41 +12,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/admin"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 func newMerchant(env environment) *cobra.Command {
 	return group(&cobra.Command{
 		Use: "merchant COMMAND", Aliases: []string{"merchants"}, GroupID: groupService,
 		Short: "manage merchants",
-		Long: `Manages merchants, in the database that the configuration names. The service may
-be running; it notices a change within a second.`,
+		Long: `Manages merchants: with --config in the database that the configuration names, else
+through a service. A running service notices a change within a second.`,
 	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env))
 }
 
-// merchantsConfig returns the part of the configuration that merchants need.
-func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
-	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
-	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts}
-	}
-	for _, c := range cfg.Chains {
-		out.Chains = append(out.Chains, c.Key)
-	}
-	return out
-}
-
-// merchantCommand returns a command about the merchant with an id, its flag --config, and
-// its flag --json.
-func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, path *string, asJSON *bool) {
+// merchantCommand returns a command about the merchant with an id, the service that its
+// flags choose, and its flag --json.
+func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, at *remote, asJSON *bool) {
 	cmd = &cobra.Command{
-		Use: name + " ID --config FILE" + flags, Short: short, Long: long,
+		Use: name + " ID" + flags, Short: short, Long: long,
 		Args: func(_ *cobra.Command, ids []string) error {
 			if len(ids) != 1 {
 				return fmt.Errorf("merchant %s needs the id of one merchant", name)
@@ -54,8 +37,8 @@ func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, path 
 			return nil
 		},
 	}
-	path = requiredConfigFlag(cmd)
-	return cmd, path, jsonFlag(cmd, "write JSON, as the service's GET /api/merchants/{id} does")
+	at = adminFlags(cmd)
+	return cmd, at, jsonFlag(cmd, "write JSON, as the service's GET /api/merchants/{id} does")
 }
 
 // merchantFlags are the flags that change a merchant.
@@ -135,18 +118,18 @@ func parseAddresses(flag string, values []string) (all []invoice.AllowedAddress,
 }
 
 func newMerchantCreate(env environment) *cobra.Command {
-	cmd, path, asJSON := merchantCommand("create", " --name TEXT", "create a merchant", "Creates a merchant, for which invoices can then be created.")
+	cmd, at, asJSON := merchantCommand("create", " --name TEXT", "create a merchant", "Creates a merchant, for which invoices can then be created.")
 	cmd.Example = "  quittance merchant create acme --config quittance.yaml --name Acme --default-address base=0x…"
 	f := addMerchantFlags(cmd)
 	cobra.CheckErr(cmd.MarkFlagRequired("name"))
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return f.run(cmd, env, *path, ids[0], *asJSON, (*merchant.Manager).Create)
+		return f.run(cmd, env, at, ids[0], *asJSON, merchantAdmin.create)
 	}
 	return cmd
 }
 
 func newMerchantUpdate(env environment) *cobra.Command {
-	cmd, path, asJSON := merchantCommand("update", "", "change a merchant", `Changes a merchant. What no flag names stays as it is.
+	cmd, at, asJSON := merchantCommand("update", "", "change a merchant", `Changes a merchant. What no flag names stays as it is.
 
 A new list of allowed addresses takes effect after the configured delay, 24 hours
 by default, unless it is the first one or --now is given.`)
@@ -159,7 +142,7 @@ by default, unless it is the first one or --now is given.`)
 	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
 	cmd.MarkFlagsMutuallyExclusive("default-address", "no-default-addresses")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return f.run(cmd, env, *path, ids[0], *asJSON, (*merchant.Manager).Update)
+		return f.run(cmd, env, at, ids[0], *asJSON, merchantAdmin.update)
 	}
 	return cmd
 }
@@ -167,8 +150,8 @@ by default, unless it is the first one or --now is given.`)
 // run makes a change, stores or removes the logo if that is asked for, and prints the
 // merchant.
 func (f *merchantFlags) run(
-	cmd *cobra.Command, env environment, path, id string, asJSON bool,
-	change func(*merchant.Manager, context.Context, access.Principal, string, invoice.MerchantChange) (invoice.Merchant, error),
+	cmd *cobra.Command, env environment, at *remote, id string, asJSON bool,
+	change func(merchantAdmin, context.Context, string, invoice.MerchantChange) (apitypes.Merchant, error),
 ) error {
 	c, err := f.change(cmd)
 	if err != nil {
@@ -180,72 +163,61 @@ func (f *merchantFlags) run(
 			return fmt.Errorf("read the logo: %w", err)
 		}
 	}
-	return withMerchants(cmd.Context(), path, func(ctx context.Context, m *merchant.Manager) error {
-		changed, err := change(m, ctx, access.Open(), id, c)
-		if err == nil && logo != nil {
-			changed, err = m.SetLogo(ctx, access.Open(), id, logo)
-		}
-		if err == nil && f.noLogo {
-			changed.Logo, err = nil, m.DropLogo(ctx, access.Open(), id)
-		}
-		if err != nil {
-			return err
-		}
-		return printMerchant(env, changed, asJSON)
-	})
-}
-
-// withMerchants calls a function with the manager of the configured service's merchants.
-func withMerchants(ctx context.Context, path string, do func(context.Context, *merchant.Manager) error) error {
-	cfg, err := loadConfig(path)
+	merchants, err := at.merchantAdmin(env)
 	if err != nil {
 		return err
 	}
-	ctx = asCommand(ctx)
-	return admin.WithMerchants(ctx, merchantsConfig(cfg), func(m *merchant.Manager) error { return do(ctx, m) })
+	changed, err := change(merchants, cmd.Context(), id, c)
+	if err == nil && logo != nil {
+		changed, err = merchants.setLogo(cmd.Context(), id, logo)
+	}
+	if err == nil && f.noLogo {
+		changed.Logo, err = nil, merchants.dropLogo(cmd.Context(), id)
+	}
+	if err != nil {
+		return noService(err)
+	}
+	return printMerchant(env, changed, asJSON)
 }
 
 func newMerchantShow(env environment) *cobra.Command {
-	cmd, path, asJSON := merchantCommand("show", "", "show a merchant", "Shows a merchant, with the addresses that its invoices may settle to.")
+	cmd, at, asJSON := merchantCommand("show", "", "show a merchant", "Shows a merchant, with the addresses that its invoices may settle to.")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return withMerchants(cmd.Context(), *path, func(ctx context.Context, m *merchant.Manager) error {
-			found, err := m.Get(ctx, access.Open(), ids[0])
-			if err != nil {
-				return err
-			}
-			return printMerchant(env, found, *asJSON)
-		})
+		merchants, err := at.merchantAdmin(env)
+		if err != nil {
+			return err
+		}
+		found, err := merchants.get(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		return printMerchant(env, found, *asJSON)
 	}
 	return cmd
 }
 
-// maxListedMerchants bounds the merchants that merchant list writes.
-const maxListedMerchants = 10_000
-
 func newMerchantList(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list --config FILE",
+		Use:   "list",
 		Short: "list merchants",
 		Long:  "Lists merchants in the order of their ids, those of the configuration too.",
 		Args:  noArgs,
 	}
-	path := requiredConfigFlag(cmd)
+	at := adminFlags(cmd)
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/merchants does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withMerchants(cmd.Context(), *path, func(ctx context.Context, m *merchant.Manager) error {
-			found, err := m.List(ctx, access.Open(), "", maxListedMerchants)
-			if err != nil {
-				return err
-			}
-			all := make([]apitypes.Merchant, len(found))
-			for i, m := range found {
-				all[i] = apiconv.Merchant(m)
-			}
-			if *asJSON {
-				return env.writeJSON(apitypes.MerchantList{Merchants: all})
-			}
-			return printMerchants(env, all)
-		})
+		merchants, err := at.merchantAdmin(env)
+		if err != nil {
+			return err
+		}
+		all, err := merchants.list(cmd.Context())
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.MerchantList{Merchants: all})
+		}
+		return printMerchants(env, all)
 	}
 	return cmd
 }
@@ -268,8 +240,7 @@ func printMerchants(env environment, all []apitypes.Merchant) error {
 }
 
 // printMerchant writes a merchant.
-func printMerchant(env environment, found invoice.Merchant, asJSON bool) error {
-	m := apiconv.Merchant(found)
+func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 	if asJSON {
 		return env.writeJSON(apitypes.MerchantResponse{Merchant: m})
 	}

@@ -39,6 +39,13 @@ func remoteFlags(cmd *cobra.Command) *remote {
 	return r
 }
 
+// adminFlags adds the flags that choose a service whose keys or merchants are managed.
+func adminFlags(cmd *cobra.Command) *remote {
+	r := remoteFlags(cmd)
+	cmd.Flags().Lookup("config").Usage = "in the database of this configuration `FILE`; the service need not run"
+	return r
+}
+
 // client returns a client of the service. The key of a profile is sent to the profile's
 // URL alone.
 func (r *remote) client(env environment) (*client.Client, error) {

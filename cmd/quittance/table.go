@@ -36,12 +36,12 @@ func writeTrimmed(out io.Writer, text string) error {
 // orDash returns a text, or "-" for an empty one.
 func orDash(text string) string { return cmp.Or(text, "-") }
 
-// timeOrDash formats a time, or "-" for the zero time.
-func timeOrDash(t time.Time) string {
-	if t.IsZero() {
+// timeOrDash formats a time in Unix seconds, or "-" for 0.
+func timeOrDash(at int64) string {
+	if at == 0 {
 		return "-"
 	}
-	return clock(t.Unix())
+	return clock(at)
 }
 
 // writeTable writes a table to standard output, cut to the width of the terminal.

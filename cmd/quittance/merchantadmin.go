@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+)
+
+// merchantAdmin manages the merchants of a service: in its database, or through its API.
+type merchantAdmin interface {
+	create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
+	update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
+	setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error)
+	dropLogo(ctx context.Context, id string) error
+	get(ctx context.Context, id string) (apitypes.Merchant, error)
+	list(ctx context.Context) ([]apitypes.Merchant, error)
+}
+
+// merchantAdmin returns the merchants of the service: with --config in its database, which
+// works while the service is stopped, else through its API.
+func (r *remote) merchantAdmin(env environment) (merchantAdmin, error) {
+	if r.config != "" {
+		cfg, err := loadConfig(r.config)
+		return storedMerchants{merchantsConfig(cfg)}, err
+	}
+	c, err := r.client(env)
+	return servedMerchants{c}, err
+}
+
+// merchantsConfig returns the part of the configuration that merchants need.
+func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
+	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
+	for _, m := range cfg.Merchants {
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts}
+	}
+	for _, c := range cfg.Chains {
+		out.Chains = append(out.Chains, c.Key)
+	}
+	return out
+}
+
+// storedMerchants are the merchants in a database.
+type storedMerchants struct{ cfg admin.MerchantsConfig }
+
+// one returns the merchant that a function of the manager results in.
+func (s storedMerchants) one(
+	ctx context.Context, do func(context.Context, *merchant.Manager) (invoice.Merchant, error),
+) (m apitypes.Merchant, err error) {
+	ctx = asCommand(ctx)
+	err = admin.WithMerchants(ctx, s.cfg, func(manager *merchant.Manager) error {
+		found, err := do(ctx, manager)
+		m = apiconv.Merchant(found)
+		return err
+	})
+	return m, err
+}
+
+func (s storedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+		return m.Create(ctx, access.Open(), id, c)
+	})
+}
+
+func (s storedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+		return m.Update(ctx, access.Open(), id, c)
+	})
+}
+
+func (s storedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+		return m.SetLogo(ctx, access.Open(), id, image)
+	})
+}
+
+func (s storedMerchants) dropLogo(ctx context.Context, id string) error {
+	ctx = asCommand(ctx)
+	return admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error { return m.DropLogo(ctx, access.Open(), id) })
+}
+
+func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+		return m.Get(ctx, access.Open(), id)
+	})
+}
+
+// maxListedMerchants bounds the merchants that are listed from a database.
+const maxListedMerchants = 10_000
+
+func (s storedMerchants) list(ctx context.Context) (all []apitypes.Merchant, err error) {
+	err = admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error {
+		found, err := m.List(ctx, access.Open(), "", maxListedMerchants)
+		all = make([]apitypes.Merchant, len(found))
+		for i, m := range found {
+			all[i] = apiconv.Merchant(m)
+		}
+		return err
+	})
+	return all, err
+}
+
+// servedMerchants are the merchants that a service's API shows.
+type servedMerchants struct{ c *client.Client }
+
+func (s servedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
+	u := updateRequest(c)
+	return s.c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
+		ID: id, Name: valueOf(u.Name), Color: valueOf(u.Color), SupportContact: valueOf(u.SupportContact), Statement: valueOf(u.Statement),
+		Tolerance: valueOf(u.Tolerance), DefaultAddresses: u.DefaultAddresses, AllowedAddresses: u.AllowedAddresses,
+		Immediately: u.Immediately, ReturnHosts: u.ReturnHosts,
+	})
+}
+
+func (s servedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
+	return s.c.UpdateMerchant(ctx, id, updateRequest(c))
+}
+
+func (s servedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
+	return s.c.SetMerchantLogo(ctx, id, image)
+}
+
+func (s servedMerchants) dropLogo(ctx context.Context, id string) error {
+	return s.c.DeleteMerchantLogo(ctx, id)
+}
+
+func (s servedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
+	return s.c.Merchant(ctx, id)
+}
+
+func (s servedMerchants) list(ctx context.Context) ([]apitypes.Merchant, error) {
+	return firstOf(s.c.Merchants(ctx, maxPageSize), 0)
+}
+
+// updateRequest returns the request of a change.
+func updateRequest(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
+	r := apitypes.UpdateMerchantRequest{
+		Name: c.Name, Color: c.Color, SupportContact: c.SupportContact, Statement: c.Statement,
+		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts,
+	}
+	if c.Tolerance != nil {
+		text := c.Tolerance.String()
+		r.Tolerance = &text
+	}
+	if c.DefaultAddresses != nil {
+		r.DefaultAddresses = make(map[string]apitypes.Address)
+	}
+	for key, a := range c.DefaultAddresses {
+		r.DefaultAddresses[key] = chain.Checksum(a)
+	}
+	for _, a := range c.Allowed {
+		r.AllowedAddresses = append(r.AllowedAddresses, apitypes.AllowedAddress{ChainKey: a.ChainKey, Address: chain.Checksum(a.Address)})
+	}
+	return r
+}
+
+// valueOf returns what text points to, or "".
+func valueOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
