@@ -125,6 +125,7 @@ func (e DeliveryWait) Valid() bool {
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
+	CodeChainBehind           ErrorCode = "chain_behind"
 	CodeConfiguredEndpoint    ErrorCode = "configured_endpoint"
 	CodeConfiguredMerchant    ErrorCode = "configured_merchant"
 	CodeDeliveryPending       ErrorCode = "delivery_pending"
@@ -138,6 +139,8 @@ const (
 	CodeInvalidPayload        ErrorCode = "invalid_payload"
 	CodeInvalidSignature      ErrorCode = "invalid_signature"
 	CodeInvalidStatus         ErrorCode = "invalid_status"
+	CodeInvoiceFinal          ErrorCode = "invoice_final"
+	CodeInvoiceNotDraft       ErrorCode = "invoice_not_draft"
 	CodeKeyNotActive          ErrorCode = "key_not_active"
 	CodeMerchantExists        ErrorCode = "merchant_exists"
 	CodeMethodNotAllowed      ErrorCode = "method_not_allowed"
@@ -147,6 +150,7 @@ const (
 	CodeNotFound              ErrorCode = "not_found"
 	CodePaymentOrphaned       ErrorCode = "payment_orphaned"
 	CodePaymentPending        ErrorCode = "payment_pending"
+	CodePaymentSeen           ErrorCode = "payment_seen"
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeRateLimited           ErrorCode = "rate_limited"
@@ -167,6 +171,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeAlreadyAttributed:
 		return true
 	case CodeBodyTooLarge:
+		return true
+	case CodeChainBehind:
 		return true
 	case CodeConfiguredEndpoint:
 		return true
@@ -194,6 +200,10 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodeInvalidStatus:
 		return true
+	case CodeInvoiceFinal:
+		return true
+	case CodeInvoiceNotDraft:
+		return true
 	case CodeKeyNotActive:
 		return true
 	case CodeMerchantExists:
@@ -211,6 +221,8 @@ func (e ErrorCode) Valid() bool {
 	case CodePaymentOrphaned:
 		return true
 	case CodePaymentPending:
+		return true
+	case CodePaymentSeen:
 		return true
 	case CodePaymentUndecided:
 		return true
@@ -687,6 +699,9 @@ type CreateInvoiceRequest struct {
 	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
+
+	// Draft Makes a draft: nobody can pay it, no event is sent, and it can be changed and deleted until it is finalized.
+	Draft bool `json:"draft,omitempty"`
 }
 
 // CreateInvoiceResponse defines model for CreateInvoiceResponse.
@@ -859,8 +874,8 @@ type Invoice struct {
 	// ChainKey Key of the chain that the invoice settles on.
 	ChainKey string `json:"chainKey"`
 
-	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
-	// final. In this version no invoice becomes `draft` or `void`.
+	// Status `draft` cannot be paid and can be changed. `open` awaits payment and becomes `paid` or `expired` by confirmed
+	// blocks. A draft or an open invoice can be made `void`. `paid`, `expired` and `void` are final.
 	Status InvoiceStatus `json:"status"`
 
 	// LineItems The parts of the amount; empty if the invoice was created without line items.
@@ -1003,8 +1018,8 @@ type InvoiceResponse struct {
 	Invoice Invoice `json:"invoice"`
 }
 
-// InvoiceStatus `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
-// final. In this version no invoice becomes `draft` or `void`.
+// InvoiceStatus `draft` cannot be paid and can be changed. `open` awaits payment and becomes `paid` or `expired` by confirmed
+// blocks. A draft or an open invoice can be made `void`. `paid`, `expired` and `void` are final.
 type InvoiceStatus string
 
 // Key A key, without its secret.
@@ -1164,8 +1179,8 @@ type PaidInvoice struct {
 	Currency string         `json:"currency"`
 	ChainKey string         `json:"chainKey"`
 
-	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
-	// final. In this version no invoice becomes `draft` or `void`.
+	// Status `draft` cannot be paid and can be changed. `open` awaits payment and becomes `paid` or `expired` by confirmed
+	// blocks. A draft or an open invoice can be made `void`. `paid`, `expired` and `void` are final.
 	Status        InvoiceStatus `json:"status"`
 	SettledTxHash Hash          `json:"settledTxHash"`
 
@@ -1227,8 +1242,8 @@ type PaymentCandidate struct {
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
-	// Status `open` awaits payment and becomes `paid` or `expired` by confirmed blocks. `paid`, `expired` and `void` are
-	// final. In this version no invoice becomes `draft` or `void`.
+	// Status `draft` cannot be paid and can be changed. `open` awaits payment and becomes `paid` or `expired` by confirmed
+	// blocks. A draft or an open invoice can be made `void`. `paid`, `expired` and `void` are final.
 	Status InvoiceStatus `json:"status"`
 
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
@@ -1733,6 +1748,39 @@ type UnattributedData struct {
 
 	// Candidates The merchant's invoices that it could be meant for, nearest first.
 	Candidates []PaymentCandidate `json:"candidates"`
+}
+
+// UpdateInvoiceRequest An absent member stays as it is.
+type UpdateInvoiceRequest struct {
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount    *PositiveAmount `json:"amount,omitempty"`
+	CancelURL *string         `json:"cancelUrl,omitempty"`
+
+	// ChainKey Key of a chain that the service is configured with.
+	ChainKey *string `json:"chainKey,omitempty"`
+
+	// Currency Code of a currency that the chain is configured with.
+	Currency *string `json:"currency,omitempty"`
+	Customer *struct {
+		Email *string `json:"email,omitempty"`
+		ID    *string `json:"id,omitempty"`
+	} `json:"customer,omitempty"`
+	Description *string `json:"description,omitempty"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt *Time `json:"expiresAt,omitempty"`
+
+	// LineItems The parts of the amount, which must add up to it. May be absent or empty, but not null.
+	LineItems []LineItem `json:"lineItems,omitempty"`
+
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
+	MerchantAddress Address `json:"merchantAddress,omitempty"`
+
+	// Metadata Sets the values of its keys; a value null removes the key, and null removes all.
+	Metadata        *map[string]*string `json:"metadata,omitempty"`
+	Reference       *string             `json:"reference,omitempty"`
+	ReturnURL       *string             `json:"returnUrl,omitempty"`
+	UniqueReference *bool               `json:"uniqueReference,omitempty"`
 }
 
 // UpdateMerchantRequest An absent member stays as it is.

@@ -74,6 +74,8 @@ const (
 	ActionMerchantUpdate    Action = "merchant.update"
 	ActionAllowList         Action = "merchant.allowlist"
 	ActionAddressLost       Action = "merchant.address.lost"
+	ActionInvoiceVoid       Action = "invoice.void"
+	ActionInvoiceDelete     Action = "invoice.delete"
 	ActionEndpointUpdate    Action = "endpoint.update"
 	ActionSecretStage       Action = "endpoint.secret.stage"
 	ActionSecretPromote     Action = "endpoint.secret.promote"

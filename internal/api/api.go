@@ -55,6 +55,12 @@ type Ledger interface {
 	// same key created before. Errors are *invoice.FieldError,
 	// settle.ErrIdempotencyMismatch, settle.ErrIdempotencyInProgress and internal ones.
 	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
+	// UpdateInvoice, Finalize, Void and DeleteDraft change an invoice that the principal
+	// sees. *settle.Service documents the errors.
+	UpdateInvoice(ctx context.Context, by access.Principal, id string, c settle.InvoiceChange) (invoice.Invoice, error)
+	Finalize(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
+	Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
+	DeleteDraft(ctx context.Context, by access.Principal, id string) error
 	// AttributeManually attributes a payment to an invoice, and returns the updated
 	// payment. Errors are store.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
 	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.

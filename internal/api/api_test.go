@@ -33,6 +33,7 @@ type backend struct {
 	payments []store.PaymentRow
 	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
+	changes  []settle.InvoiceChange
 	notices  []invoice.Notice
 	hands    []settle.ManualAttribution
 	claims   []store.Claim
@@ -78,6 +79,24 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 	}
 	b.invoices = append(b.invoices, inv)
 	return inv, nil
+}
+
+func (b *backend) UpdateInvoice(ctx context.Context, _ access.Principal, id string, c settle.InvoiceChange) (invoice.Invoice, error) {
+	b.changes = append(b.changes, c)
+	return b.Invoice(ctx, id)
+}
+
+func (b *backend) Finalize(ctx context.Context, _ access.Principal, id string) (invoice.Invoice, error) {
+	return b.Invoice(ctx, id)
+}
+
+func (b *backend) Void(ctx context.Context, _ access.Principal, id string) (invoice.Invoice, error) {
+	return b.Invoice(ctx, id)
+}
+
+func (b *backend) DeleteDraft(ctx context.Context, _ access.Principal, id string) error {
+	_, err := b.Invoice(ctx, id)
+	return err
 }
 
 func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error) {

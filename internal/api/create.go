@@ -72,6 +72,7 @@ func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
 		text(o, "", "chainKey", &d.ChainKey, asIs),
 		lineItems(o, "lineItems", &d.LineItems),
 		seconds(o, "expiresAt", &d.ExpiresAt),
+		optional(o, "draft", func(name string) error { return boolean(o, name, &d.Unissued) }),
 		details(o, &d.Details),
 	)
 	return d, err

@@ -73,12 +73,15 @@ func lineItems(items []invoice.LineItem) []apitypes.LineItem {
 }
 
 // CreateInvoiceResponse returns the response to the request that created the
-// invoice. It does not depend on what happened to the invoice later, so that a
+// invoice, open or as a draft. It does not depend on what happened to the invoice later, so that a
 // repeated request gets the same response.
 //
 // publicURL is the service's, without a trailing slash, or empty.
 func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.CreateInvoiceResponse {
-	inv.Status, inv.SettledTx, inv.SettledAt = invoice.Open, invoice.Hash{}, time.Time{}
+	if inv.Status != invoice.Drafted {
+		inv.Status = invoice.Open
+	}
+	inv.SettledTx, inv.SettledAt = invoice.Hash{}, time.Time{}
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
 	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
 	r := apitypes.CreateInvoiceResponse{

@@ -141,16 +141,22 @@ func (c Candidate) matchesAmount(t Transfer, isTransferAmount bool) bool {
 }
 
 // Accepts reports whether t moves the invoice's token to the invoice's address
-// on the invoice's chain.
+// on the invoice's chain. A draft accepts nothing.
 func (inv Invoice) Accepts(t Transfer) bool {
-	return inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
+	return inv.Status != Drafted && inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
 }
 
 // PayableAt reports whether a transfer at that position is above the blocks
-// that were read when the invoice was created, and not after its expiry. Both
-// are chain time: the service's clock plays no part.
+// that were read when the invoice was created, and not late. Both are chain time:
+// the service's clock plays no part.
 func (inv Invoice) PayableAt(p Position) bool {
-	return inv.FromBlock < p.BlockNumber && !p.BlockTime.After(inv.ExpiresAt) && inv.Status != Drafted && inv.Status != Void
+	return inv.Status != Drafted && inv.FromBlock < p.BlockNumber && !inv.isLate(p)
+}
+
+// isLate reports whether a position on the chain is after expiresAt, or above the blocks
+// that were read when the invoice became void.
+func (inv Invoice) isLate(p Position) bool {
+	return p.BlockTime.After(inv.ExpiresAt) || inv.Status == Void && p.BlockNumber > inv.ClosedBlock
 }
 
 // threshold returns the least sum that pays the invoice.

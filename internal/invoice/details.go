@@ -3,6 +3,7 @@ package invoice
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -45,6 +46,13 @@ type Customer struct {
 func (d Details) IsZero() bool {
 	return d.Reference == "" && !d.UniqueReference && d.Description == "" && d.Customer == Customer{} &&
 		d.ReturnURL == "" && d.CancelURL == "" && len(d.Metadata) == 0
+}
+
+// Equal reports whether two invoices have the same details.
+func (d Details) Equal(other Details) bool {
+	pairs, others := d.Metadata, other.Metadata
+	d.Metadata, other.Metadata = nil, nil
+	return maps.Equal(pairs, others) && reflect.DeepEqual(d, other)
 }
 
 // Check checks the rules of details that do not depend on the merchant. It returns a

@@ -25,6 +25,8 @@ func fieldErrorf(field, format string, args ...any) error {
 // Draft is a merchant's request for an invoice. The token follows from the chain
 // and the currency.
 type Draft struct {
+	// Unissued asks for an invoice that is a draft: it is opened later.
+	Unissued   bool
 	MerchantID string
 	Merchant   Address
 	// AddressOmitted is set if the request names no address: Merchant is the merchant's

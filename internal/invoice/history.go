@@ -129,11 +129,10 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	return inv
 }
 
-// CountsInTime reports whether a payment of the invoice was mined in time and is
-// not orphaned. Other payments change neither what covers the invoice nor what
+// CountsInTime reports whether a payment of the invoice is not late and not orphaned. Other payments change neither what covers the invoice nor what
 // remains of it.
 func (inv Invoice) CountsInTime(p Payment) bool {
-	return p.Status != Orphaned && !p.BlockTime.After(inv.ExpiresAt)
+	return p.Status != Orphaned && !inv.isLate(p.Position)
 }
 
 // paysPart reports whether a payment counts as a part of the amount. Dust does

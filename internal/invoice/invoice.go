@@ -5,8 +5,7 @@ import "time"
 // Status is the state of an invoice.
 type Status string
 
-// The states of an invoice. Open is the first that this service writes; paid,
-// expired and void are final.
+// The states of an invoice. Paid, expired and void are final.
 const (
 	Drafted Status = "draft"
 	Open    Status = "open"
@@ -73,8 +72,9 @@ type Invoice struct {
 	// for none; transfers in blocks above can pay it. A reorg of that block lowers
 	// it.
 	FromBlock uint64
-	// ClosedBlock is the newest block that was read when the invoice was paid or
-	// expired; 0 before. No transfer in a block above is awaited.
+	// ClosedBlock is the newest block that was read when the invoice was paid, expired or
+	// void; 0 before. No transfer in a block above is awaited. That of a draft is its
+	// FromBlock.
 	ClosedBlock uint64
 
 	// TransferAmount is the amount with a suffix by which a plain transfer is

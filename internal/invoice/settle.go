@@ -1,6 +1,7 @@
 package invoice
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -43,7 +44,7 @@ func (inv Invoice) count(p Payment) Invoice {
 		dust = p.Amount
 	}
 	inv.AmountPaid = inv.AmountPaid.Plus(p.Amount)
-	if p.BlockTime.After(inv.ExpiresAt) || !t.Due.Less(inv.Amount) {
+	if inv.isLate(p.Position) || !t.Due.Less(inv.Amount) {
 		t.BeyondDust = t.BeyondDust.Plus(dust)
 	} else {
 		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)
@@ -88,6 +89,35 @@ func (inv Invoice) Expire(confirmedTime time.Time) (_ Invoice, ok bool) {
 	}
 	inv.Status = Expired
 	return inv, true
+}
+
+// Errors of Cancel.
+var (
+	// ErrFinal: the invoice is paid or expired.
+	ErrFinal = errors.New("the invoice is paid or expired")
+	// ErrCovered: the invoice is open, and payments that were seen in time cover it.
+	ErrCovered = errors.New("payments that were seen cover the invoice")
+)
+
+// Cancel returns the invoice void: a draft, or an open invoice that no payment in the
+// blocks up to indexed covers. indexed is the newest block that was read. A transfer in a
+// block above is late. Cancel changes nothing of a void invoice.
+func (inv Invoice) Cancel(indexed uint64) (Invoice, error) {
+	switch inv.Status {
+	case Void:
+		return inv, nil
+	case Paid, Expired:
+		return inv, ErrFinal
+	case Open:
+		if inv.Covered() {
+			return inv, ErrCovered
+		}
+		inv.ClosedBlock = indexed
+	case Drafted:
+	}
+	inv.Status = Void
+	inv.Exception = inv.exception()
+	return inv, nil
 }
 
 // CloseIntent reports whether the on-chain commitment must be closed: the invoice

@@ -8,8 +8,8 @@ type Sums struct {
 	Stale    bool  // the payments must be added up again: see Recount
 	Payments int64 // how many are attributed to the invoice, in any status
 
-	// The sums of payments that are not orphaned, mined at or before expiresAt and
-	// after it, and how much of each is dust.
+	// The sums of payments that are not orphaned, in time and late, and how much of each
+	// is dust. Late is after expiresAt, and after the invoice became void.
 	InTime, InTimeDust Amount
 	Late, LateDust     Amount
 	// Newest is a position that all payments but orphaned ones are at or below.
@@ -123,7 +123,7 @@ func (inv Invoice) WithPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(p, inv.Terms)
+	sum, dust := s.of(inv.isLate(p.Position))
 	*sum = sum.Plus(p.Amount)
 	if inv.IsDust(p) {
 		*dust = dust.Plus(p.Amount)
@@ -143,7 +143,7 @@ func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(p, inv.Terms)
+	sum, dust := s.of(inv.isLate(p.Position))
 	s.Stale = s.Stale || *sum == MaxAmount || sum.Less(p.Amount)
 	*sum = sum.Minus(p.Amount)
 	if inv.IsDust(p) {
@@ -161,9 +161,9 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	return inv
 }
 
-// of returns the sums in which a payment counts.
-func (s *Sums) of(p Payment, t Terms) (sum, dust *Amount) {
-	if p.BlockTime.After(t.ExpiresAt) {
+// of returns the sums in which a late payment counts, or one in time.
+func (s *Sums) of(late bool) (sum, dust *Amount) {
+	if late {
 		return &s.Late, &s.LateDust
 	}
 	return &s.InTime, &s.InTimeDust

@@ -25,6 +25,7 @@ import (
 // routeList is what the table of routes must say: the pattern, its door, the
 // credential, and the scope of a key.
 const routeList = `
+DELETE /api/invoices/{id} api key invoices:write
 DELETE /api/keys/{id} api key keys:write
 DELETE /api/merchants/{id}/logo api key keys:write
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
@@ -65,10 +66,13 @@ GET /openapi.json api none
 GET /openapi.yaml api none
 GET /readyz operator none
 GET /status operator operator
+PATCH /api/invoices/{id} api key invoices:write
 PATCH /api/merchants/{id} api key keys:write
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
 POST /api/invoices api key invoices:write
+POST /api/invoices/{id}/finalize api key invoices:write
+POST /api/invoices/{id}/void api key invoices:write
 POST /api/keys api key keys:write
 POST /api/keys/{id}/rotate api key keys:write
 POST /api/merchants api key keys:write

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/tracing"
@@ -66,6 +67,16 @@ func tracedChange(ctx context.Context, name, chainKey string, do func(context.Co
 // Create creates an invoice.
 func (l tracedLedger) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
 	return traced(ctx, "create invoice", func(ctx context.Context) (invoice.Invoice, error) { return l.Service.Create(ctx, r) })
+}
+
+// Finalize issues a draft.
+func (l tracedLedger) Finalize(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error) {
+	return traced(ctx, "finalize invoice", func(ctx context.Context) (invoice.Invoice, error) { return l.Service.Finalize(ctx, by, id) })
+}
+
+// Void makes an invoice void.
+func (l tracedLedger) Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error) {
+	return traced(ctx, "void invoice", func(ctx context.Context) (invoice.Invoice, error) { return l.Service.Void(ctx, by, id) })
 }
 
 // AttributeManually attributes a payment to an invoice.

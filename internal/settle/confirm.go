@@ -131,16 +131,9 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 // once. Payments up to that block are counted, except those in the gap and
 // undecided ones: invoices that these could pay do not expire yet.
 func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (more bool, err error) {
-	var uncounted uint64 // the newest block with payments that may not be counted
-	if cur.Gap != nil {
-		uncounted = cur.Gap.Last
-	}
-	if cur.Unread != nil {
-		last, err := tx.LastUndecidedBlock(ctx, chainKey)
-		if err != nil {
-			return false, err
-		}
-		uncounted = max(uncounted, last)
+	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)
+	if err != nil {
+		return false, err
 	}
 	due, err := tx.ExpiringInvoices(ctx, chainKey, uncounted, cur.Confirmed.Time, expireBatch)
 	if err != nil {
@@ -161,4 +154,17 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 		return false, err
 	}
 	return len(due) == expireBatch, nil
+}
+
+// newestUncounted returns the newest block with payments that may not be counted: those in
+// the gap, and undecided ones. It is 0 without such a block.
+func newestUncounted(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) (uncounted uint64, err error) {
+	if cur.Gap != nil {
+		uncounted = cur.Gap.Last
+	}
+	if cur.Unread == nil {
+		return uncounted, nil
+	}
+	last, err := tx.LastUndecidedBlock(ctx, chainKey)
+	return max(uncounted, last), err
 }

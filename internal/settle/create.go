@@ -22,7 +22,7 @@ type CreateRequest struct {
 }
 
 // Create makes an open invoice, its invoice.created event and the intent to
-// open its commitment. A repeated request with the same key returns the invoice
+// open its commitment, or a draft without these. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a
 // rule or names an address of another merchant, a *ReferenceTakenError,
 // ErrIdempotencyMismatch or ErrIdempotencyInProgress.
@@ -30,7 +30,7 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
 	}
-	inv, err := s.buildInvoice(ctx, req.Draft)
+	inv, err := s.buildInvoice(ctx, req.Draft, s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -66,8 +66,9 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 	}
 }
 
-// buildInvoice checks a draft and returns its invoice without a transfer amount.
-func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft) (invoice.Invoice, error) {
+// buildInvoice checks a draft and returns its invoice with an id, and without a transfer
+// amount.
+func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) (invoice.Invoice, error) {
 	now := s.seconds()
 	m, known, err := s.merchants.Find(ctx, d.MerchantID)
 	if err != nil {
@@ -105,10 +106,13 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft) (invoice.In
 	}
 	inv := invoice.Invoice{
 		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
-		ID:         s.ids.New(invoice.PrefixInvoice),
+		ID:         id,
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
 		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now,
 		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry, Details: d.Details,
+	}
+	if d.Unissued {
+		inv.Status = invoice.Drafted
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil

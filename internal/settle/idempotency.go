@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -23,7 +24,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
-	inv, err := s.buildInvoice(ctx, req.Draft)
+	inv, err := s.buildInvoice(ctx, req.Draft, s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -57,7 +58,25 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 	}
 	inv, err := s.store.Invoice(ctx, k.InvoiceID)
 	inv.Details = req.Draft.Details
+	if req.Draft.Unissued && err == nil {
+		inv = s.asDrafted(inv, req.Draft)
+	}
 	return inv, err
+}
+
+// asDrafted returns an invoice as the draft that a request created. Its terms and its
+// state may have changed since.
+func (s *Service) asDrafted(inv invoice.Invoice, d invoice.Draft) invoice.Invoice {
+	c := s.byKey[d.ChainKey]
+	token, _ := c.Token(d.Currency)
+	if !d.AddressOmitted {
+		inv.Merchant = d.Merchant
+	}
+	inv.Token, inv.Amount, inv.ExpiresAt = token.Address, d.Amount, d.ExpiresAt
+	inv.Currency, inv.ChainKey, inv.LineItems = d.Currency, d.ChainKey, d.LineItems
+	inv.Status, inv.TransferAmount, inv.Registry, inv.ClosedBlock = invoice.Drafted, invoice.Amount{}, c.Registry, inv.FromBlock
+	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
+	return inv
 }
 
 // hashDraft returns a hash of the request's fields, which does not depend on how
@@ -69,6 +88,9 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	}
 	if e := d.Details; !e.IsZero() { // the hash of a request without details is that of earlier versions
 		fields = append(fields, []any{e.Reference, e.UniqueReference, e.Description, e.Customer.ID, e.Customer.Email, e.ReturnURL, e.CancelURL, e.Metadata})
+	}
+	if d.Unissued {
+		fields = append(fields, true)
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {

@@ -47,8 +47,10 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 			continue
 		}
 		created = append(created, c.Value.inv)
-		if err := s.emitCreated(out, c.Value.inv); err != nil {
-			return nil, nil, err
+		if c.Value.inv.Status == invoice.Open {
+			if err := s.emitCreated(out, c.Value.inv); err != nil {
+				return nil, nil, err
+			}
 		}
 		if c.Value.key != nil {
 			keys = append(keys, *c.Value.key)
@@ -75,17 +77,20 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 	return inserted, refused, err
 }
 
-// bind sets the transfer amounts of invoices, and the blocks from which they can
-// be paid.
+// bind sets the transfer amounts of open invoices, and the blocks from which they can be
+// paid. Drafts can be paid in no block.
 func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, try int) error {
 	var chains []string
-	bases := make([]store.AmountKey, len(calls))
-	for i, c := range calls {
+	var bases []store.AmountKey
+	var open []*invoice.Invoice
+	for _, c := range calls {
 		inv := &c.Value.inv
 		if !slices.Contains(chains, inv.ChainKey) {
 			chains = append(chains, inv.ChainKey)
 		}
-		bases[i] = amountKey(*inv, inv.Amount)
+		if inv.Status == invoice.Open {
+			open, bases = append(open, inv), append(bases, amountKey(*inv, inv.Amount))
+		}
 	}
 	heights, err := tx.HeightsForNewInvoices(ctx, chains)
 	if err != nil {
@@ -95,9 +100,15 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 	if err != nil {
 		return err
 	}
-	for i, c := range calls {
+	for _, c := range calls {
 		inv := &c.Value.inv
-		inv.FromBlock, inv.TransferAmount = heights[inv.ChainKey], amounts[i]
+		inv.FromBlock = heights[inv.ChainKey]
+		if inv.Status == invoice.Drafted {
+			inv.ClosedBlock = inv.FromBlock
+		}
+	}
+	for i, inv := range open {
+		inv.TransferAmount = amounts[i]
 	}
 	return nil
 }

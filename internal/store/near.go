@@ -138,6 +138,6 @@ func (n *nearSearch) partlyPaid(ctx context.Context) error {
 // closed adds the invoices with exactly the amount that were closed last.
 func (n *nearSearch) closed(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
+		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND status <> 'draft' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
 		n.t.Amount.String(), n.t.To.String(), invoice.UnixSeconds(n.createdBefore), nearLimit))
 }

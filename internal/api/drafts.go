@@ -1,0 +1,98 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// updateInvoice answers PATCH /api/invoices/{id}.
+func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	change, err := invoiceChange(o)
+	if err != nil {
+		return err
+	}
+	inv, err := a.ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
+	if err != nil {
+		return fmt.Errorf("change invoice: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
+	return nil
+}
+
+// invoiceChange parses the members of an invoice's change. It returns an
+// *invoice.FieldError for the first that is malformed.
+func invoiceChange(o object) (c settle.InvoiceChange, err error) {
+	if _, named := o["merchantId"]; named {
+		return c, invalidField("merchantId", "cannot be changed")
+	}
+	err = cmp.Or(
+		optionalParsed(o, "merchantAddress", &c.Merchant, chain.ParseAddress),
+		optionalParsed(o, "amount", &c.Amount, invoice.ParseAmount),
+		optionalParsed(o, "currency", &c.Currency, asIs),
+		optionalParsed(o, "chainKey", &c.ChainKey, asIs),
+		optional(o, "lineItems", func(name string) error {
+			c.LineItems = new([]invoice.LineItem)
+			return lineItems(o, name, c.LineItems)
+		}),
+		optional(o, "expiresAt", func(name string) error {
+			c.ExpiresAt = new(time.Time)
+			return seconds(o, name, c.ExpiresAt)
+		}),
+	)
+	if err == nil {
+		c.Details, err = detailsChange(o, true)
+	}
+	return c, err
+}
+
+// optionalParsed parses a string member into a new variable if it is present.
+func optionalParsed[T any](o object, name string, dst **T, parse func(string) (T, error)) error {
+	return optional(o, name, func(name string) error {
+		*dst = new(T)
+		return text(o, "", name, *dst, parse)
+	})
+}
+
+// finalizeInvoice answers POST /api/invoices/{id}/finalize. The body is not read.
+func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
+	inv, err := a.ledger.Finalize(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("finalize invoice: %w", err)
+	}
+	answer := apiconv.CreateInvoiceResponse(inv, a.publicURL)
+	answer.Invoice = apiconv.Invoice(inv)
+	a.writeJSON(w, r, http.StatusOK, answer)
+	return nil
+}
+
+// voidInvoice answers POST /api/invoices/{id}/void. The body is not read.
+func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
+	inv, err := a.ledger.Void(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("void invoice: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
+	return nil
+}
+
+// deleteInvoice answers DELETE /api/invoices/{id}.
+func (a *API) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
+	if err := a.ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
+		return fmt.Errorf("delete invoice: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

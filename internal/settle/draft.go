@@ -1,0 +1,226 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of the use cases of drafts and open invoices.
+var (
+	// ErrNotDraft: only a draft can be changed or deleted.
+	ErrNotDraft = errors.New("the invoice is not a draft")
+	// ErrVoid: a void invoice cannot be issued.
+	ErrVoid = errors.New("the invoice is void")
+)
+
+// InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be
+// changed of a draft alone.
+type InvoiceChange struct {
+	Merchant  *invoice.Address
+	Amount    *invoice.Amount
+	Currency  *string
+	ChainKey  *string
+	LineItems *[]invoice.LineItem // replaces all
+	ExpiresAt *time.Time
+	Details   invoice.DetailsChange
+}
+
+// changesTerms reports whether the change sets a term.
+func (c InvoiceChange) changesTerms() bool {
+	return c.Merchant != nil || c.Amount != nil || c.Currency != nil || c.ChainKey != nil || c.LineItems != nil || c.ExpiresAt != nil
+}
+
+// draftOf returns the request that gives an invoice with a change of its terms.
+func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
+	d := invoice.Draft{
+		Unissued: true, MerchantID: inv.MerchantID, Merchant: inv.Merchant, Amount: inv.Amount, Currency: inv.Currency, ChainKey: inv.ChainKey,
+		LineItems: inv.LineItems, ExpiresAt: inv.ExpiresAt, Details: inv.Details.Change(c.Details),
+	}
+	set(&d.Merchant, c.Merchant)
+	set(&d.Amount, c.Amount)
+	set(&d.Currency, c.Currency)
+	set(&d.ChainKey, c.ChainKey)
+	set(&d.LineItems, c.LineItems)
+	set(&d.ExpiresAt, c.ExpiresAt)
+	return d
+}
+
+func set[T any](dst, src *T) {
+	if src != nil {
+		*dst = *src
+	}
+}
+
+// UpdateInvoice changes the details of an invoice, and the terms of a draft. Errors are
+// store.ErrNotFound, also for an invoice that the principal does not see, ErrNotDraft,
+// *ReferenceTakenError and *invoice.FieldError.
+func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id string, c InvoiceChange) (changed invoice.Invoice, err error) {
+	err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+		changed = inv
+		changed.Details = inv.Details.Change(c.Details)
+		if c.changesTerms() {
+			if inv.Status != invoice.Drafted {
+				return ErrNotDraft
+			}
+			built, err := s.buildInvoice(ctx, draftOf(inv, c), inv.ID)
+			if err != nil {
+				return err
+			}
+			built.CreatedAt = inv.CreatedAt
+			if changed, err = s.rewrite(ctx, tx, out, by, built, 0); err != nil {
+				return err
+			}
+		}
+		return s.replaceDetails(ctx, tx, inv.Details, changed)
+	})
+	return changed, err
+}
+
+// replaceDetails checks and writes the details of an invoice, if they changed.
+func (s *Service) replaceDetails(ctx context.Context, tx *store.Tx, was invoice.Details, inv invoice.Invoice) error {
+	is := inv.Details
+	if was.Equal(is) {
+		return nil
+	}
+	if err := is.Check(); err != nil {
+		return err
+	}
+	if is.ReturnURL != was.ReturnURL || is.CancelURL != was.CancelURL {
+		m, _, err := s.merchants.Find(ctx, inv.MerchantID)
+		if err != nil {
+			return err
+		}
+		if err := m.CheckReturnURLs(is); err != nil {
+			return err
+		}
+	}
+	taken, err := tx.ReplaceDetails(ctx, inv)
+	if err != nil || !taken {
+		return err
+	}
+	holder, err := tx.ReferenceHolder(ctx, inv.MerchantID, is.Reference)
+	if err != nil {
+		return err
+	}
+	return &ReferenceTakenError{InvoiceID: holder}
+}
+
+// errAmountTaken: another open invoice has the transfer amount.
+var errAmountTaken = errors.New("transfer amount taken")
+
+// Finalize issues a draft: it becomes open, and can be paid by transfers above the newest
+// block that was read. An invoice that was issued before is returned as it is. Errors are
+// store.ErrNotFound, ErrVoid and *invoice.FieldError, such as for an expiresAt that has
+// passed.
+func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
+	for try := 0; ; try++ {
+		err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+			issued = inv
+			switch inv.Status {
+			case invoice.Void:
+				return ErrVoid
+			case invoice.Open, invoice.Paid, invoice.Expired:
+				return nil
+			case invoice.Drafted:
+			}
+			d := draftOf(inv, InvoiceChange{})
+			d.Unissued = false
+			built, err := s.buildInvoice(ctx, d, inv.ID)
+			if err != nil {
+				return err
+			}
+			built.CreatedAt = inv.CreatedAt
+			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
+				return err
+			}
+			return s.emitCreated(out, issued)
+		})
+		if !errors.Is(err, errAmountTaken) {
+			return issued, err
+		}
+	}
+}
+
+// rewrite writes the terms and the state of a locked draft. try counts from 0 how often
+// its transfer amount turned out to be taken.
+func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
+	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
+	calls := []*createCall{call}
+	held, err := s.hold(ctx, tx, out, calls)
+	if err != nil {
+		return inv, err
+	}
+	if held.refused[call] {
+		return inv, errNotHeld
+	}
+	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
+		return inv, err
+	}
+	if err := s.bind(ctx, tx, calls, try); err != nil {
+		return inv, err
+	}
+	inv = call.Value.inv
+	if !inv.TransferAmount.IsZero() {
+		told := store.TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
+		inserted, err := tx.InsertTransferAmounts(ctx, []store.TransferAmount{told})
+		if err != nil {
+			return inv, err
+		}
+		if !inserted[inv.ID] {
+			return inv, errAmountTaken
+		}
+	}
+	return inv, tx.UpdateDraft(ctx, inv)
+}
+
+// DeleteDraft deletes a draft. Errors are store.ErrNotFound and ErrNotDraft.
+func (s *Service) DeleteDraft(ctx context.Context, by access.Principal, id string) error {
+	return s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+		if inv.Status != invoice.Drafted {
+			return ErrNotDraft
+		}
+		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceDelete, inv, nil))
+		return tx.DeleteDraft(ctx, id)
+	})
+}
+
+// updateLocked runs a transaction with an invoice locked. It returns store.ErrNotFound if
+// the principal does not see the invoice.
+func (s *Service) updateLocked(ctx context.Context, by access.Principal, id string, fn func(tx *store.Tx, out *outbox, inv invoice.Invoice) error) error {
+	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		inv, err := tx.LockInvoice(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !by.Sees(inv.MerchantID) {
+			return store.ErrNotFound
+		}
+		return fn(tx, out, inv)
+	})
+}
+
+// auditedInvoice is an invoice in the audit log.
+type auditedInvoice struct {
+	Status   invoice.Status `json:"status"`
+	Amount   string         `json:"amount"`
+	Currency string         `json:"currency"`
+	ChainKey string         `json:"chainKey"`
+}
+
+// invoiceEntry returns the audit entry of a change of an invoice. after is nil if the
+// invoice is deleted.
+func (s *Service) invoiceEntry(ctx context.Context, action access.Action, was invoice.Invoice, after *invoice.Invoice) access.Entry {
+	audited := func(inv invoice.Invoice) auditedInvoice {
+		return auditedInvoice{inv.Status, inv.Amount.String(), inv.Currency, inv.ChainKey}
+	}
+	c := access.Change{MerchantID: was.MerchantID, Action: action, Object: was.ID, Before: audited(was)}
+	if after != nil {
+		c.After = audited(*after)
+	}
+	return access.NewEntry(ctx, s.now(), c)
+}

@@ -1,0 +1,325 @@
+package settle_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// own is the principal of the world's merchant.
+func (w *world) own() access.Principal {
+	return access.Principal{MerchantID: w.merchant, Scopes: access.Admin}
+}
+
+// drafted makes a draft.
+func (w *world) drafted(change ...func(*invoice.Draft)) invoice.Invoice {
+	w.t.Helper()
+	return w.create(append(change, func(d *invoice.Draft) { d.Unissued = true })...)
+}
+
+func (w *world) finalize(inv invoice.Invoice) invoice.Invoice {
+	w.t.Helper()
+	issued, err := w.Finalize(w.t.Context(), w.own(), inv.ID)
+	w.must(err)
+	return issued
+}
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func TestDraft(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		d := w.drafted(func(d *invoice.Draft) { d.Details = details })
+		if d.Status != invoice.Drafted || !d.TransferAmount.IsZero() || len(w.eventTypes(d)) != 0 || len(w.intents(d)) != 0 {
+			t.Errorf("the draft is %+v, with events %v and intents %v", d, w.eventTypes(d), w.intents(d))
+		}
+		if diff := cmp.Diff(d, w.invoice(d.ID), comparer); diff != "" {
+			t.Errorf("stored (-created +stored):\n%s", diff)
+		}
+		w.mine(start+10, w.pay(d.Amount), tagged(w.pay(d.Amount), invoice.Evidence{Calldata: d.CommitmentID}))
+		w.final()
+		if got := w.unattributed(); len(got) != 2 {
+			t.Errorf("payments to a draft: %v are unattributed, want 2", got)
+		}
+
+		w.seconds.Add(20)
+		amount, expiry, currency := invoice.NewAmount(2_000_000), invoice.Unix(start+9000), "USDC"
+		lines := []invoice.LineItem{{Label: "tea", Amount: amount}}
+		changed, err := w.UpdateInvoice(t.Context(), w.own(), d.ID, settle.InvoiceChange{
+			Amount: &amount, LineItems: &lines, ExpiresAt: &expiry, Currency: &currency, Merchant: &invoice.Address{1, byte(len(w.merchant)), 19: w.address[19]},
+		})
+		w.must(err)
+		if diff := cmp.Diff(changed, w.invoice(d.ID), comparer); diff != "" || changed.Amount != amount || changed.CommitmentID == d.CommitmentID ||
+			!changed.CreatedAt.Equal(d.CreatedAt) || !cmp.Equal(changed.Details, details) {
+			t.Errorf("changed %+v (-returned +stored):\n%s", changed, diff)
+		}
+		issued := w.finalize(d)
+		if diff := cmp.Diff(issued, w.invoice(d.ID), comparer); diff != "" {
+			t.Errorf("issued (-returned +stored):\n%s", diff)
+		}
+		suffix := number(issued.TransferAmount) - 2_000_000
+		if issued.Status != invoice.Open || suffix < 1 || suffix > 999 || issued.FromBlock != w.head().Number || issued.ClosedBlock != 0 ||
+			issued.CommitmentID != chain.CommitmentID(1337, registry, changed.Terms, d.ID) {
+			t.Errorf("issued %+v", issued)
+		}
+		w.finalize(d)
+		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if got := w.eventInvoice("invoice.created"); got.Status != "open" || got.Amount != "2000000" || got.Reference != details.Reference {
+			t.Errorf("invoice.created has %+v", got)
+		}
+		if diff := cmp.Diff([]string{"open due 0"}, w.intents(d)); diff != "" {
+			t.Errorf("intents (-want +got):\n%s", diff)
+		}
+		paying := w.pay(issued.TransferAmount)
+		paying.To = issued.Merchant
+		w.mine(start+40, paying)
+		w.final()
+		if got := w.invoice(d.ID).Status; got != invoice.Paid {
+			t.Errorf("the issued draft is %s, want paid", got)
+		}
+		w.finalize(d)
+	})
+}
+
+func TestDraftErrors(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx, amount, past := t.Context(), invoice.NewAmount(7), invoice.Unix(start-1)
+		d, open := w.drafted(), w.create()
+		_, err := w.UpdateInvoice(ctx, w.own(), open.ID, settle.InvoiceChange{Amount: &amount})
+		wantError(t, "terms of an open invoice", err, settle.ErrNotDraft)
+		wantError(t, "deleting an open invoice", w.DeleteDraft(ctx, w.own(), open.ID), settle.ErrNotDraft)
+		for name, c := range map[string]settle.InvoiceChange{"expiresAt": {ExpiresAt: &past}, "merchantAddress": {Merchant: &invoice.Address{}}, "amount": {Amount: new(invoice.Amount)}} {
+			_, err := w.UpdateInvoice(ctx, w.own(), d.ID, c)
+			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != name {
+				t.Errorf("a wrong %s: %v", name, err)
+			}
+		}
+		other := access.Principal{MerchantID: "other", Scopes: access.Admin}
+		_, err = w.UpdateInvoice(ctx, other, d.ID, settle.InvoiceChange{})
+		wantError(t, "change by another merchant", err, store.ErrNotFound)
+		_, err = w.Finalize(ctx, other, d.ID)
+		wantError(t, "finalize by another merchant", err, store.ErrNotFound)
+		_, err = w.Void(ctx, other, d.ID)
+		wantError(t, "void by another merchant", err, store.ErrNotFound)
+		wantError(t, "delete by another merchant", w.DeleteDraft(ctx, other, d.ID), store.ErrNotFound)
+
+		w.seconds.Add(3600)
+		_, err = w.Finalize(ctx, w.own(), d.ID)
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "expiresAt" {
+			t.Errorf("finalize after expiresAt: %v", err)
+		}
+		w.must(w.DeleteDraft(ctx, w.own(), d.ID))
+		_, err = w.db.store.Invoice(ctx, d.ID)
+		wantError(t, "the deleted draft", err, store.ErrNotFound)
+		wantError(t, "deleting it again", w.DeleteDraft(ctx, w.own(), d.ID), store.ErrNotFound)
+		if e := w.newestEntry(d.ID); e.Action != access.ActionInvoiceDelete || e.MerchantID != w.merchant {
+			t.Errorf("audit entry %+v", e)
+		}
+	})
+}
+
+func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		request.Draft.Unissued, request.Draft.Details = true, details
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+		amount, none := invoice.NewAmount(3_000_000), ""
+		_, err = w.UpdateInvoice(t.Context(), w.own(), first.ID, settle.InvoiceChange{Amount: &amount, Details: invoice.DetailsChange{Reference: &none}})
+		w.must(err)
+		w.finalize(first)
+		again, err := w.Create(t.Context(), request)
+		if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
+			t.Errorf("%v (-first +again):\n%s", err, diff)
+		}
+		request.Draft.Unissued = false
+		_, err = w.Create(t.Context(), request)
+		wantError(t, "another draft member", err, settle.ErrIdempotencyMismatch)
+
+		request.Draft.Unissued, request.IdempotencyKey = true, "l"
+		deleted, err := w.Create(t.Context(), request)
+		w.must(err)
+		w.must(w.DeleteDraft(t.Context(), w.own(), deleted.ID))
+		if next, err := w.Create(t.Context(), request); err != nil || next.ID == deleted.ID {
+			t.Errorf("the key of a deleted draft gives %s, %v", next.ID, err)
+		}
+	})
+}
+
+func TestDetailsAreEditableInEveryState(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		value, link := "v", "https://shop.example/new"
+		change := settle.InvoiceChange{Details: invoice.DetailsChange{Metadata: map[string]*string{"k": &value, "cart": nil}, ReturnURL: &link}}
+		paid, voided, open, draft := w.create(), w.create(), w.create(), w.drafted()
+		w.mine(start+10, w.pay(paid.TransferAmount))
+		w.final()
+		_, err := w.Void(t.Context(), w.own(), voided.ID)
+		w.must(err)
+		for _, inv := range []invoice.Invoice{paid, voided, open, draft} {
+			changed, err := w.UpdateInvoice(t.Context(), w.own(), inv.ID, change)
+			w.must(err)
+			stored := w.invoice(inv.ID)
+			if diff := cmp.Diff(stored, changed, comparer); diff != "" || stored.Details.Metadata["k"] != "v" || stored.Details.ReturnURL != link {
+				t.Errorf("%s: %+v (-stored +returned):\n%s", stored.Status, stored.Details, diff)
+			}
+		}
+		reference, unique := "r", true
+		claim := settle.InvoiceChange{Details: invoice.DetailsChange{Reference: &reference, UniqueReference: &unique}}
+		_, err = w.UpdateInvoice(t.Context(), w.own(), draft.ID, claim)
+		w.must(err)
+		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, claim)
+		wantTaken(t, err, draft.ID)
+		w.must(w.DeleteDraft(t.Context(), w.own(), draft.ID))
+		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, claim)
+		w.must(err)
+		bad := "javascript:alert(1)"
+		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, settle.InvoiceChange{Details: invoice.DetailsChange{CancelURL: &bad}})
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "cancelUrl" {
+			t.Errorf("a bad URL: %v", err)
+		}
+	})
+}
+
+// void makes an invoice void, and returns it as it is stored.
+func (w *world) void(inv invoice.Invoice) invoice.Invoice {
+	w.t.Helper()
+	voided, err := w.Void(w.t.Context(), w.own(), inv.ID)
+	w.must(err)
+	if diff := cmp.Diff(w.invoice(inv.ID), voided, comparer); diff != "" || voided.Status != invoice.Void {
+		w.t.Errorf("voided (-stored +returned):\n%s", diff)
+	}
+	return voided
+}
+
+func TestVoid(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.void(inv)
+		w.void(inv)
+		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"open due 0", "close due 0"}, w.intents(inv)); diff != "" {
+			t.Errorf("intents (-want +got):\n%s", diff)
+		}
+		if e := w.newestEntry(inv.ID); e.Action != access.ActionInvoiceVoid || e.MerchantID != w.merchant {
+			t.Errorf("audit entry %+v", e)
+		}
+		// Its transfer amount is recognised, and its amount pays another invoice.
+		other := w.create()
+		late, price := w.pay(inv.TransferAmount), w.pay(inv.Amount)
+		w.mine(start+10, late, price)
+		w.final()
+		w.checkAttributed(late, inv, invoice.ByTransferAmount)
+		w.checkAttributed(price, other, invoice.ByAmount)
+		got := w.invoice(inv.ID)
+		if got.Status != invoice.Void || got.Exception != invoice.Late || got.AmountPaid != inv.TransferAmount || w.invoice(other.ID).Status != invoice.Paid {
+			t.Errorf("after a late payment: %s %s %s", got.Status, got.Exception, got.AmountPaid)
+		}
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		w.advance(start + 2*day)
+		if got := w.invoice(inv.ID).Status; got != invoice.Void {
+			t.Errorf("after expiresAt it is %s", got)
+		}
+
+		draft := w.drafted()
+		w.void(draft)
+		if got := w.intents(draft); len(got) != 0 {
+			t.Errorf("a void draft has intents %v", got)
+		}
+		_, err := w.Finalize(t.Context(), w.own(), draft.ID)
+		wantError(t, "finalize a void draft", err, settle.ErrVoid)
+		expired := w.create(func(d *invoice.Draft) { d.ExpiresAt = d.ExpiresAt.Add(2 * day * time.Second) })
+		w.advance(start + 5*day)
+		for name, inv := range map[string]invoice.Invoice{"paid": other, "expired": expired} {
+			_, err := w.Void(t.Context(), w.own(), inv.ID)
+			wantError(t, name, err, invoice.ErrFinal)
+		}
+	})
+}
+
+// TestVoidRacesAPayment plays both orders, and a reorg between.
+func TestVoidRacesAPayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		covered, part, empty := w.create(), w.create(), w.create()
+		paying := w.pay(covered.TransferAmount)
+		w.mine(start+10, paying, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: part.CommitmentID}))
+
+		// The payment was first: pending, then taken back by a reorg, then final.
+		_, err := w.Void(t.Context(), w.own(), covered.ID)
+		wantError(t, "void after a payment", err, invoice.ErrCovered)
+		w.void(part)
+		w.reorg(1)
+		w.mine(start + 11)
+		voided := w.void(covered)
+		w.void(empty)
+
+		// Void was first, and a block below it is replaced by one with payments.
+		at := w.head().Number
+		w.reorg(1)
+		again := w.pay(empty.TransferAmount)
+		w.mine(start+12, paying, again, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: part.CommitmentID}))
+		if w.head().Number != at {
+			t.Fatalf("the head is %d, want %d", w.head().Number, at)
+		}
+		w.mine(start+13, w.pay(part.TransferAmount))
+		w.final()
+		for name, test := range map[string]struct {
+			inv       invoice.Invoice
+			exception invoice.Exception
+			paid      uint64
+		}{
+			"covered": {voided, invoice.Late, number(voided.TransferAmount)},
+			"empty":   {empty, invoice.Late, number(empty.TransferAmount)},
+			"part":    {part, invoice.Late, number(part.TransferAmount) + 400_000},
+		} {
+			got := w.invoice(test.inv.ID)
+			if got.Status != invoice.Void || got.Exception != test.exception || number(got.AmountPaid) != test.paid || !got.SettledTx.IsZero() {
+				t.Errorf("%s: %s %q %s, want void %q %d", name, got.Status, got.Exception, got.AmountPaid, test.exception, test.paid)
+			}
+			stored, want := w.recounted(test.inv.ID)
+			if diff := cmp.Diff(want, stored, comparer); diff != "" {
+				t.Errorf("%s: sums (-recounted +stored):\n%s", name, diff)
+			}
+		}
+
+		first := w.create()
+		w.mine(start+20, w.pay(first.TransferAmount))
+		_, err = w.Void(t.Context(), w.own(), first.ID)
+		wantError(t, "void after a payment", err, invoice.ErrCovered)
+		w.final()
+		if got := w.invoice(first.ID).Status; got != invoice.Paid {
+			t.Errorf("the invoice that was paid first is %s", got)
+		}
+	})
+}
+
+func TestVoidWaitsForUnreadBlocks(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.mine(start + 10)
+		w.final()
+		w.rescan()
+		_, err := w.Void(t.Context(), w.own(), inv.ID)
+		wantError(t, "void in a gap", err, settle.ErrUnread)
+		w.must(w.Halt(t.Context(), w.chainKey, "test"))
+		_, err = w.Void(t.Context(), w.own(), inv.ID)
+		wantError(t, "void on a halted chain", err, settle.ErrUnread)
+	})
+}

@@ -1,0 +1,101 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// ErrUnread: blocks that could hold a payment of the invoice have not been read yet, or
+// the chain is halted.
+var ErrUnread = errors.New("blocks that could hold a payment are not read yet")
+
+// errVoidAlready: another request made the invoice void meanwhile.
+var errVoidAlready = errors.New("the invoice is void already")
+
+// Void makes a draft or an open invoice void, and enqueues the intent to close its
+// commitment. It takes place between the newest block that was read and the next one: an
+// invoice that payments in the blocks up to there cover is not voided, and a transfer
+// above is late. A void invoice is returned as it is. Errors are store.ErrNotFound,
+// invoice.ErrFinal, invoice.ErrCovered and ErrUnread.
+func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voided invoice.Invoice, err error) {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		was, err := tx.Invoice(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !by.Sees(was.MerchantID) {
+			return store.ErrNotFound
+		}
+		// A draft may be finalized until it is locked. An open invoice changes under the
+		// cursor of its chain.
+		if was.Status == invoice.Drafted {
+			if was, err = tx.LockInvoice(ctx, id); err != nil {
+				return err
+			}
+		}
+		switch was.Status {
+		case invoice.Drafted:
+			voided, err = was.Cancel(0)
+			if err != nil {
+				return err
+			}
+			err = tx.UpdateInvoices(ctx, []invoice.Invoice{voided})
+		case invoice.Open:
+			err = s.voidOpen(ctx, tx, out, was)
+			if errors.Is(err, errVoidAlready) {
+				voided, err = tx.Invoice(ctx, id)
+				return err
+			}
+		case invoice.Paid, invoice.Expired, invoice.Void:
+			voided, err = was.Cancel(0)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if voided, err = tx.Invoice(ctx, id); err != nil {
+			return err
+		}
+		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
+		return nil
+	})
+	return voided, err
+}
+
+// voidOpen makes an open invoice void under the cursor of its chain.
+func (s *Service) voidOpen(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+	cur, err := lockRunning(ctx, tx, inv.ChainKey)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // no block was read
+	case errors.Is(err, ErrHalted):
+		return ErrUnread
+	case err != nil:
+		return err
+	default:
+		uncounted, err := newestUncounted(ctx, tx, inv.ChainKey, cur)
+		if err != nil {
+			return err
+		}
+		if inv.FromBlock < uncounted {
+			return ErrUnread
+		}
+	}
+	set := newInvoiceSet(tx)
+	if err := set.load(ctx, inv.ID); err != nil {
+		return err
+	}
+	if set.byID[inv.ID].Status == invoice.Void {
+		return errVoidAlready
+	}
+	voided, err := set.byID[inv.ID].Cancel(cur.Indexed.Number)
+	if err != nil {
+		return err
+	}
+	set.put(voided)
+	s.enqueueIntent(out, invoice.IntentClose, voided)
+	return set.save(ctx)
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// LockInvoice locks an invoice until the transaction ends, and returns it with its
+// details, or ErrNotFound.
+func (tx *Tx) LockInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT id FROM invoices WHERE id = $1"+tx.forUpdate(), id); err != nil {
+		return invoice.Invoice{}, err
+	}
+	return tx.Invoice(ctx, id)
+}
+
+// UpdateDraft writes the terms of a locked draft, and its state, which may be open now.
+// An open invoice needs its transfer amount inserted first.
+func (tx *Tx) UpdateDraft(ctx context.Context, inv invoice.Invoice) error {
+	lines, err := linesText(inv.LineItems)
+	if err != nil {
+		return err
+	}
+	closed := any(int64(inv.ClosedBlock))
+	if inv.Status == invoice.Open {
+		closed = nil
+	}
+	n, err := tx.exec(ctx, `UPDATE invoices SET commitment_id = $1, merchant_address = $2, chain_key = $3, token = $4, currency = $5, amount = $6,
+		transfer_amount = $7, tolerance = $8, line_items = $9, status = $10, expires_at = $11, from_block = $12, closed_block = $13, registry = $14
+		WHERE id = $15 AND status = 'draft'`,
+		inv.CommitmentID.String(), inv.Merchant.String(), inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(),
+		orNull(inv.TransferAmount), inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed,
+		inv.Registry.String(), inv.ID)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// ReplaceDetails writes the details of a locked invoice, and its reservation if it is a
+// draft or open. It returns whether another invoice has reserved the reference.
+func (tx *Tx) ReplaceDetails(ctx context.Context, inv invoice.Invoice) (taken bool, err error) {
+	if err := tx.deleteDetails(ctx, inv.ID); err != nil {
+		return false, err
+	}
+	if err := tx.insertDetails(ctx, []invoice.Invoice{inv}); err != nil {
+		return false, err
+	}
+	if inv.Status != invoice.Drafted && inv.Status != invoice.Open {
+		return false, nil
+	}
+	reserved, err := tx.ReserveReferences(ctx, []invoice.Invoice{inv})
+	return reserved[inv.ID], err
+}
+
+func (tx *Tx) deleteDetails(ctx context.Context, id string) error {
+	for _, table := range []string{"invoice_details", "invoice_metadata", "reserved_references"} {
+		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE invoice_id = $1", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteDraft deletes a locked draft with its details and idempotency keys. It returns
+// ErrNotFound if the invoice is no draft.
+func (tx *Tx) DeleteDraft(ctx context.Context, id string) error {
+	if err := tx.deleteDetails(ctx, id); err != nil {
+		return err
+	}
+	if _, err := tx.exec(ctx, "DELETE FROM idempotency_keys WHERE invoice_id = $1", id); err != nil {
+		return err
+	}
+	n, err := tx.exec(ctx, "DELETE FROM invoices WHERE id = $1 AND status = 'draft'", id)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
