@@ -89,7 +89,12 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	}
 	v := checkResult{Tone: good, Headline: "Your payment is counted",
 		Text: []string{fmt.Sprintf("%s arrived on %s and is counted for this invoice.", s.money(p.Amount), clock(p.BlockTime))}}
-	if p.BlockTime.After(s.invoice.ExpiresAt) {
+	switch {
+	case s.invoice.Status == invoice.Void:
+		v.Tone, v.Headline = warn, "This invoice was cancelled"
+		v.Text = []string{fmt.Sprintf("%s arrived on %s. The money is at %s’s address; contact %s to have it sent back.",
+			s.money(p.Amount), clock(p.BlockTime), s.merchant(), s.merchant())}
+	case s.invoice.IsLate(p.Position):
 		v.Tone, v.Headline = warn, "Your payment came too late"
 		v.Text = []string{fmt.Sprintf("%s arrived on %s. The time to pay had ended on %s, so it does not settle the invoice. The money is at %s’s address; contact %s to have it accepted or sent back.",
 			s.money(p.Amount), clock(p.BlockTime), clock(s.invoice.ExpiresAt), s.merchant(), s.merchant())}

@@ -94,6 +94,15 @@ var outcomes = []struct {
 		w.invoice.AmountRefunded = invoice.NewAmount(4_900_123)
 	}, expired, []string{"so it does not settle the invoice. 4.900123 USDC has been sent back."}, false},
 	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
+	{"void, paid in part", func(w *world) {
+		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 11
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, void, []string{"was cancelled", "2.00 USDC has arrived. The money is not lost"}, false},
+	{"void, paid later and sent back", func(w *world) {
+		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 9
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
+		w.invoice.AmountRefunded = invoice.NewAmount(4_900_123)
+	}, void, []string{"4.900123 USDC had arrived. 4.900123 USDC has been sent back."}, false},
 	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
 }
 

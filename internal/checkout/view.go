@@ -156,7 +156,7 @@ func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
 			Amount: s.major(p.Amount), TxHash: p.TxHash.String(), From: chain.Checksum(p.From),
-			At: p.BlockTime, Status: p.Status, Late: p.BlockTime.After(s.invoice.ExpiresAt),
+			At: p.BlockTime, Status: p.Status, Late: s.invoice.IsLate(p.Position),
 		})
 	}
 	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))

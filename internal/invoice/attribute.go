@@ -150,12 +150,12 @@ func (inv Invoice) Accepts(t Transfer) bool {
 // that were read when the invoice was created, and not late. Both are chain time:
 // the service's clock plays no part.
 func (inv Invoice) PayableAt(p Position) bool {
-	return inv.Status != Drafted && inv.FromBlock < p.BlockNumber && !inv.isLate(p)
+	return inv.Status != Drafted && inv.FromBlock < p.BlockNumber && !inv.IsLate(p)
 }
 
-// isLate reports whether a position on the chain is after expiresAt, or above the blocks
+// IsLate reports whether a position on the chain is after expiresAt, or above the blocks
 // that were read when the invoice became void.
-func (inv Invoice) isLate(p Position) bool {
+func (inv Invoice) IsLate(p Position) bool {
 	return p.BlockTime.After(inv.ExpiresAt) || inv.Status == Void && p.BlockNumber > inv.ClosedBlock
 }
 

@@ -132,7 +132,7 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 // CountsInTime reports whether a payment of the invoice is not late and not orphaned. Other payments change neither what covers the invoice nor what
 // remains of it.
 func (inv Invoice) CountsInTime(p Payment) bool {
-	return p.Status != Orphaned && !inv.isLate(p.Position)
+	return p.Status != Orphaned && !inv.IsLate(p.Position)
 }
 
 // paysPart reports whether a payment counts as a part of the amount. Dust does

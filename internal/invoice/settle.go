@@ -44,7 +44,7 @@ func (inv Invoice) count(p Payment) Invoice {
 		dust = p.Amount
 	}
 	inv.AmountPaid = inv.AmountPaid.Plus(p.Amount)
-	if inv.isLate(p.Position) || !t.Due.Less(inv.Amount) {
+	if inv.IsLate(p.Position) || !t.Due.Less(inv.Amount) {
 		t.BeyondDust = t.BeyondDust.Plus(dust)
 	} else {
 		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)

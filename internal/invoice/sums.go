@@ -123,7 +123,7 @@ func (inv Invoice) WithPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(inv.isLate(p.Position))
+	sum, dust := s.of(inv.IsLate(p.Position))
 	*sum = sum.Plus(p.Amount)
 	if inv.IsDust(p) {
 		*dust = dust.Plus(p.Amount)
@@ -143,7 +143,7 @@ func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(inv.isLate(p.Position))
+	sum, dust := s.of(inv.IsLate(p.Position))
 	s.Stale = s.Stale || *sum == MaxAmount || sum.Less(p.Amount)
 	*sum = sum.Minus(p.Amount)
 	if inv.IsDust(p) {
