@@ -60,8 +60,8 @@ type Merchants interface {
 // possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
-// Config is the configuration of a Checkout. Inspector, Claims, TestWallet and Origins may
-// be nil: without an Inspector, only stored payments are shown for a transaction;
+// Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may
+// be nil: without Refunds, payers name no addresses; without an Inspector, only stored payments are shown for a transaction;
 // without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
 type Config struct {
 	Reader     Reader
@@ -69,6 +69,7 @@ type Config struct {
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
 	Claims     Claims
+	Refunds    Refunds
 	TestWallet TestWallet // for development chains only
 	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of
 	// the request's host.
@@ -86,7 +87,9 @@ type Checkout struct {
 	inspector  Inspector
 	lookups    limiter // of lookups by the inspector
 	claims     Claims
-	claimed    limiter       // of claims
+	claimed    limiter // of claims
+	refunds    Refunds
+	named      limiter       // of addresses for refunds
 	inspecting chan struct{} // holds a token for each lookup in flight
 	testWallet TestWallet
 	sameOrigin *http.CrossOriginProtection
@@ -105,7 +108,7 @@ func New(c Config) *Checkout {
 	}
 	return &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
+		claims: c.Claims, refunds: c.Refunds, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
@@ -130,6 +133,9 @@ func (c *Checkout) Routes() []Route {
 	}
 	if c.claims != nil {
 		all = append(all, Route{"POST /checkout/{id}/claim", c.serve(c.claim)})
+	}
+	if c.refunds != nil {
+		all = append(all, Route{"GET /refunds/{token}", c.serve(c.refundPage)}, Route{"POST /refunds/{token}", c.serve(c.nameAddress)})
 	}
 	if c.testWallet != nil {
 		all = append(all, Route{"POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet)})

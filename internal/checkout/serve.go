@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -63,6 +64,8 @@ func (e *pageError) Error() string { return e.Title }
 var (
 	errNotFound = &pageError{http.StatusNotFound, "There is no such invoice",
 		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
+	errNoRefund = &pageError{http.StatusNotFound, "There is no such refund",
+		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
 	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
 	errCrossOrigin      = &pageError{http.StatusForbidden, "This was not sent from the checkout page",
 		"Open the invoice's own page and press the button there."}
@@ -111,6 +114,14 @@ func pageFor(err error) *pageError {
 	return errInternal
 }
 
+// loggedPath returns a path without secrets: keys, and tokens of the pages of refunds.
+func loggedPath(path string) string {
+	if strings.HasPrefix(path, "/refunds/") {
+		return "/refunds/REDACTED"
+	}
+	return access.Redact(path)
+}
+
 // WriteError answers with a page about err, and logs it as an error if its status is 500
 // or more.
 func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error) {
@@ -121,7 +132,7 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
-		"method", r.Method, "path", access.Redact(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
+		"method", r.Method, "path", loggedPath(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)

@@ -41,7 +41,7 @@ func threeDoors(t *testing.T) []*Listener {
 
 // doorPaths has a path of each door, with the status of a GET.
 var doorPaths = map[Door]map[string]int{
-	PublicDoor:   {"/checkout/inv_x": 404, "/api/webhooks/circle": 405},
+	PublicDoor:   {"/checkout/inv_x": 404, "/refunds/x": 404, "/api/webhooks/circle": 405},
 	APIDoor:      {"/api/invoices": 200, "/api/payments": 200},
 	OperatorDoor: {"/healthz": 200, "/status": 200, "/metrics": 200},
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // handlers builds the API and the checkout, and returns a function that returns the
@@ -21,7 +23,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	page := checkout.New(checkout.Config{
-		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, TestWallet: s.cfg.TestWallet,
+		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	table, errs := s.routes(rest, page), renderers{rest, page}
@@ -30,6 +32,13 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}
+}
+
+// refunds is what the page of a refund needs.
+type refunds struct {
+	*store.Store
+	*settle.Service
+	*inspect.Inspector
 }
 
 // inspector returns an inspector of transactions on the configured chains.

@@ -54,7 +54,7 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
 		g.api.ForbiddenHost().ServeHTTP(w, r)
-	case !strings.HasPrefix(r.URL.Path, "/checkout/") && g.origins.Check(r) != nil: // the checkout answers with a page
+	case !isPage(r.URL.Path) && g.origins.Check(r) != nil: // the checkout answers with a page
 		g.api.ForbiddenOrigin().ServeHTTP(w, r)
 	case !isClean(r.URL.EscapedPath()):
 		g.api.NotFound().ServeHTTP(w, r)

@@ -9,7 +9,8 @@ import (
 // unrouted are the patterns of requests that no route takes.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
-	"/api", "/checkout", // ServeMux would redirect them to /api/ and /checkout/
+	"/refunds/",
+	"/api", "/checkout", "/refunds", // ServeMux would redirect them to /api/, /checkout/ and /refunds/
 	"GET /api/events/redeliver", // GET /api/events/{id} would take it
 }
 
@@ -31,10 +32,15 @@ type renderers struct {
 
 // renderer returns what renders the errors of a request.
 func (e renderers) renderer(r *http.Request) errorRenderer {
-	if strings.HasPrefix(r.URL.Path, "/checkout/") {
+	if isPage(r.URL.Path) {
 		return e.checkout
 	}
 	return e.api
+}
+
+// isPage reports whether a path is one of the payers' pages.
+func isPage(path string) bool {
+	return strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/")
 }
 
 // writeError answers with an error.

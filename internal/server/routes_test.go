@@ -65,6 +65,7 @@ GET /metrics operator operator
 GET /openapi.json api none
 GET /openapi.yaml api none
 GET /readyz operator none
+GET /refunds/{token} public none
 GET /status operator operator
 PATCH /api/invoices/{id} api key invoices:write
 PATCH /api/merchants/{id} api key keys:write
@@ -86,6 +87,7 @@ POST /api/refunds/{id}/cancel api key invoices:write
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/test-payment public none
+POST /refunds/{token} public none
 PUT /api/merchants/{id}/logo api key keys:write
 PUT /api/merchants/{id}/webhook api key webhooks:write
 `
@@ -106,7 +108,7 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 	}
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
-		Reader: fakeReader{}, Claims: noClaims{}, Now: time.Now, Logger: logger,
+		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	return s.routes(rest, page), rest, page
