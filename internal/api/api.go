@@ -198,6 +198,7 @@ type API struct {
 	stopping      context.Context // ends when the service stops
 	waiting       *slots          // of event streams and requests with wait
 	reports       *slots
+	exports       *slots // of CSV
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -210,8 +211,8 @@ func New(c Config) *API {
 	}
 	a := &API{
 		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
-		reports: newSlots("reports", MaxOwnReports, MaxReports),
-		ledger:  c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		exports: newSlots("exports", MaxOwnExports, MaxExports), reports: newSlots("reports", MaxOwnReports, MaxReports),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -100,6 +100,7 @@ func (a *API) eventPage(
 			return found, "", nil
 		},
 		elements: elementsOf(apiconv.EventRecord),
+		table:    eventTable(),
 	}
 }
 

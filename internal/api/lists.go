@@ -71,9 +71,13 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return nil, "", fmt.Errorf("list invoices: %w", err)
 			}
+			if examined != "" {
+				filter.Before = examined
+			}
 			return found, stoppedCursor(scope, examined), nil
 		},
 		elements: elementsOf(apiconv.Invoice),
+		table:    a.invoiceTable(),
 		cursor:   descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
 	}.serve(a, w, r)
 }
@@ -174,11 +178,15 @@ func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, po
 			if err != nil {
 				return nil, "", fmt.Errorf("list payments: %w", err)
 			}
+			if examined.String() != "" {
+				filter.Before = examined
+			}
 			return found, stoppedCursor(scope, examined.String()), nil
 		},
 		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
 			return a.fromPayments(ctx, rows, filter, detailed)
 		},
+		table:  a.paymentTable(),
 		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }

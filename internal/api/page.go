@@ -53,13 +53,16 @@ type listing[T any] struct {
 	name  string // of the member with the elements
 	limit int    // of elements
 	// read returns up to n rows after last, which is nil at first. If it stopped before it
-	// found n rows or the end, it also returns the nextCursor of the page, which then ends.
+	// found n rows or the end, it also returns the nextCursor of the page, which then ends,
+	// and continues from there if last is nil.
 	read func(ctx context.Context, last *T, n int) (rows []T, stopped string, err error)
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
 	// cursor returns the page's nextCursor, or "". more says that there are rows after
 	// last, which is nil on an empty page.
 	cursor func(last *T, more bool) string
+	// table is the list's columns as CSV; nil if there is no such form.
+	table *table[T]
 }
 
 // elementsOf returns a listing's elements for rows that are converted one by one.
@@ -76,6 +79,16 @@ func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, 
 // serve answers with the page. It returns an error if nothing was written yet; after
 // that, an error aborts the connection.
 func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error {
+	if l.table != nil {
+		w.Header().Add("Vary", "Accept")
+	}
+	zone, export, err := l.parseFormat(r)
+	if err != nil {
+		return err
+	}
+	if export {
+		return l.serveCSV(a, w, r, zone)
+	}
 	leave, err := a.pages.enter(r.Context())
 	if err != nil {
 		return err

@@ -15,21 +15,21 @@ import (
 var parameters = map[string][]string{
 	"GET /api/audit":         {"merchantId", "action", "since", "limit", "cursor"},
 	"GET /api/claims":        {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor"},
+	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
 	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after"},
 	"GET /api/invoices": {
-		"merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor",
+		"merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},
 	"GET /api/invoices/{id}": {"wait", "status"},
 	"GET /api/keys":          {"merchantId", "limit", "cursor"},
 	"GET /api/merchants":     {"limit", "cursor"},
 	"GET /api/payments": {
-		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor",
+		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
-	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor"},
+	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
 
-	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor"},
+	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor", "timezone"},
 }
 
 // ownCode maps parameters to their error codes, if not invalid_field.

@@ -266,6 +266,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 			return out, nil
 		},
 		cursor: descendingCursor(scope, position),
+		table:  a.refundTable(),
 	}.serve(a, w, r)
 }
 

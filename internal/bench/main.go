@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, readers, memory, price, doors), chain (stored, burst, calls, backfill, singles, million, dust), " +
+const partNames = "service (creates, latency, readers, memory, price, doors, exports), chain (stored, burst, calls, backfill, singles, million, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -72,6 +72,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")
 	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
 	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
+	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
 	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
 	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
 	attackerRole := flag.String("attacker", "", "run as the attacker of a measurement; set by the bench itself")
@@ -132,6 +133,7 @@ type bench struct {
 	trickle  time.Duration
 	retries  int
 	waiting  int
+	exported int
 	snapshot time.Duration
 	turn     time.Duration
 	report   report
@@ -154,6 +156,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"dust", "chain", b.measureDust},
 		{"price", "service", b.measurePrice},
 		{"doors", "service", b.measureDoors},
+		{"exports", "service", b.measureExports},
 		{"deliveries", "deliver", b.measureDeliver},
 		{"rest", "deliver", b.measureRest},
 		{"hole", "deliver", b.measureHole},

@@ -1,0 +1,205 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of exports.
+const (
+	// MaxExports and MaxOwnExports bound the exports that are served at a time: in all, and
+	// of one owner of keys.
+	MaxExports, MaxOwnExports = 8, 2
+	// exportRows is how many rows of an export are read at once.
+	exportRows = 200
+	// exportBuffer is about how many bytes are written at once.
+	exportBuffer = 64 << 10
+	// exportPauses is how long an export pauses after each read, in times of the read. It
+	// leaves the processor and the database to other requests.
+	exportPauses = 4
+)
+
+// headerRows is the trailer with the number of an export's rows.
+const headerRows = "Quittance-Rows"
+
+// table is how the elements of a list are written as CSV.
+type table[T any] struct {
+	columns []string
+	// rows returns the cells of each element. at formats a time.
+	rows func(ctx context.Context, elements []T, at func(time.Time) string) ([][]string, error)
+}
+
+// tableOf returns a table of elements that are converted one by one.
+func tableOf[T any](columns []string, row func(e T, at func(time.Time) string) []string) *table[T] {
+	return &table[T]{columns, func(_ context.Context, elements []T, at func(time.Time) string) ([][]string, error) {
+		rows := make([][]string, len(elements))
+		for i, e := range elements {
+			rows[i] = row(e, at)
+		}
+		return rows, nil
+	}}
+}
+
+// parseFormat checks the parameters that depend on the form of a list. zone is that of
+// times in an export.
+func (l listing[T]) parseFormat(r *http.Request) (zone *time.Location, export bool, err error) {
+	q := &query{values: r.URL.Query()}
+	export = l.table != nil && wantsCSV(r)
+	zone = q.timezone()
+	if _, given := q.get("timezone"); given && !export {
+		q.reject("timezone", "applies to CSV alone (Accept: text/csv)")
+	}
+	if _, given := q.get("limit"); given && export {
+		q.reject("limit", "does not apply to CSV, which has all elements")
+	}
+	return zone, export, q.err
+}
+
+// serveCSV answers with the whole list as CSV (RFC 4180). It returns an error if nothing
+// was written yet; after that, an error aborts the connection.
+func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zone *time.Location) error {
+	leave, err := a.exports.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := a.longContext(r)
+	defer cancel()
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(zone).Format(time.RFC3339)
+	}
+	e := export[T]{listing: l, w: w, at: at}
+	e.csv = csv.NewWriter(&e.buffer)
+	e.csv.UseCRLF = true
+	header := w.Header()
+	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", l.name+"-"+a.now().In(zone).Format("2006-01-02T150405")+".csv"))
+	header.Set("Trailer", headerRows)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if err = e.run(ctx); err == nil {
+		header.Set(headerRows, strconv.Itoa(e.written))
+		return nil
+	}
+	if !e.begun {
+		for _, name := range []string{"Content-Disposition", "Trailer"} {
+			header.Del(name)
+		}
+		return err
+	}
+	level := a.logger.ErrorContext
+	if ctx.Err() != nil || e.gone {
+		level = a.logger.DebugContext
+	}
+	level(r.Context(), "export cut off", "path", access.Redact(r.URL.Path), "rows", e.written, "err", err)
+	panic(http.ErrAbortHandler) // so that the client does not take it for complete
+}
+
+// export writes a list as CSV.
+type export[T any] struct {
+	listing listing[T]
+	w       http.ResponseWriter
+	at      func(time.Time) string
+	buffer  bytes.Buffer
+	csv     *csv.Writer // into buffer
+	written int         // rows
+	begun   bool        // something was sent
+	gone    bool        // a write has failed
+}
+
+// run writes the header and all rows. Between reads it holds nothing of the database.
+func (e *export[T]) run(ctx context.Context) error {
+	if err := e.csv.Write(e.listing.table.columns); err != nil {
+		return err
+	}
+	var last *T
+	for {
+		begun := time.Now()
+		elements, rows, more, err := e.read(ctx, last)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			for i, cell := range row {
+				row[i] = harmless(cell)
+			}
+			if err := e.csv.Write(row); err != nil {
+				return err
+			}
+		}
+		e.csv.Flush()
+		e.written += len(rows)
+		if !more {
+			return e.send()
+		}
+		if e.buffer.Len() >= exportBuffer {
+			if err := e.send(); err != nil {
+				return err
+			}
+		}
+		last = nil // a read that stopped continues by itself
+		if len(elements) == exportRows {
+			last = &elements[exportRows-1]
+		}
+		if !wait.Sleep(ctx, exportPauses*time.Since(begun), nil) {
+			return ctx.Err()
+		}
+	}
+}
+
+// read reads the elements after last, and their rows. more says that there may be others
+// after them.
+func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]string, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	elements, stopped, err := e.listing.read(ctx, last, exportRows)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	rows, err = e.listing.table.rows(ctx, elements, e.at)
+	return elements, rows, stopped != "" || len(elements) == exportRows, err
+}
+
+// send sends what is buffered.
+func (e *export[T]) send() error {
+	e.begun = true
+	err := extendDeadlines(e.w)
+	if err == nil {
+		_, err = e.w.Write(e.buffer.Bytes())
+	}
+	e.gone = err != nil
+	e.buffer.Reset()
+	return err
+}
+
+// harmless returns a cell that no spreadsheet takes for a formula: one that begins like a
+// formula gets an apostrophe before it.
+func harmless(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// units returns an amount in major units, or "" if the currency's decimals are not known.
+func (a *API) units(amount invoice.Amount, chainKey, currency string) string {
+	decimals, ok := a.decimals(chainKey, currency)
+	if !ok {
+		return ""
+	}
+	return amount.Major(decimals)
+}

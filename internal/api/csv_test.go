@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// exported requests a list as CSV, and returns its records.
+func exported(t *testing.T, h http.Handler, path string) ([][]string, *httptest.ResponseRecorder) {
+	t.Helper()
+	w := do(h, "GET", path, "", "Accept", "text/csv")
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+	if strings.Count(w.Body.String(), "\n") != strings.Count(w.Body.String(), "\r\n") {
+		t.Errorf("%s: lines do not end in CRLF", path)
+	}
+	records, err := csv.NewReader(w.Body).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records, w
+}
+
+// TestExports compares exports of more rows than are read at once with the lists.
+func TestExports(t *testing.T) {
+	b := newEventBackend(450)
+	lists := newListBackend(450)
+	b.invoices, b.payments = lists.invoices, lists.payments
+	h := newAPI(t, b)
+	for path, ids := range map[string][]string{
+		"/api/invoices": nil, "/api/invoices?status=paid": nil, "/api/payments?include=pending,unattributed": nil, "/api/payments": nil,
+		"/api/events": nil, "/api/events?after=start": nil, "/api/invoices?merchantId=no%00body": nil,
+	} {
+		name := strings.Split(strings.TrimPrefix(path, "/api/"), "?")[0]
+		for cursor := ""; ; {
+			var list map[string]any
+			list = decode[map[string]any](t, do(h, "GET", withQuery(path, "limit=200"+cursor), ""), http.StatusOK)
+			elements := list[name].([]any)
+			for _, e := range elements {
+				element := e.(map[string]any)
+				if event, ok := element["event"].(map[string]any); ok {
+					element = event
+				}
+				ids = append(ids, element["id"].(string))
+			}
+			next, more := list["nextCursor"].(string)
+			if !more || len(elements) == 0 {
+				break
+			}
+			cursor = "&cursor=" + next
+			if strings.Contains(path, "after") {
+				path, cursor = "/api/events?after="+next, ""
+			}
+		}
+		if strings.Contains(path, "after") {
+			path = "/api/events?after=start"
+		}
+		records, w := exported(t, h, path)
+		var got []string
+		for _, row := range records[1:] {
+			got = append(got, row[0])
+		}
+		if diff := cmp.Diff(ids, got); diff != "" || records[0][0] != "id" {
+			t.Errorf("%s (-list +export):\n%s", path, diff)
+		}
+		header := w.Header()
+		if header.Get("Content-Type") != "text/csv; charset=utf-8; header=present" || !strings.HasPrefix(header.Get("Content-Disposition"), `attachment; filename="`+name+"-2025") {
+			t.Errorf("%s: headers %v", path, header)
+		}
+	}
+}
+
+// withQuery adds parameters to a path.
+func withQuery(path, query string) string {
+	if strings.Contains(path, "?") {
+		return path + "&" + query
+	}
+	return path + "?" + query
+}
+
+// TestExportedCells reads one payment with all figures, in a time zone.
+func TestExportedCells(t *testing.T) {
+	b := &backend{payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
+		ID: "pay_1", InvoiceID: invoiceID(1), MerchantID: "-2+3", Method: invoice.ByCalldata, Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
+		Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.MaxAmount, Position: invoice.Position{BlockNumber: 7}},
+	}}}, refunded: map[string]invoice.Amount{"pay_1": invoice.NewAmount(1_500_000)}}
+	records, _ := exported(t, newAPI(t, b), "/api/payments?timezone=Asia/Kathmandu")
+	got := make(map[string]string)
+	for i, name := range records[0] {
+		got[name] = records[1][i]
+	}
+	zero := "0x0000000000000000000000000000000000000000"
+	want := map[string]string{
+		"id": "pay_1", "status": "confirmed", "invoiceId": invoiceID(1), "merchantId": "'-2+3", "chainKey": "base", "txHash": "0x" + strings.Repeat("0", 64), "currency": "USDC",
+		"amount":         "115792089237316195423570985008687907853269984665640564039457584007913129639935",
+		"amountDecimal":  "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
+		"amountRefunded": "1500000", "amountRefundedDecimal": "1.50", "from": zero, "to": zero, "blockNumber": "7",
+		"confirmedAt": "2025-11-24T21:45:00+05:45", "attribution": "calldata",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFormulasAreEscaped writes every first character of a formula.
+func TestFormulasAreEscaped(t *testing.T) {
+	for cell, want := range map[string]string{
+		"": "", "a": "a", "1": "1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "'=1": "'=1",
+	} {
+		if got := api.Harmless(cell); got != want {
+			t.Errorf("%q became %q, want %q", cell, got, want)
+		}
+	}
+}
+
+// TestAccept asks for lists with headers Accept.
+func TestAccept(t *testing.T) {
+	h := newAPI(t, newListBackend(1))
+	for accept, wanted := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "text/csv": true, "TEXT/CSV": true, "text/*": true, "text/csv;header=present": true,
+		"text/csv, */*;q=0.1": true, "text/csv, application/json": false, "text/csv;q=0.9, application/json": false, "text/csv, application/json;q=0.9": true,
+		"text/csv;q=0.001, application/json;q=0": true, "text/csv;q=0": false, "text/csv; Q=1.000": true, "text/csv;q=1.001": false, "text/csv;q=2": false,
+		"text/csv;q=": false, "text/csv;q=0.1234": false, "text/csv;q=.5": false, "text/html, text/*;q=0.1": true, "text/*, text/csv;q=0": false, ";,;": false,
+	} {
+		w := do(h, "GET", "/api/invoices", "", "Accept", accept)
+		if got := strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv"); got != wanted || w.Header().Get("Vary") != "Accept" {
+			t.Errorf("Accept: %s answers %v", accept, w.Header())
+		}
+	}
+}
+
+func TestExportsRefuseParameters(t *testing.T) {
+	h := newAPI(t, newListBackend(1))
+	for query, field := range map[string]string{"limit=10": "limit", "timezone=Mars": "timezone", "merchantid=acme": "merchantid"} {
+		wantProblem(t, do(h, "GET", "/api/invoices?"+query, "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", field)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices?timezone=UTC", ""), http.StatusBadRequest, "invalid_field", "timezone")
+	wantProblem(t, do(h, "GET", "/api/keys?timezone=UTC", "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", "timezone")
+}
+
+// failing is a backend whose list of invoices fails after some reads.
+type failing struct {
+	*backend
+	reads int
+}
+
+func (f *failing) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+	if f.reads--; f.reads < 0 {
+		return nil, "", errors.New("the database is away")
+	}
+	return f.backend.Invoices(ctx, filter)
+}
+
+// TestBrokenExports has reads fail at first, and in the middle: the client sees that the
+// export is incomplete.
+func TestBrokenExports(t *testing.T) {
+	base, _ := chain.Lookup("base")
+	for reads, status := range map[int]int{0: http.StatusInternalServerError, 20: http.StatusOK, 31: http.StatusOK} {
+		b := newListBackend(6000)
+		a := api.New(api.Config{Reader: &failing{b, reads}, Events: b, Chains: []chain.Chain{base}, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+		server := httptest.NewServer(a.Handler())
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/csv")
+		response, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		whole := reads == 31
+		if response.StatusCode != status || (err == nil) != (whole || status >= 400) {
+			t.Errorf("after %d reads: %s, %d bytes, %v", reads, response.Status, len(body), err)
+		}
+		if rows := response.Trailer.Get("Quittance-Rows"); whole && (rows != "6000" || bytes.Count(body, []byte("\r\n")) != 6001) || !whole && rows != "" {
+			t.Errorf("after %d reads: %d rows, the trailer says %q", reads, bytes.Count(body, []byte("\r\n")), rows)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}
+
+// stopping is a backend whose reads of invoices stop after one row, as if the filters
+// were met by few.
+type stopping struct{ *backend }
+
+func (s stopping) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+	filter.Limit = 2
+	found, _, err := s.backend.Invoices(ctx, filter)
+	if err != nil || len(found) < 2 {
+		return found, "", err
+	}
+	return found[:1], found[1].ID, nil // the second was examined and does not match
+}
+
+// TestExportsContinue has reads stop early.
+func TestExportsContinue(t *testing.T) {
+	b := newListBackend(41)
+	a := api.New(api.Config{Reader: stopping{b}, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+	if records, _ := exported(t, a.Handler(), "/api/invoices"); len(records) != 1+21 {
+		t.Errorf("the export has %d lines, want 22", len(records))
+	}
+}
+
+// TestExportsAreBounded has an owner export as often as it may.
+func TestExportsAreBounded(t *testing.T) {
+	entered, leave := make(chan struct{}, 100), make(chan struct{})
+	b := newListBackend(1)
+	b.wait = func(context.Context) error {
+		entered <- struct{}{}
+		<-leave
+		return nil
+	}
+	h := newAPI(t, b)
+	done := make(chan int)
+	for range api.MaxOwnExports {
+		go func() { done <- do(h, "GET", "/api/invoices", "", "Accept", "text/csv").Code }()
+		<-entered
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices", "", "Accept", "text/csv"), http.StatusTooManyRequests, "rate_limited", "")
+	close(leave)
+	for range api.MaxOwnExports {
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("answered %d", status)
+		}
+	}
+	if w := do(h, "HEAD", "/api/invoices", "", "Accept", "text/csv"); w.Code != http.StatusOK || w.Body.Len() > 0 || fmt.Sprint(w.Header()["Trailer"]) != "[Quittance-Rows]" {
+		t.Errorf("HEAD answers %d %v", w.Code, w.Header())
+	}
+}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// invoiceTable returns the columns of invoices.
+func (a *API) invoiceTable() *table[invoice.Invoice] {
+	return tableOf([]string{
+		"id", "merchantId", "status", "exception", "chainKey", "currency", "amount", "amountDecimal", "amountPaid", "amountPaidDecimal",
+		"amountRefunded", "amountRefundedDecimal", "merchantAddress", "createdAt", "expiresAt", "settledAt", "settledTxHash",
+	}, func(inv invoice.Invoice, at func(time.Time) string) []string {
+		units := func(amount invoice.Amount) string { return a.units(amount, inv.ChainKey, inv.Currency) }
+		j := apiconv.Invoice(inv)
+		return []string{
+			inv.ID, inv.MerchantID, string(inv.Status), string(inv.Exception), inv.ChainKey, inv.Currency, inv.Amount.String(), units(inv.Amount),
+			inv.AmountPaid.String(), units(inv.AmountPaid), inv.AmountRefunded.String(), units(inv.AmountRefunded),
+			j.MerchantAddress, at(inv.CreatedAt), at(inv.ExpiresAt), at(inv.SettledAt), j.SettledTxHash,
+		}
+	})
+}
+
+// paymentTable returns the columns of payments.
+func (a *API) paymentTable() *table[store.PaymentRow] {
+	return &table[store.PaymentRow]{[]string{
+		"id", "status", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
+		"amountRefunded", "amountRefundedDecimal", "from", "to", "blockNumber", "confirmedAt", "attribution",
+	}, func(ctx context.Context, payments []store.PaymentRow, at func(time.Time) string) ([][]string, error) {
+		ids, rows := make([]string, len(payments)), make([][]string, len(payments))
+		for i, p := range payments {
+			ids[i] = p.ID
+		}
+		refunded, err := a.reader.AmountsRefunded(ctx, ids)
+		if err != nil {
+			return nil, fmt.Errorf("read refunds: %w", err)
+		}
+		for i, p := range payments {
+			back := refunded[p.ID]
+			units := func(amount invoice.Amount) string { return a.units(amount, p.ChainKey, p.Currency) }
+			j := apiconv.Payment(p.Payment, false)
+			rows[i] = []string{
+				p.ID, string(p.Status), p.InvoiceID, p.MerchantID, p.ChainKey, j.TxHash, p.Currency, p.Amount.String(), units(p.Amount),
+				back.String(), units(back), j.From, j.To, strconv.FormatUint(p.BlockNumber, 10), at(p.ConfirmedAt), string(p.Method),
+			}
+		}
+		return rows, nil
+	}}
+}
+
+// refundTable returns the columns of refunds.
+func (a *API) refundTable() *table[invoice.RefundRecord] {
+	return tableOf([]string{
+		"id", "status", "paymentId", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
+		"amountTransferred", "amountTransferredDecimal", "from", "to", "reason", "createdAt", "confirmedAt",
+	}, func(r invoice.RefundRecord, at func(time.Time) string) []string {
+		j := apiconv.RefundRecord(r)
+		amount, transferred, transferredUnits := r.Amount, "", ""
+		if !r.Prepared() {
+			amount = r.Transfer.Amount
+		}
+		if j.AmountTransferred != "" {
+			transferred, transferredUnits = j.AmountTransferred, a.units(r.Transfer.Amount, r.ChainKey, r.Currency)
+		}
+		return []string{
+			r.ID, string(r.Status), r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey, j.TxHash, r.Currency, amount.String(), a.units(amount, r.ChainKey, r.Currency),
+			transferred, transferredUnits, j.From, j.To, r.Reason, at(r.CreatedAt), at(fromSeconds(j.ConfirmedAt)),
+		}
+	})
+}
+
+// eventTable returns the columns of events.
+func eventTable() *table[store.EventRow] {
+	return tableOf([]string{
+		"id", "type", "createdAt", "merchantId", "invoiceId", "deliveryId", "deliveryStatus", "attempts", "nextAttemptAt", "finishedAt",
+	}, func(e store.EventRow, at func(time.Time) string) []string {
+		row := []string{e.ID, string(e.Type), at(e.CreatedAt), e.MerchantID, e.InvoiceID, "", "", "", "", ""}
+		if d := apiconv.EventRecord(e).Delivery; d != nil {
+			copy(row[5:], []string{d.ID, string(d.Status), strconv.FormatInt(int64(d.Attempts), 10), at(fromSeconds(d.NextAttemptAt)), at(fromSeconds(d.FinishedAt))})
+		}
+		return row
+	})
+}
+
+// fromSeconds returns the time of Unix seconds, or the zero time for 0.
+func fromSeconds(n apitypes.Time) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return invoice.Unix(n)
+}
