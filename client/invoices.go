@@ -3,6 +3,9 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 )
@@ -53,4 +56,21 @@ func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, erro
 	var answer apitypes.InvoiceResponse
 	err := c.get(ctx, c.path("api/invoices", id), &answer)
 	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// invoiceWait is how long the service waits for a change of an invoice, at most 60 s.
+const invoiceWait = time.Minute
+
+// AwaitInvoice returns an invoice as soon as its status is not the one that the caller
+// knows, such as [apitypes.StatusOpen], or an error when ctx ends.
+func (c *Client) AwaitInvoice(ctx context.Context, id string, known apitypes.InvoiceStatus) (apitypes.Invoice, error) {
+	u := c.path("api/invoices", id)
+	u.RawQuery = url.Values{"wait": {strconv.Itoa(int(invoiceWait / time.Second))}, "status": {string(known)}}.Encode()
+	for {
+		var answer apitypes.InvoiceResponse
+		err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: invoiceWait}, &answer)
+		if err := answered(err, "invoice", id, answer.Invoice.ID); err != nil || answer.Invoice.Status != known {
+			return answer.Invoice, err
+		}
+	}
 }

@@ -164,3 +164,14 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 	}
 }
+
+// Claims lists payers' claims to unattributed payments, newest first; merchantID and
+// paymentID are "" for all. It requests pages as needed, and ends after an error.
+func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.Seq2[apitypes.Claim, error] {
+	query := make(url.Values)
+	set(query, "merchantId", merchantID)
+	set(query, "paymentId", paymentID)
+	return list(ctx, c, "api/claims", query, 0, func(page apitypes.ClaimList) ([]apitypes.Claim, string) {
+		return page.Claims, page.NextCursor
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,7 @@ type exchanges struct {
 	outcomes []outcome
 	sent     []string
 	keys     []string
+	queries  []url.Values
 
 	authorization string // of the last request
 }
@@ -46,6 +48,7 @@ func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	e.sent = append(e.sent, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 	e.keys = append(e.keys, r.Header.Get("Idempotency-Key"))
+	e.queries = append(e.queries, r.URL.Query())
 	e.authorization = r.Header.Get("Authorization")
 	if len(e.outcomes) < len(e.sent) {
 		return nil, errors.New("one request too many")

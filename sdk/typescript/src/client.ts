@@ -1,5 +1,6 @@
 import createClient, { type Client } from "openapi-fetch";
 import type {
+  ApproveRefundRequest,
   Attempt,
   AttributePaymentRequest,
   AuditEntry,
@@ -9,12 +10,18 @@ import type {
   CreateKeyRequest,
   CreateMerchantRequest,
   Invoice,
+  InvoiceStatus,
   Key,
   KeySecretResponse,
   Merchant,
   Payment,
+  PrepareRefundRequest,
   PutWebhookRequest,
   RedeliverEventsRequest,
+  RefundRecord,
+  RefundResponse,
+  RefundStatus,
+  SettlementReport,
   UpdateMerchantRequest,
   Webhook,
   WebhookSecretResponse,
@@ -22,6 +29,7 @@ import type {
 } from "./openapi.js";
 import { pages } from "./pages.js";
 import { retrying, type RetryOptions } from "./retry.js";
+import { stream, type StreamedEvent } from "./stream.js";
 import type { CallOptions, CreateOptions, EventRecord, Filter } from "./types.js";
 
 /** What a client is given. */
@@ -43,6 +51,9 @@ export class Quittance {
   readonly http: Client<paths>;
   readonly #url: string;
   readonly #fetch: (request: Request) => Promise<Response>; // repeats every request
+  readonly #patientFetch: (request: Request) => Promise<Response>; // for what takes up to a minute
+  readonly #headers: Record<string, string>;
+  readonly #options: RetryOptions;
   readonly #uuid: () => string;
 
   constructor(options: QuittanceOptions) {
@@ -52,11 +63,14 @@ export class Quittance {
     }
     this.#url = url.href.replace(/\/+$/, "");
     this.#fetch = retrying(options, true);
+    this.#patientFetch = retrying(options, true, 60_000);
+    this.#headers = options.key ? { Authorization: `Bearer ${options.key}` } : {};
+    this.#options = options;
     this.#uuid = options.randomUUID ?? (() => crypto.randomUUID());
     this.http = createClient<paths>({
       baseUrl: this.#url,
       fetch: retrying(options),
-      headers: { Accept: "application/json, application/problem+json", ...(options.key && { Authorization: `Bearer ${options.key}` }) },
+      headers: { Accept: "application/json, application/problem+json", ...this.#headers },
       querySerializer: { array: { style: "form", explode: false } },
     });
   }
@@ -73,6 +87,18 @@ export class Quittance {
   async getInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
     const { data } = await this.http.GET("/api/invoices/{id}", { params: { path: { id } }, ...given(options) });
     return data!.invoice;
+  }
+
+  /** Returns an invoice as soon as its status is not the known one. The service is asked once a minute. */
+  async awaitInvoice(id: string, known: InvoiceStatus = "open", options: CallOptions = {}): Promise<Invoice> {
+    for (;;) {
+      const { data } = await this.http.GET("/api/invoices/{id}", {
+        params: { path: { id }, query: { wait: 60, status: known } }, fetch: this.#patientFetch, ...given(options),
+      });
+      if (data!.invoice.status !== known) {
+        return data!.invoice;
+      }
+    }
   }
 
   /** Lists invoices, newest first. Pages are requested as needed. */
@@ -111,6 +137,74 @@ export class Quittance {
       async (cursor) => (await this.http.GET("/api/claims", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.claims,
     );
+  }
+
+  /** Reserves a part of a payment, and returns the transaction that sends it back, for the merchant's wallet to sign. */
+  async prepareRefund(paymentId: string, body: PrepareRefundRequest = {}, options: CreateOptions = {}): Promise<RefundResponse> {
+    const header = { "Idempotency-Key": options.idempotencyKey ?? this.#uuid() };
+    const { data } = await this.http.POST("/api/payments/{id}/refunds", { params: { path: { id: paymentId }, header }, body, ...given(options) });
+    return this.#refund(data!);
+  }
+
+  /** Lists the refunds of a payment, newest first. Pages are requested as needed. */
+  listPaymentRefunds(paymentId: string, status?: RefundStatus, options: CallOptions = {}): AsyncGenerator<RefundRecord, void> {
+    const params = (cursor: { cursor?: string }) => ({ path: { id: paymentId }, query: { ...(status && { status }), ...cursor } });
+    return pages(
+      async (cursor) => (await this.http.GET("/api/payments/{id}/refunds", { params: params(cursor), ...given(options) })).data!,
+      (page) => page.refunds,
+    );
+  }
+
+  /** Lists refunds, newest first. Pages are requested as needed. */
+  listRefunds(filter: Filter<"/api/refunds"> = {}, options: CallOptions = {}): AsyncGenerator<RefundRecord, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/refunds", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.refunds,
+    );
+  }
+
+  /** Fetches a refund, with the transaction while it can be sent. */
+  async getRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
+    const { data } = await this.http.GET("/api/refunds/{id}", { params: { path: { id } }, ...given(options) });
+    return this.#refund(data!);
+  }
+
+  /** Cancels a prepared refund whose transaction was not signed. */
+  async cancelRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
+    const { data } = await this.http.POST("/api/refunds/{id}/cancel", { params: { path: { id } }, fetch: this.#fetch, ...given(options) });
+    return this.#refund(data!);
+  }
+
+  /** Approves the address that a payer named without a signature. */
+  async approveRefund(id: string, body: ApproveRefundRequest, options: CallOptions = {}): Promise<RefundResponse> {
+    const { data } = await this.http.POST("/api/refunds/{id}/approve", { params: { path: { id } }, body, fetch: this.#fetch, ...given(options) });
+    return this.#refund(data!);
+  }
+
+  /** Returns a response with an absolute claimUrl. It is a path if the service is not configured with its public URL. */
+  #refund(response: RefundResponse): RefundResponse {
+    return response.claimUrl?.startsWith("/") ? { ...response, claimUrl: this.#url + response.claimUrl } : response;
+  }
+
+  /** Adds up the payments and refunds that were confirmed in a period. */
+  async getSettlementReport(
+    query: paths["/api/reports/settlement"]["get"]["parameters"]["query"],
+    options: CallOptions = {},
+  ): Promise<SettlementReport> {
+    const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, fetch: this.#patientFetch, ...given(options) });
+    return data!.report;
+  }
+
+  /**
+   * Yields the events after a position as soon as they are recorded: `start`, `end`, or the position of an event. A broken
+   * stream is continued where it broke, so that each event is yielded once.
+   */
+  streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: CallOptions = {}): AsyncGenerator<StreamedEvent, void> {
+    const request = (position: string) => {
+      const query = new URLSearchParams({ ...filter, after: position });
+      return new Request(`${this.#url}/api/events/stream?${query}`, { headers: { Accept: "text/event-stream", ...this.#headers } });
+    };
+    return stream(request, after, this.#options, options.signal ?? new AbortController().signal);
   }
 
   /** Lists events with the state of their deliveries, newest first. Pages are requested as needed. */

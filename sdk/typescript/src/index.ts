@@ -7,6 +7,7 @@
 export { Quittance, type QuittanceOptions } from "./client.js";
 export { QuittanceError } from "./error.js";
 export type { RetryOptions } from "./retry.js";
+export type { StreamedEvent } from "./stream.js";
 export type { CallOptions, CreateOptions, EventRecord, Filter } from "./types.js";
 export type { WebhookEvent } from "./webhook/event.js";
 export type * from "./openapi.js";

@@ -31,30 +31,28 @@ function repeatable(request: Request): boolean {
 /**
  * Returns a fetch that makes attempts until one succeeds or no other is to be made. A response that is not a success is
  * thrown as a QuittanceError. idempotent says that every request may be repeated; otherwise only a GET and what has an
- * Idempotency-Key may.
+ * Idempotency-Key may. waitMs is how long the service may wait before it answers.
  */
-export function retrying(options: RetryOptions, idempotent = false): (request: Request) => Promise<Response> {
+export function retrying(options: RetryOptions, idempotent = false, waitMs = 0): (request: Request) => Promise<Response> {
   const retries = options.retries ?? 3;
   return (request) =>
-    within(request.signal, options.timeoutMs ?? 60_000, async (call) => {
+    within(request.signal, (options.timeoutMs ?? 60_000) + waitMs, async (call) => {
       for (let n = 0; ; n++) {
         try {
-          return await attempt(request.clone(), call, options);
+          return await attempt(request.clone(), call, options, waitMs);
         } catch (error) {
-          const asked = error instanceof QuittanceError ? error.retryAfterMs : 0;
-          if (n >= retries || call.aborted || asked > maxRetryAfterMs || !retryable(error, idempotent || repeatable(request))) {
+          const delay = backoff(n, error, options);
+          if (n >= retries || call.aborted || delay === undefined || !retryable(error, idempotent || repeatable(request))) {
             throw error;
           }
-          const longest = Math.min(firstDelayMs * 2 ** n, maxDelayMs);
-          const delay = longest - ((options.random ?? Math.random)() * longest) / 2;
-          await (options.sleep ?? sleep)(Math.max(delay, asked), call);
+          await (options.sleep ?? sleep)(delay, call);
         }
       }
     });
 }
 
-function attempt(request: Request, call: AbortSignal, options: RetryOptions): Promise<Response> {
-  return within(call, options.attemptTimeoutMs ?? 20_000, async (signal) => {
+function attempt(request: Request, call: AbortSignal, options: RetryOptions, waitMs: number): Promise<Response> {
+  return within(call, (options.attemptTimeoutMs ?? 20_000) + waitMs, async (signal) => {
     // A redirect could send the key elsewhere.
     const response = await (options.fetch ?? fetch)(new Request(request, { signal, redirect: "manual" }));
     const body = await response.text(); // a connection that breaks here is a failed attempt
@@ -63,6 +61,14 @@ function attempt(request: Request, call: AbortSignal, options: RetryOptions): Pr
     }
     return new Response(response.status === 204 ? null : body, response);
   });
+}
+
+/** Returns the milliseconds to wait after attempt n, counted from 0, or undefined if the service asked for too many. */
+export function backoff(n: number, error: unknown, options: RetryOptions): number | undefined {
+  const asked = error instanceof QuittanceError ? error.retryAfterMs : 0;
+  const longest = Math.min(firstDelayMs * 2 ** n, maxDelayMs);
+  const delay = longest - ((options.random ?? Math.random)() * longest) / 2;
+  return asked > maxRetryAfterMs ? undefined : Math.max(delay, asked);
 }
 
 /** Calls f with a signal that is aborted with the parent, or after ms with a TimeoutError. */
@@ -83,7 +89,7 @@ async function within<T>(parent: AbortSignal, ms: number, f: (signal: AbortSigna
 }
 
 /** Returns whether a further attempt may succeed, and cannot do anything twice. */
-function retryable(error: unknown, idempotent: boolean): boolean {
+export function retryable(error: unknown, idempotent: boolean): boolean {
   if (!(error instanceof QuittanceError)) {
     return idempotent || unsent(error);
   }
@@ -105,7 +111,8 @@ function unsent(error: unknown): boolean {
   return false;
 }
 
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits, or throws the reason of the signal. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
     const end = () => {

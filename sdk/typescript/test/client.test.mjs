@@ -121,6 +121,68 @@ test("identifiers are escaped, and responses without a body are taken", async ()
   assert.equal(sent[0].url, "https://pay.example/base/api/keys/a%2Fb%3Fc");
 });
 
+const message = (position, id) => `id: ${position}\nevent: invoice.paid\ndata: ${JSON.stringify({ id, type: "invoice.paid", createdAt: 1, data: {} })}\n\n`;
+const streamed = (...chunks) => () => new Response(new ReadableStream({
+  start(c) {
+    chunks.forEach((chunk) => c.enqueue(new TextEncoder().encode(chunk)));
+    c.close();
+  },
+}));
+
+test("a stream of events is continued where it broke", async () => {
+  const first = message("c1", "evt_1");
+  const { quittance, sent, waits } = client(
+    streamed("retry: 2000\nid: c0\n\n: nothing yet\n\n", first.slice(0, 20), first.slice(20), "id: c2\ndata: {"), problem(503, "unavailable"), noListener,
+    streamed(message("c2", "evt_2").replaceAll("\n", "\r\n")), problem(401, "unauthorized"),
+  );
+  const got = [];
+  await assert.rejects(async () => {
+    for await (const { position, event } of quittance.streamEvents({ merchantId: "acme" })) {
+      got.push(`${position} ${event.id}`);
+    }
+  }, { code: "unauthorized" });
+  assert.deepEqual(got, ["c1 evt_1", "c2 evt_2"]);
+  assert.deepEqual(sent.map((r) => new URL(r.url).search), ["end", "c1", "c1", "c1", "c2"].map((after) => `?merchantId=acme&after=${after}`));
+  assert.equal(sent[0].headers.get("Authorization"), "Bearer qk_1");
+  assert.deepEqual(waits, [500, 1000, 2000, 500]);
+});
+
+test("a stream ends with its reader and with its signal", async () => {
+  const { quittance, sent } = client(streamed(message("c1", "evt_1"), message("c2", "evt_2")));
+  for await (const { event } of quittance.streamEvents({}, "start")) {
+    assert.equal(event.id, "evt_1");
+    break;
+  }
+  assert.equal(sent.length, 1);
+  const ended = client(broken);
+  const signal = AbortSignal.abort(new Error("enough"));
+  await assert.rejects(ended.quittance.streamEvents({}, "start", { signal }).next(), /enough/);
+  await assert.rejects(client(streamed("data: {}\n\n")).quittance.streamEvents().next(), /not an event/);
+});
+
+test("an invoice is awaited", async () => {
+  const { quittance, sent } = client(ok({ invoice: { status: "open" } }), problem(503, "unavailable"), ok({ invoice: { status: "paid" } }));
+  assert.equal((await quittance.awaitInvoice("inv_1")).status, "paid");
+  assert.equal(sent[2].url, "https://pay.example/base/api/invoices/inv_1?wait=60&status=open");
+});
+
+test("refunds are prepared under one key, canceled and listed", async () => {
+  const refund = ok({ refund: { id: "ref_1" }, claimUrl: "/refunds/x?y" });
+  const { quittance, sent } = client(broken, refund, refund, refund, refund, ok({ refunds: [{ id: "ref_1" }] }), ok({ refunds: [{ id: "ref_1" }] }), ok({ report: {} }));
+  assert.equal((await quittance.prepareRefund("pay_1", { amount: "1" })).claimUrl, "https://pay.example/base/refunds/x?y");
+  assert.equal(sent[0].headers.get("Idempotency-Key"), sent[1].headers.get("Idempotency-Key"));
+  await quittance.getRefund("ref_1");
+  await quittance.cancelRefund("ref_1");
+  await quittance.approveRefund("ref_1", { to: "0x1" });
+  for await (const { id } of quittance.listRefunds({ status: "pending" })) assert.equal(id, "ref_1");
+  for await (const { id } of quittance.listPaymentRefunds("pay_1", "pending")) assert.equal(id, "ref_1");
+  await quittance.getSettlementReport({ from: "2026-11-01", to: "2026-12-01", groupBy: "day" });
+  assert.deepEqual(sent.slice(2).map((r) => `${r.method} ${r.url.slice("https://pay.example/base/api".length)}`), [
+    "GET /refunds/ref_1", "POST /refunds/ref_1/cancel", "POST /refunds/ref_1/approve", "GET /refunds?status=pending",
+    "GET /payments/pay_1/refunds?status=pending", "GET /reports/settlement?from=2026-11-01&to=2026-12-01&groupBy=day",
+  ]);
+});
+
 test("a logo is sent as it is", async () => {
   const { quittance, sent } = client(ok({ merchant: { id: "acme" } }));
   await quittance.putMerchantLogo("acme", new Blob(["\x89PNG"], { type: "image/png" }));

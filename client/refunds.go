@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// PrepareRefund reserves a part of a payment, and returns the transaction that sends it
+// back, for the merchant's wallet to sign. The request has an idempotency key, so retries
+// prepare no second refund. The error's code is [apitypes.CodeRefundExceedsPayment] if less
+// is left of the payment.
+func (c *Client) PrepareRefund(ctx context.Context, paymentID string, r apitypes.PrepareRefundRequest, options ...CallOption) (apitypes.RefundResponse, error) {
+	header, err := c.idempotent(options)
+	if err != nil {
+		return apitypes.RefundResponse{}, err
+	}
+	var answer apitypes.RefundResponse
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/payments", paymentID, "refunds"), header: header, repeatable: true}, r, &answer)
+	return c.withClaimURL(answer), err
+}
+
+// withClaimURL returns a response whose ClaimURL is absolute.
+func (c *Client) withClaimURL(r apitypes.RefundResponse) apitypes.RefundResponse {
+	if strings.HasPrefix(r.ClaimURL, "/") { // the service is not configured with its public URL
+		r.ClaimURL = strings.TrimSuffix(c.base.String(), "/") + r.ClaimURL
+	}
+	return r
+}
+
+// Refund returns the current state of a refund, with the transaction while it can be sent.
+// The id is that of the refund, or of the transfer that paid it. The error's code is
+// [apitypes.CodeNotFound] if the id is unknown.
+func (c *Client) Refund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
+	var answer apitypes.RefundResponse
+	err := c.get(ctx, c.path("api/refunds", id), &answer)
+	return c.withClaimURL(answer), answered(err, "refund", id, id)
+}
+
+// CancelRefund cancels a prepared refund whose transaction was not signed. It is idempotent.
+// The error's code is [apitypes.CodeRefundNotOpen] if the refund was sent.
+func (c *Client) CancelRefund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
+	var answer apitypes.RefundResponse
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "cancel"), repeatable: true}, &answer)
+	return c.withClaimURL(answer), answered(err, "refund", id, id)
+}
+
+// ApproveRefund approves the address that a payer named without a signature. It is
+// idempotent. The error's code is [apitypes.CodeRefundNotOpen] if the refund does not await
+// the approval of that address.
+func (c *Client) ApproveRefund(ctx context.Context, id string, r apitypes.ApproveRefundRequest) (apitypes.RefundResponse, error) {
+	var answer apitypes.RefundResponse
+	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "approve"), repeatable: true}, r, &answer)
+	return c.withClaimURL(answer), answered(err, "refund", id, id)
+}
+
+// RefundFilter selects refunds. The zero value selects all.
+type RefundFilter struct {
+	MerchantID string
+	PaymentID  string
+	InvoiceID  string
+	TxHash     string
+	Status     apitypes.RefundStatus
+	ChainKey   string
+	PageSize   int // refunds per request, 1 to 200; 0 means the service's default
+}
+
+// Refunds lists refunds, newest first. It requests pages as needed, and ends after an error.
+func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes.RefundRecord, error] {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "paymentId", f.PaymentID)
+	set(query, "invoiceId", f.InvoiceID)
+	set(query, "txHash", f.TxHash)
+	set(query, "status", string(f.Status))
+	set(query, "chainKey", f.ChainKey)
+	return list(ctx, c, "api/refunds", query, f.PageSize, refundsOf)
+}
+
+// PaymentRefunds lists the refunds of a payment, newest first; status is "" for all. It
+// requests pages as needed, and ends after an error.
+func (c *Client) PaymentRefunds(ctx context.Context, paymentID string, status apitypes.RefundStatus) iter.Seq2[apitypes.RefundRecord, error] {
+	query := make(url.Values)
+	set(query, "status", string(status))
+	return list(ctx, c, "api/payments/"+url.PathEscape(paymentID)+"/refunds", query, 0, refundsOf)
+}
+
+func refundsOf(page apitypes.RefundList) ([]apitypes.RefundRecord, string) {
+	return page.Refunds, page.NextCursor
+}

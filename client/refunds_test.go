@@ -1,0 +1,74 @@
+package client_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+// TestRefundRequests sends the requests about refunds, claims and reports.
+func TestRefundRequests(t *testing.T) {
+	refund := func(status int) outcome {
+		return answers(status, `{"refund":{"id":"ref_1"},"claimUrl":"/refunds/x?y"}`)
+	}
+	page := func() outcome { return answers(http.StatusOK, `{"refunds":[{"id":"ref_1"}]}`) }
+	c, e, _ := with(t, problem(503, apitypes.CodeUnavailable), refund(http.StatusCreated), refund(200), refund(200), refund(200), page(), page(),
+		answers(200, `{"claims":[{"id":"clm_1"}]}`), answers(200, `{"report":{"timezone":"UTC"}}`))
+	prepared, err := c.PrepareRefund(t.Context(), "pay_1", apitypes.PrepareRefundRequest{Amount: "1"}, client.IdempotencyKey("return-1"))
+	if err != nil || prepared.ClaimURL != "http://service.example/refunds/x?y" || e.keys[1] != "return-1" {
+		t.Errorf("%+v, %v, keys %q", prepared, err, e.keys)
+	}
+	if got, err := c.Refund(t.Context(), "ref_1"); err != nil || got.Refund.ID != "ref_1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.CancelRefund(t.Context(), "ref_1"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ApproveRefund(t.Context(), "ref_1", apitypes.ApproveRefundRequest{To: "0x1"}); err != nil {
+		t.Error(err)
+	}
+	listed := 0
+	filter := client.RefundFilter{MerchantID: "acme", PaymentID: "pay_1", InvoiceID: "inv_1", TxHash: "0x2", Status: "pending", ChainKey: "base", PageSize: 5}
+	for r, err := range c.Refunds(t.Context(), filter) {
+		if listed++; err != nil || r.ID != "ref_1" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	for r, err := range c.PaymentRefunds(t.Context(), "pay_1", "pending") {
+		if listed++; err != nil || r.ID != "ref_1" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	for claim, err := range c.Claims(t.Context(), "acme", "pay_1") {
+		if listed++; err != nil || claim.ID != "clm_1" {
+			t.Errorf("%+v, %v", claim, err)
+		}
+	}
+	report, err := c.SettlementReport(t.Context(), client.ReportFilter{MerchantID: "acme", From: "2026-11-01", To: "2026-12-01", GroupBy: apitypes.ReportByDay, Timezone: "UTC"})
+	if err != nil || report.Timezone != "UTC" || listed != 3 {
+		t.Errorf("listed %d; %+v, %v", listed, report, err)
+	}
+	var queries []string
+	for _, query := range e.queries[5:] {
+		queries = append(queries, query.Encode())
+	}
+	want := []string{
+		"chainKey=base&invoiceId=inv_1&limit=5&merchantId=acme&paymentId=pay_1&status=pending&txHash=0x2", "status=pending",
+		"merchantId=acme&paymentId=pay_1", "from=2026-11-01&groupBy=day&merchantId=acme&timezone=UTC&to=2026-12-01",
+	}
+	if diff := cmp.Diff(want, queries); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+	sent := []string{
+		`POST /api/payments/pay_1/refunds {"amount":"1"}`, `POST /api/payments/pay_1/refunds {"amount":"1"}`, "GET /api/refunds/ref_1",
+		"POST /api/refunds/ref_1/cancel", `POST /api/refunds/ref_1/approve {"to":"0x1"}`, "GET /api/refunds", "GET /api/payments/pay_1/refunds",
+		"GET /api/claims", "GET /api/reports/settlement",
+	}
+	if diff := cmp.Diff(sent, e.sent); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}

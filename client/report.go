@@ -1,0 +1,37 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// reportTime is how long the service may take to make a report.
+const reportTime = time.Minute
+
+// ReportFilter selects what a settlement report adds up. From and To are required, Unix
+// seconds or dates in the time zone; To is not part of the period.
+type ReportFilter struct {
+	MerchantID string
+	From, To   string
+	GroupBy    apitypes.ReportGroup // by default the currency
+	Timezone   string               // a name such as Europe/Berlin; by default UTC
+}
+
+// SettlementReport adds up the payments and refunds that were confirmed in a period.
+func (c *Client) SettlementReport(ctx context.Context, f ReportFilter) (apitypes.SettlementReport, error) {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "from", f.From)
+	set(query, "to", f.To)
+	set(query, "groupBy", string(f.GroupBy))
+	set(query, "timezone", f.Timezone)
+	u := c.path("api/reports/settlement")
+	u.RawQuery = query.Encode()
+	var answer apitypes.SettlementReportResponse
+	err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: reportTime}, &answer)
+	return answer.Report, err
+}

@@ -1,0 +1,117 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+// TestStreamEvents has a stream that breaks in the middle of a message, a service that is
+// down, and a stream that is continued.
+func TestStreamEvents(t *testing.T) {
+	first := "retry: 2000\nid: c0\n\n: nothing yet\n\nid: c1\nevent: invoice.paid\ndata: " + body("invoice.paid", "{}") + "\n\nid: c2\ndata: {"
+	second := "id: c2\r\ndata: " + strings.Replace(body("invoice.paid", "{}"), "evt_1", "evt_2", 1) + "\r\n\r\n"
+	c, e, k := with(t, answers(http.StatusOK, first), problem(503, apitypes.CodeUnavailable), breaks(errNoListener),
+		answers(http.StatusOK, second), problem(401, apitypes.CodeUnauthorized))
+	var got []string
+	for event, err := range c.StreamEvents(t.Context(), client.EventFilter{MerchantID: "acme"}, client.AfterEnd) {
+		if err != nil {
+			got = append(got, err.Error())
+			continue
+		}
+		got = append(got, event.Position+" "+event.Event.ID)
+	}
+	if diff := cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "client: answered 401 unauthorized: D."}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	var after []string
+	for _, query := range e.queries {
+		after = append(after, query.Get("merchantId")+" "+query.Get("after"))
+	}
+	if diff := cmp.Diff([]string{"acme end", "acme c1", "acme c1", "acme c1", "acme c2"}, after); diff != "" {
+		t.Errorf("positions (-want +got):\n%s", diff)
+	}
+	want := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 500 * time.Millisecond}
+	if diff := cmp.Diff(want, k.waited); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
+// TestSilentStream has a stream that is silent for longer than the service ever is.
+func TestSilentStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &exchanges{outcomes: []outcome{{hangs: true}, problem(404, apitypes.CodeNotFound)}}
+		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(zeros{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
+			if refused := (*client.Error)(nil); !errors.As(err, &refused) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+		if took := time.Since(start); took != 45*time.Second+client.FirstDelay || len(e.sent) != 2 {
+			t.Errorf("it took %s and %d requests", took, len(e.sent))
+		}
+
+		e.outcomes, e.sent = []outcome{{hangs: true}}, nil
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		for _, err := range c.StreamEvents(ctx, client.EventFilter{}, client.AfterStart) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+	})
+}
+
+func TestStreamEndsWithItsReader(t *testing.T) {
+	c, e, _ := with(t, answers(http.StatusOK, strings.Repeat("id: c1\ndata: "+body("invoice.paid", "{}")+"\n\n", 2)))
+	for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
+		if err != nil {
+			t.Error(err)
+		}
+		break
+	}
+	if len(e.sent) != 1 {
+		t.Errorf("%d requests", len(e.sent))
+	}
+	c, _, _ = with(t, answers(http.StatusOK, "data: {}\n\n"))
+	failed := 0
+	for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
+		if failed++; err == nil {
+			t.Error("what is not an event is yielded")
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d errors", failed)
+	}
+}
+
+func TestAwaitInvoice(t *testing.T) {
+	open, paid := `{"invoice":{"id":"inv_1","status":"open"}}`, `{"invoice":{"id":"inv_1","status":"paid"}}`
+	c, e, _ := with(t, answers(http.StatusOK, open), problem(503, apitypes.CodeUnavailable), answers(http.StatusOK, paid))
+	got, err := c.AwaitInvoice(t.Context(), "inv_1", apitypes.StatusOpen)
+	if err != nil || got.Status != apitypes.StatusPaid || len(e.sent) != 3 || e.queries[2].Encode() != "status=open&wait=60" {
+		t.Errorf("%+v, %v after %q", got, err, e.queries)
+	}
+	// A request with wait takes up to a minute more.
+	synctest.Test(t, func(t *testing.T) {
+		e := &exchanges{outcomes: []outcome{{hangs: true}, {hangs: true}}}
+		c := client.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e})))
+		start := time.Now()
+		if _, err := c.AwaitInvoice(t.Context(), "inv_1", apitypes.StatusOpen); err == nil || time.Since(start) != time.Minute+client.DefaultTimeout {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+	})
+}

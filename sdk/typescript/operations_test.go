@@ -1,0 +1,49 @@
+package typescript_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// TestEveryOperationHasAMethod compares the methods of client.ts with the operations of
+// openapi.yaml, whose names they have, and the handlers of events with its webhooks.
+func TestEveryOperationHasAMethod(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromFile("../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := declared(t, "src/client.ts", `(?m)^  (?:async )?(\w+)\(`)
+	methods["receiveNotice"] = true // called by a transfer provider
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if !methods[operation.OperationID] {
+				t.Errorf("client.ts has no method %s for %s %s", operation.OperationID, method, path)
+			}
+		}
+	}
+	types := declared(t, "src/webhook/event.ts", `(?m)^  \| (\w+)Event;?$`)
+	for typ, item := range doc.Webhooks {
+		name := item.Post.OperationID[len("on"):]
+		if !types[name] {
+			t.Errorf("event.ts lacks %sEvent for %s", name, typ)
+		}
+	}
+}
+
+// declared returns the first submatches of a pattern in a file.
+func declared(t *testing.T, file, pattern string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]bool)
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		found[match[1]] = true
+	}
+	return found
+}
