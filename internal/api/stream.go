@@ -151,7 +151,8 @@ func (s *eventStream) next(ctx context.Context) ([]store.EventRow, error) {
 	return nil, err
 }
 
-// readLog reads a page from the log, which has all events up to through.
+// readLog reads a page from the log, which has all events up to through and may have later
+// ones.
 func (s *eventStream) readLog(ctx context.Context, through int64) ([]store.EventRow, error) {
 	if s.none {
 		s.after = max(s.after, through)
@@ -165,11 +166,12 @@ func (s *eventStream) readLog(ctx context.Context, through int64) ([]store.Event
 	if err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}
-	after := max(s.after, through)
-	if len(events) == streamPage {
-		after = events[streamPage-1].Seq
+	if len(events) < streamPage {
+		s.after = max(s.after, through)
 	}
-	s.after = after
+	if n := len(events); n > 0 {
+		s.after = max(s.after, events[n-1].Seq)
+	}
 	return events, nil
 }
 

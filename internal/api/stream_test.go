@@ -92,6 +92,35 @@ func TestStreamReadsTheLog(t *testing.T) {
 	})
 }
 
+// TestStreamRepeatsNoEvent reads events from the log that the feed does not have yet: those
+// that another process recorded since the feed's last read.
+func TestStreamRepeatsNoEvent(t *testing.T) {
+	playLive(t, 3, func(t *testing.T, l live) {
+		if _, err := l.feed.Head(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.change(func(b *backend) { b.addEvent(); b.addEvent() })
+		for _, query := range []string{"after=start", "after=start&type=" + string(l.events[4].Type)} {
+			w, ended := openStream(t, l, query)
+			time.Sleep(2 * time.Second)
+			text := w.take()
+			for i, e := range l.events {
+				want := 1
+				if query != "after=start" && e.Type != l.events[4].Type {
+					want = 0
+				}
+				if n := strings.Count(text, "data: "+string(e.Body)+"\n"); n != want {
+					t.Errorf("%s: event %d was sent %d times, want %d", query, i+1, n, want)
+				}
+			}
+			w.mu.Lock()
+			w.broken = true
+			w.mu.Unlock()
+			<-ended
+		}
+	})
+}
+
 // TestStreamChecksItsKey has a key refused, and its check fail.
 func TestStreamChecksItsKey(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
