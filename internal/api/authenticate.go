@@ -80,6 +80,20 @@ func (a *API) Principal(r *http.Request) (access.Principal, error) {
 	return a.authenticator.Authenticate(r.Context(), key)
 }
 
+// checkKey returns an error if the key of a long request, which was accepted at its
+// begin, is refused now. It is nil if that cannot be found out.
+func (a *API) checkKey(ctx context.Context, r *http.Request) error {
+	if access.FromContext(ctx).KeyID == "" {
+		return nil // a development service without keys
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	if _, err := a.Principal(r.WithContext(ctx)); apikey.IsRefusal(err) {
+		return err
+	}
+	return nil
+}
+
 // bearer returns the key in the header Authorization, or "" if that is absent.
 func bearer(h http.Header) (string, error) {
 	values := h.Values(headerAuthorization)

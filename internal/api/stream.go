@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -114,7 +112,8 @@ func (s *eventStream) run(ctx context.Context) error {
 			return err
 		}
 		if time.Since(s.checked) >= streamCheck {
-			if err := s.checkKey(ctx); err != nil {
+			s.checked = time.Now()
+			if err := s.api.checkKey(ctx, s.r); err != nil {
 				return err
 			}
 		}
@@ -184,21 +183,6 @@ func (s *eventStream) matching(events []store.EventRow) (all []store.EventRow) {
 		}
 	}
 	return all
-}
-
-// checkKey returns an error if the key of the request is not accepted any more.
-func (s *eventStream) checkKey(ctx context.Context) error {
-	s.checked = time.Now()
-	if access.FromContext(ctx).KeyID == "" {
-		return nil // a development service without keys
-	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	_, err := s.api.Principal(s.r.WithContext(ctx))
-	if err != nil && problemFor(err).code == apitypes.CodeUnauthorized {
-		return err
-	}
-	return nil // while the database is away, no events come
 }
 
 // id returns the id of the event with a number.

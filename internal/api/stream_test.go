@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -123,27 +124,29 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 
 // TestStreamChecksItsKey has a key refused, and its check fail.
 func TestStreamChecksItsKey(t *testing.T) {
-	playLive(t, 1, func(t *testing.T, l live) {
-		_, ended := openStream(t, l, "")
-		lose := func(err error) {
-			l.mu.Lock()
-			l.lost = err
-			l.mu.Unlock()
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-		lose(store.ErrTimeout)
-		lose(context.DeadlineExceeded)
-		select {
-		case <-ended:
-			t.Error("it ended while the database was away")
-		default:
-		}
-		lose(apikey.ErrRevoked)
-		select {
-		case <-ended:
-		default:
-			t.Error("it did not end a second after the revocation")
-		}
-	})
+	exceeded := &ratelimit.ExceededError{Limit: "authentication", RetryAfter: "1"}
+	for name, refusal := range map[string]error{"revoked": apikey.ErrRevoked, "beyond the limit of refusals": errors.Join(exceeded, apikey.ErrRevoked)} {
+		playLive(t, 1, func(t *testing.T, l live) {
+			_, ended := openStream(t, l, "")
+			lose := func(err error) {
+				l.lose(err)
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+			lose(store.ErrTimeout)
+			lose(context.DeadlineExceeded)
+			lose(exceeded)
+			select {
+			case <-ended:
+				t.Error("it ended while its key could not be checked")
+			default:
+			}
+			lose(refusal)
+			select {
+			case <-ended:
+			default:
+				t.Errorf("%s: it did not end a second after the revocation", name)
+			}
+		})
+	}
 }

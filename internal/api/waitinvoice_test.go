@@ -50,6 +50,13 @@ func (b *lockedBackend) Authenticate(context.Context, string) (access.Principal,
 	return access.Principal{KeyID: "key_1", Scopes: access.Admin}, b.lost
 }
 
+// lose has Authenticate return an error from now on.
+func (b *lockedBackend) lose(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = err
+}
+
 // change changes the backend.
 func (b *lockedBackend) change(fn func(*backend)) {
 	b.mu.Lock()

@@ -94,14 +94,14 @@ type limitedAuthenticator struct {
 	limits *limits
 }
 
-// Authenticate implements api.Authenticator. Errors are those of the authenticator, and
-// *ratelimit.ExceededError.
+// Authenticate implements api.Authenticator. Errors are those of the authenticator, also
+// joined with an *ratelimit.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	p, err := a.keyAuthenticator.Authenticate(ctx, text)
 	if apikey.IsRefusal(err) {
 		if client, limited := a.limits.guesses.client(ctx); limited {
 			if exceeded := a.limits.guesses.refusals.Take(client).Err(); exceeded != nil {
-				err = exceeded
+				err = errors.Join(exceeded, err) // streams end by the refusal
 			}
 		}
 	}

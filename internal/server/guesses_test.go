@@ -226,3 +226,24 @@ func TestRefusals(t *testing.T) {
 	g.want(t, "a mistyped key after the interval", mistyped, 0, access.ErrChecksum)
 	g.want(t, "the next one", mistyped, 0, errLimited)
 }
+
+// TestRefusalsBeyondTheLimit has a key expire whose address has used up its refusals. The
+// error is of the limit, and still of a refusal, by which streams of the key end.
+func TestRefusalsBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	g := newGuessed()
+	key, err := access.NewKey(access.Live, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.keys.known[key.Hash()] = access.Record{ID: "key_1", Hash: key.Hash(), Scopes: access.Read, ExpiresAt: g.now.Add(time.Second)}
+	g.want(t, "the key", key.Reveal(), 1, nil)
+	g.now = g.now.Add(time.Second)
+	for range maxRefusals {
+		g.want(t, "the expired key", key.Reveal(), 0, apikey.ErrExpired)
+	}
+	err = g.try(t, guesser, key.Reveal())
+	if !errors.As(err, new(*ratelimit.ExceededError)) || !apikey.IsRefusal(err) {
+		t.Errorf("beyond the limit the error is %v", err)
+	}
+}
