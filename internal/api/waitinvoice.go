@@ -93,6 +93,9 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
+	if err := a.checkKey(last, r); err != nil {
+		return invoice.Invoice{}, errors.Join(err, extendDeadlines(w))
+	}
 	inv, err := a.visibleInvoice(last, id)
 	return inv, errors.Join(err, extendDeadlines(w))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -185,6 +186,21 @@ func TestWaitingIsBounded(t *testing.T) {
 		l.change(func(b *backend) { b.invoices[0].MerchantID, b.invoices[0].Status = "a", invoice.Paid })
 		if w := ask("a"); w.Code != http.StatusOK {
 			t.Errorf("after the others it answers %d", w.Code)
+		}
+	})
+}
+
+// TestWaitChecksItsKey has a key revoked while a request waits.
+func TestWaitChecksItsKey(t *testing.T) {
+	playLive(t, 1, func(t *testing.T, l live) {
+		l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
+		time.AfterFunc(time.Second, func() { l.lose(apikey.ErrRevoked) })
+		w := httptest.NewRecorder()
+		r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=10", "")
+		r.Header.Set("Authorization", "Bearer x")
+		l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin})))
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("answered %d: %s", w.Code, w.Body)
 		}
 	})
 }
