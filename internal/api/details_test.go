@@ -72,6 +72,9 @@ func TestCreateRefusesDetails(t *testing.T) {
 				if len(p.Detail) > 300 {
 					t.Errorf("detail echoes %d characters", len(p.Detail))
 				}
+				if value == "null" && !strings.HasSuffix(p.Detail, "it is null.") {
+					t.Errorf("detail is %q", p.Detail)
+				}
 			})
 		}
 	}

@@ -167,12 +167,13 @@ func kind(v any) string {
 // object returns a member that must be an object; path is that of o. With an error it
 // returns an empty object.
 func (o object) object(path, name string) (object, error) {
-	switch v := o[name].(type) {
-	case object:
-		return v, nil
-	case nil:
+	v, ok := o[name]
+	if !ok {
 		return nil, invalidField(path+name, "is required")
-	default:
+	}
+	member, ok := v.(object)
+	if !ok {
 		return nil, invalidField(path+name, "must be an object; it is %s", kind(v))
 	}
+	return member, nil
 }
