@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,22 +16,32 @@ const (
 	MaxHostName    = 253 // bytes
 )
 
-// hostName is a host name in lower case without a trailing dot, or an IPv4 address.
+// hostName is a host name in lower case without a trailing dot.
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+
+// numericHost is a host that browsers read as an IPv4 address or refuse: 127.1 and
+// 0x7f000001 are 127.0.0.1.
+var numericHost = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 // isReturnHost reports whether the text is a host name in lower case or an IP address.
 func isReturnHost(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Zone() == "" && a.String() == host
 	}
-	return len(host) <= MaxHostName && hostName.MatchString(host)
+	return len(host) <= MaxHostName && hostName.MatchString(host) && !numericHost.MatchString(host)
 }
 
 // isLoopbackHost reports whether browsers send a request for the host to their own
 // computer.
 func isLoopbackHost(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && (a.IsLoopback() || a.Unmap().IsUnspecified())
+}
+
+// isPort reports whether the text is a port or empty.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // parseReturnURL parses the URL of a link on the checkout page. It accepts only what
@@ -55,6 +66,8 @@ func parseReturnURL(field, text string) (*url.URL, error) {
 		return nil, fieldErrorf(field, "must not have a fragment")
 	case !isReturnHost(host) || strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":"):
 		return nil, fieldErrorf(field, "must have a host name in lower case or an IP address; it has %.80q", u.Host)
+	case !isPort(u.Port()):
+		return nil, fieldErrorf(field, "must have a port from 1 to 65535; it has %.80q", u.Port())
 	case u.Scheme == "http" && !isLoopbackHost(host):
 		return nil, fieldErrorf(field, "must begin with https://; http:// is for localhost alone")
 	}
