@@ -7,7 +7,7 @@ type Portion struct {
 	Underpaid Amount // paid a part of the amount of an invoice that is not paid
 	Suffix    Amount // exceeded the amount by MaxSuffix or less
 	Overpaid  Amount // exceeded it by more
-	Late      Amount // was mined after expiresAt, or found after the invoice had expired
+	Late      Amount // was mined after expiresAt or void, or found after the invoice had expired
 	Duplicate Amount // was mined after the amount was covered
 }
 
@@ -16,7 +16,7 @@ type Portion struct {
 func (inv Invoice) Portion(p Payment, before Amount) Portion {
 	paid := inv.Status == Paid
 	switch {
-	case p.BlockTime.After(inv.ExpiresAt), !paid && !inv.Sums.Tally.Due.Less(inv.threshold()):
+	case inv.IsLate(p.Position), !paid && !inv.Sums.Tally.Due.Less(inv.threshold()):
 		return Portion{Late: p.Amount}
 	case !before.Less(inv.Amount):
 		return Portion{Duplicate: p.Amount}
@@ -43,5 +43,5 @@ func (inv Invoice) Portion(p Payment, before Amount) Portion {
 // Counts reports whether a confirmed payment counts toward the invoice's amount, if the
 // confirmed payments before it on the chain add up to before.
 func (inv Invoice) Counts(p Payment, before Amount) bool {
-	return !p.BlockTime.After(inv.ExpiresAt) && before.Less(inv.Amount)
+	return !inv.IsLate(p.Position) && before.Less(inv.Amount)
 }

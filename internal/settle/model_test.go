@@ -3,6 +3,7 @@ package settle_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -30,6 +31,9 @@ func TestModel(t *testing.T) {
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create":  m.create,
+				"draft":   m.makeDraft,
+				"issue":   m.issue,
+				"void":    m.voidOne,
 				"mine":    m.mine,
 				"reorg":   m.reorg,
 				"confirm": m.confirm,
@@ -104,7 +108,8 @@ func (m *machine) checkRules(r *rapid.T) {
 // machine is a world that is moved at random.
 type machine struct {
 	*world
-	made      []invoice.Invoice
+	made      []invoice.Invoice // that were issued; those that were made void as Void returned them
+	drafts    []invoice.Invoice
 	transfers []invoice.Transfer // all that were ever mined
 	line      int                // blocks up to this index are final
 	late      bool               // nothing is read while it happens
@@ -119,15 +124,56 @@ func (m *machine) draw(r *rapid.T) {
 
 // create makes an invoice of one of few amounts, so that they collide, which
 // expires within few blocks.
-func (m *machine) create(r *rapid.T) {
+func (m *machine) create(r *rapid.T) { m.made = append(m.made, m.createOne(r, false)) }
+
+func (m *machine) makeDraft(r *rapid.T) { m.drafts = append(m.drafts, m.createOne(r, true)) }
+
+func (m *machine) createOne(r *rapid.T, unissued bool) invoice.Invoice {
 	d := m.draft()
+	d.Unissued = unissued
 	d.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{1000, 2000, 3000}).Draw(r, "amount"))
 	d.ExpiresAt = invoice.Unix(m.seconds.Load() + rapid.Int64Range(1, 60).Draw(r, "lifetime"))
 	inv, err := m.Create(m.t.Context(), settle.CreateRequest{Draft: d})
 	if err != nil {
 		r.Fatal(err)
 	}
+	return inv
+}
+
+// issue finalizes a draft, or deletes it when it is too old for that.
+func (m *machine) issue(r *rapid.T) {
+	if len(m.drafts) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.drafts)-1).Draw(r, "draft")
+	d := m.drafts[i]
+	m.drafts = slices.Delete(m.drafts, i, i+1)
+	inv, err := m.Finalize(m.t.Context(), m.own(), d.ID)
+	if field := (*invoice.FieldError)(nil); errors.As(err, &field) && field.Field == "expiresAt" {
+		if err := m.DeleteDraft(m.t.Context(), m.own(), d.ID); err != nil {
+			r.Fatal(err)
+		}
+		return
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
 	m.made = append(m.made, inv)
+}
+
+// voidOne makes an invoice void, unless it is covered or final, or blocks are unread.
+func (m *machine) voidOne(r *rapid.T) {
+	if len(m.made) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.made)-1).Draw(r, "invoice")
+	voided, err := m.Void(m.t.Context(), m.own(), m.made[i].ID)
+	switch {
+	case err == nil:
+		m.made[i] = voided
+	case !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) && !errors.Is(err, settle.ErrUnread):
+		r.Fatal(err)
+	}
 }
 
 // mine adds blocks with transfers. What a reorg left may be mined again.
@@ -335,6 +381,9 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time) verdict {
 	slices.SortFunc(payments, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
 	v := verdict{Status: invoice.Open}
+	if inv.Status == invoice.Void {
+		v.Status = invoice.Void
+	}
 	amount, enough := number(inv.Amount), number(inv.Amount)-number(inv.Tolerance)
 	var inTime, late, extra uint64
 	for _, p := range payments {
@@ -343,7 +392,7 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time
 		switch {
 		case inTime >= amount:
 			extra += n
-		case p.BlockTime.After(inv.ExpiresAt):
+		case p.BlockTime.After(inv.ExpiresAt), v.Status == invoice.Void && p.BlockNumber > inv.ClosedBlock:
 			late += n
 		default:
 			if inTime += n; inTime >= enough && v.Status == invoice.Open {
@@ -359,7 +408,7 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time
 		v.Exception = invoice.Duplicate
 	case v.Status == invoice.Paid && inTime > amount+invoice.MaxSuffix:
 		v.Exception = invoice.Overpaid
-	case late > 0:
+	case late > 0, v.Status == invoice.Void && (extra > 0 || inTime >= enough):
 		v.Exception = invoice.Late
 	case inTime > 0 && inTime < amount:
 		v.Exception = invoice.Underpaid

@@ -87,7 +87,7 @@ func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due 
 	var counted, excess uint64
 	whole := &f.Late
 	switch before := due[inv.ID]; {
-	case p.BlockTime.After(inv.ExpiresAt):
+	case p.BlockTime.After(inv.ExpiresAt), inv.Status == invoice.Void && p.BlockNumber > inv.ClosedBlock:
 	case before >= price:
 		if whole = &f.Duplicate; inv.Exception == invoice.Late {
 			whole = &f.Late

@@ -48,11 +48,11 @@ func (q *queries) ReportedPayments(ctx context.Context, f ReportFilter) ([]Repor
 	return queryAll(ctx, q, func(row scanner) (r ReportedPayment, err error) {
 		p, inv := &r.PaymentRow, &r.Invoice
 		err = row.Scan(&p.SeenID, &p.InvoiceID, &p.ChainKey, &p.Currency, amountCol(&p.Amount), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt},
-			&inv.Status, amountCol(&inv.Amount), amountCol(&inv.Tolerance), seconds{&inv.ExpiresAt}, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due))
+			&inv.Status, amountCol(&inv.Amount), amountCol(&inv.Tolerance), seconds{&inv.ExpiresAt}, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), nullUint{&inv.ClosedBlock})
 		inv.ID = p.InvoiceID
 		return r, err
 	}, `SELECT payments.seen_id, payments.invoice_id, payments.chain_key, payments.currency, payments.amount, payments.block_number, payments.log_index,
-		payments.block_time, payments.confirmed_at, invoices.status, invoices.amount, invoices.tolerance, invoices.expires_at, invoices.payment_count, invoices.due
+		payments.block_time, payments.confirmed_at, invoices.status, invoices.amount, invoices.tolerance, invoices.expires_at, invoices.payment_count, invoices.due, invoices.closed_block
 		FROM payments JOIN invoices ON invoices.id = payments.invoice_id`+w.text()+
 		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
