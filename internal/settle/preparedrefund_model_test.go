@@ -1,0 +1,193 @@
+package settle_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// refunding is a world with one payment that is refunded at random.
+type refunding struct {
+	*world
+	payment   store.PaymentRow
+	prepared  []string           // ids
+	mined     []invoice.Transfer // that may be mined again after a reorg
+	finalized int                // number of blocks that are final
+}
+
+// TestRefundModel plays random histories of prepared refunds, cancellations, transfers
+// with and without tag, reorgs, restarts and expiries. Refunds on the chain never exceed
+// the payment, prepared ones fit when they are prepared, and the list agrees with the
+// transfers and with the sums of payment and invoice.
+func TestRefundModel(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			m := &refunding{world: db.world(t)}
+			m.payment = m.paid(1000)
+			m.finalized = len(m.blocks)
+			r.Repeat(map[string]func(*rapid.T){
+				"prepare": m.prepareSome, "cancel": m.cancelSome, "send": m.sendSome, "reorg": m.reorgSome,
+				"confirm": func(*rapid.T) {
+					m.world.final()
+					m.finalized = len(m.blocks)
+				},
+				"expire": func(r *rapid.T) {
+					m.seconds.Add(rapid.Int64Range(0, int64(invoice.RefundLifetime/time.Second)).Draw(r, "seconds"))
+					m.must(m.ExpireRefunds(t.Context()))
+				},
+				"restart": func(r *rapid.T) {
+					m.Service = m.service()
+					m.must(m.AdoptRefunds(t.Context()))
+				},
+				"": m.checkRefunds,
+			})
+			m.world.mine(m.head().Time.Unix() + 1)
+			m.world.final()
+			m.checkRefunds(r)
+			sum := invoice.Amount{}
+			refunds, err := db.store.RefundsOfPayments(t.Context(), []string{m.payment.ID})
+			m.must(err)
+			for _, refund := range refunds {
+				if refund.Status == invoice.Confirmed {
+					sum = sum.Plus(refund.Amount)
+				}
+			}
+			if got := m.invoice(m.payment.InvoiceID).AmountRefunded; got != sum {
+				r.Errorf("the invoice has %s refunded, its transfers add up to %s", got, sum)
+			}
+		})
+	})
+}
+
+func (m *refunding) prepareSome(r *rapid.T) {
+	n := rapid.Uint64Range(0, 600).Draw(r, "amount")
+	refund, err := m.prepare(m.payment, n, to(rapid.SampledFrom([]invoice.Address{{}, {0xee}}).Draw(r, "to")))
+	left := 1000 - min(1000, m.onChain(r)+m.reserved())
+	if err == nil {
+		m.prepared = append(m.prepared, refund.ID)
+		if got := m.onChain(r) + m.reserved(); got > 1000 {
+			r.Errorf("%d of 1000 are refunded or prepared", got)
+		}
+		return
+	}
+	if fits := n <= left && left > 0; !errors.Is(err, settle.ErrRefundExceeds) || fits {
+		r.Errorf("%d of %d: %v", n, left, err)
+	}
+}
+
+// onChain returns how much of the payment is refunded on the chain.
+func (m *refunding) onChain(r *rapid.T) (sum uint64) {
+	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{m.payment.ID})
+	m.must(err)
+	for _, refund := range refunds {
+		if refund.Status != invoice.Orphaned {
+			sum += number(refund.Amount)
+		}
+	}
+	sums, _, err := m.db.store.RefundedSums(m.t.Context(), []string{m.payment.ID})
+	m.must(err)
+	if number(sums[m.payment.ID]) != sum {
+		r.Errorf("the payment has %s refunded, its transfers add up to %d", sums[m.payment.ID], sum)
+	}
+	return sum
+}
+
+// reserved returns how much prepared refunds reserve.
+func (m *refunding) reserved() uint64 {
+	prepared, err := m.db.store.PreparedRefunds(m.t.Context(), m.payment.ID)
+	m.must(err)
+	return number(invoice.ReservedOf(prepared, at(m.seconds.Load())))
+}
+
+func (m *refunding) cancelSome(r *rapid.T) {
+	if len(m.prepared) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(m.prepared).Draw(r, "canceled")
+	if _, err := m.CancelRefund(m.t.Context(), id, ""); err != nil && !errors.Is(err, settle.ErrRefundNotOpen) {
+		r.Fatal(err)
+	}
+}
+
+// sendSome mines a block with transfers of prepared refunds, as they are or changed, or
+// with one that a reorg dropped.
+func (m *refunding) sendSome(r *rapid.T) {
+	var transfers []invoice.Transfer
+	for range rapid.IntRange(0, 2).Draw(r, "transfers") {
+		t := m.back(invoice.NewAmount(rapid.Uint64Range(1, 700).Draw(r, "by hand")))
+		if len(m.prepared) > 0 && rapid.Bool().Draw(r, "prepared") {
+			t = m.send(m.refund(rapid.SampledFrom(m.prepared).Draw(r, "refund")))
+			switch rapid.IntRange(0, 4).Draw(r, "change") {
+			case 0:
+				t.Evidence = invoice.Evidence{}
+			case 1:
+				t.Amount = invoice.NewAmount(rapid.Uint64Range(1, 1100).Draw(r, "other amount"))
+			case 2:
+				t.To = invoice.Address{0xdd}
+			}
+		}
+		transfers, m.mined = append(transfers, t), append(m.mined, t)
+	}
+	if len(m.mined) > 0 && rapid.Bool().Draw(r, "again") {
+		t := rapid.SampledFrom(m.mined).Draw(r, "which")
+		if !m.holds(t, transfers) {
+			transfers = append(transfers, t)
+		}
+	}
+	m.mine(m.head().Time.Unix()+1, transfers...)
+}
+
+// holds reports whether a transfer is on the chain or among others.
+func (m *refunding) holds(t invoice.Transfer, others []invoice.Transfer) bool {
+	for _, b := range m.blocks {
+		others = append(others, b.Transfers...)
+	}
+	for _, o := range others {
+		if o.TxHash == t.TxHash {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *refunding) reorgSome(r *rapid.T) {
+	if n := len(m.blocks) - m.finalized; n > 0 {
+		m.reorg(rapid.IntRange(1, n).Draw(r, "depth"))
+	}
+}
+
+// checkRefunds compares the list with the transfers.
+func (m *refunding) checkRefunds(r *rapid.T) {
+	if got := m.onChain(r); got > 1000 {
+		r.Errorf("%d of 1000 are refunded", got)
+	}
+	list, err := m.db.store.RefundRecords(m.t.Context(), store.RefundFilter{PaymentID: m.payment.ID, Limit: 1000})
+	m.must(err)
+	shown := make(map[string]bool) // ids of the transfers
+	for _, rec := range list {
+		shown[rec.Transfer.ID] = true
+		want := map[invoice.PaymentStatus]invoice.RefundStatus{
+			invoice.Pending: invoice.RefundPending, invoice.Confirmed: invoice.RefundConfirmed, invoice.Orphaned: invoice.RefundOrphaned,
+		}[rec.Transfer.Status]
+		if (rec.Sent() || !rec.Prepared()) && rec.Status != want {
+			r.Errorf("refund %s is %s, its transfer %s", rec.ID, rec.Status, rec.Transfer.Status)
+		}
+		if rec.Prepared() && !rec.Sent() && (rec.Status == invoice.RefundConfirmed || (rec.Status == invoice.RefundCanceled) == rec.CanceledAt.IsZero()) {
+			r.Errorf("refund %s is %s without a transfer, canceled at %s", rec.ID, rec.Status, rec.CanceledAt)
+		}
+	}
+	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{m.payment.ID})
+	m.must(err)
+	for _, refund := range refunds {
+		if refund.Status != invoice.Orphaned && !shown[refund.ID] {
+			r.Errorf("the transfer %s is not in the list", refund.ID)
+		}
+	}
+}
