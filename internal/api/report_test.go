@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +51,30 @@ func reported() *backend {
 		}})
 	}
 	return b
+}
+
+// TestReportDayWithoutMidnight reports on days on which clocks are changed. The period begins
+// with the day, also where clocks skip or repeat its midnight.
+func TestReportDayWithoutMidnight(t *testing.T) {
+	h := newAPI(t, reported())
+	for day, want := range map[string]string{
+		"America/Santiago 2026-09-06": "2026-09-06T01:00:00-03:00", // from 00:00 to 01:00
+		"Atlantic/Azores 2026-03-29":  "2026-03-29T01:00:00Z",
+		"America/Havana 2026-11-01":   "2026-11-01T00:00:00-04:00", // from 01:00 to 00:00
+		"Europe/Berlin 2026-10-25":    "2026-10-25T00:00:00+02:00",
+		"Pacific/Apia 2011-12-30":     "2011-12-31T00:00:00+14:00", // the day was skipped
+	} {
+		zone, date, _ := strings.Cut(day, " ")
+		begin, err := time.Parse(time.RFC3339, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := url.Values{"from": {date}, "to": {strconv.FormatInt(begin.Unix()+1, 10)}, "timezone": {zone}}
+		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query.Encode(), ""), http.StatusOK).Report
+		if made.From != begin.Unix() {
+			t.Errorf("%s begins at %v, want %s", day, time.Unix(made.From, 0).In(begin.Location()), want)
+		}
+	}
 }
 
 // TestReportDays groups payments by the days of a time zone.

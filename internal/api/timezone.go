@@ -39,6 +39,9 @@ func (q *query) instant(name string, location *time.Location) time.Time {
 		return time.Time{}
 	}
 	if day, err := time.ParseInLocation(time.DateOnly, text, location); err == nil {
+		if day.Format(time.DateOnly) < text { // clocks skip midnight, so the day begins with their change
+			_, day = day.ZoneBounds()
+		}
 		return day.UTC()
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
