@@ -264,6 +264,7 @@ func watchInvoice(ctx context.Context, env environment, at *remote, id string, a
 			return nil
 		case apitypes.StatusExpired, apitypes.StatusVoid:
 			return fmt.Errorf("the invoice is %s", i.Status)
+		case apitypes.StatusDraft, apitypes.StatusOpen: // it can change
 		}
 		if !wait.Sleep(ctx, watchInterval, nil) {
 			return errors.New("the invoice is not paid yet")

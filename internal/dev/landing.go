@@ -43,7 +43,7 @@ func (l landing) routes() map[string]http.Handler {
 	}
 }
 
-func (l landing) page(w http.ResponseWriter, r *http.Request) {
+func (l landing) page(w http.ResponseWriter, _ *http.Request) {
 	var page bytes.Buffer
 	if err := landingPage.Execute(&page, l.info); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
