@@ -121,17 +121,13 @@ func newInvoicesShow(env environment) *cobra.Command {
 
 func printInvoice(env environment, i apitypes.Invoice) error {
 	return env.writeTable(func(table io.Writer) {
-		for _, row := range [][2]string{
+		printRows(table, [][2]string{
 			{"id", i.ID}, {"status", string(i.Status)}, {"exception", string(i.Exception)}, {"amount", units(i.Amount, i.Currency)},
 			{"amount to transfer", units(i.TransferAmount, i.Currency)}, {"paid", units(i.AmountPaid, i.Currency)},
 			{"refunded", units(i.AmountRefunded, i.Currency)}, {"chain", i.ChainKey}, {"to", i.MerchantAddress}, {"merchant", i.MerchantID},
 			{"reference", printable(i.Reference)}, {"description", printable(i.Description)}, {"created", env.localTime(i.CreatedAt)},
 			{"expires", env.localTime(i.ExpiresAt)}, {"settled", env.localTime(i.SettledAt)}, {"settled by", i.SettledTxHash},
-		} {
-			if row[1] != "" && row[1] != "-" {
-				fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
-			}
-		}
+		})
 		for _, item := range i.LineItems {
 			fmt.Fprintf(table, "item\t%s: %s\n", printable(item.Label), units(item.Amount, i.Currency))
 		}

@@ -110,15 +110,11 @@ func newPaymentsShow(env environment) *cobra.Command {
 
 func printPayment(env environment, p apitypes.Payment) error {
 	return env.writeTable(func(table io.Writer) {
-		for _, row := range [][2]string{
+		printRows(table, [][2]string{
 			{"id", p.ID}, {"invoice", p.InvoiceID}, {"amount", units(p.Amount, p.Currency)}, {"status", string(p.Status)},
 			{"from", p.From}, {"to", p.To}, {"chain", p.ChainKey}, {"block", fmt.Sprint(p.BlockNumber)}, {"transaction", p.TxHash},
 			{"confirmed", env.localTime(p.ConfirmedAt)}, {"refunded", units(p.AmountRefunded, p.Currency)},
-		} {
-			if row[1] != "" && row[1] != "-" {
-				fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
-			}
-		}
+		})
 		for _, c := range p.Candidates {
 			fmt.Fprintf(table, "may be for\t%s, %s, %s, merchant %s\n", c.InvoiceID, c.Status, units(c.Amount, p.Currency), c.MerchantID)
 		}

@@ -49,6 +49,15 @@ func (e environment) writeTable(fill func(table io.Writer)) error {
 	return writeTable(cutter{e.stdout, e.width}, fill)
 }
 
+// printRows writes the rows that have a value.
+func printRows(table io.Writer, rows [][2]string) {
+	for _, row := range rows {
+		if row[1] != "" && row[1] != "-" {
+			fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
+		}
+	}
+}
+
 // cutter cuts lines to a width, in characters. Each Write is one line.
 type cutter struct {
 	out   io.Writer

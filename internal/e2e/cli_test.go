@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,4 +70,19 @@ func TestCommandLine(t *testing.T) {
 		t.Fatalf("the payments are %+v", payments)
 	}
 	wants(command("payments", "show", payments.Payments[0].ID), made.ID, payments.Payments[0].TxHash)
+
+	payment := payments.Payments[0].ID
+	var prepared apitypes.RefundResponse
+	read(&prepared, "refunds", "prepare", payment, "--amount", "1.50", "--reason", "one cup was broken")
+	if prepared.Refund.Amount != "1500000" || prepared.Transaction == nil {
+		t.Errorf("the refund is %+v", prepared)
+	}
+	safe := filepath.Join(t.TempDir(), "safe.json")
+	wants(command("refunds", "show", prepared.Refund.ID, "--safe", safe), "1.50 USDC", prepared.Transaction.Data, prepared.Transaction.Link)
+	if text, err := os.ReadFile(safe); err != nil || !json.Valid(text) {
+		t.Errorf("the batch file: %s %v", text, err)
+	}
+	wants(command("refunds", "list", "--payment", payment), prepared.Refund.ID, "pending")
+	wants(command("refunds", "cancel", prepared.Refund.ID), "canceled")
+	wants(command("refunds", "prepare", payment, "--ask-payer"), "awaiting_address", "the payer's page")
 }
