@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -24,9 +23,7 @@ func (c *Client) AuditEntries(ctx context.Context, f AuditFilter) iter.Seq2[apit
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "action", f.Action)
-	if !f.Since.IsZero() {
-		query.Set("since", strconv.FormatInt(f.Since.Unix(), 10))
-	}
+	setTime(query, "since", f.Since)
 	return list(ctx, c, "api/audit", query, f.PageSize, func(page apitypes.AuditList) ([]apitypes.AuditEntry, string) {
 		return page.Entries, page.NextCursor
 	})

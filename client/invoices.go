@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,7 +37,7 @@ func (c *Client) idempotent(options []CallOption) (http.Header, error) {
 	return header, err
 }
 
-// CreateInvoice creates an open invoice. Send the customer to the response's CheckoutPage,
+// CreateInvoice creates an open invoice, or a draft. Send the customer to the response's CheckoutPage,
 // a URL. The request has an idempotency key, so retries create no second invoice.
 func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...CallOption) (apitypes.CreateInvoiceResponse, error) {
 	header, err := c.idempotent(options)
@@ -44,10 +46,7 @@ func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequ
 	}
 	var created apitypes.CreateInvoiceResponse
 	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/invoices"), header: header, repeatable: true}, r, &created)
-	if err == nil && created.CheckoutPage == "" {
-		created.CheckoutPage = c.URL(created.CheckoutURL) // the service is not configured with its public URL
-	}
-	return created, err
+	return c.withCheckoutPage(created), err
 }
 
 // Invoice returns the current state of an invoice. The error's code is
@@ -56,6 +55,55 @@ func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, erro
 	var answer apitypes.InvoiceResponse
 	err := c.get(ctx, c.path("api/invoices", id), &answer)
 	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// UpdateInvoice changes an invoice, and returns it. What is absent stays as it is, and the
+// members named by remove, such as "reference", are removed. The error's code is
+// [apitypes.CodeInvoiceNotDraft] if a term of an issued invoice were to change.
+func (c *Client) UpdateInvoice(ctx context.Context, id string, r apitypes.UpdateInvoiceRequest, remove ...string) (apitypes.Invoice, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return apitypes.Invoice{}, fmt.Errorf("client: encode the request: %w", err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return apitypes.Invoice{}, fmt.Errorf("client: encode the request: %w", err)
+	}
+	for _, name := range remove {
+		members[name] = json.RawMessage("null")
+	}
+	var answer apitypes.InvoiceResponse
+	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/invoices", id), repeatable: true}, members, &answer)
+	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// DeleteInvoice deletes a draft. The error's code is [apitypes.CodeInvoiceNotDraft] if the
+// invoice was issued.
+func (c *Client) DeleteInvoice(ctx context.Context, id string) error {
+	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/invoices", id)}, nil)
+}
+
+// FinalizeInvoice issues a draft, which becomes open. It is idempotent.
+func (c *Client) FinalizeInvoice(ctx context.Context, id string) (apitypes.CreateInvoiceResponse, error) {
+	var answer apitypes.CreateInvoiceResponse
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "finalize"), repeatable: true}, &answer)
+	return c.withCheckoutPage(answer), answered(err, "invoice", id, answer.ID)
+}
+
+// VoidInvoice cancels a draft or an open invoice. It is idempotent. The error's code is
+// [apitypes.CodeInvoiceFinal] if the invoice is paid or has expired.
+func (c *Client) VoidInvoice(ctx context.Context, id string) (apitypes.Invoice, error) {
+	var answer apitypes.InvoiceResponse
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "void"), repeatable: true}, &answer)
+	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// withCheckoutPage returns a response whose CheckoutPage is set.
+func (c *Client) withCheckoutPage(r apitypes.CreateInvoiceResponse) apitypes.CreateInvoiceResponse {
+	if r.CheckoutPage == "" && r.CheckoutURL != "" { // the service is not configured with its public URL
+		r.CheckoutPage = c.URL(r.CheckoutURL)
+	}
+	return r
 }
 
 // invoiceWait is how long the service waits for a change of an invoice, at most 60 s.

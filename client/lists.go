@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 )
@@ -15,7 +16,14 @@ import (
 type InvoiceFilter struct {
 	MerchantID string
 	Status     apitypes.InvoiceStatus
-	PageSize   int // invoices per request, 1 to 200; 0 means the service's default
+	Reference  string
+	Metadata   map[string]string // pairs that the invoice has
+	Exception  apitypes.InvoiceException
+	Amount     string // in minor units
+	To         string // settlement address
+	// CreatedAfter and CreatedBefore are in whole seconds; zero for no bound.
+	CreatedAfter, CreatedBefore time.Time
+	PageSize                    int // invoices per request, 1 to 200; 0 means the service's default
 }
 
 // Invoices lists invoices, newest first. It requests pages as needed, and ends after an
@@ -24,6 +32,15 @@ func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apityp
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "status", string(f.Status))
+	set(query, "reference", f.Reference)
+	for key, value := range f.Metadata {
+		query.Set("metadata["+key+"]", value)
+	}
+	set(query, "exception", string(f.Exception))
+	set(query, "amount", f.Amount)
+	set(query, "to", f.To)
+	setTime(query, "createdAfter", f.CreatedAfter)
+	setTime(query, "createdBefore", f.CreatedBefore)
 	return list(ctx, c, "api/invoices", query, f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
 		return page.Invoices, page.NextCursor
 	})
@@ -34,6 +51,12 @@ func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apityp
 type PaymentFilter struct {
 	MerchantID string
 	ChainKey   string
+	InvoiceID  string
+	TxHash     string
+	From, To   string // addresses
+	Amount     string // in minor units
+	// ConfirmedAfter and ConfirmedBefore are in whole seconds; zero for no bound.
+	ConfirmedAfter, ConfirmedBefore time.Time
 	// IncludePending also selects pending and orphaned payments. Each payment has a
 	// Status then.
 	IncludePending bool
@@ -49,6 +72,13 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apityp
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "chainKey", f.ChainKey)
+	set(query, "invoiceId", f.InvoiceID)
+	set(query, "txHash", f.TxHash)
+	set(query, "from", f.From)
+	set(query, "to", f.To)
+	set(query, "amount", f.Amount)
+	setTime(query, "confirmedAfter", f.ConfirmedAfter)
+	setTime(query, "confirmedBefore", f.ConfirmedBefore)
 	var include []string
 	if f.IncludePending {
 		include = append(include, "pending")
@@ -121,6 +151,12 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 func set(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)
+	}
+}
+
+func setTime(query url.Values, name string, at time.Time) {
+	if !at.IsZero() {
+		query.Set(name, strconv.FormatInt(at.Unix(), 10))
 	}
 }
 

@@ -3,6 +3,7 @@ package client_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +68,59 @@ func TestRefundRequests(t *testing.T) {
 		`POST /api/payments/pay_1/refunds {"amount":"1"}`, `POST /api/payments/pay_1/refunds {"amount":"1"}`, "GET /api/refunds/ref_1",
 		"POST /api/refunds/ref_1/cancel", `POST /api/refunds/ref_1/approve {"to":"0x1"}`, "GET /api/refunds", "GET /api/payments/pay_1/refunds",
 		"GET /api/claims", "GET /api/reports/settlement",
+	}
+	if diff := cmp.Diff(sent, e.sent); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestInvoiceRequests sends the requests that change invoices, and those with filters.
+func TestInvoiceRequests(t *testing.T) {
+	inv := func() outcome { return answers(http.StatusOK, `{"invoice":{"id":"inv_1"}}`) }
+	c, e, _ := with(t, inv(), answers(200, `{"id":"inv_1","checkoutUrl":"/checkout/inv_1"}`), inv(), answers(204, ""),
+		answers(200, `{"invoices":[{"id":"inv_1"}]}`), answers(200, `{"payments":[{"id":"pay_1"}]}`))
+	amount := "2"
+	if _, err := c.UpdateInvoice(t.Context(), "inv_1", apitypes.UpdateInvoiceRequest{Amount: &amount}, "reference"); err != nil {
+		t.Error(err)
+	}
+	if issued, err := c.FinalizeInvoice(t.Context(), "inv_1"); err != nil || issued.CheckoutPage != "http://service.example/checkout/inv_1" {
+		t.Errorf("%+v, %v", issued, err)
+	}
+	if _, err := c.VoidInvoice(t.Context(), "inv_1"); err != nil {
+		t.Error(err)
+	}
+	if err := c.DeleteInvoice(t.Context(), "inv_1"); err != nil {
+		t.Error(err)
+	}
+	at := time.Unix(7, 0)
+	for _, err := range c.Invoices(t.Context(), client.InvoiceFilter{
+		Reference: "order-1", Metadata: map[string]string{"a b": "c"}, Exception: apitypes.ExceptionLate, Amount: "1", To: "0x1", CreatedAfter: at, CreatedBefore: at,
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, err := range c.Payments(t.Context(), client.PaymentFilter{
+		InvoiceID: "inv_1", TxHash: "0x2", From: "0x3", To: "0x4", Amount: "5", ConfirmedAfter: at, ConfirmedBefore: at,
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var queries []string
+	for _, query := range e.queries[4:] {
+		queries = append(queries, query.Encode())
+	}
+	want := []string{
+		"amount=1&createdAfter=7&createdBefore=7&exception=late&metadata%5Ba+b%5D=c&reference=order-1&to=0x1",
+		"amount=5&confirmedAfter=7&confirmedBefore=7&from=0x3&invoiceId=inv_1&to=0x4&txHash=0x2",
+	}
+	if diff := cmp.Diff(want, queries); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+	sent := []string{
+		`PATCH /api/invoices/inv_1 {"amount":"2","reference":null}`, "POST /api/invoices/inv_1/finalize", "POST /api/invoices/inv_1/void", "DELETE /api/invoices/inv_1",
+		"GET /api/invoices", "GET /api/payments",
 	}
 	if diff := cmp.Diff(sent, e.sent); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

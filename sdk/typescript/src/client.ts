@@ -22,6 +22,7 @@ import type {
   RefundResponse,
   RefundStatus,
   SettlementReport,
+  UpdateInvoiceRequest,
   UpdateMerchantRequest,
   Webhook,
   WebhookSecretResponse,
@@ -48,7 +49,7 @@ export interface QuittanceOptions extends RetryOptions {
  */
 export class Quittance {
   /** The client of openapi-fetch that all methods use, with retries and errors as theirs. */
-  readonly http: Client<paths>;
+  readonly http: Client<paths, "application/json">;
   readonly #url: string;
   readonly #fetch: (request: Request) => Promise<Response>; // repeats every request
   readonly #patientFetch: (request: Request) => Promise<Response>; // for what takes up to a minute
@@ -67,7 +68,7 @@ export class Quittance {
     this.#headers = options.key ? { Authorization: `Bearer ${options.key}` } : {};
     this.#options = options;
     this.#uuid = options.randomUUID ?? (() => crypto.randomUUID());
-    this.http = createClient<paths>({
+    this.http = createClient<paths, "application/json">({
       baseUrl: this.#url,
       fetch: retrying(options),
       headers: { Accept: "application/json, application/problem+json", ...this.#headers },
@@ -75,7 +76,7 @@ export class Quittance {
     });
   }
 
-  /** Creates an open invoice. Send the customer to checkoutPage. */
+  /** Creates an open invoice, or a draft. Send the customer to checkoutPage. */
   async createInvoice(body: CreateInvoiceRequest, options: CreateOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
     const header = { "Idempotency-Key": options.idempotencyKey ?? this.#uuid() };
     const { data } = await this.http.POST("/api/invoices", { body, params: { header }, ...given(options) });
@@ -86,6 +87,29 @@ export class Quittance {
   /** Fetches an invoice. */
   async getInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
     const { data } = await this.http.GET("/api/invoices/{id}", { params: { path: { id } }, ...given(options) });
+    return data!.invoice;
+  }
+
+  /** Changes an invoice. What is absent stays as it is; null removes a member. */
+  async updateInvoice(id: string, body: UpdateInvoiceRequest, options: CallOptions = {}): Promise<Invoice> {
+    const { data } = await this.http.PATCH("/api/invoices/{id}", { params: { path: { id } }, body, fetch: this.#fetch, ...given(options) });
+    return data!.invoice;
+  }
+
+  /** Deletes a draft. */
+  async deleteInvoice(id: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/invoices/{id}", { params: { path: { id } }, ...given(options) });
+  }
+
+  /** Issues a draft, which becomes open. */
+  async finalizeInvoice(id: string, options: CallOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
+    const { data } = await this.http.POST("/api/invoices/{id}/finalize", { params: { path: { id } }, fetch: this.#fetch, ...given(options) });
+    return { checkoutPage: this.#url + data!.checkoutUrl, ...data! };
+  }
+
+  /** Cancels a draft or an open invoice. */
+  async voidInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
+    const { data } = await this.http.POST("/api/invoices/{id}/void", { params: { path: { id } }, fetch: this.#fetch, ...given(options) });
     return data!.invoice;
   }
 

@@ -183,6 +183,20 @@ test("refunds are prepared under one key, canceled and listed", async () => {
   ]);
 });
 
+test("invoices are changed, and filtered by metadata", async () => {
+  const invoice = ok({ invoice: { id: "inv_1" } });
+  const { quittance, sent } = client(invoice, ok({ id: "inv_1", checkoutUrl: "/checkout/inv_1" }), invoice, () => new Response(null, { status: 204 }), ok({ invoices: [] }));
+  await quittance.updateInvoice("inv_1", { reference: "order-1" });
+  assert.equal((await quittance.finalizeInvoice("inv_1")).checkoutPage, "https://pay.example/base/checkout/inv_1");
+  await quittance.voidInvoice("inv_1");
+  await quittance.deleteInvoice("inv_1");
+  await quittance.listInvoices({ metadata: { order: "1" }, reference: "a" }).next();
+  assert.deepEqual(sent.map((r) => `${r.method} ${decodeURIComponent(r.url.slice("https://pay.example/base/api".length))}`), [
+    "PATCH /invoices/inv_1", "POST /invoices/inv_1/finalize", "POST /invoices/inv_1/void", "DELETE /invoices/inv_1",
+    "GET /invoices?metadata[order]=1&reference=a",
+  ]);
+});
+
 test("a logo is sent as it is", async () => {
   const { quittance, sent } = client(ok({ merchant: { id: "acme" } }));
   await quittance.putMerchantLogo("acme", new Blob(["\x89PNG"], { type: "image/png" }));
