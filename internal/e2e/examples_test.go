@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance"
+)
+
+var update = flag.Bool("update", false, "write the examples of openapi.yaml that differ from what TestExamples sends and receives")
+
+// TestExamples compares the examples in openapi.yaml with requests and responses of a
+// running service. Every operation and webhook must have them.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.play()
+	doc := readExamples(t, quittance.OpenAPI)
+	for name, e := range s.examples {
+		for _, part := range e.parts(name) {
+			part.value = s.publish(part.value)
+			got, want := doc.example(part), kindOf("", decodeExample(t, part))
+			if diff := cmp.Diff(want, kindOf("", got)); diff != "" && *update {
+				doc.set(part)
+			} else if diff != "" {
+				t.Errorf("%s: openapi.yaml differs from the run; write it with -update (-run +openapi.yaml):\n%s", part.name, diff)
+			}
+		}
+	}
+	doc = readExamples(t, doc.text())
+	for _, op := range slices.Sorted(maps.Keys(doc.operations)) {
+		doc.complete(op)
+	}
+	if *update && !t.Failed() {
+		if err := os.WriteFile("../../openapi.yaml", doc.text(), 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
+		}
+	}
+}
+
+// example is a request with its response.
+type example struct {
+	method, path string // path has the query
+	header       []string
+	request      []byte
+	status       int
+	mediaType    string // of the response
+	response     []byte
+}
+
+// part is a text of an example, as openapi.yaml has it.
+type part struct {
+	name  string // in components/examples; of a curl command, "<operation>.curl"
+	op    string
+	at    string // "request", "response" or "curl"
+	code  int    // of the response
+	media string
+	value string
+}
+
+// parts returns the parts of an example. Its name is that of an operation, of an operation
+// with the kind of the response, or of a problem.
+func (e example) parts(name string) []part {
+	op, _, _ := strings.Cut(name, ".")
+	if strings.HasPrefix(name, "problem.") {
+		return []part{{name: name, at: "problem", media: e.mediaType, value: string(e.response)}}
+	}
+	var all []part
+	if e.method != "" {
+		all = append(all, part{name: name + ".curl", op: op, at: "curl", value: e.curl()})
+	}
+	if len(e.request) > 0 && json.Valid(e.request) {
+		all = append(all, part{name: name + ".request", op: op, at: "request", media: "application/json", value: string(e.request)})
+	}
+	if len(e.response) > 0 {
+		all = append(all, part{name: name + ".response", op: op, at: "response", code: e.status, media: e.mediaType, value: string(e.response)})
+	}
+	return all
+}
+
+// curl returns the command that sends the request.
+func (e example) curl() string {
+	var b strings.Builder
+	b.WriteString("curl")
+	if e.mediaType == "text/event-stream" {
+		b.WriteString(" -N")
+	}
+	if e.method != http.MethodGet && (e.method != http.MethodPost || len(e.request) == 0) {
+		b.WriteString(" -X " + e.method)
+	}
+	url := baseURL + e.path
+	if strings.ContainsAny(url, "?&[]") {
+		url = "'" + url + "'"
+	}
+	b.WriteString(" " + url)
+	for i := 0; i < len(e.header); i += 2 {
+		quote := "'"
+		if strings.Contains(e.header[i+1], "$") {
+			quote = `"`
+		}
+		fmt.Fprintf(&b, " \\\n  -H %s%s: %s%s", quote, e.header[i], e.header[i+1], quote)
+	}
+	switch body := string(e.request); {
+	case body == "":
+	case json.Valid(e.request):
+		b.WriteString(" \\\n  -d '" + body + "'")
+	default:
+		b.WriteString(" \\\n  --data-binary @logo.png")
+	}
+	return b.String() + "\n"
+}
+
+// decodeExample returns the value of a JSON part, else its text.
+func decodeExample(tb testing.TB, p part) any {
+	tb.Helper()
+	if !strings.HasSuffix(p.media, "json") {
+		return p.value
+	}
+	var v any
+	if err := json.Unmarshal([]byte(p.value), &v); err != nil {
+		tb.Fatalf("%s: %v", p.name, err)
+	}
+	return v
+}
+
+// phases are members that are present only if they took a millisecond, and opaque are
+// texts without a form.
+var (
+	phases = []string{"lookupMs", "connectMs", "handshakeMs", "answerMs"}
+	opaque = []string{"nextCursor", "requestId"}
+)
+
+// kindOf replaces what differs from run to run by its kind: numbers, ids, hashes,
+// addresses, secrets and cursors.
+func kindOf(name string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, member := range v {
+			if !slices.Contains(phases, name) {
+				all[name] = kindOf(name, member)
+			}
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, element := range v {
+			all[i] = kindOf("", element)
+		}
+		return all
+	case string:
+		if slices.Contains(opaque, name) {
+			return "opaque"
+		}
+		return textKind(v)
+	case float64, uint64, int64, int:
+		return "number"
+	default:
+		return v
+	}
+}
+
+var varying = []struct {
+	form *regexp.Regexp
+	kind string
+}{
+	{regexp.MustCompile(`(?m)^id: \S+$`), "id: <cursor>"}, // of a stream
+	{regexp.MustCompile(`\b([a-z]{2,4})_[0-9a-hjkmnp-tv-z]{26}\b`), "<$1>"},
+	{regexp.MustCompile(`\b0x[0-9a-fA-F]{40}\b`), "<address>"},
+	{regexp.MustCompile(`\b0x[0-9a-fA-F]{64}\b`), "<hash>"},
+	{regexp.MustCompile(`\b0x[0-9a-fA-F]+\b`), "<data>"},
+	{regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/]{43}=`), "<secret>"},
+	{regexp.MustCompile(`\bqk_(live|test)_[A-Za-z0-9_]+`), "<key>"},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<digest>"},
+	{regexp.MustCompile(`[0-9]+`), "<digits>"},
+}
+
+func textKind(text string) string {
+	for _, v := range varying {
+		text = v.form.ReplaceAllString(text, v.kind)
+	}
+	return text
+}

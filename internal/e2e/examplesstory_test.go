@@ -1,0 +1,395 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	pixels "image"
+	"image/png"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/webhook"
+)
+
+// baseURL and endpointURL are the addresses of the service and of the merchant's endpoint in
+// the examples, and exampleSecret is the secret of the endpoint.
+const (
+	baseURL       = "http://127.0.0.1:8080"
+	endpointURL   = "http://127.0.0.1:4000/webhooks"
+	exampleSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+)
+
+// story is a merchant's use of every operation, on a world of its own.
+type story struct {
+	*world
+	key      string // of the operator
+	receiver *receiver
+	till     *wallet            // the merchant's settlement account
+	examples map[string]example // by operation; "problem.<code>" is the response of an error
+	replaced []string           // texts and what the examples have for them, by turns
+}
+
+func newStory(tb testing.TB) *story {
+	tb.Helper()
+	s := &story{receiver: newReceiver(tb), examples: make(map[string]example)}
+	s.world, _ = startWorld(tb, "--block-time", quick)
+	s.till = s.newWallet("")
+	ether := units(tb, "1000000000000000000")
+	if _, err := s.payer().send(within(tb, patience), s.till.address, ether, nil, nil); err != nil {
+		tb.Fatal(err)
+	}
+	s.replaced = []string{s.info.Load().BaseURL, baseURL, s.receiver.URL, endpointURL}
+	made := decoded[apitypes.KeySecretResponse](s, s.do(http.MethodPost, "/api/keys", `{"name":"operator","scopes":["admin"]}`, "Content-Type", "application/json"), http.StatusCreated)
+	s.key = made.Secret
+	return s
+}
+
+// publish replaces secrets and addresses of a run.
+func (s *story) publish(text string) string {
+	return strings.NewReplacer(s.replaced...).Replace(text)
+}
+
+// hide has examples show another text in place of a secret.
+func (s *story) hide(secret, shown string) { s.replaced = append(s.replaced, secret, shown) }
+
+// call sends the request of an operation, and keeps it with its response. Headers are names
+// and values by turns.
+func (s *story) call(op, method, path, body string, headers ...string) answer {
+	s.Helper()
+	if body != "" && len(headers) == 0 {
+		headers = []string{"Content-Type", "application/json"}
+	}
+	a := s.do(method, path, body, append([]string{"Authorization", "Bearer " + s.key}, headers...)...)
+	if a.status >= http.StatusBadRequest {
+		s.Errorf("%s: answered %d %s", op, a.status, a.body)
+	}
+	shown := append([]string{"Authorization", "Bearer $QUITTANCE_API_KEY"}, headers...)
+	s.examples[op] = example{method, path, shown, []byte(body), a.status, a.header.Get("Content-Type"), a.body}
+	return a
+}
+
+// export keeps the CSV of a list.
+func (s *story) export(op, path string) {
+	s.Helper()
+	a := s.do(http.MethodGet, path, "", "Authorization", "Bearer "+s.key, "Accept", "text/csv")
+	if a.status != http.StatusOK {
+		s.Errorf("%s: answered %d %s", op, a.status, a.body)
+	}
+	s.examples[op+".csv"] = example{status: a.status, mediaType: "text/csv", response: a.body}
+}
+
+// play uses every operation.
+func (s *story) play() {
+	s.Helper()
+	s.merchants()
+	s.endpoint()
+	paid := s.invoices()
+	s.drafts()
+	s.refunds(paid)
+	s.unattributed()
+	s.events(paid)
+	s.keys()
+	s.notices()
+	s.records()
+	s.problems()
+}
+
+func (s *story) merchants() {
+	s.Helper()
+	address := s.till.address.Hex()
+	s.call("createMerchant", http.MethodPost, "/api/merchants", `{
+  "id": "acme",
+  "name": "Acme Books",
+  "supportContact": "help@acme.example",
+  "returnHosts": ["shop.example"]
+}`)
+	s.call("updateMerchant", http.MethodPatch, "/api/merchants/acme", `{
+  "color": "#1a73e8",
+  "tolerance": "0.5%",
+  "defaultAddresses": {"local": "`+address+`"}
+}`)
+	var logo bytes.Buffer
+	if err := png.Encode(&logo, pixels.NewGray(pixels.Rect(0, 0, 64, 64))); err != nil {
+		s.Fatal(err)
+	}
+	s.call("putMerchantLogo", http.MethodPut, "/api/merchants/acme/logo", logo.String(), "Content-Type", "image/png")
+	s.call("getMerchant", http.MethodGet, "/api/merchants/acme", "")
+	s.call("listMerchants", http.MethodGet, "/api/merchants?limit=1", "")
+	s.call("deleteMerchantLogo", http.MethodDelete, "/api/merchants/acme/logo", "")
+}
+
+// endpoint sets the merchant's endpoint and rotates its secret.
+func (s *story) endpoint() {
+	s.Helper()
+	const path = "/api/merchants/acme/webhook"
+	set := decoded[apitypes.WebhookSecretResponse](s, s.call("putWebhook", http.MethodPut, path, `{
+  "url": "`+s.receiver.URL+`",
+  "optionalEvents": ["payment.unattributed"]
+}`), http.StatusCreated)
+	s.hide(set.Secret, exampleSecret)
+	s.receiver.setSecret(set.Secret)
+	s.call("pingWebhook", http.MethodPost, path+"/ping", "")
+	staged := decoded[apitypes.WebhookSecretResponse](s, s.call("stageWebhookSecret", http.MethodPost, path+"/secret", ""), http.StatusCreated)
+	s.hide(staged.Secret, exampleSecret)
+	s.receiver.setSecret(staged.Secret)
+	s.call("promoteWebhookSecret", http.MethodPost, path+"/secret/promote", "")
+	s.call("getWebhook", http.MethodGet, path, "")
+	if a := s.do(http.MethodPost, path+"/secret", ""); a.status != http.StatusCreated {
+		s.Errorf("stage another secret: %d %s", a.status, a.body)
+	}
+	s.call("dropWebhookSecret", http.MethodDelete, path+"/secret", "")
+}
+
+// invoices has an invoice paid and one expire. It returns the paid one.
+func (s *story) invoices() string {
+	s.Helper()
+	ctx := within(s, patience)
+	made := decoded[apitypes.CreateInvoiceResponse](s, s.call("createInvoice", http.MethodPost, "/api/invoices", fmt.Sprintf(`{
+  "merchantId": "acme",
+  "merchantAddress": %q,
+  "amount": "4900000",
+  "currency": "USDC",
+  "chainKey": "local",
+  "lineItems": [
+    {"label": "Two espressos", "amount": "4000000"},
+    {"label": "Tip", "amount": "900000"}
+  ],
+  "expiresAt": %d,
+  "reference": "order-10017",
+  "metadata": {"cart": "8821"},
+  "returnUrl": "https://shop.example/thanks"
+}`, s.till.address.Hex(), time.Now().Unix()+3600), "Content-Type", "application/json", "Idempotency-Key", "order-10017"), http.StatusCreated)
+	s.event("onInvoiceCreated", webhook.InvoiceCreated, made.ID)
+	s.call("listInvoices", http.MethodGet, "/api/invoices?merchantId=acme&status=open&limit=10", "")
+	s.export("listInvoices", "/api/invoices?merchantId=acme&status=open")
+	s.payer().mustTransfer(s, s.till.address.Hex(), made.Invoice.TransferAmount, nil)
+	s.event("onPaymentReceived", webhook.PaymentReceived, made.ID)
+	s.event("onInvoicePaid", webhook.InvoicePaid, made.ID)
+	s.call("getInvoice", http.MethodGet, "/api/invoices/"+made.ID+"?wait=30&status=open", "")
+
+	expiring := s.draft("2500000")
+	expiring.MerchantID, expiring.MerchantAddress, expiring.ExpiresAt = "acme", s.till.address.Hex(), time.Now().Unix()+2
+	late := s.create(expiring)
+	s.receiver.await(ctx, webhook.InvoiceExpired, late.ID)
+	s.event("onInvoiceExpired", webhook.InvoiceExpired, late.ID)
+	return made.ID
+}
+
+// drafts changes a draft, opens it and voids it, and deletes another.
+func (s *story) drafts() {
+	s.Helper()
+	draft := func() string {
+		body := fmt.Sprintf(`{"merchantId":"acme","amount":"7000000","currency":"USDC","chainKey":"local","expiresAt":%d,"draft":true}`, time.Now().Unix()+3600)
+		return "/api/invoices/" + decoded[apitypes.CreateInvoiceResponse](s, s.post(body), http.StatusCreated).ID
+	}
+	path := draft()
+	s.call("updateInvoice", http.MethodPatch, path, `{
+  "amount": "7500000",
+  "description": "Ten notebooks, A5"
+}`)
+	s.call("finalizeInvoice", http.MethodPost, path+"/finalize", "")
+	s.call("voidInvoice", http.MethodPost, path+"/void", "")
+	s.call("deleteInvoice", http.MethodDelete, draft(), "")
+}
+
+// event keeps an event that the endpoint has received.
+func (s *story) event(op, typ, invoiceID string) {
+	s.Helper()
+	s.examples[op] = example{request: s.receiver.await(within(s, patience), typ, invoiceID).body}
+}
+
+// refunds sends a part of a payment back.
+func (s *story) refunds(paid string) {
+	s.Helper()
+	list := decoded[apitypes.PaymentList](s, s.call("listPayments", http.MethodGet, "/api/payments?merchantId=acme&chainKey=local", ""), http.StatusOK)
+	payment := "/api/payments/" + list.Payments[0].ID
+	s.export("listPayments", "/api/payments?merchantId=acme&chainKey=local")
+	s.call("getPayment", http.MethodGet, payment, "")
+	prepared := decoded[apitypes.RefundResponse](s, s.call("prepareRefund", http.MethodPost, payment+"/refunds", `{
+  "amount": "900000",
+  "reason": "Returned on 3 November"
+}`, "Content-Type", "application/json", "Idempotency-Key", "return-5521"), http.StatusCreated)
+	refund := prepared.Refund.ID
+	s.call("getRefund", http.MethodGet, "/api/refunds/"+refund, "")
+	if _, err := s.till.send(within(s, patience), common.HexToAddress(prepared.Transaction.To), nil, common.FromHex(prepared.Transaction.Data), nil); err != nil {
+		s.Fatal(err)
+	}
+	s.event("onPaymentRefunded", webhook.PaymentRefunded, paid)
+	s.call("listPaymentRefunds", http.MethodGet, payment+"/refunds?status=confirmed", "")
+	s.export("listPaymentRefunds", payment+"/refunds?status=confirmed")
+	s.approval(payment)
+	s.call("listRefunds", http.MethodGet, "/api/refunds?merchantId=acme&status=confirmed", "")
+	s.export("listRefunds", "/api/refunds?merchantId=acme&status=confirmed")
+}
+
+// approval has the payer name an address of a refund, which the merchant approves and cancels.
+func (s *story) approval(payment string) {
+	s.Helper()
+	asked := decoded[apitypes.RefundResponse](s, s.do(http.MethodPost, payment+"/refunds", `{"to":"ask_payer"}`, "Content-Type", "application/json"), http.StatusCreated)
+	claim, err := url.Parse(asked.ClaimURL)
+	if err != nil {
+		s.Fatal(err)
+	}
+	to := s.newWallet("").address.Hex()
+	if a := s.do(http.MethodPost, claim.Path, url.Values{"to": {to}}.Encode(), "Content-Type", "application/x-www-form-urlencoded"); a.status != http.StatusOK {
+		s.Errorf("name an address: %d %s", a.status, a.body)
+	}
+	s.call("approveRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/approve", `{
+  "to": "`+to+`"
+}`)
+	s.call("cancelRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/cancel", "")
+}
+
+// unattributed has a payer send another amount than an invoice asks for, and claim it.
+func (s *story) unattributed() {
+	s.Helper()
+	request := s.draft("3000000")
+	request.MerchantID, request.MerchantAddress = "acme", s.till.address.Hex()
+	made := s.create(request)
+	tx := s.payer().mustTransfer(s, s.till.address.Hex(), "2900000", nil)
+	s.event("onPaymentUnattributed", "payment.unattributed", "")
+	form := url.Values{"tx": {tx.Hex()}}.Encode()
+	if a := s.do(http.MethodPost, "/checkout/"+made.ID+"/claim", form, "Content-Type", "application/x-www-form-urlencoded"); a.status != http.StatusOK {
+		s.Errorf("claim: %d %s", a.status, a.body)
+	}
+	claims := decoded[apitypes.ClaimList](s, s.call("listClaims", http.MethodGet, "/api/claims?merchantId=acme", ""), http.StatusOK)
+	if len(claims.Claims) != 1 {
+		s.Fatalf("claims: %+v", claims)
+	}
+	s.call("attributePayment", http.MethodPost, "/api/payments/"+claims.Claims[0].PaymentID+"/attribution", `{
+  "invoiceId": "`+made.ID+`",
+  "by": "maria@acme.example",
+  "note": "The exchange kept a fee of 0.10 USDC."
+}`)
+}
+
+// events reads the log, and has events sent again.
+func (s *story) events(paid string) {
+	s.Helper()
+	s.delivered()
+	s.call("listEvents", http.MethodGet, "/api/events?merchantId=acme&after=start&limit=2", "")
+	id := s.receiver.await(within(s, patience), webhook.InvoicePaid, paid).ID
+	s.call("getEvent", http.MethodGet, "/api/events/"+id, "")
+	s.export("listEvents", "/api/events?merchantId=acme&type=invoice.paid")
+	s.call("redeliverEvent", http.MethodPost, "/api/events/"+id+"/redeliver", "")
+	s.delivered()
+	s.call("redeliverEvents", http.MethodPost, "/api/events/redeliver", fmt.Sprintf(`{
+  "merchantId": "acme",
+  "type": "invoice.paid",
+  "from": %d
+}`, time.Now().Unix()-3600))
+	s.stream("/api/events/stream?merchantId=acme&type=invoice.paid&after=start")
+}
+
+// delivered waits until no delivery of the merchant is pending.
+func (s *story) delivered() {
+	s.Helper()
+	if err := await(within(s, patience), func() bool {
+		a := s.do(http.MethodGet, "/api/events?merchantId=acme&delivery=pending", "")
+		return len(decoded[apitypes.EventList](s, a, http.StatusOK).Events) == 0
+	}); err != nil {
+		s.Fatalf("deliveries are pending: %v", err)
+	}
+}
+
+// stream reads the first event of a stream.
+func (s *story) stream(path string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(within(s, patience), http.MethodGet, s.url(path), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.key)
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // closed below
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read as far as is wanted
+	var text strings.Builder
+	lines := bufio.NewReader(response.Body)
+	for line := ""; !strings.Contains(text.String(), "data: ") || line != "\n"; {
+		if line, err = lines.ReadString('\n'); err != nil {
+			s.Fatalf("%v: %s", err, text.String())
+		}
+		text.WriteString(line)
+	}
+	s.examples["streamEvents"] = example{
+		http.MethodGet, path, []string{"Authorization", "Bearer $QUITTANCE_API_KEY"}, nil, response.StatusCode, "text/event-stream",
+		[]byte(text.String()),
+	}
+}
+
+func (s *story) keys() {
+	s.Helper()
+	made := decoded[apitypes.KeySecretResponse](s, s.call("createKey", http.MethodPost, "/api/keys", `{
+  "name": "shop backend",
+  "merchantId": "acme",
+  "scopes": ["standard"]
+}`), http.StatusCreated)
+	s.hide(made.Secret, "qk_test_"+strings.Repeat("0", 30))
+	rotated := decoded[apitypes.KeySecretResponse](s, s.call("rotateKey", http.MethodPost, "/api/keys/"+made.Key.ID+"/rotate", `{
+  "overlapSeconds": 3600
+}`), http.StatusCreated)
+	s.hide(rotated.Secret, "qk_test_"+strings.Repeat("1", 30))
+	s.call("revokeKey", http.MethodDelete, "/api/keys/"+made.Key.ID, "")
+	s.call("listKeys", http.MethodGet, "/api/keys?merchantId=acme", "")
+}
+
+func (s *story) notices() {
+	s.Helper()
+	body := `{
+  "type": "transfers.created",
+  "data": {
+    "id": "b5c8e6b2-6c3e-4a61-9a4e-9d3f6c2f8f10",
+    "amount": {"amount": "4.90", "currency": "USD"},
+    "destination": {"type": "blockchain", "address": "` + s.till.address.Hex() + `", "chain": "LOCAL"}
+  }
+}`
+	signature := webhook.Sign(s.info.Load().Provider.WebhookSecret, time.Now(), []byte(body))
+	s.call("receiveNotice", http.MethodPost, "/api/webhooks/circle", body, "Content-Type", "application/json", webhook.HeaderProviderSignature, signature)
+	e := s.examples["receiveNotice"]
+	e.header = e.header[2:] // no key
+	s.examples["receiveNotice"] = e
+}
+
+// records reads the report and the audit log.
+func (s *story) records() {
+	s.Helper()
+	today := time.Now().UTC()
+	s.call("getSettlementReport", http.MethodGet, "/api/reports/settlement?merchantId=acme&from="+today.AddDate(0, 0, -1).Format(time.DateOnly)+
+		"&to="+today.AddDate(0, 0, 1).Format(time.DateOnly)+"&groupBy=chain", "")
+	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
+}
+
+// problems keeps an error of the caller, and one of the service, whose database is locked.
+func (s *story) problems() {
+	s.Helper()
+	keep := func(code string, a answer) {
+		if got := decoded[apitypes.Problem](s, a, a.status); string(got.Code) != code {
+			s.Errorf("the problem is %s", a.body)
+		}
+		s.examples["problem."+code] = example{status: a.status, mediaType: a.header.Get("Content-Type"), response: a.body}
+	}
+	keep("invalid_field", s.post(s.body("lineItems", `[{"label":"Two espressos","amount":"4.90"}]`)))
+	keep("not_found", s.do(http.MethodGet, "/api/invoices/inv_06ajrm4k5xwqz8v3d0n7c2b9hr", ""))
+	conn, err := storetest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // of a test's database
+	if _, err := conn.ExecContext(s.Context(), "BEGIN IMMEDIATE"); err != nil {
+		s.Fatal(err)
+	}
+	keep("unavailable", s.post(s.body()))
+	if _, err := conn.ExecContext(s.Context(), "ROLLBACK"); err != nil {
+		s.Fatal(err)
+	}
+}
