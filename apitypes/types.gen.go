@@ -1056,6 +1056,9 @@ type Key struct {
 
 	// ReplacedBy The id of the key that a rotation made in its place. Absent if it was not rotated.
 	ReplacedBy string `json:"replacedBy,omitempty"`
+
+	// Version The version of the interface that its requests are answered in, unless they name another.
+	Version string `json:"version"`
 }
 
 // KeyList defines model for KeyList.

@@ -139,10 +139,10 @@ func printKeys(env environment, keys []apitypes.Key, asJSON bool) error {
 		return err
 	}
 	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tSCOPES\tNAME")
+		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tVERSION\tSCOPES\tNAME")
 		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State,
-				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), strings.Join(k.Scopes, ","), printable(k.Name))
+			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State,
+				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), k.Version, strings.Join(k.Scopes, ","), printable(k.Name))
 		}
 	})
 }

@@ -15,6 +15,8 @@ type Principal struct {
 	Scopes     Scopes
 	// ExpiresAt is when the key expires, or zero if it does not.
 	ExpiresAt time.Time
+	// Version is the version of the interface that the key is pinned to, or empty.
+	Version Version
 }
 
 // Open returns the principal of requests without a key, where those are allowed: the

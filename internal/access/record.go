@@ -19,6 +19,7 @@ type Record struct {
 	RevokedAt  time.Time // zero if it was not revoked
 	LastUsedAt time.Time // zero if it was not used; up to a minute late
 	ReplacedBy string    // the key that a rotation made in its place, or empty
+	Version    Version   // of the interface, that its requests are answered in
 }
 
 // State says whether a key is accepted.
@@ -49,5 +50,5 @@ func (r Record) Fits(hash [HashSize]byte) bool {
 
 // Principal returns the principal of a request with the key.
 func (r Record) Principal() Principal {
-	return Principal{KeyID: r.ID, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt}
+	return Principal{KeyID: r.ID, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version}
 }

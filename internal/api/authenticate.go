@@ -30,7 +30,7 @@ type unauthorizedError struct{ detail string }
 func (e *unauthorizedError) Error() string { return e.detail }
 
 // WithPrincipal returns a handler that authenticates a request, and passes it to next with
-// its principal.
+// its principal and its version.
 func (a *API) WithPrincipal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.Principal(r)
@@ -38,7 +38,12 @@ func (a *API) WithPrincipal(next http.Handler) http.Handler {
 			a.WriteError(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
+		r, err = withVersion(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
+		if err != nil {
+			a.WriteError(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

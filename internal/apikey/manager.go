@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ type Request struct {
 	MerchantID string // empty for a key of the operator
 	Scopes     access.Scopes
 	ExpiresAt  time.Time // zero if it does not expire, or when the principal's own key does
+	version    access.Version
 }
 
 // now returns the time in the precision of the database.
@@ -152,7 +154,7 @@ func (m *Manager) newKey(r Request, now time.Time) (access.Record, access.Key, e
 	}
 	return access.Record{
 		ID: m.ids.New(access.PrefixKey), Name: r.Name, Hint: key.Hint(), Hash: key.Hash(), MerchantID: r.MerchantID,
-		Scopes: r.Scopes, CreatedAt: now, ExpiresAt: r.ExpiresAt,
+		Scopes: r.Scopes, CreatedAt: now, ExpiresAt: r.ExpiresAt, Version: cmp.Or(r.version, access.NewestVersion()),
 	}, key, nil
 }
 
@@ -193,7 +195,7 @@ func find(ctx context.Context, tx *store.Tx, by access.Principal, id string) (ac
 }
 
 // Rotate creates a key in the place of another, which stays valid for the overlap. The
-// new key has the same name, owner and scopes. If the old one expires, the new one lives
+// new key has the same name, owner, scopes and version. If the old one expires, the new one lives
 // as long as the old one was meant to, but not longer than the principal's own. Errors are store.ErrNotFound, *ScopeError,
 // *invoice.FieldError, ErrNotActive, ErrTooMany and internal ones.
 func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error) {
@@ -215,7 +217,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 			return access.Change{}, ErrNotActive
 		}
 		before := audited(old)
-		r := Request{Name: old.Name, MerchantID: old.MerchantID, Scopes: old.Scopes}
+		r := Request{Name: old.Name, MerchantID: old.MerchantID, Scopes: old.Scopes, version: old.Version}
 		if !old.ExpiresAt.IsZero() {
 			r.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
 		}

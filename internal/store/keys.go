@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 // seconds.
 const keyUseInterval = 60
 
-const keyColumns = "id, name, hint, hash, merchant_id, scopes, created_at, expires_at, revoked_at, last_used_at, replaced_by"
+const keyColumns = "id, name, hint, hash, merchant_id, scopes, created_at, expires_at, revoked_at, last_used_at, replaced_by, api_version"
 
 func scanKey(row scanner) (r access.Record, err error) {
 	err = row.Scan(&r.ID, &r.Name, &r.Hint, keyHashCol(&r.Hash), nullText(&r.MerchantID), scopesCol(&r.Scopes), seconds{&r.CreatedAt},
-		seconds{&r.ExpiresAt}, seconds{&r.RevokedAt}, seconds{&r.LastUsedAt}, nullText(&r.ReplacedBy))
+		seconds{&r.ExpiresAt}, seconds{&r.RevokedAt}, seconds{&r.LastUsedAt}, nullText(&r.ReplacedBy), &r.Version)
 	return r, err
 }
 
@@ -88,7 +89,7 @@ func (tx *Tx) LockKeys(ctx context.Context) error {
 func (tx *Tx) InsertKey(ctx context.Context, r access.Record) error {
 	return tx.insert(ctx, insertion{table: "api_keys", columns: strings.Split(keyColumns, ", ")}, [][]any{{
 		r.ID, r.Name, r.Hint, hex.EncodeToString(r.Hash[:]), orNull(r.MerchantID), r.Scopes.String(), r.CreatedAt.Unix(),
-		orNull(r.ExpiresAt), orNull(r.RevokedAt), orNull(r.LastUsedAt), orNull(r.ReplacedBy),
+		orNull(r.ExpiresAt), orNull(r.RevokedAt), orNull(r.LastUsedAt), orNull(r.ReplacedBy), string(cmp.Or(r.Version, access.NewestVersion())),
 	}})
 }
 

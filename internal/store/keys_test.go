@@ -23,7 +23,7 @@ func sampleKey(t *testing.T, n int, merchantID string) access.Record {
 	must(t, err)
 	return access.Record{
 		ID: fmt.Sprintf("key_%026d", n), Name: "shop", Hint: k.Hint(), Hash: k.Hash(), MerchantID: merchantID,
-		Scopes: access.Standard, CreatedAt: time.Unix(1000, 0).UTC(),
+		Scopes: access.Standard, CreatedAt: time.Unix(1000, 0).UTC(), Version: access.Version1,
 	}
 }
 

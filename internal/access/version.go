@@ -1,0 +1,37 @@
+package access
+
+import (
+	"context"
+	"slices"
+)
+
+// Version is a version of the interface: the date since which it exists.
+type Version string
+
+// Version1 is the first version.
+const Version1 Version = "2026-11-22"
+
+// Versions are the versions that the service speaks, the oldest first. docs/versioning.md
+// describes them.
+var Versions = []Version{Version1}
+
+// NewestVersion returns the version of new keys, and of requests whose key has none.
+func NewestVersion() Version { return Versions[len(Versions)-1] }
+
+// Known reports whether the service speaks the version.
+func (v Version) Known() bool { return slices.Contains(Versions, v) }
+
+type versionKey struct{}
+
+// WithVersion returns a context that carries the version of a request.
+func WithVersion(ctx context.Context, v Version) context.Context {
+	return context.WithValue(ctx, versionKey{}, v)
+}
+
+// VersionFrom returns the version of the request, or the newest if ctx carries none.
+func VersionFrom(ctx context.Context) Version {
+	if v, ok := ctx.Value(versionKey{}).(Version); ok {
+		return v
+	}
+	return NewestVersion()
+}
