@@ -12,7 +12,7 @@ import (
 
 // A migration whose statements only one database knows is a folder with a file for each.
 //
-//go:embed migrations/00025_append_only migrations/00033_list_filters
+//go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters
 var folders embed.FS
 
 // readFolder returns the file of a folder for the database.
@@ -33,7 +33,11 @@ func triggerMigrations(dialect goose.Dialect) goose.ProviderOption {
 // indexMigrations returns the migrations that add indexes to tables of an earlier release.
 // PostgreSQL creates these outside of a transaction, while others write to the table.
 func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
-	const folder = "00033_list_filters"
+	return goose.WithGoMigrations(indexMigration(32, "00032_report_of_refunds", dialect), indexMigration(33, "00033_list_filters", dialect))
+}
+
+// indexMigration returns the migration of a folder.
+func indexMigration(version int64, folder string, dialect goose.Dialect) *goose.Migration {
 	up := inTransaction(folder, dialect)
 	if dialect == goose.DialectPostgres {
 		up = &goose.GoFunc{RunDB: func(ctx context.Context, db *sql.DB) error {
@@ -52,7 +56,7 @@ func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
 			return nil
 		}}
 	}
-	return goose.WithGoMigrations(goose.NewGoMigration(33, up, nil))
+	return goose.NewGoMigration(version, up, nil)
 }
 
 // inTransaction runs the file of a folder in a transaction.
