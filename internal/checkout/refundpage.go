@@ -130,7 +130,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
-	http.Redirect(w, r, v.Path, http.StatusSeeOther) //nolint:gosec // the path is built from a stored token
+	http.Redirect(w, r, v.Path, http.StatusSeeOther)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func TestRefundModel(t *testing.T) {
 					m.seconds.Add(rapid.Int64Range(0, int64(invoice.RefundLifetime/time.Second)).Draw(r, "seconds"))
 					m.must(m.ExpireRefunds(t.Context()))
 				},
-				"restart": func(r *rapid.T) {
+				"restart": func(*rapid.T) {
 					m.Service = m.service()
 					m.must(m.AdoptRefunds(t.Context()))
 				},
