@@ -1,0 +1,106 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// preparedRefund is a pending refund of the first sample payment.
+func preparedRefund(id string) invoice.RefundRecord {
+	p := samplePayment(1)
+	return invoice.RefundRecord{
+		ID: id, PaymentID: p.ID, ChainKey: p.ChainKey, Token: p.Token, Currency: p.Currency, From: p.To, Payer: p.From, Left: p.Amount,
+		Status: invoice.RefundPending, CreatedAt: at(2000), Tag: invoice.Hash{9, byte(len(id))}, Amount: invoice.NewAmount(60), To: p.From,
+		Reason: "naïve \"quotes\" ☕", Account: invoice.AccountUnknown, ManyInvoices: true, ClaimToken: strings.Repeat("t", 32), ExpiresAt: at(3000),
+	}
+}
+
+// savePrepared stores a payment with a prepared refund and a transfer that was not.
+func savePrepared(t *testing.T, s *store.Store) (prepared invoice.RefundRecord, observed invoice.Refund) {
+	t.Helper()
+	startChain(t, s, "base")
+	insert(t, s, sample("inv_1", "m"))
+	prepared, observed = preparedRefund("ref_prepared"), refundOf(samplePayment(1))
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.SavePayments(ctx, []store.PaymentRow{samplePayment(1)}); err != nil {
+			return err
+		}
+		if err := tx.InsertPreparedRefund(ctx, prepared, "m", "key", invoice.Hash{5}); err != nil {
+			return err
+		}
+		return tx.SaveRefund(ctx, observed)
+	})
+	return prepared, observed
+}
+
+func TestRefundRecordRoundTrip(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		prepared, observed := savePrepared(t, s)
+		got, err := s.RefundRecord(t.Context(), prepared.ID)
+		must(t, err)
+		if diff := cmp.Diff(prepared, got, equal); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		byKey, hash, err := s.RefundByKey(t.Context(), prepared.PaymentID, "m", "key")
+		if err != nil || byKey.ID != prepared.ID || hash != (invoice.Hash{5}) {
+			t.Errorf("by its key: %s, %s, %v", byKey.ID, hash, err)
+		}
+		byToken, err := s.RefundByClaimToken(t.Context(), prepared.ClaimToken)
+		if err != nil || byToken.ID != prepared.ID {
+			t.Errorf("by its token: %s, %v", byToken.ID, err)
+		}
+		// The transfer pays the prepared refund, and then does not.
+		for _, id := range []string{prepared.ID, "", prepared.ID} {
+			observed.PreparedID = id
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, observed) })
+			list, err := s.RefundRecords(t.Context(), store.RefundFilter{PaymentID: prepared.PaymentID, Limit: 9})
+			must(t, err)
+			stored, err := s.RefundsByID(t.Context(), []string{observed.ID})
+			must(t, err)
+			if want := map[string]int{"": 2, prepared.ID: 1}[id]; len(list) != want || len(stored) != 1 || stored[0].PreparedID != id {
+				t.Errorf("paid by %q: %d records, the transfer is %+v", id, len(list), stored)
+			}
+		}
+	})
+}
+
+func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, url := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			s := storetest.Open(t, u)
+			savePrepared(t, s)
+			db := storetest.SQL(t, u)
+			for _, set := range []string{
+				"status = 'paid'", "status = 'orphaned'", "status = 'confirmed'", "status = 'canceled'", "status = 'awaiting_address'",
+				"status = 'awaiting_approval', recipient = NULL, account = NULL",
+				"refund_id = 'ref_none', tx_hash = '0x" + strings.Repeat("1", 64) + "'", "refund_id = 'ref_of_pay_1'", "tx_hash = '0x" + strings.Repeat("1", 64) + "'",
+				"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
+				"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
+				"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
+				"chain_key = 'mars'", "id = 'pay_1'",
+			} {
+				result, err := db.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_prepared'")
+				if err == nil {
+					n, _ := result.RowsAffected()
+					t.Errorf("nothing refuses %s (%d rows)", set, n)
+				}
+			}
+			for _, set := range []string{"status = 'canceled'", "recipient = from_address", "refund_id = NULL, tx_hash = NULL", "canceled_at = 1", "claim_token = '" + strings.Repeat("u", 32) + "'"} {
+				if _, err := db.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_of_pay_1'"); err == nil {
+					t.Errorf("nothing refuses %s of a transfer that was not prepared", set)
+				}
+			}
+		})
+	}
+}
