@@ -1720,6 +1720,53 @@ type Sum = string
 // Time Unix seconds.
 type Time = int64
 
+// Timeline defines model for Timeline.
+type Timeline struct {
+	Entries []TimelineEntry `json:"entries"`
+
+	// NextCursor Present if there are more entries.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
+	Amount Amount `json:"amount,omitempty"`
+
+	// At Unix seconds.
+	At Time `json:"at"`
+
+	// Attempt Number of the attempt, from 1.
+	Attempt int `json:"attempt,omitempty"`
+
+	// Error Why an attempt was not a success.
+	Error string `json:"error,omitempty"`
+
+	// EventID Id of the event, the same at every delivery.
+	EventID EventID `json:"eventId,omitempty"`
+
+	// EventType The type of an event. More types may be added.
+	EventType EventType `json:"eventType,omitempty"`
+
+	// Kind What happened: `invoice.created`; `invoice.paid`, at the time of the block that completed the amount;
+	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
+	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.confirmed`; `commitment.open` and
+	// `commitment.close`, when a transaction was signed; `event`, when an event was recorded, such as one that the
+	// invoice expired; `delivery.attempt`. More may be added.
+	Kind string `json:"kind"`
+
+	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
+	PaymentID PaymentID `json:"paymentId,omitempty"`
+
+	// RefundID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
+	RefundID RefundID `json:"refundId,omitempty"`
+
+	// StatusCode Status of the receiver's response. Absent without one.
+	StatusCode int  `json:"statusCode,omitempty"`
+	TxHash     Hash `json:"txHash,omitempty"`
+}
+
 // TransferNotice A provider's notice of a transfer. Members that are not listed are ignored.
 type TransferNotice struct {
 	// Type Kind of the notice.

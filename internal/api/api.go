@@ -81,6 +81,10 @@ type Reader interface {
 	// Invoices returns the matching invoices, newest first, and where it stopped if it
 	// examined store.MaxExamined without finding enough.
 	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
+	// FindInvoices returns the newest invoices that a text names.
+	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
+	// InvoiceHistory returns what happened to an invoice.
+	InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error)
 	// Payment returns a payment, or store.ErrNotFound.
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
 	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was

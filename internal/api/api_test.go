@@ -42,6 +42,7 @@ type backend struct {
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first
 	examined string                  // what Invoices returns besides invoices
+	history  store.InvoiceHistory    // of every invoice
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
 	paymentFilter store.PaymentFilter
@@ -164,6 +165,19 @@ func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoic
 	}), b.examined, b.fail(ctx)
 }
 
+func (b *backend) FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error) {
+	return newest(b.invoices, limit, func(inv invoice.Invoice) bool {
+		return strings.HasPrefix(inv.ID, text) && (merchantID == "" || merchantID == inv.MerchantID)
+	}), b.fail(ctx)
+}
+
+func (b *backend) InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error) {
+	h := b.history
+	var err error
+	h.Invoice, err = b.Invoice(ctx, id)
+	return h, err
+}
+
 func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, error) {
 	if err := b.fail(ctx); err != nil {
 		return store.PaymentRow{}, err
@@ -179,7 +193,7 @@ func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.
 	b.paymentFilter = f
 	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
-			(f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before.SeenID == "" || p.SeenID < f.Before.SeenID)
+			(f.InvoiceID == "" || f.InvoiceID == p.InvoiceID) && (f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before.SeenID == "" || p.SeenID < f.Before.SeenID)
 	}), store.PaymentPosition{}, b.fail(ctx)
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 // listInvoices answers GET /api/invoices.
 func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
+	if q.values.Has("q") {
+		return a.findInvoices(q, w, r)
+	}
 	limit, scope := q.limit(), q.scope("invoices", "merchantId", "status")
 	filter, possible := q.invoiceFilter()
 	filter.Before = q.cursor(scope)
@@ -80,6 +84,53 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 		table:    a.invoiceTable(),
 		cursor:   descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
 	}.serve(a, w, r)
+}
+
+// findInvoices answers GET /api/invoices with q.
+func (a *API) findInvoices(q *query, w http.ResponseWriter, r *http.Request) error {
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if !slices.Contains([]string{"q", "merchantId", "limit"}, name) {
+			q.reject("q", "must not be combined with %s", name)
+		}
+	}
+	text, _ := q.get("q")
+	if err := invoice.CheckLabel("q", text); err != nil && q.err == nil {
+		q.err = err
+	}
+	limit := q.limit()
+	merchantID, possible := q.merchantID()
+	if q.err != nil {
+		return q.err
+	}
+	var found []invoice.Invoice
+	if possible {
+		var err error
+		if found, err = a.reader.FindInvoices(r.Context(), text, merchantID, limit); err != nil {
+			return fmt.Errorf("find invoices: %w", err)
+		}
+	}
+	return listing[invoice.Invoice]{
+		name: "invoices", limit: limit,
+		read: func(_ context.Context, _ *invoice.Invoice, n int) ([]invoice.Invoice, string, error) {
+			part := found[:min(n, len(found))]
+			found = found[len(part):]
+			return part, "", nil
+		},
+		elements: elementsOf(apiconv.Invoice),
+		cursor:   func(*invoice.Invoice, bool) string { return "" },
+	}.serve(a, w, r)
+}
+
+// listInvoicePayments answers GET /api/invoices/{id}/payments.
+func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
+		return err
+	}
+	return a.paymentPage(parseQuery(r), "payments of "+id, store.PaymentFilter{InvoiceID: id, IncludePending: true}, true, true, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.

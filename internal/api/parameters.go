@@ -18,7 +18,7 @@ var parameters = map[string][]string{
 	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
 	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after"},
 	"GET /api/invoices": {
-		"merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
+		"q", "merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},
 	"GET /api/invoices/{id}": {"wait", "status"},
 	"GET /api/keys":          {"merchantId", "limit", "cursor"},
@@ -28,6 +28,9 @@ var parameters = map[string][]string{
 	},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
+
+	"GET /api/invoices/{id}/payments": {"limit", "cursor"},
+	"GET /api/invoices/{id}/timeline": {"limit", "cursor"},
 
 	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor", "timezone"},
 }

@@ -41,6 +41,8 @@ func (a *API) Routes() []Route {
 		{"DELETE /api/invoices/{id}", access.InvoicesWrite, a.deleteInvoice},
 		{"POST /api/invoices/{id}/finalize", access.InvoicesWrite, a.finalizeInvoice},
 		{"POST /api/invoices/{id}/void", access.InvoicesWrite, a.voidInvoice},
+		{"GET /api/invoices/{id}/payments", access.PaymentsRead, a.listInvoicePayments},
+		{"GET /api/invoices/{id}/timeline", access.InvoicesRead, a.listTimeline},
 		{"GET /api/payments", access.PaymentsRead, a.listPayments},
 		{"GET /api/payments/{id}", access.PaymentsRead, a.getPayment},
 		{"POST /api/payments/{id}/attribution", access.AttributionWrite, a.attributePayment},

@@ -36,6 +36,8 @@ GET /api/events/stream api key events:read
 GET /api/events/{id} api key events:read
 GET /api/invoices api key invoices:read
 GET /api/invoices/{id} api key invoices:read
+GET /api/invoices/{id}/payments api key payments:read
+GET /api/invoices/{id}/timeline api key invoices:read
 GET /api/keys api key keys:write
 GET /api/merchants api key invoices:read
 GET /api/merchants/{id} api key invoices:read

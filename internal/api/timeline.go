@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// timelineEntry is an entry with its position: its time, then what comes first of what
+// happens at once.
+type timelineEntry struct {
+	key   string
+	entry apitypes.TimelineEntry
+}
+
+// timeline collects entries.
+type timeline []timelineEntry
+
+// Ranks of entries at the same time.
+const (
+	rankInvoice = iota
+	rankSeen
+	rankConfirmed
+	rankSettled
+	rankEvent
+	rankAttempt
+)
+
+// add adds an entry unless its time is zero.
+func (t *timeline) add(at time.Time, rank int, id string, e apitypes.TimelineEntry) {
+	if at.IsZero() {
+		return
+	}
+	e.At = invoice.UnixSeconds(at)
+	*t = append(*t, timelineEntry{fmt.Sprintf("%015d.%d.%s", at.UnixMilli(), rank, id), e})
+}
+
+// listTimeline answers GET /api/invoices/{id}/timeline.
+func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
+		return err
+	}
+	q := parseQuery(r)
+	scope := "timeline of " + id
+	limit, after := q.limit(), q.cursor(scope)
+	if q.err != nil {
+		return q.err
+	}
+	h, err := a.reader.InvoiceHistory(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read the history of an invoice: %w", err)
+	}
+	all := timelineOf(h)
+	return listing[timelineEntry]{
+		name: "entries", limit: limit,
+		read: func(_ context.Context, last *timelineEntry, n int) ([]timelineEntry, string, error) {
+			if last != nil {
+				after = last.key
+			}
+			i, _ := slices.BinarySearchFunc(all, after, func(e timelineEntry, key string) int { return strings.Compare(e.key, key) })
+			for i < len(all) && all[i].key <= after {
+				i++
+			}
+			return all[i:min(len(all), i+n)], "", nil
+		},
+		elements: elementsOf(func(e timelineEntry) apitypes.TimelineEntry { return e.entry }),
+		cursor:   descendingCursor(scope, func(e *timelineEntry) string { return e.key }),
+	}.serve(a, w, r)
+}
+
+// timelineOf returns the entries of a history in their order.
+func timelineOf(h store.InvoiceHistory) timeline {
+	var t timeline
+	inv := h.Invoice
+	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})
+	if inv.Status == invoice.Paid {
+		t.add(inv.SettledAt, rankSettled, "paid", apitypes.TimelineEntry{Kind: "invoice.paid", TxHash: inv.SettledTx.String()})
+	}
+	for _, tx := range h.Txs {
+		t.add(tx.Created, rankInvoice, tx.Hash.String(), apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()})
+	}
+	for _, p := range h.Payments {
+		of := func(kind string) apitypes.TimelineEntry {
+			return apitypes.TimelineEntry{Kind: "payment." + kind, PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}
+		}
+		t.add(p.ObservedAt, rankSeen, p.ID, of("seen"))
+		t.add(p.OrphanedAt, rankConfirmed, p.ID+".orphaned", of("orphaned"))
+		t.add(p.ConfirmedAt, rankConfirmed, p.ID+".confirmed", of("confirmed"))
+	}
+	for _, r := range h.Refunds {
+		entry := apitypes.TimelineEntry{Kind: "refund.seen", RefundID: r.ID, PaymentID: r.PaymentID}
+		if r.Prepared() {
+			entry.Kind, entry.Amount = "refund.prepared", r.Amount.String()
+		}
+		if !r.Transfer.TxHash.IsZero() {
+			entry.TxHash = r.Transfer.TxHash.String()
+		}
+		t.add(r.CreatedAt, rankSeen, r.ID, entry)
+		entry.Kind = "refund.canceled"
+		t.add(r.CanceledAt, rankConfirmed, r.ID, entry)
+		entry.Kind = "refund.confirmed"
+		t.add(r.Transfer.ConfirmedAt, rankConfirmed, r.ID, entry)
+	}
+	for _, e := range h.Events {
+		t.add(e.CreatedAt, rankEvent, e.ID, apitypes.TimelineEntry{Kind: "event", EventID: e.ID, EventType: apitypes.EventType(e.Type)})
+	}
+	for _, at := range h.Attempts {
+		t.add(at.Started, rankAttempt, fmt.Sprintf("%s.%05d", at.EventID, at.Number), apitypes.TimelineEntry{
+			Kind: "delivery.attempt", EventID: at.EventID, Attempt: at.Number, StatusCode: at.StatusCode, Error: at.Error,
+		})
+	}
+	slices.SortFunc(t, func(x, y timelineEntry) int { return strings.Compare(x.key, y.key) })
+	return t
+}

@@ -1,0 +1,71 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func TestTimeline(t *testing.T) {
+	b := newListBackend(1) // paid at now+30
+	at := func(n int64) time.Time { return invoice.Unix(now + n) }
+	p := b.payments[0]
+	p.ObservedAt, p.ConfirmedAt = at(20), at(40)
+	event := invoice.PrefixEvent + number(1)
+	b.history = store.InvoiceHistory{
+		Payments: []store.SeenPayment{{PaymentRow: p, OrphanedAt: at(25)}},
+		Events:   []store.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
+		Attempts: []store.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
+		Txs:      []store.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2)}},
+	}
+	h := newAPI(t, b)
+	var got []string
+	path, cursor := "/api/invoices/"+invoiceID(0)+"/timeline?limit=3", ""
+	for pages := 1; ; pages++ {
+		page := decode[apitypes.Timeline](t, do(h, "GET", path+cursor, ""), http.StatusOK)
+		for _, e := range page.Entries {
+			got = append(got, e.Kind)
+		}
+		if page.NextCursor == "" {
+			if pages != 3 {
+				t.Errorf("%d pages, want 3", pages)
+			}
+			break
+		}
+		cursor = "&cursor=" + page.NextCursor
+	}
+	want := []string{
+		"invoice.created", "commitment.open", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid", "payment.confirmed", "delivery.attempt",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(5)+"/timeline", ""), http.StatusNotFound, "not_found", "")
+}
+
+func TestPaymentsOfInvoice(t *testing.T) {
+	b := newListBackend(8)
+	h := newAPI(t, b)
+	list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/invoices/"+invoiceID(3)+"/payments", ""), http.StatusOK).Payments
+	if len(list) != 1 || list[0].InvoiceID != invoiceID(3) || list[0].Status != apitypes.PaymentPending {
+		t.Errorf("%+v", list)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices/inv_x/payments", ""), http.StatusNotFound, "not_found", "")
+}
+
+func TestFindInvoices(t *testing.T) {
+	h := newAPI(t, newListBackend(8))
+	list := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?q=inv_&limit=5&merchantId=acme", ""), http.StatusOK)
+	if len(list.Invoices) != 4 || list.Invoices[0].ID != invoiceID(6) || list.NextCursor != "" {
+		t.Errorf("found %d, the cursor is %q", len(list.Invoices), list.NextCursor)
+	}
+	for query, field := range map[string]string{"q=": "q", "q=x&status=open": "q", "q=x&cursor=y": "q", "q=%00": "q", "q=x&limit=0": "limit"} {
+		wantProblem(t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+}

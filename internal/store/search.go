@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const (
+	// minPrefix is the least length of a prefix that is searched for, of identifiers and
+	// hashes that are evenly spread.
+	minPrefix = 10
+	// searchRows bounds the rows that each lookup of a search reads.
+	searchRows          = 200
+	addressLen, hashLen = 42, 66
+)
+
+// FindInvoices returns the newest invoices that a text names: by their id or the beginning
+// of it, on-chain id, reference, a transaction that paid, refunded or recorded them, the
+// account that paid, their settlement address, or the id of a payment, refund, claim or
+// event. Unless merchantID is empty, it leaves out other merchants' invoices. The number of rows it reads is bounded.
+func (q *queries) FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error) {
+	found, _, err := q.Invoices(ctx, InvoiceFilter{MerchantID: merchantID, Reference: text, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	ids, err := q.namedInvoices(ctx, text, merchantID, limit)
+	if err != nil {
+		return nil, err
+	}
+	named, err := queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
+		return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+" WHERE id IN "+parameterList(0, len(chunk)), chunk...)
+	})
+	for _, inv := range named {
+		if merchantID == "" || inv.MerchantID == merchantID {
+			found = append(found, inv)
+		}
+	}
+	slices.SortFunc(found, func(a, b invoice.Invoice) int { return strings.Compare(b.ID, a.ID) })
+	found = slices.CompactFunc(found, func(a, b invoice.Invoice) bool { return a.ID == b.ID })
+	return found[:min(len(found), limit)], err
+}
+
+// namedInvoices returns the ids of invoices that a text names otherwise than by their
+// reference, some of them other merchants'.
+func (q *queries) namedInvoices(ctx context.Context, text, merchantID string, limit int) ([]string, error) {
+	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return nil, nil // not every text is valid in a comparison of identifiers
+	}
+	lower := strings.ToLower(text)
+	prefix, _, _ := strings.Cut(text, "_")
+	switch statement := namedBy[prefix]; {
+	case prefix == "inv":
+		w := where{}
+		w.equal("merchant_id", merchantID)
+		w.add("id >= $%d", text)
+		w.add("id < $%d", text+lastID)
+		return queryAll(ctx, q, scanID, "SELECT id FROM invoices"+w.text()+" ORDER BY id DESC LIMIT "+parameter(w.next()), append(w.args, limit)...)
+	case statement != "":
+		return queryAll(ctx, q, scanOptionalID, statement, text)
+	case prefix == "pay" && len(text) >= minPrefix:
+		return queryAll(ctx, q, scanOptionalID, "SELECT invoice_id FROM payments WHERE id >= $1 AND id < $2 LIMIT $3", text, text+lastID, searchRows)
+	case !strings.HasPrefix(lower, "0x") || len(lower) < minPrefix || strings.Trim(lower[2:], "0123456789abcdef") != "":
+		return nil, nil
+	case len(lower) == addressLen:
+		return q.invoicesOfAddress(ctx, lower, merchantID, limit)
+	}
+	ids, err := q.invoicesOfHash(ctx, lower)
+	if err == nil && len(lower) == hashLen {
+		var paid []PaymentRow
+		paid, _, err = q.Payments(ctx, PaymentFilter{MerchantID: merchantID, TxHash: lower, IncludePending: true, Limit: limit})
+		for _, p := range paid {
+			ids = append(ids, p.InvoiceID)
+		}
+	}
+	return ids, err
+}
+
+// namedBy are the statements that find the invoice of another object, by the prefix of the
+// object's id.
+var namedBy = map[string]string{
+	"evt": "SELECT invoice_id FROM events WHERE id = $1",
+	"clm": "SELECT invoice_id FROM claims WHERE id = $1",
+	"ref": "SELECT invoice_id FROM refund_records WHERE id = $1",
+}
+
+// invoicesOfAddress returns the newest invoices that settle to an address or were paid
+// from it.
+func (q *queries) invoicesOfAddress(ctx context.Context, address, merchantID string, limit int) (ids []string, err error) {
+	settling, _, err := q.Invoices(ctx, InvoiceFilter{MerchantID: merchantID, To: address, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	for _, inv := range settling {
+		ids = append(ids, inv.ID)
+	}
+	paid, _, err := q.Payments(ctx, PaymentFilter{MerchantID: merchantID, From: address, IncludePending: true, Limit: limit})
+	for _, p := range paid {
+		ids = append(ids, p.InvoiceID)
+	}
+	return ids, err
+}
+
+// invoicesOfHash returns invoices whose on-chain id, or a transaction of which, has a hash
+// or begins with it.
+func (q *queries) invoicesOfHash(ctx context.Context, hash string) (ids []string, err error) {
+	statements := []string{
+		"SELECT id FROM invoices WHERE commitment_id >= $1 AND commitment_id < $2 LIMIT $3",
+		"SELECT payments.invoice_id FROM chains CROSS JOIN payments WHERE payments.chain_key = chains.chain_key AND tx_hash >= $1 AND tx_hash < $2 LIMIT $3",
+		"SELECT invoice_id FROM refund_records WHERE tx_hash >= $1 AND tx_hash < $2 LIMIT $3",
+		`SELECT intents.invoice_id FROM chain_tx_attempts CROSS JOIN intents
+			WHERE intents.tx_id = chain_tx_attempts.tx_id AND tx_hash >= $1 AND tx_hash < $2 LIMIT $3`,
+	}
+	for _, statement := range statements {
+		found, err := queryAll(ctx, q, scanOptionalID, statement, hash, hash+"g", searchRows)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found...)
+	}
+	return ids, nil
+}
+
+// scanOptionalID reads an id that may be NULL.
+func scanOptionalID(row scanner) (id string, err error) {
+	err = row.Scan(nullText(&id))
+	return id, err
+}

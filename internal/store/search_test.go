@@ -1,0 +1,53 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestFindInvoices looks for an invoice by all that a support person may be given. Another
+// merchant finds nothing.
+func TestFindInvoices(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		inv, other := sample(invoice.FirstID(invoice.PrefixInvoice, at(1000)), "m"), sample(invoice.FirstID(invoice.PrefixInvoice, at(2_000_000)), "n")
+		inv.Details.Reference, other.Merchant = "order 10017 für Zoë", invoice.Address{0xbb}
+		insert(t, s, inv, other)
+		p := samplePayment(1)
+		p.ID = invoice.TransferID(invoice.PrefixPayment, "base", p.TxHash, 0)
+		p.InvoiceID, p.MerchantID, p.Method, p.From = inv.ID, "m", invoice.ByAmount, invoice.Address{0xcd, 0xef}
+		event := store.Event{ID: "evt_1", Type: invoice.EventReceived, Subject: p.ID, MerchantID: "m", InvoiceID: inv.ID, CreatedAt: at(1), Body: []byte("{}")}
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{event}) })
+		upper := func(hex string) string { return "0x" + strings.ToUpper(hex[2:]) }
+		for _, text := range []string{
+			inv.ID, inv.ID[:12], inv.Details.Reference, inv.CommitmentID.String(), upper(inv.CommitmentID.String()), inv.CommitmentID.String()[:10],
+			p.ID, p.ID[:12], event.ID, p.TxHash.String(), p.TxHash.String()[:12], p.From.String(), upper(p.From.String()), inv.Merchant.String(),
+		} {
+			for merchant, want := range map[string]int{"m": 1, "n": 0, "": 1} {
+				found, err := s.FindInvoices(t.Context(), text, merchant, 50)
+				if err != nil || len(found) != want || want == 1 && found[0].ID != inv.ID {
+					t.Errorf("%q for %q: found %d, %v; want %d", text, merchant, len(found), err, want)
+				}
+			}
+		}
+		for _, text := range []string{"inv_x", "pay_", "0x", "0x12", "order 10017", "evt_2", "\U0001F600", "0xzz00000000", "ref_1", "clm_1", "%"} {
+			if found, err := s.FindInvoices(t.Context(), text, "", 50); err != nil || len(found) != 0 {
+				t.Errorf("%q: found %d, %v; want none", text, len(found), err)
+			}
+		}
+		if found, err := s.FindInvoices(t.Context(), "inv_", "", 1); err != nil || len(found) != 1 || found[0].ID != other.ID {
+			t.Errorf("the newest: %d, %v", len(found), err)
+		}
+		h, err := s.InvoiceHistory(t.Context(), inv.ID)
+		if err != nil || h.Invoice.ID != inv.ID || len(h.Payments) != 1 || len(h.Events) != 1 || h.More {
+			t.Errorf("history %+v, %v", h, err)
+		}
+	})
+}
