@@ -2,9 +2,11 @@
 package examples_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
@@ -17,7 +19,7 @@ import (
 const maxLines = 20
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestReadmeProgram")
+	testdeps.Short("TestReadmeProgram", "TestQuickstart")
 	os.Exit(m.Run())
 }
 
@@ -52,5 +54,27 @@ func TestReadmeProgram(t *testing.T) {
 	world.AwaitDelivery(t, invoice, apitypes.EventInvoicePaid)
 	if _, err := os.Stat(filepath.Join(dir, invoice+".paid")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestQuickstart runs the script of the quickstart.
+func TestQuickstart(t *testing.T) {
+	t.Parallel()
+	if _, err := testdeps.Program(t.Context(), "examples", "curl"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "examples/quickstart/run.sh")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	for _, name := range []string{"API_PORT", "SHOP_PORT"} {
+		_, port, err := net.SplitHostPort(devtest.FreeAddress(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+port)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"status":"paid"`) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
