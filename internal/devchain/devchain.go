@@ -69,11 +69,15 @@ type Chain struct {
 	// nonce and added to the pool. The two must exclude each other: on a new head, geth's pool validates added
 	// transactions before it removes mined ones, and then returns a nonce that is already used.
 	headAndPool sync.Mutex
+	heldUntil   time.Time // no periodic sealing before it, by the runtime's clock; guarded by headAndPool
 
-	stop    context.CancelFunc
-	stopped chan struct{} // closed when the periodic sealer has returned
-	closing sync.Once
-	closed  error
+	refusing sync.Mutex // held while the port of JSON-RPC is closed
+
+	running    context.Context // ends when Close begins
+	stop       context.CancelFunc
+	background sync.WaitGroup // of the periodic sealer and of Refuse
+	closing    sync.Once
+	closed     error
 }
 
 // Start starts a chain. The first start in a data folder deploys the contracts; the next start completes one that was
@@ -102,9 +106,8 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, closeNode(stack)))
 	}
-	running, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	go c.sealPeriodically(running)
+	c.running, c.stop = context.WithCancel(context.Background())
+	c.background.Go(func() { c.sealPeriodically(c.running) })
 	return c, nil
 }
 
@@ -112,10 +115,8 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 // result of the first.
 func (c *Chain) Close() error {
 	c.closing.Do(func() {
-		if c.stop != nil {
-			c.stop()
-		}
-		<-c.stopped
+		c.stop()
+		c.background.Wait()
 		c.client.Close()
 		done := make(chan error, 1)
 		go func() { done <- c.node.Close() }()

@@ -44,6 +44,11 @@ func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
 func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Transaction) error {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
+	return c.fork(ctx, depth, blocks)
+}
+
+// fork is Fork; the caller holds headAndPool.
+func (c *Chain) fork(ctx context.Context, depth uint64, blocks [][]*types.Transaction) error {
 	head := c.head().Number.Uint64()
 	if depth > head {
 		return fmt.Errorf("fork %d blocks deep: the chain has %d", depth, head)
@@ -68,7 +73,6 @@ func (c *Chain) DropPending() {
 
 // sealPeriodically calls sealOnTime every BlockTime until ctx ends.
 func (c *Chain) sealPeriodically(ctx context.Context) {
-	defer close(c.stopped)
 	if c.conf.BlockTime <= 0 {
 		return
 	}
@@ -91,6 +95,9 @@ func (c *Chain) sealPeriodically(ctx context.Context) {
 func (c *Chain) sealOnTime(ctx context.Context) error {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
+	if time.Now().Before(c.heldUntil) {
+		return nil
+	}
 	latest := c.conf.Now()
 	if c.hasUnfinalTxs() {
 		latest = latest.Add(maxAhead)

@@ -74,7 +74,6 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 		Keys:     keys,
 		conf:     conf,
 		node:     stack,
-		stopped:  make(chan struct{}),
 	}
 	if c.eth, err = startEth(stack, keys); err != nil {
 		return nil, err

@@ -1,0 +1,73 @@
+package devchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// ErrRefusing is the error of Refuse if the node refuses requests already.
+var ErrRefusing = errors.New("the node refuses requests already")
+
+// Hold stops periodic sealing for a time, counted from now; 0 resumes it. Seal and Reorg still seal.
+func (c *Chain) Hold(d time.Duration) {
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
+	c.heldUntil = time.Now().Add(d)
+}
+
+// Reorg replaces the chain's last depth blocks by one more empty blocks. The transactions of the replaced blocks return
+// to the pool, and are sealed again by the next block. With drop they and the pool's others are dropped.
+func (c *Chain) Reorg(ctx context.Context, depth uint64, drop bool) error {
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
+	if err := c.fork(ctx, depth, make([][]*types.Transaction, depth+1)); err != nil {
+		return err
+	}
+	if drop {
+		c.eth.TxPool().Clear()
+	}
+	return nil
+}
+
+// Refuse closes the port of JSON-RPC, with its connections, and opens it again after d. It returns when the port is
+// closed, and fails with ErrRefusing if it is closed already.
+func (c *Chain) Refuse(d time.Duration) error {
+	if !c.refusing.TryLock() {
+		return ErrRefusing
+	}
+	host, text, err := net.SplitHostPort(c.RPCURL()[len("http://"):])
+	if err != nil {
+		c.refusing.Unlock()
+		return fmt.Errorf("find the node's port: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err == nil {
+		err = c.client.Client().Call(nil, "admin_stopHTTP")
+	}
+	if err != nil {
+		c.refusing.Unlock()
+		return fmt.Errorf("close the node's port: %w", err)
+	}
+	c.background.Go(func() {
+		defer c.refusing.Unlock()
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.running.Done():
+			return
+		}
+		for _, method := range []string{"admin_startHTTP", "admin_startWS"} { // in this order, they share the port
+			if err := c.client.Client().Call(nil, method, host, port); err != nil {
+				c.conf.Logger.Error("development chain: the port of JSON-RPC was not opened again", "err", err)
+			}
+		}
+	})
+	return nil
+}

@@ -1,0 +1,108 @@
+package devchain
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/ethclient"
+)
+
+func TestHold(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := start(t, Config{Now: func() time.Time { return now }})
+	now = now.Add(time.Minute)
+	c.Hold(time.Hour)
+	if tick(t, c) != 0 {
+		t.Error("a block was sealed while they are held")
+	}
+	seal(t, c)
+	now = now.Add(time.Minute)
+	c.Hold(0)
+	if tick(t, c) != 1 {
+		t.Error("no block was sealed after they were held")
+	}
+}
+
+// TestReorg checks that the transactions of the replaced blocks are sealed again, or dropped.
+func TestReorg(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		c := start(t, Config{})
+		seal(t, c)
+		tx, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(7), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seal(t, c)
+		was, err := c.Mined(t.Context(), tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Reorg(t.Context(), 2, drop); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.client.TransactionReceipt(t.Context(), tx); !errors.Is(err, ethereum.NotFound) {
+			t.Errorf("drop %t: the transaction's receipt is still there: %v", drop, err)
+		}
+		if got, want := c.head().Number.Uint64(), was.BlockNumber.Uint64()+1; got != want {
+			t.Errorf("drop %t: the head is %d, want %d", drop, got, want)
+		}
+		seal(t, c)
+		is, err := c.client.TransactionReceipt(t.Context(), tx)
+		switch {
+		case drop && !errors.Is(err, ethereum.NotFound):
+			t.Errorf("the dropped transaction is in a block: %v", err)
+		case !drop && (err != nil || is.BlockHash == was.BlockHash):
+			t.Errorf("the transaction was not sealed again: %v", err)
+		}
+	}
+}
+
+// TestRefuse checks that the port of JSON-RPC is closed, and opened again at the same address.
+func TestRefuse(t *testing.T) {
+	c := start(t, Config{})
+	http, ws := c.RPCURL(), c.WSURL()
+	connected := dial(t, ws)
+	if err := c.Refuse(500 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refuse(time.Second); !errors.Is(err, ErrRefusing) {
+		t.Errorf("a second call returned %v", err)
+	}
+	if _, err := connected.BlockNumber(t.Context()); err == nil {
+		t.Error("an old connection still works")
+	}
+	if again, err := ethclient.DialContext(t.Context(), ws); err == nil {
+		again.Close()
+		t.Error("the port is open")
+	}
+	c.refusing.Lock()   // it is free when the port is open again
+	c.refusing.Unlock() //nolint:staticcheck // the critical section is empty
+	for _, url := range []string{http, ws} {
+		if _, err := dial(t, url).BlockNumber(t.Context()); err != nil {
+			t.Errorf("%s does not answer again: %v", url, err)
+		}
+	}
+	if c.RPCURL() != http || c.WSURL() != ws {
+		t.Errorf("the node is now at %s and %s, want %s and %s", c.RPCURL(), c.WSURL(), http, ws)
+	}
+}
+
+// TestRefuseAndClose closes a chain that refuses requests.
+func TestRefuseAndClose(t *testing.T) {
+	if err := start(t, Config{}).Refuse(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func dial(t *testing.T, url string) *ethclient.Client {
+	t.Helper()
+	client, err := ethclient.DialContext(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
