@@ -179,7 +179,9 @@ type Config struct {
 	Providers     []Provider
 	PublicURL     string // of checkout pages, without a trailing slash; empty if it is not known
 	Now           func() time.Time
-	Logger        *slog.Logger
+	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
+	SignatureNow func() time.Time
+	Logger       *slog.Logger
 }
 
 // API serves the JSON interface.
@@ -196,6 +198,7 @@ type API struct {
 	providers     map[string]Provider
 	publicURL     string
 	now           func() time.Time
+	signatureNow  func() time.Time
 	logger        *slog.Logger
 	pages         pages
 	feed          Feed
@@ -210,13 +213,16 @@ func New(c Config) *API {
 	if c.Now == nil || c.Logger == nil {
 		panic("api: Config.Now and Config.Logger are required")
 	}
+	if c.SignatureNow == nil {
+		c.SignatureNow = c.Now
+	}
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
 	a := &API{
 		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
 		exports: newSlots("exports", MaxOwnExports, MaxExports), reports: newSlots("reports", MaxOwnReports, MaxReports),
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

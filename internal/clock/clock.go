@@ -34,13 +34,14 @@ type Store interface {
 	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) time.Time) (time.Time, error)
 }
 
-// Config configures a Clock. Elapsed is optional.
+// Config configures a Clock. Elapsed and Wake are optional.
 type Config struct {
 	Store Store
 	Wall  func() time.Time // the clock of this machine, which may be set
 	// Elapsed returns how long the process has run, by a monotonic clock. nil means
 	// the runtime's.
 	Elapsed func() time.Duration
+	Wake    <-chan struct{} // makes Run read at once
 	Logger  *slog.Logger
 }
 
@@ -49,6 +50,7 @@ type Clock struct {
 	store   Store
 	wall    func() time.Time
 	elapsed func() time.Duration
+	wake    <-chan struct{}
 	logger  *slog.Logger
 
 	// mu guards what follows. Invariant: the time was now when elapsed was at.
@@ -65,15 +67,20 @@ func Open(ctx context.Context, c Config) (*Clock, error) {
 		began := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(began) }
 	}
-	k := &Clock{store: c.Store, wall: c.Wall, elapsed: c.Elapsed, logger: c.Logger}
+	k := &Clock{store: c.Store, wall: c.Wall, elapsed: c.Elapsed, wake: c.Wake, logger: c.Logger}
 	return k, k.read(ctx)
 }
 
 // Now returns the schedule's time.
 func (c *Clock) Now() time.Time {
+	return c.timeAt(c.elapsed())
+}
+
+// timeAt returns the time when the process had run for elapsed.
+func (c *Clock) timeAt(elapsed time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(c.elapsed() - c.at)
+	return c.now.Add(elapsed - c.at)
 }
 
 // Offset returns by how much the clock is ahead of this machine's, or 0 if they
@@ -115,7 +122,7 @@ func (c *Clock) Err() error {
 // Run reads the clock regularly until ctx ends. While the database does not
 // answer, the clock continues by the monotonic clock alone.
 func (c *Clock) Run(ctx context.Context) {
-	for wait.Sleep(ctx, readEvery, nil) {
+	for wait.Sleep(ctx, readEvery, c.wake) {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
 			c.logger.WarnContext(ctx, "schedule clock reading failed, will retry", "err", err)
 		}
@@ -126,18 +133,20 @@ func (c *Clock) Run(ctx context.Context) {
 func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	var at time.Duration // when now was reckoned; the transaction may take longer, and a test clock may jump meanwhile
 	now, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) time.Time {
+		at = c.elapsed()
 		c.mu.Lock()
 		known := !c.now.IsZero()
 		c.mu.Unlock()
 		if known {
-			return follow(last, source, c.Now())
+			return follow(last, source, c.timeAt(at))
 		}
 		return resume(last, source)
 	})
 	c.mu.Lock()
 	if c.failed = err; err == nil {
-		c.now, c.at = now, c.elapsed()
+		c.now, c.at = now, at
 	}
 	c.mu.Unlock()
 	if err != nil {

@@ -35,7 +35,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		o.Status, o.Finished = delivery.Failed, started
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
-	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body}, started)
+	a := w.poster.Post(ctx, j.endpoint, poster.Message{ID: j.ID, Event: j.EventType, Body: j.Body})
 	if a.Overran {
 		w.log.add("severed:"+j.MerchantID, func(count int) {
 			w.conf.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",

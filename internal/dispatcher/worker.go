@@ -55,6 +55,8 @@ type Config struct {
 	Configured string
 	Client     *http.Client // made by poster.NewClient
 	Now        func() time.Time
+	// SignatureNow dates signatures; nil is Now.
+	SignatureNow func() time.Time
 	// Schedule is the clock of due times, deadlines, leases and breakers. All
 	// workers that share a database must have the same. nil is Now.
 	Schedule func() time.Time
@@ -91,7 +93,7 @@ func New(c Config) *Worker {
 	}
 	return &Worker{
 		conf:     c,
-		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, Timeout: c.Limits.Timeout}),
+		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, SignatureNow: c.SignatureNow, Timeout: c.Limits.Timeout}),
 		log:      newLogLimiter(),
 		handover: handover{wake: make(chan struct{}, 1), free: make(map[string]int)},
 	}

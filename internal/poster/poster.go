@@ -40,7 +40,9 @@ const PingEvent = "webhook.ping"
 // Config configures a Poster.
 type Config struct {
 	Client *http.Client     // made by NewClient; required
-	Now    func() time.Time // signs and times exchanges; required
+	Now    func() time.Time // times exchanges; required
+	// SignatureNow dates signatures, which receivers compare with their own clock. nil is Now.
+	SignatureNow func() time.Time
 	// Timeout bounds one exchange as a whole: looking up the name, dialling, TLS,
 	// sending, and receiving the answer's header and body. The default is
 	// DefaultTimeout.
@@ -51,13 +53,17 @@ type Config struct {
 type Poster struct {
 	client   *http.Client
 	now      func() time.Time
+	signNow  func() time.Time
 	timeout  time.Duration
 	shortage shortage
 }
 
 // New returns a Poster.
 func New(c Config) *Poster {
-	return &Poster{client: c.Client, now: c.Now, timeout: cmp.Or(c.Timeout, DefaultTimeout)}
+	if c.SignatureNow == nil {
+		c.SignatureNow = c.Now
+	}
+	return &Poster{client: c.Client, now: c.Now, signNow: c.SignatureNow, timeout: cmp.Or(c.Timeout, DefaultTimeout)}
 }
 
 // Message is what is posted: an event, or a ping.
@@ -78,12 +84,12 @@ type Answer struct {
 	phases     phases
 }
 
-// Post posts a message, signed as of now. The answer shows no secret of the
+// Post posts a signed message. The answer shows no secret of the
 // endpoint. Post returns when the time limit or the context ends at the latest,
 // whatever the peer does and whatever net/http waits for.
-func (p *Poster) Post(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
+func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
-	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, now) })
+	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.signNow()) })
 	if a.Err != nil {
 		a.Err = errors.New(to.redact(a.Err.Error(), false))
 	}
@@ -99,7 +105,7 @@ func (p *Poster) Post(ctx context.Context, to Endpoint, m Message, now time.Time
 // went as the log of attempts shows it.
 func (p *Poster) Try(ctx context.Context, to Endpoint, m Message) delivery.Attempt {
 	started := p.now()
-	a := p.Post(ctx, to, m, started)
+	a := p.Post(ctx, to, m)
 	return a.Attempt(1, started, p.now().Sub(started))
 }
 

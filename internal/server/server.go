@@ -106,9 +106,11 @@ type Config struct {
 	Tracer    trace.Tracer // nil: no traces
 	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
-	Now    func() time.Time
-	Rand   io.Reader
-	Logger *slog.Logger
+	// TestClock, when set, is the clock that Now shows, for a development service only.
+	TestClock *TestClock
+	Now       func() time.Time
+	Rand      io.Reader
+	Logger    *slog.Logger
 	// Ready, when set, is called once with the base URL when the server accepts
 	// requests.
 	Ready func(baseURL string)
@@ -149,6 +151,9 @@ type Server struct {
 
 // newServer returns a server without a database and without components.
 func newServer(cfg Config) (*Server, error) {
+	if cfg.TestClock == nil {
+		cfg.TestClock = &TestClock{Real: cfg.Now} // which is never advanced
+	}
 	cfg.Logger = limitOutageLogs(slog.New(requestLogs{cfg.Logger.Handler()}))
 	s := &Server{
 		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
@@ -238,7 +243,9 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.clock, err = clock.Open(ctx, clock.Config{Store: s.store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	if s.clock, err = clock.Open(ctx, clock.Config{
+		Store: s.store, Wall: s.cfg.Now, Elapsed: s.cfg.TestClock.Elapsed, Wake: s.cfg.TestClock.Advanced, Logger: s.cfg.Logger,
+	}); err != nil {
 		return err
 	}
 	var keys []string
@@ -294,13 +301,13 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
 	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
-		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
+		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.worker = dispatcher.New(dispatcher.Config{
-		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: dispatcher.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits: dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	})
