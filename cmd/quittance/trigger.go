@@ -65,7 +65,7 @@ func runTrigger(ctx context.Context, env environment, url string, typ apitypes.E
 	if asJSON {
 		steps = env.stderr
 	}
-	e, err := trigger.Run(ctx, trigger.Config{World: world, API: api, Out: steps, Now: time.Now}, typ)
+	e, err := trigger.Run(ctx, trigger.Config{World: world, API: api, Out: steps}, typ)
 	if err != nil {
 		return err
 	}

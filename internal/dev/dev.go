@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net"
 	"os"
@@ -46,12 +47,12 @@ const (
 // Config is the configuration of a world. All fields but RPCListen and WebhookURL are
 // required.
 type Config struct {
-	Dir        string        // for the database, the chain and the secrets; created if missing
-	Listen     string        // of the API; a loopback address
-	RPCListen  string        // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
-	BlockTime  time.Duration // see devchain.Config
-	WebhookURL string        // receives the events; empty: none are delivered
-	Now        func() time.Time
+	Dir        string           // for the database, the chain and the secrets; created if missing
+	Listen     string           // of the API; a loopback address
+	RPCListen  string           // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
+	BlockTime  time.Duration    // see devchain.Config
+	WebhookURL string           // receives the events; empty: none are delivered
+	Now        func() time.Time // real time
 	Rand       io.Reader
 	Logger     *slog.Logger
 }
@@ -105,12 +106,17 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err != nil {
 		return err
 	}
-	node, err := startChain(ctx, cfg, kept.RPCPort)
+	clock := newWorldClock(cfg.Dir, kept, cfg.Now)
+	node, err := startChain(ctx, cfg, clock.now, kept.RPCPort)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	if err := keepPort(cfg.Dir, kept, node); err != nil {
+	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
+	if err != nil {
+		return err
+	}
+	if err := clock.keepPort(addr.Port); err != nil {
 		return err
 	}
 	local, err := localChain(node)
@@ -118,7 +124,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		return err
 	}
 	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
-	routes := landing{info, cfg.Now}.routes()
+	routes := landing{info, clock.now}.routes()
+	maps.Copy(routes, (&control{clock, node, info}).routes())
 	routes["GET "+infoPath] = info
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
@@ -132,7 +139,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
 		WebhookAllow: poster.Loopback(),
-		Now:          cfg.Now, Rand: cfg.Rand, Logger: cfg.Logger,
+		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: routes,
 		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
 	})
@@ -172,11 +179,11 @@ func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.In
 // startChain starts the chain with JSON-RPC at RPCListen. If that is empty, it uses the
 // port of the last run, so that configured wallets keep working, or a free port if
 // that one is in use.
-func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, error) {
+func startChain(ctx context.Context, cfg Config, now func() time.Time, port int) (*devchain.Chain, error) {
 	conf := devchain.Config{
 		DataDir: filepath.Join(cfg.Dir, "chain"), BlockTime: cfg.BlockTime,
 		RPCAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(port, preferredRPCPort))),
-		Logger:  cfg.Logger, Now: cfg.Now, Rand: cfg.Rand,
+		Logger:  cfg.Logger, Now: now, Rand: cfg.Rand,
 	}
 	if cfg.RPCListen != "" {
 		addr, err := net.ResolveTCPAddr("tcp", cfg.RPCListen) // the node wants an IP address, not localhost
@@ -193,16 +200,6 @@ func startChain(ctx context.Context, cfg Config, port int) (*devchain.Chain, err
 		node, err = devchain.Start(ctx, conf)
 	}
 	return node, err
-}
-
-// keepPort stores the port of the chain's JSON-RPC.
-func keepPort(dir string, kept state, node *devchain.Chain) error {
-	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
-	if err != nil || addr.Port == kept.RPCPort {
-		return err
-	}
-	kept.RPCPort = addr.Port
-	return kept.save(dir)
 }
 
 func trimScheme(url string) string { return url[len("http://"):] }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/quittance/quittance/internal/keyring"
 )
@@ -23,6 +24,8 @@ type state struct {
 	MerchantSecret string `json:"merchantWebhookSecret"`
 	ProviderSecret string `json:"providerWebhookSecret"`
 	RPCPort        int    `json:"rpcPort"` // of the last run
+	// ClockAhead is by how many seconds the world's clock has been advanced.
+	ClockAhead int64 `json:"clockAheadSeconds,omitempty"`
 }
 
 // loadState reads the state from the folder, or creates it.
@@ -42,7 +45,7 @@ func loadState(folder string, random io.Reader) (state, error) {
 	if err != nil {
 		return s, fmt.Errorf("read the world's secrets: %w", err)
 	}
-	if err := json.Unmarshal(raw, &s); err != nil || s.MerchantSecret == "" || s.ProviderSecret == "" {
+	if err := json.Unmarshal(raw, &s); err != nil || s.MerchantSecret == "" || s.ProviderSecret == "" || s.ClockAhead < 0 || s.ClockAhead > int64(MaxAhead/time.Second) {
 		return s, fmt.Errorf("%s was not written by quittance dev; delete the folder %s to start over", path, folder)
 	}
 	return s, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/miner"
 )
 
-// finalityDepth is the depth of the block that the tags safe and finalized return.
-const finalityDepth uint64 = 2
+// FinalityDepth is the depth of the block that the tags safe and finalized return.
+const FinalityDepth uint64 = 2
 
 // maxAhead is how far ahead of the clock the timestamp of a periodically sealed block may be.
 const maxAhead = 2 * time.Second
@@ -114,7 +114,7 @@ func (c *Chain) hasUnfinalTxs() bool {
 		return true
 	}
 	chain, head := c.eth.BlockChain(), c.head().Number.Uint64()
-	for above := range min(finalityDepth, head) {
+	for above := range min(FinalityDepth, head) {
 		if len(chain.GetBlockByNumber(head-above).Transactions()) > 0 {
 			return true
 		}
@@ -173,7 +173,7 @@ func (c *Chain) adopt(block *types.Block) error {
 	if _, err := chain.SetCanonical(block); err != nil {
 		return fmt.Errorf("make block %d the head: %w", block.NumberU64(), err)
 	}
-	final := chain.GetHeaderByNumber(block.NumberU64() - min(finalityDepth, block.NumberU64()))
+	final := chain.GetHeaderByNumber(block.NumberU64() - min(FinalityDepth, block.NumberU64()))
 	chain.SetFinalized(final)
 	chain.SetSafe(final)
 	if err := c.eth.TxPool().Sync(); err != nil {

@@ -47,7 +47,7 @@ func tick(t testing.TB, c *Chain) uint64 {
 // tickUntilQuiet ticks and advances the clock until all transactions are final and the head is not ahead of the clock.
 func tickUntilQuiet(t testing.TB, c *Chain, now *time.Time) {
 	t.Helper()
-	for range finalityDepth + uint64(maxAhead/time.Second) + 1 {
+	for range FinalityDepth + uint64(maxAhead/time.Second) + 1 {
 		*now = now.Add(time.Second)
 		tick(t, c)
 	}
@@ -82,7 +82,7 @@ func TestPeriodicSealingHurriesForPayments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 1 + finalityDepth {
+	for range 1 + FinalityDepth {
 		if tick(t, c) != 1 {
 			t.Fatal("no block, though a payment waits or is not final")
 		}
@@ -224,7 +224,7 @@ func TestFinalityTags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := header.Number.Uint64(), c.head().Number.Uint64()-finalityDepth; got != want {
+		if got, want := header.Number.Uint64(), c.head().Number.Uint64()-FinalityDepth; got != want {
 			t.Errorf("%s is block %d, want %d", tag, got, want)
 		}
 	}

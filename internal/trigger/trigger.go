@@ -43,7 +43,6 @@ type Config struct {
 	World dev.Info
 	API   *client.Client // of the world
 	Out   io.Writer      // for the steps
-	Now   func() time.Time
 }
 
 // Run causes an event of the type, which must be one of Types, and returns it.
@@ -71,9 +70,13 @@ func (r *run) create(ctx context.Context, expires bool) (err error) {
 	if expires {
 		life = shortLife
 	}
+	clock, err := dev.Clock(ctx, r.cfg.World.BaseURL)
+	if err != nil {
+		return err
+	}
 	r.made, err = r.cfg.API.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: r.cfg.World.Merchant.ID, MerchantAddress: r.cfg.World.Merchant.Address, Amount: price, Currency: chain.USDC,
-		ChainKey: r.cfg.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: r.cfg.Now().Unix() + life,
+		ChainKey: r.cfg.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: clock.Now + life,
 	})
 	if err != nil {
 		return err

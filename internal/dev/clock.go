@@ -1,0 +1,124 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of the world's clock.
+const (
+	MinAdvance = time.Second
+	MaxAdvance = 30 * 24 * time.Hour // of one advance
+	MaxAhead   = 10 * 365 * 24 * time.Hour
+)
+
+// worldClock is the clock of a world: real time plus what it has been advanced by, which
+// is stored in the world's folder.
+type worldClock struct {
+	real  func() time.Time
+	began time.Time // the world's time when the process started
+	wake  chan struct{}
+
+	mu    sync.Mutex // guards ahead
+	ahead time.Duration
+
+	advancing sync.Mutex // held while an advance is stored
+	dir       string
+	kept      state // as it is stored; guarded by advancing
+}
+
+func newWorldClock(dir string, kept state, real func() time.Time) *worldClock {
+	c := &worldClock{real: real, wake: make(chan struct{}, 1), ahead: time.Duration(kept.ClockAhead) * time.Second, dir: dir, kept: kept}
+	c.began = c.now()
+	return c
+}
+
+// now returns the world's time.
+func (c *worldClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.real().Add(c.ahead)
+}
+
+// forServer returns the clock as the service takes it.
+func (c *worldClock) forServer() *server.TestClock {
+	return &server.TestClock{
+		Elapsed:  func() time.Duration { return c.now().Sub(c.began) },
+		Advanced: c.wake, Real: c.real,
+	}
+}
+
+// keepPort stores the port of the chain's JSON-RPC.
+func (c *worldClock) keepPort(port int) error {
+	c.advancing.Lock()
+	defer c.advancing.Unlock()
+	if port == c.kept.RPCPort {
+		return nil
+	}
+	c.kept.RPCPort = port
+	return c.kept.save(c.dir)
+}
+
+// advance stores and makes an advance.
+func (c *worldClock) advance(d time.Duration) error {
+	c.advancing.Lock()
+	defer c.advancing.Unlock()
+	kept := c.kept
+	kept.ClockAhead += int64(d / time.Second)
+	ahead := time.Duration(kept.ClockAhead) * time.Second
+	if ahead > MaxAhead {
+		return invalidField("seconds", "the clock would be more than 10 years ahead; start over in another folder")
+	}
+	if err := kept.save(c.dir); err != nil {
+		return err
+	}
+	c.kept = kept
+	c.mu.Lock()
+	c.ahead = ahead
+	c.mu.Unlock()
+	wait.Wake(c.wake)
+	return nil
+}
+
+// ClockInfo is a world's clock. Now is Unix seconds, and AheadSeconds is by how much it is
+// ahead of real time.
+type ClockInfo struct {
+	Now          int64 `json:"now"`
+	AheadSeconds int64 `json:"aheadSeconds"`
+}
+
+func (c *worldClock) info() ClockInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ClockInfo{c.real().Add(c.ahead).Unix(), int64(c.ahead / time.Second)}
+}
+
+// advanceRequest is the body of POST /dev/clock/advance.
+type advanceRequest struct {
+	Seconds int64 `json:"seconds"`
+}
+
+// advanceWorld advances the clock and seals blocks with the new time: as many as make the
+// first of them final, so that what has expired expires now. It returns when the service
+// has read them, or after syncTimeout.
+func (c *control) advanceWorld(ctx context.Context, r advanceRequest) (ClockInfo, error) {
+	if least, most := int64(MinAdvance/time.Second), int64(MaxAdvance/time.Second); r.Seconds < least || r.Seconds > most {
+		return ClockInfo{}, invalidField("seconds", fmt.Sprintf("it is %d; want %d to %d", r.Seconds, least, most))
+	}
+	if err := c.clock.advance(time.Duration(r.Seconds) * time.Second); err != nil {
+		return ClockInfo{}, err
+	}
+	for range devchain.FinalityDepth + 2 { // the first may have the second in which an invoice expires
+		if err := c.node.Seal(ctx); err != nil {
+			return ClockInfo{}, err
+		}
+	}
+	c.awaitSync(ctx)
+	return c.clock.info(), nil
+}
