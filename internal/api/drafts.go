@@ -16,6 +16,10 @@ import (
 
 // updateInvoice answers PATCH /api/invoices/{id}.
 func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
 	o, err := a.readObject(w, r)
 	if err != nil {
 		return err
@@ -24,7 +28,7 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
+	inv, err := a.ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
 	if err != nil {
 		return fmt.Errorf("change invoice: %w", err)
 	}
@@ -68,7 +72,11 @@ func optionalParsed[T any](o object, name string, dst **T, parse func(string) (T
 
 // finalizeInvoice answers POST /api/invoices/{id}/finalize. The body is not read.
 func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
-	inv, err := a.ledger.Finalize(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	inv, err := a.ledger.Finalize(r.Context(), access.FromContext(r.Context()), id)
 	if err != nil {
 		return fmt.Errorf("finalize invoice: %w", err)
 	}
@@ -80,7 +88,11 @@ func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
 
 // voidInvoice answers POST /api/invoices/{id}/void. The body is not read.
 func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
-	inv, err := a.ledger.Void(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	inv, err := a.ledger.Void(r.Context(), access.FromContext(r.Context()), id)
 	if err != nil {
 		return fmt.Errorf("void invoice: %w", err)
 	}
@@ -90,7 +102,11 @@ func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
 
 // deleteInvoice answers DELETE /api/invoices/{id}.
 func (a *API) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
-	if err := a.ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	if err := a.ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id); err != nil {
 		return fmt.Errorf("delete invoice: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -106,6 +106,10 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
 		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody",
 	}
+	w.ids["NUL"], w.ids["not UTF-8"] = make(map[string]string), make(map[string]string) // texts that no database takes
+	for kind, id := range w.ids["unknown"] {
+		w.ids["NUL"][kind], w.ids["not UTF-8"][kind] = id+"%00", id+"%ff"
+	}
 	return w
 }
 
@@ -305,6 +309,11 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		got, missing := w.call(r.pattern, "acme", "", globex), w.call(r.pattern, "unknown", "", globex)
 		if got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
 			t.Errorf("answered %d %.300s; for an unknown id %d %.300s", got.status, got.body, missing.status, missing.body)
+		}
+		for _, kind := range []string{"NUL", "not UTF-8"} {
+			if bad := w.call(r.pattern, kind, "", globex); anonymous(bad) != anonymous(missing) {
+				t.Errorf("for an id that has %s it answered %d %.300s; for an unknown id %d %.300s", kind, bad.status, bad.body, missing.status, missing.body)
+			}
 		}
 	} else {
 		got := w.call(r.pattern, "globex", "", globex)
