@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -81,7 +82,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 		}
 		return t.In(zone).Format(time.RFC3339)
 	}
-	e := export[T]{listing: l, w: w, at: at}
+	e := export[T]{listing: l, w: w, at: at, checkKey: func() error { return a.checkKey(ctx, r) }}
 	e.csv = csv.NewWriter(&e.buffer)
 	e.csv.UseCRLF = true
 	header := w.Header()
@@ -102,7 +103,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 		return err
 	}
 	level := a.logger.ErrorContext
-	if ctx.Err() != nil || e.gone {
+	if ctx.Err() != nil || e.gone || apikey.IsRefusal(err) {
 		level = a.logger.DebugContext
 	}
 	level(r.Context(), "export cut off", "path", access.Redact(r.URL.Path), "rows", e.written, "err", err)
@@ -111,14 +112,15 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 
 // export writes a list as CSV.
 type export[T any] struct {
-	listing listing[T]
-	w       http.ResponseWriter
-	at      func(time.Time) string
-	buffer  bytes.Buffer
-	csv     *csv.Writer // into buffer
-	written int         // rows
-	begun   bool        // something was sent
-	gone    bool        // a write has failed
+	listing  listing[T]
+	w        http.ResponseWriter
+	at       func(time.Time) string
+	checkKey func() error // returns an error if the request's key is refused now
+	buffer   bytes.Buffer
+	csv      *csv.Writer // into buffer
+	written  int         // rows
+	begun    bool        // something was sent
+	gone     bool        // a write has failed
 }
 
 // run writes the header and all rows. Between reads it holds nothing of the database.
@@ -127,8 +129,15 @@ func (e *export[T]) run(ctx context.Context) error {
 		return err
 	}
 	var last *T
+	checked := time.Now()
 	for {
 		begun := time.Now()
+		if begun.Sub(checked) >= keyCheckInterval {
+			if err := e.checkKey(); err != nil {
+				return err
+			}
+			checked = begun
+		}
 		elements, rows, more, err := e.read(ctx, last)
 		if err != nil {
 			return err

@@ -16,7 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -247,5 +249,38 @@ func TestExportsAreBounded(t *testing.T) {
 	}
 	if w := do(h, "HEAD", "/api/invoices", "", "Accept", "text/csv"); w.Code != http.StatusOK || w.Body.Len() > 0 || fmt.Sprint(w.Header()["Trailer"]) != "[Quittance-Rows]" {
 		t.Errorf("HEAD answers %d %v", w.Code, w.Header())
+	}
+}
+
+// TestLongRequestsCheckTheirKeys has a key revoked while an export and a report are made.
+func TestLongRequestsCheckTheirKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		path     string
+		complete func(*httptest.ResponseRecorder) bool
+	}{
+		"export": {"/api/invoices", func(w *httptest.ResponseRecorder) bool { return w.Header().Get("Quittance-Rows") != "" }},
+		"report": {"/api/reports/settlement?from=0&to=86400", func(w *httptest.ResponseRecorder) bool { return w.Code == http.StatusOK }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playLive(t, 1, func(t *testing.T, l live) {
+				l.invoices = newListBackend(1000).invoices
+				reads := 0
+				l.wait = func(context.Context) error {
+					time.Sleep(time.Second)
+					if reads++; reads == 1 {
+						l.lost = apikey.ErrRevoked
+					}
+					return nil
+				}
+				r := newRequest("GET", c.path, "")
+				r.Header.Set("Authorization", "Bearer x")
+				r.Header.Set("Accept", "text/csv")
+				w := httptest.NewRecorder()
+				l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin})))
+				if c.complete(w) || w.Code != http.StatusUnauthorized || reads > 2 {
+					t.Errorf("answered %d after %d reads: %.300s", w.Code, reads, w.Body)
+				}
+			})
+		})
 	}
 }

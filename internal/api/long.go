@@ -20,6 +20,8 @@ const (
 	// ChunkTimeout is how long a client may take to read what was written of the response
 	// to a long request.
 	ChunkTimeout = 30 * time.Second
+	// keyCheckInterval is how often the key of a stream or an export is checked.
+	keyCheckInterval = 500 * time.Millisecond
 )
 
 // IsLong reports whether a request may take longer than RequestTimeout. The API bounds

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -45,6 +46,9 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	made, err := report.Settlement(ctx, a.reader, request)
 	if err != nil {
 		return fmt.Errorf("make report: %w", err)
+	}
+	if err := a.checkKey(long, r); err != nil {
+		return errors.Join(err, extendDeadlines(w))
 	}
 	if err := extendDeadlines(w); err != nil {
 		return err

@@ -16,8 +16,6 @@ import (
 const (
 	// streamHeartbeat is how often a comment is sent while there are no events.
 	streamHeartbeat = 15 * time.Second
-	// streamCheck is how often the key of a stream is checked.
-	streamCheck = 500 * time.Millisecond
 	// streamRetry is how long a client should wait before it connects again.
 	streamRetry = 2 * time.Second
 	// streamPage bounds the events that a stream reads from the log at once.
@@ -111,7 +109,7 @@ func (s *eventStream) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if time.Since(s.checked) >= streamCheck {
+		if time.Since(s.checked) >= keyCheckInterval {
 			s.checked = time.Now()
 			if err := s.api.checkKey(ctx, s.r); err != nil {
 				return err
@@ -133,9 +131,9 @@ func (s *eventStream) run(ctx context.Context) error {
 }
 
 // next returns the matching events behind the position, and advances it. It returns none
-// after streamCheck.
+// after keyCheckInterval.
 func (s *eventStream) next(ctx context.Context) ([]store.EventRow, error) {
-	soon, cancel := context.WithTimeout(ctx, streamCheck)
+	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
 	defer cancel()
 	events, through, err := s.api.feed.Next(soon, s.after)
 	switch {
