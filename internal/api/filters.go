@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -24,7 +23,7 @@ func (q *query) invoiceFilter() (f store.InvoiceFilter, possible bool) {
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if key := metadataKey(name); key != "" {
 			f.Metadata = append(f.Metadata, store.MetadataPair{Key: key, Value: q.values.Get(name)})
-			possible = possible && invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() == nil && utf8.ValidString(key+q.values.Get(name))
+			possible = possible && invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() == nil
 		}
 	}
 	if len(f.Metadata) > MaxMetadataFilters {

@@ -116,6 +116,9 @@ func (d Details) checkMetadata() error {
 			return fieldErrorf("metadata", "must have keys without control characters and square brackets; there is %q", key)
 		}
 		value := d.Metadata[key]
+		if !utf8.ValidString(key) || !utf8.ValidString(value) {
+			return fieldErrorf("metadata", "must be UTF-8; the pair of %.60q is not", key)
+		}
 		if n := utf8.RuneCountInString(value); n > MaxMetadataValue {
 			return fieldErrorf(field, "must be at most %d characters; it has %d", MaxMetadataValue, n)
 		}

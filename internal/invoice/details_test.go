@@ -60,6 +60,9 @@ func TestDetailsAtTheirLimits(t *testing.T) {
 		"value too long":                   {Details{Metadata: map[string]string{"k": strings.Repeat("ä", 501)}}, "metadata[k]"},
 		"empty value":                      {Details{Metadata: map[string]string{"k": ""}}, ""},
 		"value with lines":                 {Details{Metadata: map[string]string{"k": "a\r\n\tb"}}, ""},
+		"value not UTF-8":                  {Details{Metadata: map[string]string{"k": "\xff"}}, "metadata"},
+		"key not UTF-8":                    {Details{Metadata: map[string]string{"\xff": "v"}}, "metadata"},
+		"reference not UTF-8":              {Details{Reference: "A\xff"}, "reference"},
 		"value with NUL":                   {Details{Metadata: map[string]string{"k": "\x00"}}, "metadata[k]"},
 	} {
 		t.Run(name, func(t *testing.T) { wantField(t, test.details.Check(), test.field) })

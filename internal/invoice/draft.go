@@ -98,6 +98,9 @@ func CheckLabel(field, text string) error {
 
 // checkText checks the rules of a label of at most limit characters.
 func checkText(field, text string, limit int) error {
+	if !utf8.ValidString(text) {
+		return fieldErrorf(field, "must be UTF-8")
+	}
 	if n := utf8.RuneCountInString(text); n < 1 || n > limit {
 		return fieldErrorf(field, "must be 1 to %d characters; it has %d", limit, n)
 	}
