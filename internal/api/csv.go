@@ -18,9 +18,10 @@ import (
 
 // Limits of exports.
 const (
-	// MaxExports and MaxOwnExports bound the exports that are served at a time: in all, and
-	// of one owner of keys.
-	MaxExports, MaxOwnExports = 8, 2
+	// MaxExports bounds the exports that are served at a time.
+	MaxExports = 8
+	// MaxOwnExports bounds those of one owner of keys.
+	MaxOwnExports = 2
 	// exportRows is how many rows of an export are read at once.
 	exportRows = 200
 	// exportBuffer is about how many bytes are written at once.
@@ -142,16 +143,9 @@ func (e *export[T]) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			for i, cell := range row {
-				row[i] = harmless(cell)
-			}
-			if err := e.csv.Write(row); err != nil {
-				return err
-			}
+		if err := e.append(rows); err != nil {
+			return err
 		}
-		e.csv.Flush()
-		e.written += len(rows)
 		if !more {
 			return e.send()
 		}
@@ -168,6 +162,21 @@ func (e *export[T]) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// append appends rows to the buffer.
+func (e *export[T]) append(rows [][]string) error {
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = harmless(cell)
+		}
+		if err := e.csv.Write(row); err != nil {
+			return err
+		}
+	}
+	e.csv.Flush()
+	e.written += len(rows)
+	return nil
 }
 
 // read reads the elements after last, and their rows. more says that there may be others

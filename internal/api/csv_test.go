@@ -53,8 +53,7 @@ func TestExports(t *testing.T) {
 	} {
 		name := strings.Split(strings.TrimPrefix(path, "/api/"), "?")[0]
 		for cursor := ""; ; {
-			var list map[string]any
-			list = decode[map[string]any](t, do(h, "GET", withQuery(path, "limit=200"+cursor), ""), http.StatusOK)
+			list := decode[map[string]any](t, do(h, "GET", withQuery(path, "limit=200"+cursor), ""), http.StatusOK)
 			elements := list[name].([]any)
 			for _, e := range elements {
 				element := e.(map[string]any)

@@ -14,9 +14,11 @@ import (
 
 // Limits of long requests: those that may take longer than RequestTimeout.
 const (
-	// MaxWaiting and MaxOwnWaiting bound the event streams and the requests with wait
-	// that are served at a time: in all, and of one owner of keys.
-	MaxWaiting, MaxOwnWaiting = 500, 100
+	// MaxWaiting bounds the event streams and the requests with wait that are served at a
+	// time.
+	MaxWaiting = 500
+	// MaxOwnWaiting bounds those of one owner of keys.
+	MaxOwnWaiting = 100
 	// ChunkTimeout is how long a client may take to read what was written of the response
 	// to a long request.
 	ChunkTimeout = 30 * time.Second

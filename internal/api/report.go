@@ -19,9 +19,10 @@ const (
 	MaxReportPeriod = 366 * 24 * time.Hour
 	// ReportTimeout bounds the time that a report takes.
 	ReportTimeout = 2 * time.Minute
-	// MaxReports and MaxOwnReports bound the reports that are made at a time: in all, and
-	// of one owner of keys.
-	MaxReports, MaxOwnReports = 8, 2
+	// MaxReports bounds the reports that are made at a time.
+	MaxReports = 8
+	// MaxOwnReports bounds those of one owner of keys.
+	MaxOwnReports = 2
 )
 
 // settlementReport answers GET /api/reports/settlement.

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // streamWriter records a response that is written while it is read.
@@ -66,7 +67,7 @@ func TestStreamHeartbeats(t *testing.T) {
 		if text := w.take(); !strings.HasPrefix(text, "retry: 2000\nid: ") || !strings.HasSuffix(text, "\n\n") {
 			t.Errorf("it begins with %q", text)
 		}
-		time.Sleep(time.Minute + time.Second)
+		wait.Sleep(t.Context(), time.Minute+time.Second, nil)
 		if text := w.take(); text != strings.Repeat(":\n\n", 4) {
 			t.Errorf("in a minute it sent %q", text)
 		}
@@ -80,7 +81,7 @@ func TestStreamReadsTheLog(t *testing.T) {
 	playLive(t, 300, func(t *testing.T, l live) {
 		for query, want := range map[string]int{"after=start": 300, "after=start&invoiceId=" + invoiceID(7): 3, "after=start&merchantId=nobody": 0, "after=start&merchantId=no%00body": 0, "": 0} {
 			w, ended := openStream(t, l, query)
-			time.Sleep(2 * time.Second)
+			wait.Sleep(t.Context(), 2*time.Second, nil)
 			if text := w.take(); strings.Count(text, "data: ") != want {
 				t.Errorf("%s: sent %d events, want %d", query, strings.Count(text, "data: "), want)
 			}
@@ -103,7 +104,7 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 		l.change(func(b *backend) { b.addEvent(); b.addEvent() })
 		for _, query := range []string{"after=start", "after=start&type=" + string(l.events[4].Type)} {
 			w, ended := openStream(t, l, query)
-			time.Sleep(2 * time.Second)
+			wait.Sleep(t.Context(), 2*time.Second, nil)
 			text := w.take()
 			for i, e := range l.events {
 				want := 1
@@ -130,7 +131,7 @@ func TestStreamChecksItsKey(t *testing.T) {
 			_, ended := openStream(t, l, "")
 			lose := func(err error) {
 				l.lose(err)
-				time.Sleep(time.Second)
+				wait.Sleep(t.Context(), time.Second, nil)
 				synctest.Wait()
 			}
 			lose(store.ErrTimeout)

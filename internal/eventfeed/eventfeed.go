@@ -18,9 +18,10 @@ import (
 
 // Limits of a feed.
 const (
-	// MaxEvents and MaxBytes bound the newest events that a feed keeps, and the size of
-	// their bodies.
-	MaxEvents, MaxBytes = 4096, 8 << 20
+	// MaxEvents bounds the newest events that a feed keeps.
+	MaxEvents = 4096
+	// MaxBytes bounds the size of their bodies.
+	MaxBytes = 8 << 20
 	// pollInterval is how often the log is read for events of other processes.
 	pollInterval = 500 * time.Millisecond
 	// batchDelay is how long the reader waits after a read, so that a burst of commits

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -122,7 +123,7 @@ func TestOrder(t *testing.T) {
 			if i%2 == 0 {
 				f.Wake()
 			}
-			time.Sleep(10 * time.Millisecond)
+			wait.Sleep(t.Context(), 10*time.Millisecond, nil)
 		}
 		group.Wait()
 	})
@@ -134,7 +135,7 @@ func TestWakeIsQuick(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		head, _ := f.Head(t.Context())
 		for _, woken := range []bool{true, false} {
-			time.Sleep(time.Second) // nobody waits
+			wait.Sleep(t.Context(), time.Second, nil) // nobody waits
 			begun := time.Now()
 			time.AfterFunc(time.Millisecond, func() {
 				l.add(1, 1)
@@ -156,7 +157,7 @@ func TestNoReaderNoRead(t *testing.T) {
 		for range 100 {
 			l.add(1, 1)
 			f.Wake()
-			time.Sleep(time.Second)
+			wait.Sleep(t.Context(), time.Second, nil)
 		}
 		if n := l.takeReads(); n != 0 {
 			t.Errorf("read %d times without a reader", n)
