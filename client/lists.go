@@ -16,6 +16,7 @@ import (
 type InvoiceFilter struct {
 	MerchantID string
 	Status     apitypes.InvoiceStatus
+	Query      string // any id, reference, hash or address that names the invoice
 	Reference  string
 	Metadata   map[string]string // pairs that the invoice has
 	Exception  apitypes.InvoiceException
@@ -32,6 +33,7 @@ func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apityp
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "status", string(f.Status))
+	set(query, "q", f.Query)
 	set(query, "reference", f.Reference)
 	for key, value := range f.Metadata {
 		query.Set("metadata["+key+"]", value)
@@ -209,5 +211,21 @@ func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.
 	set(query, "paymentId", paymentID)
 	return list(ctx, c, "api/claims", query, 0, func(page apitypes.ClaimList) ([]apitypes.Claim, string) {
 		return page.Claims, page.NextCursor
+	})
+}
+
+// InvoicePayments lists the payments of an invoice. It requests pages as needed, and ends
+// after an error.
+func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq2[apitypes.Payment, error] {
+	return list(ctx, c, "api/invoices/"+url.PathEscape(invoiceID)+"/payments", make(url.Values), 0, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+		return page.Payments, page.NextCursor
+	})
+}
+
+// InvoiceTimeline lists what happened to an invoice, in order. It requests pages as needed,
+// and ends after an error.
+func (c *Client) InvoiceTimeline(ctx context.Context, invoiceID string) iter.Seq2[apitypes.TimelineEntry, error] {
+	return list(ctx, c, "api/invoices/"+url.PathEscape(invoiceID)+"/timeline", make(url.Values), 0, func(page apitypes.Timeline) ([]apitypes.TimelineEntry, string) {
+		return page.Entries, page.NextCursor
 	})
 }

@@ -12,7 +12,7 @@ import (
 // methods are the methods that call the operations of openapi.yaml.
 var methods = map[string]string{
 	"createInvoice": "CreateInvoice", "getInvoice": "Invoice", "listInvoices": "Invoices",
-	"updateInvoice": "UpdateInvoice", "deleteInvoice": "DeleteInvoice", "finalizeInvoice": "FinalizeInvoice", "voidInvoice": "VoidInvoice",
+	"updateInvoice": "UpdateInvoice", "deleteInvoice": "DeleteInvoice", "listInvoicePayments": "InvoicePayments", "listInvoiceTimeline": "InvoiceTimeline", "finalizeInvoice": "FinalizeInvoice", "voidInvoice": "VoidInvoice",
 	"getPayment": "Payment", "listPayments": "Payments", "attributePayment": "AttributePayment", "listClaims": "Claims",
 	"prepareRefund": "PrepareRefund", "getRefund": "Refund", "listRefunds": "Refunds", "listPaymentRefunds": "PaymentRefunds",
 	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "getSettlementReport": "SettlementReport",

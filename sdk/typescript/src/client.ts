@@ -22,6 +22,7 @@ import type {
   RefundResponse,
   RefundStatus,
   SettlementReport,
+  TimelineEntry,
   UpdateInvoiceRequest,
   UpdateMerchantRequest,
   Webhook,
@@ -130,6 +131,22 @@ export class Quittance {
     return pages(
       async (cursor) => (await this.http.GET("/api/invoices", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.invoices,
+    );
+  }
+
+  /** Lists the payments of an invoice. Pages are requested as needed. */
+  listInvoicePayments(id: string, options: CallOptions = {}): AsyncGenerator<Payment, void> {
+    return pages(
+      async (query) => (await this.http.GET("/api/invoices/{id}/payments", { params: { path: { id }, query }, ...given(options) })).data!,
+      (page) => page.payments,
+    );
+  }
+
+  /** Lists what happened to an invoice, in order. Pages are requested as needed. */
+  listInvoiceTimeline(id: string, options: CallOptions = {}): AsyncGenerator<TimelineEntry, void> {
+    return pages(
+      async (query) => (await this.http.GET("/api/invoices/{id}/timeline", { params: { path: { id }, query }, ...given(options) })).data!,
+      (page) => page.entries,
     );
   }
 
