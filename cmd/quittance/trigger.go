@@ -21,30 +21,46 @@ const triggerTimeout = time.Minute
 func newTrigger(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trigger TYPE", GroupID: groupTry,
-		Short: "make an event happen in the world of quittance dev",
+		Short: "make an event, or a scenario, happen in the world of quittance dev",
 		Long: `Makes an event happen in a world that quittance dev runs, in earnest: an invoice
 is created, paid by a transaction on the chain, paid back, or left to expire.
 It waits until the event is recorded, shows it, and says where to look on.
 
 TYPE is invoice.created, payment.received, invoice.paid, payment.refunded or
-invoice.expired.`,
-		Example:   "  quittance trigger invoice.paid",
+invoice.expired.
+
+With --scenario it plays what a receiver must survive instead, with real reorgs, outages
+and redeliveries, and shows the events in the order in which they came; --list has the
+scenarios. Those in which invoices expire advance the world's clock by a minute.`,
+		Example:   "  quittance trigger invoice.paid\n  quittance trigger --scenario reorg",
 		ValidArgs: triggerTypes(),
-		Args: func(cmd *cobra.Command, types []string) error {
-			known := "there is " + strings.Join(cmd.ValidArgs, ", ")
-			if len(types) != 1 {
-				return errors.New("trigger needs the type of one event; " + known)
-			}
-			if !slices.Contains(cmd.ValidArgs, types[0]) {
-				return fmt.Errorf("%q cannot be triggered; %s", types[0], known)
-			}
-			return nil
-		},
 	}
 	url := cmd.Flags().String("url", defaultURL, "`URL` of the world")
+	name := cmd.Flags().String("scenario", "", "play this `SCENARIO`")
+	list := cmd.Flags().Bool("list", false, "list the types and the scenarios")
 	limit := cmd.Flags().Duration("timeout", triggerTimeout, "wait for this `TIME` at most; with slow blocks it takes several of them")
-	asJSON := jsonFlag(cmd, "write the event as JSON, as the service's GET /api/events does, and the steps to standard error")
+	asJSON := jsonFlag(cmd, "write the event as JSON, as the service's GET /api/events does, or the scenario with its events, and the steps to standard error")
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(scenarioCompletions(), cobra.ShellCompDirectiveNoFileComp)))
+	cmd.Args = func(cmd *cobra.Command, types []string) error {
+		if *list || *name != "" {
+			return noArgs(cmd, types)
+		}
+		known := "there is " + strings.Join(cmd.ValidArgs, ", ")
+		if len(types) != 1 {
+			return errors.New("trigger needs the type of one event, or --scenario; " + known)
+		}
+		if !slices.Contains(cmd.ValidArgs, types[0]) {
+			return fmt.Errorf("%q cannot be triggered; %s", types[0], known)
+		}
+		return nil
+	}
 	cmd.RunE = func(cmd *cobra.Command, types []string) error {
+		switch {
+		case *list:
+			return listTriggers(env)
+		case *name != "":
+			return noService(runScenario(cmd.Context(), env, *url, *name, *limit, *asJSON))
+		}
 		return noService(runTrigger(cmd.Context(), env, *url, apitypes.EventType(types[0]), *limit, *asJSON))
 	}
 	return cmd

@@ -3,6 +3,7 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,13 +11,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/ethclient"
-
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // Types are the types of events that Run can cause.
@@ -48,28 +47,31 @@ type Config struct {
 // Run causes an event of the type, which must be one of Types, and returns it.
 func Run(ctx context.Context, cfg Config, typ apitypes.EventType) (apitypes.EventRecord, error) {
 	r := &run{cfg: cfg}
-	if err := r.create(ctx, typ == apitypes.EventInvoiceExpired); err != nil {
-		return apitypes.EventRecord{}, fmt.Errorf("create an invoice: %w", err)
+	life := int64(longLife)
+	if typ == apitypes.EventInvoiceExpired {
+		life = shortLife
+	}
+	if err := r.create(ctx, life); err != nil {
+		return apitypes.EventRecord{}, err
 	}
 	if slices.Contains([]apitypes.EventType{apitypes.EventPaymentReceived, apitypes.EventInvoicePaid, apitypes.EventPaymentRefunded}, typ) {
 		if err := r.pay(ctx, typ == apitypes.EventPaymentRefunded); err != nil {
 			return apitypes.EventRecord{}, err
 		}
 	}
-	return r.await(ctx, typ)
+	return r.await(ctx, typ, 1)
 }
 
-// run is one call of Run.
+// run is one call of Run or Play.
 type run struct {
-	cfg  Config
-	made apitypes.CreateInvoiceResponse
+	cfg       Config
+	made      apitypes.CreateInvoiceResponse
+	transfers int64 // made so far
+	again     []Came
 }
 
-func (r *run) create(ctx context.Context, expires bool) (err error) {
-	life := int64(longLife)
-	if expires {
-		life = shortLife
-	}
+// create creates an invoice that expires after so many seconds of the world's time.
+func (r *run) create(ctx context.Context, life int64) error {
 	clock, err := dev.Clock(ctx, r.cfg.World.BaseURL)
 	if err != nil {
 		return err
@@ -79,63 +81,45 @@ func (r *run) create(ctx context.Context, expires bool) (err error) {
 		ChainKey: r.cfg.World.Chain.ChainKey, LineItems: []apitypes.LineItem{{Label: label, Amount: price}}, ExpiresAt: clock.Now + life,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("create an invoice: %w", err)
 	}
 	return r.print("invoice created", "%s, %s", r.made.ID, r.cfg.API.URL(r.made.CheckoutURL))
 }
 
 // pay pays the invoice and, with refund, refunds it once it is paid.
 func (r *run) pay(ctx context.Context, refund bool) error {
-	node, done, err := chain.Dial(ctx, r.cfg.World.Chain.RPCURL)
-	if err != nil {
-		return fmt.Errorf("reach the chain: %w", err)
-	}
-	defer done()
-	amount := r.made.Invoice.TransferAmount
-	if amount == "" { // all suffixes are taken
-		amount = price
-	}
-	to := r.cfg.World.Merchant.Address
-	if err := r.transfer(ctx, node, "paid", r.cfg.World.Payer.PrivateKey, to, amount, common.FromHex(r.made.OnChainInvoiceID)); err != nil || !refund {
+	amount := cmp.Or(r.made.Invoice.TransferAmount, price) // none if all suffixes are taken
+	if _, err := r.transfer(ctx, transfer{what: "paid", amount: amount}); err != nil || !refund {
 		return err
 	}
-	if _, err := r.await(ctx, apitypes.EventInvoicePaid); err != nil {
+	if _, err := r.await(ctx, apitypes.EventInvoicePaid, 1); err != nil {
 		return err
 	}
-	return r.transfer(ctx, node, "refunded", r.cfg.World.Merchant.PrivateKey, r.cfg.World.Payer.Address, amount, nil)
+	_, err := r.transfer(ctx, transfer{what: "refunded", amount: amount, refund: true})
+	return err
 }
 
-func (r *run) transfer(ctx context.Context, node *ethclient.Client, what, key, to, amount string, trailing []byte) error {
-	from, err := openWallet(node, r.cfg.World.Chain, key)
-	if err != nil {
-		return err
-	}
-	tx, err := from.transfer(ctx, to, amount, trailing)
-	if err != nil {
-		return err
-	}
-	return r.print(what, "%s minor units, transaction %s", amount, tx.Hex())
-}
-
-// await waits for an event about the invoice.
-func (r *run) await(ctx context.Context, typ apitypes.EventType) (apitypes.EventRecord, error) {
-	ticker := time.NewTicker(eventPoll)
-	defer ticker.Stop()
-	filter := client.EventFilter{InvoiceID: r.made.ID, Type: typ}
+// await waits for the nth event of a type about the invoice.
+func (r *run) await(ctx context.Context, typ apitypes.EventType, nth int) (apitypes.EventRecord, error) {
 	for {
-		events, _, err := r.cfg.API.EventsAfter(ctx, filter, client.AfterStart)
+		events, err := r.find(ctx, typ)
 		switch {
-		case err == nil && len(events) > 0:
-			return events[0], r.print("event recorded", "%s %s", typ, events[0].ID())
+		case err == nil && len(events) >= nth:
+			e := events[nth-1]
+			return e, r.print("event recorded", "%s %s", typ, e.ID())
 		case err != nil && !errors.Is(err, context.DeadlineExceeded):
 			return apitypes.EventRecord{}, fmt.Errorf("wait for %s: %w", typ, err)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, eventPoll, nil) {
 			return apitypes.EventRecord{}, fmt.Errorf("no %s for %s in time: %w", typ, r.made.ID, ctx.Err())
 		}
 	}
+}
+
+// find returns the events of a type about the invoice, oldest first.
+func (r *run) find(ctx context.Context, typ apitypes.EventType) ([]apitypes.EventRecord, error) {
+	events, _, err := r.cfg.API.EventsAfter(ctx, client.EventFilter{InvoiceID: r.made.ID, Type: typ}, client.AfterStart)
+	return events, err
 }
 
 // print writes a step.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/trigger"
+)
+
+// runScenario plays a scenario, and prints the events that came.
+func runScenario(ctx context.Context, env environment, url, name string, limit time.Duration, asJSON bool) error {
+	scenario, err := findScenario(name)
+	if err != nil {
+		return usageError{err}
+	}
+	api, err := openClient(url, env.key)
+	if err != nil {
+		return err
+	}
+	world, err := dev.Ask(ctx, url)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	steps := env.stdout
+	if asJSON {
+		steps = env.stderr
+	}
+	played, err := trigger.Play(ctx, trigger.Config{World: world, API: api, Out: steps}, scenario)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return env.writeJSON(played)
+	}
+	fmt.Fprint(env.stdout, "\nThe events, in the order in which they came:\n\n")
+	return env.writeTable(func(table io.Writer) {
+		for i, e := range played.Events {
+			again := ""
+			if e.Redelivered {
+				again = "again, as delivery " + e.Delivery.ID
+			}
+			fmt.Fprintf(table, "  %d\t%s\t%s\t%s\n", i+1, e.Envelope().Type, e.ID(), again)
+		}
+	})
+}
+
+// findScenario returns the scenario with a name.
+func findScenario(name string) (trigger.Scenario, error) {
+	names := make([]string, len(trigger.Scenarios))
+	for i, s := range trigger.Scenarios {
+		if names[i] = s.Name; s.Name == name {
+			return s, nil
+		}
+	}
+	return trigger.Scenario{}, fmt.Errorf("--scenario %q is unknown; there is %s", name, strings.Join(names, ", "))
+}
+
+// listTriggers lists the types of events and the scenarios.
+func listTriggers(env environment) error {
+	return env.writeTable(func(table io.Writer) {
+		for _, typ := range trigger.Types {
+			fmt.Fprintf(table, "%s\tan event\n", typ)
+		}
+		for _, s := range trigger.Scenarios {
+			fmt.Fprintf(table, "--scenario %s\t%s\n", s.Name, s.About)
+		}
+	})
+}
+
+// scenarioCompletions returns the scenarios with their descriptions, for shells.
+func scenarioCompletions() []cobra.Completion {
+	var all []cobra.Completion
+	for _, s := range trigger.Scenarios {
+		all = append(all, cobra.CompletionWithDesc(s.Name, s.About))
+	}
+	return all
+}
