@@ -207,7 +207,7 @@ func (e *export[T]) send() error {
 // harmless returns a cell that no spreadsheet takes for a formula: one that begins like a
 // formula gets an apostrophe before it.
 func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+	if strings.IndexAny(cell, "=+-@\t\r\n＝＋－＠") == 0 { // some take full-width characters as well
 		return "'" + cell
 	}
 	return cell

@@ -125,6 +125,7 @@ func TestExportedCells(t *testing.T) {
 func TestFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
 		"": "", "a": "a", "1": "1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "'=1": "'=1",
+		"＝1+1": "'＝1+1", "＋1": "'＋1", "－1": "'－1", "＠SUM(A1)": "'＠SUM(A1)", "é=1": "é=1",
 	} {
 		if got := api.Harmless(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)
