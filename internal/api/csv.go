@@ -83,7 +83,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 		}
 		return t.In(zone).Format(time.RFC3339)
 	}
-	e := export[T]{listing: l, w: w, at: at, checkKey: func() error { return a.checkKey(ctx, r) }}
+	e := export[T]{listing: l, w: w, at: at, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
 	e.csv = csv.NewWriter(&e.buffer)
 	e.csv.UseCRLF = true
 	header := w.Header()
@@ -117,6 +117,7 @@ type export[T any] struct {
 	w        http.ResponseWriter
 	at       func(time.Time) string
 	checkKey func() error // returns an error if the request's key is refused now
+	checked  time.Time    // when the key was checked
 	buffer   bytes.Buffer
 	csv      *csv.Writer // into buffer
 	written  int         // rows
@@ -130,15 +131,8 @@ func (e *export[T]) run(ctx context.Context) error {
 		return err
 	}
 	var last *T
-	checked := time.Now()
 	for {
 		begun := time.Now()
-		if begun.Sub(checked) >= keyCheckInterval {
-			if err := e.checkKey(); err != nil {
-				return err
-			}
-			checked = begun
-		}
 		elements, rows, more, err := e.read(ctx, last)
 		if err != nil {
 			return err
@@ -182,6 +176,12 @@ func (e *export[T]) append(rows [][]string) error {
 // read reads the elements after last, and their rows. more says that there may be others
 // after them.
 func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]string, more bool, err error) {
+	if time.Since(e.checked) >= keyCheckInterval {
+		if err := e.checkKey(); err != nil {
+			return nil, nil, false, err
+		}
+		e.checked = time.Now()
+	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	elements, stopped, err := e.listing.read(ctx, last, exportRows)

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // exported requests a list as CSV, and returns its records.
@@ -266,7 +267,7 @@ func TestLongRequestsCheckTheirKeys(t *testing.T) {
 				l.invoices = newListBackend(1000).invoices
 				reads := 0
 				l.wait = func(context.Context) error {
-					time.Sleep(time.Second)
+					wait.Sleep(t.Context(), time.Second, nil)
 					if reads++; reads == 1 {
 						l.lost = apikey.ErrRevoked
 					}

@@ -59,19 +59,27 @@ func parseReturnURL(field, text string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Opaque != "" || !strings.HasPrefix(text, u.Scheme+"://") || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, fieldErrorf(field, "must be a URL that begins with https:// and a host name")
 	}
-	switch host := u.Hostname(); {
+	switch {
 	case u.User != nil:
 		return nil, fieldErrorf(field, "must not contain a user name or password")
 	case strings.Contains(text, "#"):
 		return nil, fieldErrorf(field, "must not have a fragment")
-	case !isReturnHost(host) || strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":"):
-		return nil, fieldErrorf(field, "must have a host name in lower case or an IP address; it has %.80q", u.Host)
-	case !isPort(u.Port()):
-		return nil, fieldErrorf(field, "must have a port from 1 to 65535; it has %.80q", u.Port())
-	case u.Scheme == "http" && !isLoopbackHost(host):
-		return nil, fieldErrorf(field, "must begin with https://; http:// is for localhost alone")
 	}
-	return u, nil
+	return u, checkAuthority(field, u)
+}
+
+// checkAuthority checks the host and the port of a return URL, and that it is https unless
+// the host is a loopback one. The error is a *FieldError.
+func checkAuthority(field string, u *url.URL) error {
+	switch host := u.Hostname(); {
+	case !isReturnHost(host) || strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":"):
+		return fieldErrorf(field, "must have a host name in lower case or an IP address; it has %.80q", u.Host)
+	case !isPort(u.Port()):
+		return fieldErrorf(field, "must have a port from 1 to 65535; it has %.80q", u.Port())
+	case u.Scheme == "http" && !isLoopbackHost(host):
+		return fieldErrorf(field, "must begin with https://; http:// is for localhost alone")
+	}
+	return nil
 }
 
 // CheckReturnURLs returns a *FieldError if the merchant does not allow the host of a return
