@@ -24,7 +24,10 @@ func newListen(env environment) *cobra.Command {
 		Long: `Prints events as they come, until it is stopped by Ctrl-C or SIGTERM. With
 --forward-to it posts each to your receiver as well, signed as the service signs
 its deliveries, and prints what the receiver answers. Nothing is posted twice,
-whatever the answer; the service makes its own deliveries as usual.`,
+whatever the answer; the service makes its own deliveries as usual.
+
+--redeliver has an old event come once more, under the same delivery id. It needs no
+endpoint, and leaves the service's own delivery alone.`,
 		Example: "  quittance listen --forward-to http://127.0.0.1:9000/webhooks",
 		Args:    noArgs,
 	}
@@ -33,6 +36,7 @@ whatever the answer; the service makes its own deliveries as usual.`,
 	to := cmd.Flags().String("forward-to", "", "post each event to this `URL`, once")
 	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: one that is made, and printed)")
 	cmd.Flags().BoolVar(&cfg.FromStart, "from-start", false, "begin with the oldest event that is kept, and not from now on")
+	cmd.Flags().StringArrayVar(&cfg.Redeliver, "redeliver", nil, "begin with the event of this `ID`, once more; may be repeated")
 	filterFlags(cmd, &cfg.Filter.MerchantID, &cfg.Filter.Type, &cfg.Filter.InvoiceID)
 	cmd.Flags().BoolVar(&cfg.Out.JSON, "json", false,
 		"write a line of JSON for each event, as the service's GET /api/events does, and everything else to standard error")

@@ -5,6 +5,7 @@ package listen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -33,6 +34,7 @@ type Config struct {
 	API       *client.Client
 	Filter    client.EventFilter
 	FromStart bool             // begin with the oldest stored event
+	Redeliver []string         // ids of events that come once more, at the start
 	To        *poster.Endpoint // events are forwarded to it; nil: they are only printed
 	Out       Printer
 	Now       func() time.Time
@@ -58,6 +60,9 @@ func Run(ctx context.Context, cfg Config) error {
 		f.poster = poster.New(poster.Config{Client: c, Now: cfg.Now})
 	}
 	more, err := f.poll(ctx)
+	if err == nil {
+		err = f.redeliver(ctx)
+	}
 	if err == nil {
 		err = f.follow(ctx, more)
 	}
@@ -120,22 +125,45 @@ func (f *follower) poll(ctx context.Context) (more bool, err error) {
 	f.after = next
 	f.ready()
 	for _, e := range events {
-		l, err := read(e)
-		if err != nil {
-			f.cfg.Out.note(err.Error())
-			continue
-		}
-		if f.cfg.To == nil {
-			f.cfg.Out.event(l, nil)
-			continue
-		}
-		a := f.poster.Try(ctx, *f.cfg.To, poster.Message{ID: deliveryID(e, l.id), Event: l.typ, Body: e.Event})
-		if err := ctx.Err(); err != nil {
+		if err := f.take(ctx, e); err != nil {
 			return false, err
 		}
-		f.cfg.Out.event(l, &a)
 	}
 	return len(events) > 0, nil
+}
+
+// redeliver prints the events of cfg.Redeliver, and forwards them.
+func (f *follower) redeliver(ctx context.Context) error {
+	for _, id := range f.cfg.Redeliver {
+		e, err := f.cfg.API.Event(ctx, id)
+		if err != nil {
+			return fmt.Errorf("redeliver %s: %w", id, err)
+		}
+		e.Attempts = nil // as in lists
+		if err := f.take(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take prints an event, and forwards it. It fails only if ctx ends.
+func (f *follower) take(ctx context.Context, e apitypes.EventRecord) error {
+	l, err := read(e)
+	if err != nil {
+		f.cfg.Out.note(err.Error())
+		return nil //nolint:nilerr // the user has been told
+	}
+	if f.cfg.To == nil {
+		f.cfg.Out.event(l, nil)
+		return nil
+	}
+	a := f.poster.Try(ctx, *f.cfg.To, poster.Message{ID: deliveryID(e, l.id), Event: l.typ, Body: e.Event})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.cfg.Out.event(l, &a)
+	return nil
 }
 
 // deliveryID returns the id of the event's delivery. An event of a merchant without

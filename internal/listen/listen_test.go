@@ -241,3 +241,35 @@ func TestAmount(t *testing.T) {
 		}
 	}
 }
+
+// TestRedeliver has old events come once more, also one that the service never delivered.
+func TestRedeliver(t *testing.T) {
+	t.Parallel()
+	old := func(n int) func(http.ResponseWriter) error {
+		return func(w http.ResponseWriter) error {
+			w.Header().Set("Content-Type", "application/json")
+			return json.NewEncoder(w).Encode(record(n, nil))
+		}
+	}
+	api, _ := answers(t, page("c1"), old(0), old(1), page("c2", record(2, nil)), page("c2"))
+	posts := make(chan string, 10)
+	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		posts <- r.Header.Get(webhook.HeaderDelivery)
+	})))
+	t.Cleanup(receiver.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{API: api, Redeliver: []string{"evt_" + key + "0", "evt_" + key + "1"},
+			To: &poster.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: io.Discard, Notes: io.Discard}, Now: time.Now})
+	}()
+	for _, want := range []string{"dlv_" + key + "0", "dlv_" + key + "1", "dlv_" + key + "2"} {
+		if got := <-posts; got != want {
+			t.Errorf("posted %s, want %s", got, want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
