@@ -33,8 +33,8 @@ type worldClock struct {
 	kept      state // as it is stored; guarded by advancing
 }
 
-func newWorldClock(dir string, kept state, real func() time.Time) *worldClock {
-	c := &worldClock{real: real, wake: make(chan struct{}, 1), ahead: time.Duration(kept.ClockAhead) * time.Second, dir: dir, kept: kept}
+func newWorldClock(dir string, kept state, wall func() time.Time) *worldClock {
+	c := &worldClock{real: wall, wake: make(chan struct{}, 1), ahead: time.Duration(kept.ClockAhead) * time.Second, dir: dir, kept: kept}
 	c.began = c.now()
 	return c
 }

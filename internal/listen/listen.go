@@ -152,7 +152,7 @@ func (f *follower) take(ctx context.Context, e apitypes.EventRecord) error {
 	l, err := read(e)
 	if err != nil {
 		f.cfg.Out.note(err.Error())
-		return nil //nolint:nilerr // the user has been told
+		return nil
 	}
 	if f.cfg.To == nil {
 		f.cfg.Out.event(l, nil)

@@ -15,7 +15,7 @@ import (
 type Scenario struct {
 	Name  string
 	About string
-	play  func(r *run, ctx context.Context) error //nolint:revive // a method expression has its receiver first
+	play  func(r *run, ctx context.Context) error
 }
 
 // Scenarios are all scenarios.
