@@ -157,6 +157,9 @@ func kindOf(name string, v any) any {
 		for i, element := range v {
 			all[i] = kindOf("", element)
 		}
+		if name == "entries" { // of a timeline, where those of one second have no fixed order
+			slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
 		return all
 	case string:
 		if slices.Contains(opaque, name) {

@@ -46,13 +46,13 @@ func newStory(tb testing.TB) *story {
 	if _, err := s.payer().send(within(tb, patience), s.till.address, ether, nil, nil); err != nil {
 		tb.Fatal(err)
 	}
-	s.replaced = []string{s.info.Load().BaseURL, baseURL, s.receiver.URL, endpointURL}
+	s.replaced = []string{"\r\n", "\n", s.info.Load().BaseURL, baseURL, s.receiver.URL, endpointURL}
 	made := decoded[apitypes.KeySecretResponse](s, s.do(http.MethodPost, "/api/keys", `{"name":"operator","scopes":["admin"]}`, "Content-Type", "application/json"), http.StatusCreated)
 	s.key = made.Secret
 	return s
 }
 
-// publish replaces secrets and addresses of a run.
+// publish replaces secrets and addresses of a run, and the line ends of CSV, which git changes.
 func (s *story) publish(text string) string {
 	return strings.NewReplacer(s.replaced...).Replace(text)
 }
@@ -275,6 +275,9 @@ func (s *story) unattributed() {
 func (s *story) events(paid string) {
 	s.Helper()
 	s.delivered()
+	s.call("listInvoicePayments", http.MethodGet, "/api/invoices/"+paid+"/payments", "")
+	s.closed(paid)
+	s.call("listInvoiceTimeline", http.MethodGet, "/api/invoices/"+paid+"/timeline", "")
 	s.call("listEvents", http.MethodGet, "/api/events?merchantId=acme&after=start&limit=2", "")
 	id := s.receiver.await(within(s, patience), webhook.InvoicePaid, paid).ID
 	s.call("getEvent", http.MethodGet, "/api/events/"+id, "")
@@ -287,6 +290,16 @@ func (s *story) events(paid string) {
   "from": %d
 }`, time.Now().Unix()-3600))
 	s.stream("/api/events/stream?merchantId=acme&type=invoice.paid&after=start")
+}
+
+// closed waits until the transaction that closes the invoice's commitment is signed.
+func (s *story) closed(id string) {
+	s.Helper()
+	if err := await(within(s, patience), func() bool {
+		return strings.Contains(string(s.do(http.MethodGet, "/api/invoices/"+id+"/timeline?limit=200", "").body), `"commitment.close"`)
+	}); err != nil {
+		s.Fatalf("the commitment is not closed: %v", err)
+	}
 }
 
 // delivered waits until no delivery of the merchant is pending.
