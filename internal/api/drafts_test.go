@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,8 +77,7 @@ func TestFinalizeVoidAndDelete(t *testing.T) {
 		t.Errorf("delete answered %d %s", w.Code, w.Body)
 	}
 	for _, route := range []string{"POST /api/invoices/inv_x/finalize", "POST /api/invoices/inv_x/void", "DELETE /api/invoices/inv_x", "PATCH /api/invoices/inv_x"} {
-		var method, path string
-		fmt.Sscan(route, &method, &path)
+		method, path, _ := strings.Cut(route, " ")
 		wantProblem(t, do(h, method, path, "{}", "Content-Type", "application/json"), http.StatusNotFound, "not_found", "")
 	}
 	for _, test := range []struct {

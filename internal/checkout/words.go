@@ -28,7 +28,7 @@ func (s pageInput) words(st state) (headline string, text []string) {
 	case expired:
 		headline, text = s.expiredWords()
 	case void:
-		headline, text = s.voidWords()
+		headline, text = "This invoice was cancelled", s.voidWords()
 	case draft:
 		headline, text = "This invoice is not ready yet", []string{"It cannot be paid before " + s.merchant() + " has issued it."}
 	}
@@ -91,17 +91,16 @@ func (s pageInput) expiredWords() (string, []string) {
 	return headline, append(text, s.refundWords()...)
 }
 
-func (s pageInput) voidWords() (string, []string) {
-	const headline = "This invoice was cancelled"
+func (s pageInput) voidWords() []string {
 	inTime, late := s.invoice.Arrived()
 	arrived := inTime.Plus(late)
 	switch {
 	case arrived.IsZero():
-		return headline, []string{"Please do not pay it. If you have paid already, contact " + s.merchant() + "."}
+		return []string{"Please do not pay it. If you have paid already, contact " + s.merchant() + "."}
 	case !s.invoice.AmountRefunded.Less(arrived):
-		return headline, append([]string{s.money(arrived) + " had arrived."}, s.refundWords()...)
+		return append([]string{s.money(arrived) + " had arrived."}, s.refundWords()...)
 	}
-	return headline, append([]string{
+	return append([]string{
 		s.money(arrived) + " has arrived. The money is not lost: it is at " + s.merchant() + "’s address, and listed here. Contact " + s.merchant() +
 			" to have it sent back, and give the transaction’s hash. Please do not send anything more.",
 	}, s.refundWords()...)

@@ -321,7 +321,7 @@ func (s *story) stream(path string) {
 		s.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+s.key)
-	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // closed below
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant})
 }
 
-// ReferenceTakenError: another draft or open invoice of the merchant has the reference,
-// and the reference is to be unique.
+// ReferenceTakenError is the error of a create whose reference is to be unique, where
+// another draft or open invoice of the merchant has it.
 type ReferenceTakenError struct {
 	InvoiceID string // of that invoice
 }

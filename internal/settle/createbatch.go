@@ -79,7 +79,7 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 			inserted, refused, err = s.insertInvoices(ctx, tx, out, allowed, try)
 			return err
 		})
-		result := func(id string) (finished bool, err error) { return inserted[id], nil }
+		result := func(id string) (bool, error) { return inserted[id], nil } //nolint:unparam // it is replaced below
 		switch {
 		case errors.Is(err, errRefused): // rolled back: the others are inserted again
 			result = func(id string) (bool, error) { return refused[id] != nil, refused[id] }

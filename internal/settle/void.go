@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// ErrUnread: blocks that could hold a payment of the invoice have not been read yet, or
-// the chain is halted.
+// ErrUnread is the error of Void if blocks that could hold a payment of the invoice have
+// not been read yet, or the chain is halted.
 var ErrUnread = errors.New("blocks that could hold a payment are not read yet")
 
 // errVoidAlready: another request made the invoice void meanwhile.
@@ -37,33 +37,37 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 				return err
 			}
 		}
-		switch was.Status {
-		case invoice.Drafted:
-			voided, err = was.Cancel(0)
-			if err != nil {
-				return err
-			}
-			err = tx.UpdateInvoices(ctx, []invoice.Invoice{voided})
-		case invoice.Open:
-			err = s.voidOpen(ctx, tx, out, was)
-			if errors.Is(err, errVoidAlready) {
-				voided, err = tx.Invoice(ctx, id)
-				return err
-			}
-		case invoice.Paid, invoice.Expired, invoice.Void:
+		if was.Status != invoice.Drafted && was.Status != invoice.Open {
 			voided, err = was.Cancel(0)
 			return err
 		}
+		changed, err := s.cancel(ctx, tx, out, was)
 		if err != nil {
 			return err
 		}
-		if voided, err = tx.Invoice(ctx, id); err != nil {
-			return err
+		if voided, err = tx.Invoice(ctx, id); err == nil && changed {
+			out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
 		}
-		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
-		return nil
+		return err
 	})
 	return voided, err
+}
+
+// cancel makes a draft or an open invoice void. changed is false if another request has
+// done so meanwhile.
+func (s *Service) cancel(ctx context.Context, tx *store.Tx, out *outbox, was invoice.Invoice) (changed bool, err error) {
+	if was.Status == invoice.Open {
+		err := s.voidOpen(ctx, tx, out, was)
+		if errors.Is(err, errVoidAlready) {
+			return false, nil
+		}
+		return true, err
+	}
+	voided, err := was.Cancel(0)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.UpdateInvoices(ctx, []invoice.Invoice{voided})
 }
 
 // voidOpen makes an open invoice void under the cursor of its chain.

@@ -73,6 +73,7 @@ func TestMetadataRows(t *testing.T) {
 		insert(t, s, inv, sample("inv_2", "m"))
 		rows, err := storetest.SQL(t, url).QueryContext(t.Context(), "SELECT invoice_id, merchant_id, key, value FROM invoice_metadata")
 		must(t, err)
+		defer rows.Close() //nolint:errcheck // rows.Err is checked
 		got := make(map[string]string)
 		for rows.Next() {
 			var id, merchant, key, value string
@@ -82,7 +83,6 @@ func TestMetadataRows(t *testing.T) {
 			got[key] = value
 		}
 		must(t, rows.Err())
-		must(t, rows.Close())
 		if !maps.Equal(got, inv.Details.Metadata) {
 			t.Errorf("%d rows, want the %d pairs", len(got), len(inv.Details.Metadata))
 		}
