@@ -18,9 +18,9 @@ import (
 func newInvoices(env environment) *cobra.Command {
 	return group(&cobra.Command{
 		Use: "invoices COMMAND", Aliases: []string{"invoice"}, GroupID: groupService,
-		Short: "list, show, create, void and watch invoices",
-		Long:  "Lists, shows, creates, voids and watches invoices of a service.",
-	}, newInvoicesList(env), newInvoicesShow(env), newInvoicesCreate(env), newInvoicesWatch(env))
+		Short: "list, show, create, finalize, void and watch invoices",
+		Long:  "Lists, shows, creates, finalizes, voids and watches invoices of a service.",
+	}, newInvoicesList(env), newInvoicesShow(env), newInvoicesCreate(env), newInvoicesFinalize(env), newInvoicesVoid(env), newInvoicesWatch(env))
 }
 
 // oneID returns the check of arguments that are one id.
@@ -59,6 +59,7 @@ func newInvoicesList(env environment) *cobra.Command {
 	cmd.Flags().StringVar(&f.MerchantID, "merchant", "", "only invoices of the merchant with this `ID`")
 	cmd.Flags().StringVar((*string)(&f.Status), "status", "", "only invoices with this `STATUS`: "+strings.Join(invoiceStatuses, ", "))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(invoiceStatuses, cobra.ShellCompDirectiveNoFileComp)))
+	cmd.Flags().StringVar(&f.Reference, "reference", "", "only invoices with this order number, `TEXT`")
 	limit := limitFlag(cmd, "invoices")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -166,6 +167,7 @@ repeated: it then shows the first invoice again.`,
 	flags.StringVar(&f.request.Reference, "reference", "", "your order number, `TEXT`")
 	flags.StringVar(&f.request.Description, "description", "", "`TEXT` for the payer")
 	flags.StringToStringVar((*map[string]string)(&f.request.Metadata), "metadata", nil, "your own data, `NAME=VALUE`; may be repeated")
+	flags.BoolVar(&f.request.Draft, "draft", false, "create a draft, which nothing can pay until it is finalized")
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "`KEY` that makes the command safe to repeat (default: a random one)")
 	cobra.CheckErr(cmd.MarkFlagRequired("amount"))
 	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
@@ -175,13 +177,18 @@ repeated: it then shows the first invoice again.`,
 		if err != nil {
 			return noService(err)
 		}
-		if *asJSON {
-			return env.writeJSON(made)
-		}
-		_, err = fmt.Fprintf(env.stdout, "%s  %s  %s\n%s\n", made.ID, made.Invoice.Status, units(made.Invoice.Amount, made.Invoice.Currency), made.CheckoutPage)
-		return err
+		return printMade(env, made, *asJSON)
 	}
 	return cmd
+}
+
+// printMade writes an invoice that was created or finalized, and its page.
+func printMade(env environment, made apitypes.CreateInvoiceResponse, asJSON bool) error {
+	if asJSON {
+		return env.writeJSON(made)
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s  %s  %s\n%s\n", made.ID, made.Invoice.Status, units(made.Invoice.Amount, made.Invoice.Currency), made.CheckoutPage)
+	return err
 }
 
 func createInvoice(ctx context.Context, env environment, at *remote, f createFlags) (made apitypes.CreateInvoiceResponse, err error) {
@@ -214,6 +221,57 @@ func createInvoice(ctx context.Context, env environment, at *remote, f createFla
 		made.CheckoutPage = c.URL(made.CheckoutURL)
 	}
 	return made, err
+}
+
+func newInvoicesFinalize(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "finalize ID",
+		Short: "open a draft, so that it can be paid",
+		Long:  "Opens a draft, and prints the page where it is paid. An invoice that is open already stays as it is.",
+		Args:  oneID("invoices finalize", "invoice, inv_…"),
+	}
+	at := remoteFlags(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/invoices/{id}/finalize does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		made, err := c.FinalizeInvoice(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		return printMade(env, made, *asJSON)
+	}
+	return cmd
+}
+
+func newInvoicesVoid(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "void ID",
+		Short: "cancel a draft or an open invoice",
+		Long: `Makes a draft or an open invoice void, for good. It is refused if a payment that covers
+the invoice was seen before.`,
+		Args: oneID("invoices void", "invoice, inv_…"),
+	}
+	at := remoteFlags(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id} does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		i, err := c.VoidInvoice(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.InvoiceResponse{Invoice: i})
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s is %s.\n", i.ID, i.Status)
+		return err
+	}
+	return cmd
 }
 
 // watchInterval is the wait between two looks at an invoice.

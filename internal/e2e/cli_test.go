@@ -55,6 +55,11 @@ func TestCommandLine(t *testing.T) {
 	var made apitypes.CreateInvoiceResponse
 	read(&made, "invoices", "create", "--merchant", "acme", "--chain", "local", "--amount", "4.90", "--item", "Coffee=4.90", "--reference", "A-17", "--metadata", "table=7")
 	wants(command("invoices", "list", "--merchant", "acme"), made.ID, "open", "4.90 USDC", "A-17")
+	wants(command("invoices", "list", "--reference", "A-17"), made.ID)
+	var draft apitypes.CreateInvoiceResponse
+	read(&draft, "invoices", "create", "--draft", "--merchant", "acme", "--chain", "local", "--amount", "1")
+	wants(command("invoices", "finalize", draft.ID), draft.ID+"  open", "/checkout/"+draft.ID)
+	wants(command("invoices", "void", draft.ID), draft.ID+" is void.")
 	wants(command("invoices", "show", made.ID), "Coffee: 4.90 USDC", "A-17")
 	answer, err := w.http.PostForm(w.url(made.CheckoutURL+"/test-payment"), url.Values{})
 	if err != nil {
