@@ -100,7 +100,11 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	return inv, errors.Join(err, extendDeadlines(w))
 }
 
-// awaitChange waits until an event shows that the invoice differs from what was read.
+// rereadInterval is how often a request that waits reads its invoice, besides after each
+// event about it: void, and changes of the details, have no event.
+const rereadInterval = 2 * time.Second
+
+// awaitChange waits until the invoice differs from what was read.
 func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 	after, err := a.feed.Head(ctx)
 	if err != nil {
@@ -111,13 +115,30 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 		if err != nil || !reflect.DeepEqual(now, known) {
 			return err
 		}
-		for about := false; !about; {
-			events, through, err := a.feed.Next(ctx, after)
-			if err != nil && !errors.Is(err, eventfeed.ErrBehind) {
-				return err
-			}
-			after = through
-			about = err != nil || slices.ContainsFunc(events, func(e store.EventRow) bool { return e.InvoiceID == known.ID })
+		if after, err = a.nextEventAbout(ctx, known.ID, after); err != nil {
+			return err
+		}
+	}
+}
+
+// nextEventAbout waits for an event about an invoice after a position, at most for
+// rereadInterval, and returns the position that it has reached.
+func (a *API) nextEventAbout(ctx context.Context, invoiceID string, after int64) (int64, error) {
+	bounded, cancel := context.WithTimeout(ctx, rereadInterval)
+	defer cancel()
+	for {
+		events, through, err := a.feed.Next(bounded, after)
+		switch {
+		case bounded.Err() != nil:
+			return after, ctx.Err()
+		case errors.Is(err, eventfeed.ErrBehind):
+			return through, nil
+		case err != nil:
+			return after, err
+		}
+		after = through
+		if slices.ContainsFunc(events, func(e store.EventRow) bool { return e.InvoiceID == invoiceID }) {
+			return after, nil
 		}
 	}
 }

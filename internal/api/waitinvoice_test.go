@@ -121,8 +121,14 @@ func TestWaitForInvoice(t *testing.T) {
 			l.change(func(b *backend) { paid(b); b.invoices[0].Status = invoice.Open })
 		}, time.Minute, time.Minute, "open"},
 		"another invoice": {"wait=60", func(l live) {
-			l.change(func(b *backend) { paid(b); b.events[len(b.events)-1].InvoiceID = invoiceID(1) })
-		}, time.Minute, time.Minute, "paid"},
+			l.change(func(b *backend) {
+				paid(b)
+				b.invoices[0].Status, b.events[len(b.events)-1].InvoiceID = invoice.Open, invoiceID(1)
+			})
+		}, time.Minute, time.Minute, "open"},
+		"void, which has no event": {"wait=60", func(l live) {
+			l.change(func(b *backend) { b.invoices[0].Status = invoice.Void })
+		}, 10 * time.Second, 12 * time.Second, "void"},
 		"stop": {"wait=60", func(l live) { l.stop() }, 10 * time.Second, 10 * time.Second, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
