@@ -25,6 +25,7 @@ type selection struct {
 	rows     string   // the table that is listed
 	from     string   // rows, or a table whose index names its rows
 	joined   string   // rows, if it is not from
+	on       string   // the condition of the join
 	index    string   // that SQLite must use; empty for its choice
 	order    []string // columns of the index
 	key      []string // columns of the index that are the key
@@ -91,8 +92,12 @@ func (s *selection) source(q *queries) string {
 	if s.index != "" {
 		source += " " + q.indexedBy(s.index)
 	}
-	if s.joined != "" {
-		source += " CROSS JOIN " + s.joined // in this order on SQLite
+	switch {
+	case s.joined == "":
+	case q.postgres: // OFFSET keeps it from hashing the whole table
+		source += " CROSS JOIN LATERAL (SELECT * FROM " + s.joined + " WHERE " + s.on + " OFFSET 0) AS " + s.joined
+	default:
+		source += " CROSS JOIN " + s.joined + " ON " + s.on // in this order
 	}
 	return source
 }

@@ -85,7 +85,8 @@ func (f InvoiceFilter) selection() *selection {
 // given and the invoice's id, after the merchant's if merchantID is not empty.
 func (s *selection) byDetail(table, index, merchantID, name string, columns, values []string, first, end string) {
 	s.from, s.joined = table, "invoices"
-	s.conditions = []string{"invoices.id = " + table + ".invoice_id", table + "." + columns[0] + " IS NOT NULL"} // a condition of the partial indexes
+	s.on = "invoices.id = " + table + ".invoice_id"
+	s.conditions = []string{table + "." + columns[0] + " IS NOT NULL"} // a condition of the partial indexes
 	if merchantID != "" {
 		index += "_merchant"
 		columns, values = append([]string{"merchant_id"}, columns...), append([]string{merchantID}, values...)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -59,6 +61,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		t.Parallel()
 		url := storetest.Postgres(t)
 		statements := recordStatements(t, storetest.Open(t, url))
+		defer func() { checkFilteredOnPostgres(t, url, statements) }()
 		db := indexesAlone(t, url)
 		for _, lopsided := range []bool{false, true} {
 			if lopsided {
@@ -81,6 +84,45 @@ func TestStatementsUseIndexes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkFilteredOnPostgres checks that PostgreSQL reads filtered lists in the order of an
+// index with the settings of the store alone, and joins no table by reading all of it, while
+// it knows of very many rows of a filter.
+func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	for _, query := range []string{
+		store.SessionSettings, "SET plan_cache_mode = force_generic_plan",
+		"INSERT INTO invoice_details (invoice_id, merchant_id, reference) SELECT id, merchant_id, 'order-' || id FROM invoices WHERE id LIKE 'inv_10%'",
+		"INSERT INTO invoice_metadata (invoice_id, merchant_id, key, value) SELECT id, merchant_id, 'k', id FROM invoices WHERE id LIKE 'inv_10%'", "ANALYZE",
+	} {
+		_, err := conn.Exec(t.Context(), query)
+		must(t, err)
+	}
+	for _, s := range statements {
+		name, filtered := strings.CutPrefix(s.what, "filtered: ")
+		if !filtered {
+			continue
+		}
+		arguments := strings.TrimSuffix(strings.Repeat("NULL, ", len(s.args)), ", ")
+		results, err := conn.PgConn().Exec(t.Context(), "DEALLOCATE ALL; PREPARE filtered AS "+s.query+"; EXPLAIN EXECUTE filtered ("+arguments+")").ReadAll()
+		must(t, err)
+		var plan string
+		for _, row := range results[len(results)-1].Rows {
+			plan += string(row[0]) + "\n"
+		}
+		for _, unwanted := range []string{"Sort", "Hash", "Merge Join", "Bitmap", "Parallel"} {
+			// Fewer than MaxExamined rows, all of which have the filter, may be sorted, and the payments of one invoice.
+			allowed := unwanted == "Sort" && slices.Contains([]string{"confirmation", "payments_of_invoice"}, filterIndexes[name])
+			if strings.Contains(plan, unwanted) && !allowed {
+				t.Errorf("%s: %s\n%s\n%s", s.what, unwanted, s.query, plan)
+				break
+			}
+		}
+	}
 }
 
 // withoutCoRoutine returns a plan of SQLite without the step that reads the rows of an
@@ -482,7 +524,7 @@ func indexesAlone(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	db := storetest.SQL(t, url)
 	db.SetMaxOpenConns(1)
-	for _, setting := range []string{store.SessionSettings, "SET enable_sort = off", "SET enable_incremental_sort = off", "SET enable_bitmapscan = off"} {
+	for _, setting := range []string{store.SessionSettings, "SET enable_sort = off", "SET enable_incremental_sort = off"} {
 		_, err := db.ExecContext(t.Context(), setting)
 		must(t, err)
 	}
