@@ -75,7 +75,7 @@ var listFilters = []listFilter{
 	{"invoices?q=payment's ID", func(r listRows, n int) string { return "invoices?q=" + r.paymentID(n) }},
 	{"invoices?q=event's ID", func(r listRows, n int) string { return "invoices?q=" + r.id(invoice.PrefixEvent, n) }},
 	{"invoices?q=unknown hash", func(r listRows, n int) string { return "invoices?q=" + dustHash(uint64(3*r.n+n)).String() }},
-	{"invoices?q=unknown account", func(r listRows, n int) string { return "invoices?q=" + account(2000+n).String() }},
+	{"invoices?q=unknown account", func(_ listRows, n int) string { return "invoices?q=" + account(2000+n).String() }},
 	{"invoices?q=unknown text", func(_ listRows, n int) string { return fmt.Sprintf("invoices?q=nothing-%d", n) }},
 }
 

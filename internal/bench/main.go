@@ -104,7 +104,6 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, b.cluster.Stop()) }()
 	}
 	defer func() { err = errors.Join(err, b.stopNodes()) }()
-
 	fmt.Fprintf(out, "%s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	b.report = report{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
