@@ -238,7 +238,7 @@ func (w *world) badReads() []refusal {
 		all = append(all, want)
 	}
 	for path, method := range map[string]string{
-		"/api/invoices": http.MethodPut, "/api/invoices/inv_none": http.MethodDelete, "/api/payments": http.MethodPost,
+		"/api/invoices": http.MethodPut, "/api/invoices/inv_none": http.MethodPut, "/api/payments": http.MethodPost,
 		"/api/webhooks/circle": http.MethodGet,
 	} {
 		all = append(all, refusal{name: method + " " + path, method: method, path: path, status: 405, code: "method_not_allowed"})

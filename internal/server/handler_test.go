@@ -222,7 +222,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		ask(t, http.MethodGet, base+path, "")
 		ask(t, http.MethodGet, base+path, "", func(r *http.Request) { r.Host = "evil.example" })
 	}
-	ask(t, http.MethodDelete, base+"/api/invoices/inv_3", "")
+	ask(t, http.MethodPut, base+"/api/invoices/inv_3", "")
 	ask(t, http.MethodDelete, base+"/api/events/redeliver", "")
 	text := ask(t, http.MethodGet, base+"/metrics", "").body
 	for _, want := range []string{

@@ -28,7 +28,14 @@ func TestWrongMethods(t *testing.T) {
 	h := testRoutes(t, io.Discard, found)
 	for path, allow := range map[string]string{
 		"/api/invoices":                              "GET, HEAD, POST",
-		"/api/invoices/inv_1":                        "GET, HEAD",
+		"/api/invoices/inv_1":                        "DELETE, GET, HEAD, PATCH",
+		"/api/invoices/inv_1/finalize":               "POST",
+		"/api/invoices/inv_1/void":                   "POST",
+		"/api/invoices/inv_1/timeline":               "GET, HEAD",
+		"/api/payments/pay_1/refunds":                "GET, HEAD, POST",
+		"/api/refunds":                               "GET, HEAD",
+		"/api/refunds/ref_1/approve":                 "POST",
+		"/api/reports/settlement":                    "GET, HEAD",
 		"/api/payments":                              "GET, HEAD",
 		"/api/claims":                                "GET, HEAD",
 		"/api/payments/pay_1":                        "GET, HEAD",

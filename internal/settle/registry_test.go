@@ -87,12 +87,12 @@ func TestRegistriesOfOlderInvoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		named := w.create()
 		without := w.insertable(1) // made before the chain had a registry
 		without.CommitmentID = chain.CommitmentID(1337, invoice.Address{}, without.Terms, without.ID)
 		lost := w.insertable(2) // made with a registry that nobody knows any more
 		lost.CommitmentID = chain.CommitmentID(1337, invoice.Address{9}, lost.Terms, lost.ID)
 		w.insert([]invoice.Invoice{without, lost})
+		named := w.create() // after them, since it takes a free transfer amount
 		w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
 			var intents []store.Intent
 			for _, inv := range []invoice.Invoice{without, lost} {
