@@ -15,6 +15,11 @@ import (
 func TestDevLandingPage(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t)
+	if err := await(within(t, patience), func() bool { // its chain is indexed
+		return launch(t, "ready", "--url", w.info.Load().BaseURL).exit(t, patience) == 0
+	}); err != nil {
+		t.Errorf("quittance ready: %v", err)
+	}
 	get := func(path string) string {
 		answer, err := w.http.Get(w.url(path))
 		if err != nil {
