@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime/pprof"
@@ -26,6 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // serverConfig is the input of the server process.
@@ -280,6 +282,31 @@ func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 		return nil, errors.Join(err, node.Close())
 	}
 	return &world{node, p}, nil
+}
+
+// waitReady waits until the server, with one address for all doors, follows the chain.
+func (w *world) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, eventPatience)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.server.url+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return fmt.Errorf("wait for the server: %w", err)
+		}
+		if err := res.Body.Close(); err != nil {
+			return err
+		}
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
+		if !wait.Sleep(ctx, storedPoll, nil) {
+			return fmt.Errorf("wait until the server is ready: %w", ctx.Err())
+		}
+	}
 }
 
 // polled, in place of a node's URL, means a node without subscriptions.

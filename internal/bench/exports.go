@@ -110,6 +110,9 @@ func (w *world) export(ctx context.Context) (rows int, err error) {
 
 // seedPayments stores confirmed payments of one invoice.
 func (w *world) seedPayments(ctx context.Context, url string, n int) (err error) {
+	if err := w.waitReady(ctx); err != nil { // payments refer to the chain's row
+		return err
+	}
 	merchant := devchain.Address(w.node.Keys.Merchant)
 	made, err := w.server.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: "shop", MerchantAddress: merchant.Hex(), Amount: "1000000", Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),

@@ -68,7 +68,9 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 		return listed{}, err
 	}
 	l := listed{w, listRows{n: n, first: time.Now().Truncate(time.Second).Add(-time.Duration(n) * time.Second)}}
-	err = l.seed(ctx, url)
+	if err = w.waitReady(ctx); err == nil { // payments refer to the chain's row
+		err = l.seed(ctx, url)
+	}
 	if err == nil && kind != "sqlite" {
 		err = execute(ctx, url, "VACUUM ANALYZE") // as autovacuum does in time
 	}
