@@ -43,9 +43,9 @@ const (
 // the table has grown, until the next ANALYZE. Every statement has an index to use
 // instead (TestStatementsUseIndexes).
 //
-// Bitmap scans and parallel workers are off because PostgreSQL expects that a comparison
-// of rows matches many, and that a prepared statement does. It would then read and sort
-// all that an index has, instead of a page in its order.
+// Bitmap scans, incremental sorts and parallel workers are off because PostgreSQL expects
+// that a comparison of rows matches many, and that a prepared statement does. It would
+// then read and sort all that an index has, instead of a page in the order of another.
 //
 // The server cleans up after a lost client, so that its locks become free.
 // Statements of lost clients that wait for a lock end (statement_timeout) before
@@ -60,7 +60,7 @@ var sessionSettings = setAll("SET", planSettings, timeoutSettings) + "; " + serv
 var transactionSettings = setAll("SET LOCAL", planSettings, timeoutSettings)
 
 var (
-	planSettings    = []string{"enable_seqscan = off", "enable_bitmapscan = off", "max_parallel_workers_per_gather = 0", "jit = off"}
+	planSettings    = []string{"enable_seqscan = off", "enable_bitmapscan = off", "enable_incremental_sort = off", "max_parallel_workers_per_gather = 0", "jit = off"}
 	timeoutSettings = []string{
 		fmt.Sprintf("statement_timeout = %d", (statementTimeout - 2*time.Second).Milliseconds()),
 		fmt.Sprintf("idle_in_transaction_session_timeout = %d", statementTimeout.Milliseconds()),
