@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// scripted takes connections, reads a request of each, and hands it over. The
-// connections are closed when the test ends.
+// scripted accepts connections, reads one request from each, and passes the connection to
+// serve. It closes the connections when the test ends.
 func scripted(t *testing.T, serve func(conn net.Conn)) (url string) {
 	t.Helper()
 	l := listen(t)
@@ -26,7 +26,7 @@ func scripted(t *testing.T, serve func(conn net.Conn)) (url string) {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
-				break // closed
+				break // the listener is closed
 			}
 			held = append(held, conn)
 			go func() {
@@ -48,7 +48,7 @@ func scripted(t *testing.T, serve func(conn net.Conn)) (url string) {
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nothing\r\n\r\n"
 
-// A receiver that switches protocols has refused the event, at once.
+// TestSwitchingProtocols checks that status 101 is a failed attempt, which ends at once.
 func TestSwitchingProtocols(t *testing.T) {
 	gone := make(chan struct{})
 	url := scripted(t, func(conn net.Conn) {
@@ -61,8 +61,8 @@ func TestSwitchingProtocols(t *testing.T) {
 	receive(t, gone, "the end of the connection")
 }
 
-// Whether it answers 101 or a flood of other 1xx, a receiver holds no slot: what
-// others wait for is delivered, and the worker stops.
+// TestSwitchingProtocolsHoldsNoSlot checks that receivers that answer with 101 or endless
+// 1xx responses do not block other deliveries or the stop of the worker.
 func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 	for name, answer := range map[string]func(net.Conn){
 		"101": func(conn net.Conn) { _, _ = io.WriteString(conn, switching) },
@@ -100,31 +100,33 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// deaf is a transport that hears of no context. It returns when it is closed.
-type deaf struct {
+// stuckTransport is a transport that ignores the context of a request. RoundTrip returns once over
+// is closed.
+type stuckTransport struct {
 	arrived chan struct{}
 	over    chan struct{}
 }
 
-func (d deaf) RoundTrip(*http.Request) (*http.Response, error) {
+func (d stuckTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	d.arrived <- struct{}{}
 	<-d.over
 	return nil, net.ErrClosed
 }
 
-func newDeaf(t *testing.T) deaf {
+func newStuckTransport(t *testing.T) stuckTransport {
 	t.Helper()
-	d := deaf{make(chan struct{}, 100), make(chan struct{})}
+	d := stuckTransport{make(chan struct{}, 100), make(chan struct{})}
 	t.Cleanup(func() { close(d.over) })
 	return d
 }
 
-// A worker stops within its grace, whatever holds its exchanges.
-func TestStopsWhateverTheTransportDoes(t *testing.T) {
+// TestStopDespiteStuckTransport checks that a worker stops within its grace period
+// when the transport ignores contexts.
+func TestStopDespiteStuckTransport(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, "http://127.0.0.1:1/")
-	transport := newDeaf(t)
+	transport := newStuckTransport(t)
 	w.Client = &http.Client{Transport: transport}
 	w.Limits = dispatcher.Limits{Timeout: time.Hour, Grace: time.Millisecond}
 	w.start(t)
@@ -134,5 +136,5 @@ func TestStopsWhateverTheTransportDoes(t *testing.T) {
 	if err := receive(t, stopped, "the stop"); err != nil {
 		t.Error(err)
 	}
-	leaseOne(t, s, "another", epoch, epoch.Add(time.Second)) // it was given back
+	leaseOne(t, s, "another", epoch, epoch.Add(time.Second)) // the lease was released
 }

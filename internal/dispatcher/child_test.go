@@ -17,9 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Environment of a child process: its database, the URL that all of its
-// merchants have, its time in Unix milliseconds, and whether to stop before it
-// records any outcome.
+// Environment variables of a child process: its database, the URL of all endpoints, its
+// time in Unix milliseconds, and whether it blocks before it records an outcome.
 const (
 	childEnv     = "QUITTANCE_TEST_CHILD_DATABASE"
 	childURLEnv  = "QUITTANCE_TEST_CHILD_URL"
@@ -27,8 +26,7 @@ const (
 	childHoldEnv = "QUITTANCE_TEST_CHILD_HOLD"
 )
 
-// startChild starts a worker in a process of its own, whose clock does not
-// advance.
+// startChild starts a worker in its own process, whose clock does not advance.
 func startChild(t *testing.T, database, url string, now time.Time, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
@@ -38,7 +36,7 @@ func startChild(t *testing.T, database, url string, now time.Time, env ...string
 	return cmd
 }
 
-// kill ends a child without giving it a chance to clean up.
+// kill kills a child with SIGKILL.
 func kill(t *testing.T, child *exec.Cmd) {
 	t.Helper()
 	if err := child.Process.Kill(); err != nil {
@@ -49,17 +47,16 @@ func kill(t *testing.T, child *exec.Cmd) {
 	}
 }
 
-// holder is a store that says when an outcome is to be recorded, and never
-// does it.
-type holder struct{ *store.Store }
+// unrecordingStore is a store that reports that an outcome is to be recorded, and never records it.
+type unrecordingStore struct{ *store.Store }
 
 // FinishDeliveries never returns.
-func (holder) FinishDeliveries(context.Context, []delivery.Outcome) ([]int, error) {
+func (unrecordingStore) FinishDeliveries(context.Context, []delivery.Outcome) ([]int, error) {
 	fmt.Println("an outcome is to be recorded")
 	select {}
 }
 
-// child is the process that is killed.
+// child runs the worker process that tests kill.
 func child() int {
 	ctx := context.Background()
 	ms, err := strconv.ParseInt(os.Getenv(childTimeEnv), 10, 64)
@@ -81,7 +78,7 @@ func child() int {
 		Limits: dispatcher.Limits{Timeout: patience},
 	}
 	if os.Getenv(childHoldEnv) != "" {
-		c.Store = holder{s}
+		c.Store = unrecordingStore{s}
 	}
 	if err := dispatcher.New(c).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)

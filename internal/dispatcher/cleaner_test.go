@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// log is one of 1,200 events: 700 are old, of 500 of them the attempts are.
-// It ends the round when the secrets' turn is over.
+// log is a fake event log in which 700 events and the attempts of 500 events are old. It
+// ends the cleaner after retired secrets were dropped, which is the last step of a round.
 type log struct {
 	calls  []string
 	before []time.Time
@@ -86,8 +86,8 @@ func TestCleaner(t *testing.T) {
 	}
 }
 
-// rounds is a log of 1,200 events whose attempts are old. It remembers where
-// each round of the attempts began, and ends after so many rounds.
+// rounds is a fake event log in which the attempts of 1,200 events are old. It records
+// where each round starts, and ends the cleaner after a number of rounds.
 type rounds struct {
 	log
 	began []int64
@@ -107,8 +107,9 @@ func (r *rounds) DropRetiredSecrets(context.Context, time.Time) (int64, error) {
 	return 0, nil
 }
 
-// Once a day the attempts are cleaned from the beginning: events that were
-// pending then may be finished. Else a round goes on where the last one ended.
+// TestCleanerContinues checks that a round of the attempts continues where the last one
+// ended, and that one round a day starts at the first event, because events that were
+// pending may have finished.
 func TestCleanerContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestCleanerContinues(t *testing.T) {
 		s := dispatcher.NewCleaner(dispatcher.CleanerConfig{Log: r, KeepEvents: 48 * time.Hour, KeepAttempts: 24 * time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		s.Run(ctx)
 		var want []int64
-		for i := range 50 { // an hour apart
+		for i := range 50 { // one round an hour
 			if i%24 == 0 {
 				want = append(want, 0, 500, 1000)
 			} else {
@@ -130,21 +131,21 @@ func TestCleanerContinues(t *testing.T) {
 	})
 }
 
-// paced is a store that has a delivery under way while each batch is swept, and
-// lets the cleaner go on once that delivery is recorded.
-type paced struct {
+// interleavedStore is a store that calls during instead of cleaning a batch of events; during gets
+// the batch as a function.
+type interleavedStore struct {
 	*store.Store
 	during func(batch func())
 }
 
-func (p *paced) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
+func (p *interleavedStore) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	p.during(func() { done, more, err = p.Store.CleanEvents(ctx, before, after, limit) })
 	return done, more, err
 }
 
-// While many old events are removed, deliveries go on: what is due when a batch
-// begins is delivered and recorded before the next one.
-func TestDeliveriesGoOnDuringSweep(t *testing.T) {
+// TestCleanerDoesNotDelayDeliveries checks that a delivery that is due when a batch of old
+// events is removed is recorded before the next batch.
+func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 	t.Parallel()
 	const old, month = 1200, 30 * 24 * time.Hour
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -156,7 +157,7 @@ func TestDeliveriesGoOnDuringSweep(t *testing.T) {
 		t.Cleanup(func() { close(answer) })
 		w := newWorld(t, s, r.URL)
 		w.start(t)
-		// deliverOne has something done between the arrival of a delivery and its answer.
+		// deliverOne calls during between the arrival of a request and its response.
 		order, due := []string(nil), 0
 		deliverOne := func(during func()) {
 			due++
@@ -180,7 +181,7 @@ func TestDeliveriesGoOnDuringSweep(t *testing.T) {
 			w.outcome(t)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		p := &paced{Store: s, during: func(batch func()) {
+		p := &interleavedStore{Store: s, during: func(batch func()) {
 			order = append(order, "batch")
 			deliverOne(batch)
 			if len(order) == 6 {

@@ -35,10 +35,9 @@ func attemptAt(t *testing.T, url string) outcome {
 	return w.outcome(t)
 }
 
-// attemptShortly makes one attempt that is to exceed a limit of 1 s, and holds
-// the exchange to it, with time to spare for a busy machine but not for the
-// default limit of 5 s.
-func attemptShortly(t *testing.T, url string) outcome {
+// attemptWithin1s makes one attempt with a time limit of 1 s. It fails the test if the
+// exchange took so long that the default limit of 5 s may have ended it.
+func attemptWithin1s(t *testing.T, url string) outcome {
 	t.Helper()
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, time.Now().UnixMilli())
@@ -94,12 +93,12 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// The limit holds for the exchange as a whole.
+// TestTimeout checks that the time limit applies to the whole exchange.
 func TestTimeout(t *testing.T) {
 	t.Run("slow header", func(t *testing.T) {
 		t.Parallel()
 		r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
-		wantOutcome(t, attemptShortly(t, r.URL), delivery.Pending, 0, "no answer within 1s")
+		wantOutcome(t, attemptWithin1s(t, r.URL), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("a byte of the header at a time", func(t *testing.T) {
 		t.Parallel()
@@ -114,7 +113,7 @@ func TestTimeout(t *testing.T) {
 				return
 			}
 			defer conn.Close() //nolint:errcheck // the sender has hung up
-			// An answer that begins before its request would be another fault.
+			// A response before the request was read would be a protocol error.
 			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
 				t.Error(err)
 				return
@@ -123,12 +122,12 @@ func TestTimeout(t *testing.T) {
 			defer tick.Stop()
 			for i := 0; ; i++ {
 				if _, err := io.WriteString(conn, string(("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 10_000))[i])); err != nil {
-					return // hung up
+					return // the client closed the connection
 				}
 				<-tick.C
 			}
 		}()
-		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
+		wantOutcome(t, attemptWithin1s(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("a byte of the body at a time", func(t *testing.T) {
 		t.Parallel()
@@ -145,17 +144,17 @@ func TestTimeout(t *testing.T) {
 				<-tick.C
 			}
 		})
-		wantOutcome(t, attemptShortly(t, r.URL), delivery.Pending, 200, "the answer was not complete within 1s")
+		wantOutcome(t, attemptWithin1s(t, r.URL), delivery.Pending, 200, "the answer was not complete within 1s")
 	})
 	t.Run("nobody accepts", func(t *testing.T) {
 		t.Parallel()
-		l := listen(t) // the kernel accepts, nobody reads
-		wantOutcome(t, attemptShortly(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
+		l := listen(t) // connections are accepted by the kernel and never read
+		wantOutcome(t, attemptWithin1s(t, "http://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 	t.Run("no handshake", func(t *testing.T) {
 		t.Parallel()
 		l := listen(t)
-		wantOutcome(t, attemptShortly(t, "https://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
+		wantOutcome(t, attemptWithin1s(t, "https://"+l.Addr().String()), delivery.Pending, 0, "no answer within 1s")
 	})
 }
 
@@ -173,7 +172,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// raw answers every connection with bytes and closes it.
+// raw answers every connection with the given bytes and closes it.
 func raw(t *testing.T, answer string) string {
 	t.Helper()
 	l := listen(t)
@@ -227,8 +226,8 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// What a receiver breaks the protocol with does not show the endpoint's secrets,
-// however long it is.
+// TestErrorsAreRedacted checks that the recorded error of a malformed response contains no
+// secret of the endpoint, for short and long responses.
 func TestErrorsAreRedacted(t *testing.T) {
 	const token = "sk_live_0123456789"
 	long := strings.Repeat("x", poster.MaxError-105)
@@ -273,8 +272,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// No more of a body is read than MaxResponse, and what is behind it is not
-// waited for.
+// TestLongAnswers checks that at most MaxResponse bytes of a body are read, and that the
+// exchange does not wait for the rest.
 func TestLongAnswers(t *testing.T) {
 	for name, size := range map[string]int{"at the limit": poster.MaxResponse, "above": poster.MaxResponse + 1, "endless": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +294,7 @@ func TestLongAnswers(t *testing.T) {
 				}
 			})
 			wantOutcome(t, attemptAt(t, r.URL), delivery.Delivered, 200, "")
-			r.Close() // waits for the handler, which ends when its connection does
+			r.Close() // waits for the handler, which returns when its connection is closed
 			if n := sent.Load(); size > 0 && n != int64(size) {
 				t.Errorf("sent %d bytes, want %d", n, size)
 			}
@@ -371,7 +370,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The log keeps how an answer began, and no more.
+// TestExcerptIsKept checks that the attempt records the beginning of the response body.
 func TestExcerptIsKept(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"short":        {"signature wrong", "signature wrong"},
@@ -395,8 +394,8 @@ func TestExcerptIsKept(t *testing.T) {
 	}
 }
 
-// A compressed answer is not inflated: this one would have a gigabyte.
-func TestBombStaysPacked(t *testing.T) {
+// TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be decompressed.
+func TestCompressedBodyIsNotInflated(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	zeros := make([]byte, 1<<20)
@@ -412,7 +411,7 @@ func TestBombStaysPacked(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
 		asked <- req.Header.Get("Accept-Encoding")
 		w.Header().Set("Content-Encoding", "gzip")
-		// The sender stops reading at its limit, so this may fail.
+		// The worker stops reading at its limit, so this may fail.
 		_, _ = w.Write(bomb.Bytes())
 	})
 	var before, after runtime.MemStats
@@ -424,13 +423,13 @@ func TestBombStaysPacked(t *testing.T) {
 	if encoding := <-asked; encoding != "" {
 		t.Errorf("asked for %q", encoding)
 	}
-	const most = 64 << 20 // of a database, a server and a worker; a thousandth of what inflating it takes
+	const most = 64 << 20 // for a database, a server and a worker; decompression would take a thousand times as much
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
 		t.Errorf("allocated %d bytes", allocated)
 	}
 }
 
-// The phases of an exchange are those that happened.
+// TestPhases checks that only the phases that an exchange had are recorded.
 func TestPhases(t *testing.T) {
 	tick := &ticking{now: epoch}
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -449,7 +448,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// ticking is a clock that goes on by a millisecond each time it is looked at.
+// ticking is a clock that advances by 1 ms each time it is read.
 type ticking struct {
 	mu  sync.Mutex
 	now time.Time

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// countingStore counts requests for leases.
+// countingStore counts lease requests.
 type countingStore struct {
 	*recorder
 	leases *atomic.Int64
@@ -33,8 +33,8 @@ type fresh struct {
 	leases *atomic.Int64
 }
 
-// startFresh runs a worker that knows the endpoint of merchant m as healthy, so
-// that its breaker allows four attempts at once.
+// startFresh runs a worker with merchant m's endpoint in its cache as healthy, so that the
+// breaker allows four attempts at once.
 func startFresh(t *testing.T, s *store.Store, url string) *fresh {
 	t.Helper()
 	f := &fresh{world: newWorld(t, s, url), leases: new(atomic.Int64)}
@@ -48,7 +48,7 @@ func startFresh(t *testing.T, s *store.Store, url string) *fresh {
 	return f
 }
 
-// insert inserts an event as a use case does, up to its commit.
+// insert commits event n, leased if the worker allows it, without handing it over.
 func (f *fresh) insert(t *testing.T, n int) []store.Event {
 	t.Helper()
 	events := []store.Event{{
@@ -64,8 +64,8 @@ func (f *fresh) insert(t *testing.T, n int) []store.Event {
 	return events
 }
 
-// insertLeased inserts events until one is leased: the worker takes in outcomes
-// after they were recorded.
+// insertLeased inserts events until one is inserted with a lease. The worker may not yet
+// have processed the outcomes that were recorded.
 func (f *fresh) insertLeased(t *testing.T) store.Event {
 	t.Helper()
 	for n := 100; ; n++ {
@@ -78,7 +78,8 @@ func (f *fresh) insertLeased(t *testing.T) store.Event {
 	}
 }
 
-// A fresh event of a healthy endpoint is posted without a request for a lease.
+// TestHandover checks that a fresh event of a healthy endpoint is posted without a lease
+// request.
 func TestHandover(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
@@ -97,8 +98,8 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// If the process ends between the commit and the handover, the event is posted
-// when its lease ends, and not before.
+// TestHandoverLost checks that an event whose handover was lost is posted when its lease
+// ends, and not before.
 func TestHandoverLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusOK))
@@ -122,7 +123,8 @@ func TestHandoverLost(t *testing.T) {
 	})
 }
 
-// An event whose commit took as long as its lease is leased again.
+// TestHandoverLate checks that an event is leased again if its commit took longer than its
+// lease.
 func TestHandoverLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
@@ -135,8 +137,9 @@ func TestHandoverLate(t *testing.T) {
 	})
 }
 
-// With another worker nothing is leased unseen: both count what is in flight.
-func TestHandoverBesideAnother(t *testing.T) {
+// TestHandoverWithAnotherWorker checks that events are inserted without a lease while a second
+// worker is registered, because both count deliveries in flight.
+func TestHandoverWithAnotherWorker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		f.worker.Committed([]store.Event{f.insertLeased(t)})
@@ -157,8 +160,9 @@ func TestHandoverBesideAnother(t *testing.T) {
 	})
 }
 
-// A merchant's fresh events stay within what may be in flight, and those of an
-// unknown endpoint are not leased.
+// TestHandoverKeepsLimits checks that leased inserts respect a merchant's limit of
+// deliveries in flight, and that events of an unknown endpoint are inserted without a
+// lease.
 func TestHandoverKeepsLimits(t *testing.T) {
 	const events, allowed = 40, 8
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

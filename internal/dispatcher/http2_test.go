@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// deafConn is a client's connection that can be cut without notice to either end:
-// nothing arrives any more, and what is sent is lost.
-type deafConn struct {
+// cutConn is a client's connection that can be cut without an error at either end: reads
+// block and writes are discarded.
+type cutConn struct {
 	net.Conn
 	cut, closed chan struct{}
 	once        sync.Once
 }
 
-func (c *deafConn) Read(p []byte) (int, error) {
+func (c *cutConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	select {
 	case <-c.cut:
@@ -34,7 +34,7 @@ func (c *deafConn) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *deafConn) Write(p []byte) (int, error) {
+func (c *cutConn) Write(p []byte) (int, error) {
 	select {
 	case <-c.cut:
 		return len(p), nil
@@ -43,14 +43,14 @@ func (c *deafConn) Write(p []byte) (int, error) {
 	}
 }
 
-func (c *deafConn) Close() error {
+func (c *cutConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() { close(c.closed) })
 	return err
 }
 
-// TestDeadConnection cuts an idle HTTP/2 connection: it is noticed, and left
-// for a new one before the next request.
+// TestDeadConnection cuts an idle HTTP/2 connection. The client must detect that and use a
+// new connection for the next request.
 func TestDeadConnection(t *testing.T) {
 	server := httptest.NewUnstartedServer(status(http.StatusOK))
 	server.EnableHTTP2 = true
@@ -66,13 +66,13 @@ func TestDeadConnection(t *testing.T) {
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
 	dial := transport.DialContext
-	conns := make(chan *deafConn, 2)
+	conns := make(chan *cutConn, 2)
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		d := &deafConn{Conn: c, cut: make(chan struct{}), closed: make(chan struct{})}
+		d := &cutConn{Conn: c, cut: make(chan struct{}), closed: make(chan struct{})}
 		conns <- d
 		return d, nil
 	}
@@ -97,5 +97,5 @@ func TestDeadConnection(t *testing.T) {
 	close(first.cut)
 	<-first.closed
 	post()
-	<-conns // a new one
+	<-conns // a new connection
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// byPrefix sends merchants whose ids begin with the prefix to one URL and the
-// others to another.
+// byPrefix returns a lookup that gives url to merchants whose ids begin with prefix, and
+// others to all other merchants.
 func byPrefix(prefix, url, others string) func(string) (poster.Endpoint, bool) {
 	return func(merchantID string) (poster.Endpoint, bool) {
 		if strings.HasPrefix(merchantID, prefix) {
@@ -31,8 +31,8 @@ func byPrefix(prefix, url, others string) func(string) (poster.Endpoint, bool) {
 	}
 }
 
-// Nine of ten endpoints hang, all at once and with long queues. The others get
-// everything meanwhile.
+// TestMostEndpointsDead checks that healthy endpoints receive all events while nine of ten
+// endpoints with long queues hang.
 func TestMostEndpointsDead(t *testing.T) {
 	const merchants, each = 10, 12
 	release := make(chan struct{})
@@ -60,8 +60,8 @@ func TestMostEndpointsDead(t *testing.T) {
 	}
 }
 
-// Very many retries that fall due together reach no merchant more than eight
-// at a time, and new events do not wait behind them.
+// TestRecoverTogether checks that at most eight of many simultaneous retries are in flight
+// for a merchant, and that new events do not wait for them.
 func TestRecoverTogether(t *testing.T) {
 	const merchants, each, limit = 20, 60, 8
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -90,7 +90,7 @@ func TestRecoverTogether(t *testing.T) {
 		return poster.Endpoint{URL: r.URL + "/" + id, Secret: secret}, true
 	})
 	w.start(t)
-	for range merchants * 5 { // then the breakers are open
+	for range merchants * 5 { // enough failures to open every breaker
 		if o := w.outcome(t); o.Status != delivery.Pending {
 			t.Fatalf("outcome %+v", o)
 		}
@@ -112,9 +112,9 @@ func TestRecoverTogether(t *testing.T) {
 	}
 }
 
-// Five failures in a row and an endpoint is left alone: what is due waits,
-// untried, for a probe, and then goes one by one, two by two and so on.
-func TestLeavesAlone(t *testing.T) {
+// TestBreakerOpensAndRampsUp checks that five failures in a row open the breaker, that nothing is
+// sent until the probe, and that the limit doubles with each success after it.
+func TestBreakerOpensAndRampsUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var down atomic.Bool
 		down.Store(true)
@@ -137,15 +137,15 @@ func TestLeavesAlone(t *testing.T) {
 		for range 5 {
 			w.outcome(t)
 		}
-		// Somebody else is served in the meantime, so that the worker had its turn.
+		// The outcome of another merchant shows that the worker has run.
 		storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())
 		w.advance(epoch.Add(20 * time.Second))
 		if o := w.outcome(t); o.Delivery.MerchantID != "n" || len(r.requests()) != 5 {
 			t.Errorf("%d requests, the last outcome is %+v; want 5, and n's", len(r.requests()), o)
 		}
 		down.Store(false)
-		w.advance(epoch.Add(37 * time.Second))    // 30 s and a fifth, and the first retries
-		for _, together := range []int{1, 1, 2} { // the probe, then as many as are allowed
+		w.advance(epoch.Add(37 * time.Second))    // the pause of 30 s with 20 % jitter has ended, and the first retries are due
+		for _, together := range []int{1, 1, 2} { // the probe, then the limits that the breaker allows
 			for range together {
 				receive(t, arrived, fmt.Sprintf("one of %d requests of the ramp", together))
 			}
@@ -168,8 +168,9 @@ func TestLeavesAlone(t *testing.T) {
 	})
 }
 
-// An endpoint that answers 410 is tried once an hour, and its events stay.
-func TestGone(t *testing.T) {
+// TestEndpointAnswers410 checks that an endpoint that answers 410 is probed once an hour, and that its
+// events stay pending.
+func TestEndpointAnswers410(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	var code atomic.Int32
 	code.Store(http.StatusGone)
@@ -192,15 +193,16 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Behind an open breaker a delivery still has its last attempt inside its day.
+// TestLastAttemptBehindOpenBreaker checks that a delivery gets its last attempt before its
+// deadline although the breaker is open.
 func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	r := newReceiver(t, status(http.StatusGone))
 	events := storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
 	w := newWorld(t, s, r.URL)
 	w.start(t)
-	w.outcome(t) // the first is to be tried again, the second was not tried
-	// The endpoint is gone anew a minute before the end is near, for an hour.
+	w.outcome(t) // the first delivery; the second was not tried
+	// This probe closes the endpoint for an hour, one minute before the final window.
 	day := epoch.Add(24 * time.Hour)
 	w.advance(day.Add(-11 * time.Minute))
 	if o := w.outcome(t); o.Status != delivery.Pending {
@@ -221,7 +223,7 @@ func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 	}
 }
 
-// expiries is a store that reports the deliveries whose deadlines passed.
+// expiries is a store that reports the deliveries that it failed at their deadline.
 type expiries struct {
 	*recorder
 	happened chan map[string]int
@@ -235,8 +237,8 @@ func (e expiries) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequ
 	return expired, more, err
 }
 
-// An endpoint that has been dead for a day, with more events than it was ever
-// tried with: when their day is over all have failed, and none is tried later.
+// TestDeadForADay checks that all events of an endpoint that was dead for a day fail at
+// their deadline without another attempt, although most were never attempted.
 func TestDeadForADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const events = 600
@@ -276,13 +278,13 @@ func TestDeadForADay(t *testing.T) {
 	})
 }
 
-// unexpiring is a store that cannot fail what ran out of time.
-type unexpiring struct {
+// failingExpiry is a store whose FailOverdueDeliveries returns an error.
+type failingExpiry struct {
 	*recorder
 	asked chan struct{}
 }
 
-func (u unexpiring) FailOverdueDeliveries(context.Context, store.OverdueRequest) (map[string]int, bool, error) {
+func (u failingExpiry) FailOverdueDeliveries(context.Context, store.OverdueRequest) (map[string]int, bool, error) {
 	select {
 	case u.asked <- struct{}{}:
 	default:
@@ -290,13 +292,14 @@ func (u unexpiring) FailOverdueDeliveries(context.Context, store.OverdueRequest)
 	return nil, false, errors.New("no")
 }
 
-// Whatever becomes of what ran out of time, the rest is delivered.
-func TestDeliversWhileNothingExpires(t *testing.T) {
+// TestDeliversWhileExpiryFails checks that other deliveries go on when failing overdue
+// ones returns an error.
+func TestDeliversWhileExpiryFails(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
-	unable := unexpiring{w.store, make(chan struct{}, 1)}
+	unable := failingExpiry{w.store, make(chan struct{}, 1)}
 	w.Store = unable
 	w.start(t)
 	receive(t, unable.asked, "a look at what ran out of time")
@@ -304,9 +307,9 @@ func TestDeliversWhileNothingExpires(t *testing.T) {
 	w.outcome(t)
 }
 
-// A failed delivery that is sent again has a new day, goes under its old id,
-// and its attempts are counted on.
-func TestSentAgain(t *testing.T) {
+// TestRedeliveryAfterFailure checks that a failed delivery that is redelivered has a new deadline, the
+// same id, and attempt numbers that continue.
+func TestRedeliveryAfterFailure(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var code atomic.Int32
 		code.Store(http.StatusBadGateway)

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// machine is a process on a machine whose clock can be set.
+// machine is the clock of a computer, which can be set.
 type machine struct {
 	mu      sync.Mutex
 	wall    time.Time
@@ -33,7 +33,7 @@ func (m *machine) Elapsed() time.Duration {
 	return m.elapsed
 }
 
-// pass lets time pass, and sets the clock besides.
+// pass advances the time by d, and sets the clock forward by jump.
 func (m *machine) pass(d, jump time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,7 +41,7 @@ func (m *machine) pass(d, jump time.Duration) {
 	m.elapsed += d
 }
 
-// on has the worker run on the machine, by the schedule's clock.
+// on sets the worker's clocks to those of the machine.
 func (w *world) on(t *testing.T, s *store.Store, m *machine) *schedule.Clock {
 	t.Helper()
 	c, err := schedule.Open(t.Context(), schedule.Config{Store: s, Wall: m.Wall, Elapsed: m.Elapsed, Logger: slog.New(slog.DiscardHandler)})
@@ -60,9 +60,8 @@ func (w *world) look() {
 	}
 }
 
-// A clock that is set back by hours holds no retry, and one that is set forward
-// by two days, for good or for a while, neither hastens a retry nor fails what
-// is pending.
+// TestClockJumps checks that setting the clock back by hours delays no retry, and that
+// setting it forward by two days neither hastens a retry nor fails a pending delivery.
 func TestClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"back": -3 * time.Hour, "forward": 48 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +82,7 @@ func TestClockJumps(t *testing.T) {
 				t.Fatalf("outcome %+v", o)
 			}
 			m.pass(time.Second, jump)
-			// Somebody else is served, so that the worker has looked.
+			// The outcome of another merchant shows that the worker has run.
 			storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli()+1000)
 			w.look()
 			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
@@ -94,7 +93,7 @@ func TestClockJumps(t *testing.T) {
 			}
 			m.pass(6*time.Second, 0)
 			w.look()
-			for { // n fails as well
+			for { // merchant n fails as well
 				if o := w.outcome(t); o.Delivery.MerchantID == "m" {
 					if o.Status != delivery.Pending || o.Attempt.Number != 2 || o.Attempt.Duration > time.Minute {
 						t.Fatalf("the retry's outcome %+v, %+v", o, o.Attempt)
@@ -117,9 +116,9 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// A process that begins with a clock that is two days ahead, as after a reboot
-// without its time, fails nothing.
-func TestBeginsWithAWrongClock(t *testing.T) {
+// TestStartWithClockAhead checks that a process that starts with its clock two days
+// ahead fails no delivery.
+func TestStartWithClockAhead(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	bad := newReceiver(t, status(http.StatusBadGateway))
 	m := &machine{wall: epoch}

@@ -14,14 +14,14 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// How often TestKilledOften kills, and over how many events.
+// Numbers of kills and of events of TestKilledOften.
 var (
 	kills      = flag.Int("kills", 8, "how often a worker is killed")
 	killEvents = flag.Int("kill-events", 1000, "over how many events")
 )
 
-// A worker that is killed between the receiver's 2xx and its own recording
-// that loses nothing: the event is posted again, under the same id.
+// TestKilled kills a worker between the receiver's 2xx and the record of it. The event
+// must be posted again under the same id.
 func TestKilled(t *testing.T) {
 	for name, url := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 			kill(t, cmd)
 
 			w := newWorld(t, s, r.URL)
-			w.clock.Set(epoch.Add(15 * time.Second)) // the end of the child's lease
+			w.clock.Set(epoch.Add(15 * time.Second)) // the child's lease has ended
 			w.start(t)
 			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 1 {
 				t.Errorf("outcome %+v, %+v", o, o.Attempt)
@@ -59,8 +59,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Workers that are killed again and again lose nothing, and post no more twice
-// than was under way when they were killed.
+// TestKilledOften checks that workers that are killed repeatedly lose no event, and post
+// only those twice that were in flight.
 func TestKilledOften(t *testing.T) {
 	const merchants = 20
 	database := storetest.SQLite(t)
@@ -105,7 +105,7 @@ func TestKilledOften(t *testing.T) {
 		kill(t, cmd)
 		killed++
 		underWay += count("SELECT count(*) FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1", now.UnixMilli())
-		now = now.Add(16 * time.Second) // behind the end of its leases
+		now = now.Add(16 * time.Second) // the leases of the killed worker have ended
 	}
 	unfinished := merchants*each - count("SELECT count(*) FROM finished_deliveries")
 	w := newWorld(t, s, r.URL)

@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// slowLeases is a store whose requests for leases of merchant slow take until
-// release is closed.
+// slowLeases is a store whose lease requests for merchant slow block until release is
+// closed.
 type slowLeases struct {
 	*recorder
 	began, release chan struct{}
@@ -29,9 +29,9 @@ func (s slowLeases) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest
 	return s.recorder.LeaseDeliveries(ctx, r)
 }
 
-// startSlow runs a worker that knows merchant m as healthy, and whose request for
-// the leases of merchant slow is under way.
-func startSlow(t *testing.T, s *store.Store, url string) (f *fresh, release func()) {
+// startWithSlowLeases runs a worker that has merchant m's endpoint in its cache as healthy, and
+// whose lease request for merchant slow is blocked.
+func startWithSlowLeases(t *testing.T, s *store.Store, url string) (f *fresh, release func()) {
 	t.Helper()
 	f = &fresh{world: newWorld(t, s, url)}
 	slow := slowLeases{f.store, make(chan struct{}, 1), make(chan struct{})}
@@ -40,7 +40,7 @@ func startSlow(t *testing.T, s *store.Store, url string) (f *fresh, release func
 	f.Config.Store = slow
 	f.worker = dispatcher.New(f.Config)
 	f.run(t, f.worker)
-	t.Cleanup(release) // before the worker is stopped
+	t.Cleanup(release) // before the worker stops
 	for range 2 {
 		f.outcome(t)
 	}
@@ -50,11 +50,11 @@ func startSlow(t *testing.T, s *store.Store, url string) (f *fresh, release func
 	return f, release
 }
 
-// Fresh events of a healthy endpoint do not wait for a request for leases, however
-// long it takes.
+// TestLeaseDelaysNoFreshEvent checks that fresh events of a healthy endpoint do not wait
+// for a blocked lease request.
 func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		f, release := startSlow(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		f, release := startWithSlowLeases(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		e := f.insertLeased(t)
 		f.worker.Committed([]store.Event{e})
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
@@ -67,18 +67,19 @@ func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 	})
 }
 
-// A worker that stops waits for its request for leases, and releases what it leased.
+// TestStopReleasesLateLeases checks that a stopping worker waits for its lease request,
+// and releases the leases.
 func TestStopReleasesLateLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusOK))
-		f, release := startSlow(t, s, r.URL)
+		f, release := startWithSlowLeases(t, s, r.URL)
 		stopped := make(chan error, 1)
 		go func() { stopped <- f.stop() }()
 		release()
 		if err := receive(t, stopped, "the worker's end"); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.requests()) == 2 { // unless the worker had the leases before the stop
+		if len(r.requests()) == 2 { // unless the worker had the leases before it stopped
 			if d := leaseOne(t, s, "next", epoch, epoch.Add(time.Second)); d.MerchantID != "slow" {
 				t.Errorf("leased a delivery of %s, want slow's", d.MerchantID)
 			}
@@ -86,9 +87,9 @@ func TestStopReleasesLateLeases(t *testing.T) {
 	})
 }
 
-// A queue whose merchant has all in flight elsewhere that it allows is left alone
-// for a while: asking again and again would find the same.
-func TestServedElsewhereIsLeftAlone(t *testing.T) {
+// TestBackoffFromQueueInFlightElsewhere checks that a worker backs off from a queue whose
+// merchant has reached its limit in flight at another worker.
+func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
 		leaseOne(t, s, "elsewhere", epoch, epoch.Add(time.Minute))

@@ -19,8 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// A merchant that never answers keeps its share of exchanges busy and delays
-// nobody else.
+// TestBlackHole checks that a merchant that never answers delays no other merchant.
 func TestBlackHole(t *testing.T) {
 	release := make(chan struct{})
 	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
@@ -48,7 +47,8 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
-// Retries do not wait behind first attempts, nor these behind retries.
+// TestLanes checks that retries do not wait for first attempts, and first attempts not for
+// retries.
 func TestLanes(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
@@ -81,8 +81,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// A worker that stops lets an exchange finish that can, and gives back one
-// that does not.
+// TestStop checks that a stopping worker lets an exchange finish within its grace period,
+// and releases the lease of one that does not.
 func TestStop(t *testing.T) {
 	t.Run("within the grace", func(t *testing.T) {
 		s := storetest.Open(t, storetest.SQLite(t))
@@ -129,7 +129,7 @@ func TestStop(t *testing.T) {
 					t.Errorf("record %+v; want no attempt", r)
 				}
 			}
-			// The same moment: leases that were not given back would last on.
+			// The time is the same, so a lease that was not released would still be valid.
 			ok := newReceiver(t, status(http.StatusOK))
 			w = newWorld(t, s, ok.URL)
 			w.start(t)
@@ -139,7 +139,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// Two processes on one database deliver everything, each once.
+// TestTwoWorkers checks that two processes on one database deliver every event once.
 func TestTwoWorkers(t *testing.T) {
 	const merchants, each = 10, 30
 	url := storetest.Postgres(t)
@@ -158,7 +158,8 @@ func TestTwoWorkers(t *testing.T) {
 	started := time.Now()
 	for _, w := range workers {
 		w.store.outcomes = outcomes
-		// It goes on, since a queue that the other serves is left to it for a while.
+		// The clock advances, because a worker backs off from a queue that the other
+		// serves.
 		w.Now = func() time.Time { return epoch.Add(time.Since(started)) }
 		w.Limits = dispatcher.Limits{First: 8, Timeout: patience, Poll: 10 * time.Millisecond}
 		w.start(t)
@@ -219,7 +220,7 @@ func TestMetrics(t *testing.T) {
 		"quittance_webhook_put_back_total":     0,
 		"quittance_webhook_waiting_merchants":  0,
 	}
-	delete(got, "quittance_webhook_endpoints closed") // as of the last resync: before the attempts, or after
+	delete(got, "quittance_webhook_endpoints closed") // counted at the last resync, which was before or after the attempts
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

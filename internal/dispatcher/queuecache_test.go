@@ -44,7 +44,7 @@ func queue(m string, due, seq int64) delivery.Queue {
 	return delivery.Queue{MerchantID: m, Head: at(due), HeadSeq: seq}
 }
 
-// at returns a time some milliseconds after the beginning; 0 is the zero time.
+// at returns a time some milliseconds after the zero time; 0 is the zero time.
 func at(ms int64) time.Time { return time.Time{}.Add(time.Duration(ms) * time.Millisecond) }
 
 func TestQueueCacheHeads(t *testing.T) {
@@ -52,8 +52,8 @@ func TestQueueCacheHeads(t *testing.T) {
 	for _, m := range []string{"d", "a", "c", "b"} {
 		c.add(queue(m, 10, 7))
 	}
-	c.add(queue("a", 20, 1)) // it is due earlier already
-	c.add(queue("b", 10, 8)) // and has an older one
+	c.add(queue("a", 20, 1)) // later than the head, so it changes nothing
+	c.add(queue("b", 10, 8)) // the head is older
 	c.add(queue("b", 10, 6))
 	c.add(queue("d", 5, 9))
 	c.set(queue("c", 0, 0))
@@ -99,7 +99,8 @@ func TestQueueCacheTurns(t *testing.T) {
 	}
 }
 
-// What is added while a queue is asked survives an older answer.
+// TestQueueCacheAsked checks that a head that is added during a lease request is not
+// overwritten by the answer.
 func TestQueueCacheAsked(t *testing.T) {
 	c := newQueueCache()
 	ask := func() {
@@ -124,7 +125,7 @@ func TestQueueCacheAsked(t *testing.T) {
 	}
 }
 
-// What is outdated does not pile up.
+// TestQueueCacheStaysSmall checks that outdated timers are removed.
 func TestQueueCacheStaysSmall(t *testing.T) {
 	c := newQueueCache()
 	c.add(queue("m", 1, 1))
@@ -139,9 +140,9 @@ func TestQueueCacheStaysSmall(t *testing.T) {
 	}
 }
 
-// Whatever happens, those are asked whose queue is due, whose endpoint is not
-// left alone and that are not blocked, by their kind, and the rest is woken when
-// its time comes.
+// TestQueueCacheProperties compares the queue cache with a model: a queue gets a turn if
+// it is due, its endpoint is not paused and it is not blocked; every other queue has a
+// timer for the time when that changes.
 func TestQueueCacheProperties(t *testing.T) {
 	type known struct {
 		healthy, blocked bool

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// Successes are recorded before failures, failures a few at a time or in
-// shares, and what concerns one merchant in its order.
+// TestTakeOutcomes checks that successes are recorded before failures, failures in small
+// batches, and the outcomes of one merchant in their order.
 func TestTakeOutcomes(t *testing.T) {
 	outcomeOf := func(merchant string, seq int64, status delivery.Status) *recordCall {
 		return &recordCall{Value: unrecorded{outcome: delivery.Outcome{Delivery: delivery.Delivery{MerchantID: merchant, Seq: seq}, Status: status}}}

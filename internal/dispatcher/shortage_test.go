@@ -24,9 +24,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// wantUntouched wants deliveries that were made with their first attempt, and no
-// trace of a failure at their endpoints.
-func wantUntouched(t *testing.T, s *store.Store, events []store.Event) {
+// wantFirstAttempts fails the test unless the deliveries succeeded at the first attempt and
+// the breakers of their endpoints recorded no failure.
+func wantFirstAttempts(t *testing.T, s *store.Store, events []store.Event) {
 	t.Helper()
 	ids := map[string]bool{}
 	for _, e := range events {
@@ -43,9 +43,9 @@ func wantUntouched(t *testing.T, s *store.Store, events []store.Event) {
 	}
 }
 
-// While this process has no descriptor left, nothing is held against any
-// endpoint, and all goes on when there are some again.
-func TestShortageIsNobodysFault(t *testing.T) {
+// TestShortageIsNoEndpointFailure checks that a lack of file descriptors counts as no
+// endpoint's failure, and that deliveries go on when it ends.
+func TestShortageIsNoEndpointFailure(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusOK))
 		var events []store.Event
@@ -72,7 +72,7 @@ func TestShortageIsNobodysFault(t *testing.T) {
 				t.Errorf("outcome %+v", o)
 			}
 		}
-		wantUntouched(t, s, events)
+		wantFirstAttempts(t, s, events)
 		if short.Load() >= 0 {
 			t.Error("there was no shortage")
 		}
@@ -82,7 +82,8 @@ func TestShortageIsNobodysFault(t *testing.T) {
 	})
 }
 
-// No more connections are open than may be, and those that are idle make room.
+// TestConnectionsAreBounded checks the limit of open connections, and that idle ones are
+// closed to make room.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, idle = 5, 4
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -112,14 +113,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range events {
 		w.outcome(t)
 	}
-	wantUntouched(t, s, events)
-	if n := highest.Load(); n > most+1 { // a receiver hears of the end of one a little later
+	wantFirstAttempts(t, s, events)
+	if n := highest.Load(); n > most+1 { // a receiver learns late that a connection was closed
 		t.Errorf("%d connections were open at once, want %d at most", n, most)
 	}
 }
 
-// What a shortage says is not what the receiver says.
-func TestReceiverCannotPretendAShortage(t *testing.T) {
+// TestReceiverCannotFakeAShortage checks that a response whose body has the text of a
+// local error is recorded as the endpoint's failure.
+func TestReceiverCannotFakeAShortage(t *testing.T) {
 	text := []byte("connect: too many open files")
 	o := attemptAt(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// stuck is a store whose first call to record outcomes ends when it is closed,
-// whatever its context says.
+// stuck is a store whose first call of FinishDeliveries ignores its context and blocks
+// until stuck is closed.
 type stuck struct {
 	*recorder
 	once    sync.Once
@@ -35,8 +35,8 @@ func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 	return s.recorder.FinishDeliveries(ctx, outcomes)
 }
 
-// An attempt that makes no progress, whatever the cause, is shown, and its slot
-// goes to others: the same event is delivered by another.
+// TestStalledAttempt checks that an attempt without progress is reported, that its slot is
+// released, and that the event is delivered by another attempt.
 func TestStalledAttempt(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
@@ -49,7 +49,7 @@ func TestStalledAttempt(t *testing.T) {
 	w.Limits = dispatcher.Limits{First: 1, Retries: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
 	w.start(t)
 	receive(t, hung.entered, "the first record")
-	w.clock.Set(epoch.Add(2 * time.Second)) // the lease is over
+	w.clock.Set(epoch.Add(2 * time.Second)) // the lease has ended
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for len(w.store.outcomes) == 0 {

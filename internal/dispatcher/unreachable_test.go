@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// counting is a store that counts leases and failures by deadline.
+// counting is a store that counts lease requests and deliveries failed at their deadline.
 type counting struct {
 	*recorder
 	leases  atomic.Int64
@@ -36,9 +36,8 @@ func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueReq
 	return expired, more, err
 }
 
-// The events of a merchant without an endpoint wait, however many they are:
-// nothing is attempted, leased or written to the log for them. When an endpoint
-// is set they go.
+// TestWithoutEndpoint checks that the events of a merchant without an endpoint wait
+// without attempts, leases or log lines, and are delivered once an endpoint is set.
 func TestWithoutEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const events = 2000
@@ -54,7 +53,7 @@ func TestWithoutEndpoint(t *testing.T) {
 			return poster.Endpoint{URL: r.URL, Secret: secret}, id != "m" || configured.Load()
 		})
 		w.start(t)
-		for i := range 3 { // others are served meanwhile
+		for i := range 3 { // other merchants' deliveries, which show that the worker runs
 			storetest.Schedule(t, s, "n", i, 1, epoch.UnixMilli())
 			w.advance(epoch.Add(time.Duration(i) * time.Second))
 			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
@@ -83,8 +82,8 @@ func TestWithoutEndpoint(t *testing.T) {
 	})
 }
 
-// What has waited for an endpoint for its day fails, in few lines of the log,
-// and can be sent again.
+// TestWithoutEndpointForADay checks that events without an endpoint fail at their
+// deadline, with few log lines, and can be redelivered.
 func TestWithoutEndpointForADay(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	const events = 600
@@ -141,7 +140,8 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	}
 }
 
-// The failures of one endpoint are one line a minute, with a count.
+// TestFailuresAreOneLine checks that the failures of one endpoint are logged as one line a
+// minute, with a count.
 func TestFailuresAreOneLine(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)

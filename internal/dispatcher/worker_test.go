@@ -55,8 +55,8 @@ func TestDelivers(t *testing.T) {
 	})
 }
 
-// A retry has the same id and the same bytes, and a signature of its own time
-// by the secret of that time.
+// TestRetries checks that a retry has the id and body of the first attempt, and is signed
+// at its own time with the secret of that time.
 func TestRetries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var calls atomic.Int32
@@ -106,7 +106,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// In virtual time: 24 hours of an endpoint that fails, to the end.
+// TestGivesUpAfterADay runs all attempts at an endpoint that fails for 24 hours, in
+// virtual time.
 func TestGivesUpAfterADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusInternalServerError))
@@ -137,8 +138,8 @@ func TestGivesUpAfterADay(t *testing.T) {
 	})
 }
 
-// Behind its deadline a delivery that was tried is failed, and one that never
-// was, since no worker ran, is owed one attempt.
+// TestDeadlinePassed checks that a delivery past its deadline fails if it was attempted
+// before, and gets one attempt if no worker ran.
 func TestDeadlinePassed(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	r := newReceiver(t, status(http.StatusOK))
@@ -164,7 +165,7 @@ func TestDeadlinePassed(t *testing.T) {
 	})
 	w.start(t)
 	got := map[string]outcome{}
-	for len(got) < 2 { // of the one that was tried there may be an outcome, too
+	for len(got) < 2 { // the delivery that was attempted before may have an outcome, too
 		if o := w.outcome(t); o.Attempt != nil {
 			got[o.DeliveryID] = o
 		}
@@ -188,7 +189,8 @@ func TestDeadlinePassed(t *testing.T) {
 	}
 }
 
-// What a worker did not finish, and what it never saw, another finishes.
+// TestResumes checks that a second worker finishes deliveries that the first attempted,
+// and those that it never saw.
 func TestResumes(t *testing.T) {
 	url := storetest.SQLite(t)
 	r := newReceiver(t, status(http.StatusServiceUnavailable))
@@ -220,8 +222,8 @@ func TestResumes(t *testing.T) {
 	}
 }
 
-// An outcome that the database does not take at first is recorded when it
-// does; one whose lease somebody else took is dropped.
+// TestRecordsUnderItsLease checks that an outcome is recorded once the database accepts
+// it, and dropped if the lease was lost.
 func TestRecordsUnderItsLease(t *testing.T) {
 	t.Run("the database fails for a while", func(t *testing.T) {
 		s := storetest.Open(t, storetest.SQLite(t))
