@@ -21,7 +21,8 @@ func (w *world) newestEntry(object string) access.Entry {
 	return access.Entry{}
 }
 
-// TestAudit has what somebody asks for recorded with the change, and nothing twice.
+// TestAudit checks the audit entries of registries, manual attributions, rescans and
+// resumed chains. A repeated change has no second entry.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -8,28 +8,26 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// between is a chain on which a partner pays the merchant, and the merchant
-// sends something to the partner, who has an invoice open. Block 101 holds what
-// the partner paid, unless it is above, in block 102; block 103 holds what the
-// merchant sent.
-type between struct {
+// partnerChain is a chain with transfers between a merchant and a partner, who has an open
+// invoice. The partner's transfer is in block 101, or 102 if above is set; the merchant's
+// is in block 103.
+type partnerChain struct {
 	paid    uint64 // what the partner paid
-	stray   bool   // it is for no invoice
+	stray   bool   // the partner's transfer is for no invoice
 	above   bool
-	sent    string // what the merchant sent: "amount" or "transfer amount" of the partner's invoice, "another" amount
-	tagged  bool   // and whether it names that invoice
-	bound   bool   // the partner's invoice was created when block 101 was known
-	outcome string // what it is
+	sent    string // amount of the merchant's transfer: "amount" or "transfer amount" of the partner's invoice, or "another"
+	tagged  bool   // the merchant's transfer names the partner's invoice
+	bound   bool   // the partner's invoice was created when block 101 was indexed
+	outcome string // expected role of the merchant's transfer
 }
 
-// TestPaymentOrRefundInAnyOrder has a transfer that can be a payment of the
-// partner's invoice by its amount, or pay back what the partner has paid, be
-// read in order and before the blocks below it: it is the same each time.
+// TestPaymentOrRefundInAnyOrder checks that a transfer that matches both an invoice's
+// amount and a refund gets the same role in every order in which the blocks are read.
 func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const pays, back, nothing = "payment by %s", "refund of %s", "nothing"
 	each(t, func(t *testing.T, db *database) {
-		for _, b := range []between{
+		for _, b := range []partnerChain{
 			{paid: 1_000_000, sent: "amount", outcome: fmt.Sprintf(back, "1000000")},
 			{paid: 1_000_000, sent: "amount", bound: true, outcome: fmt.Sprintf(back, "1000000")},
 			{paid: 1_000_000, sent: "amount", stray: true, outcome: fmt.Sprintf(back, "1000000")},
@@ -56,8 +54,9 @@ func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 	})
 }
 
-// read has a world read the chain, and says what the merchant's transfer is.
-func (b between) read(w *world, order string) string {
+// read makes a world read the chain in an order, and returns the role of the merchant's
+// transfer.
+func (b partnerChain) read(w *world, order string) string {
 	w.t.Helper()
 	w.late()
 	partner := invoice.Address{0: 0xad, 18: w.address[18], 19: w.address[19]}
@@ -114,7 +113,7 @@ func (b between) read(w *world, order string) string {
 	return w.storedAs(sent)
 }
 
-// storedAs says what a transfer between two settlement addresses is.
+// storedAs returns the role of a transfer between two settlement addresses.
 func (w *world) storedAs(t invoice.Transfer) string {
 	w.t.Helper()
 	p := w.payment(t)

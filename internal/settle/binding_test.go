@@ -12,7 +12,7 @@ import (
 )
 
 // onPostgres returns a world in a PostgreSQL database, where transactions run
-// at the same time. The service chooses the suffix 1 first.
+// concurrently. Its service chooses suffix 1 first.
 func onPostgres(t *testing.T) *world {
 	t.Helper()
 	u := storetest.Postgres(t)
@@ -43,15 +43,15 @@ func (s session) run(query string, args ...any) {
 	}
 }
 
-// assign blocks every transaction that assigns a transfer amount at the world's address.
+// assign takes the lock under which transfer amounts are assigned at an address.
 func (s session) assign(a invoice.Amount) {
 	s.w.t.Helper()
 	s.run(`INSERT INTO told_amounts (invoice_id, base, amount, merchant_address, chain_key, token, from_block, expires_at, remainder, live)
 		VALUES ('inv_other', '1', $1, $2, $3, $4, 0, 0, 0, 1)`, a.String(), s.w.address.String(), s.w.chainKey, usdc.String())
 }
 
-// awaitLocked returns once so many transactions of the database wait for a lock
-// of a kind, or done is closed.
+// awaitLocked waits until n transactions of the database wait for a lock of a kind, or
+// done is closed.
 func (w *world) awaitLocked(n int, kind string, done <-chan struct{}) {
 	w.t.Helper()
 	for {
@@ -91,9 +91,8 @@ func (w *world) createLater(into *invoice.Invoice) <-chan struct{} {
 	})
 }
 
-// TestCreateWhileBlocksAreReplaced replaces blocks while the creation of an
-// invoice has read its height and is not committed: the invoice can be paid in
-// the new blocks.
+// TestCreateWhileBlocksAreReplaced replaces blocks after a create has read the indexed
+// height, and before it commits. The new blocks can pay the invoice.
 func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := onPostgres(t)
@@ -116,17 +115,17 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	w.checkAttributed(p, w.invoice(inv.ID), invoice.ByTransferAmount)
 }
 
-// TestOnlyReplacedBlocksBindLower reads blocks again after a rollback. An invoice
-// that was created when they were known is bound lower where they were replaced,
-// and nowhere else, whatever is restarted meanwhile.
+// TestOnlyReplacedBlocksBindLower rolls blocks back and reads them again, with restarts in
+// between. Invoices that were created above the fork can be paid in the replaced blocks,
+// and in no others.
 func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {
 			late   bool   // the invoice is created while the blocks are rolled back
-			forkAt uint64 // the first block that is replaced; 0 when none is
-			batch  int    // how many blocks are read at once
-			sparse bool   // block 102 is left out when they are read first
+			forkAt uint64 // the first replaced block; 0 for none
+			batch  int    // number of blocks that are observed together
+			sparse bool   // block 102 is omitted at first
 			bound  uint64
 		}{
 			"unchanged":                  {batch: 1, bound: 104},
@@ -146,7 +145,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 				old = append(old, w.pay(invoice.NewAmount(34_000_000)))
 				w.blocks = append(w.blocks, w.next(start+int64(n), old[n-1]))
 				first := w.blocks[n]
-				first.Transfers = nil // the address was nobody's yet
+				first.Transfers = nil // no merchant had the address yet
 				if n != 2 || !test.sparse {
 					read = append(read, first)
 				}
@@ -196,26 +195,25 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	})
 }
 
-// TestCreateSurvivesADeadlock has the creation of an invoice and another
-// transaction wait for each other: the database ends the creation, which is
-// run again and succeeds, once.
+// TestCreateSurvivesADeadlock lets a create and another transaction deadlock. The database
+// aborts the create, which is retried and succeeds once.
 func TestCreateSurvivesADeadlock(t *testing.T) {
 	t.Parallel()
 	w := onPostgres(t)
 	other, gate := w.session(), w.session()
-	other.run("SET LOCAL deadlock_timeout = '1h'") // so that it is the creation that ends
+	other.run("SET LOCAL deadlock_timeout = '1h'") // so that the database aborts the create
 	other.assign(invoice.NewAmount(1_000_001))
 	gate.run("SELECT pg_advisory_xact_lock(1651076708, hashtext($1))", w.chainKey)
 	var inv invoice.Invoice
 	created := w.createLater(&inv)
-	w.awaitLocked(1, "advisory", created) // it has inserted its merchant by now
+	w.awaitLocked(1, "advisory", created) // the create has inserted its merchant
 	inserted := w.inBackground(func(ctx context.Context) error {
 		_, err := other.ExecContext(ctx, "INSERT INTO merchants VALUES ($1, 1)", w.merchant)
 		return err
 	})
 	w.awaitLocked(1, "transactionid", inserted)
 	w.must(gate.Rollback())
-	<-inserted // the creation was undone, since it would not have let go of the merchant otherwise
+	<-inserted // the create was aborted, because it would hold the merchant's lock otherwise
 	w.must(other.Rollback())
 	<-created
 	if got := w.invoice(inv.ID); got.TransferAmount != inv.TransferAmount {

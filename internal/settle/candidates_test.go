@@ -10,10 +10,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestWhoIsCountedDoesNotDependOnConfirm pays a bare amount of very many
-// invoices, of which all but one are paid or expired. Whether these payments are
-// final by then, or are in the same transaction, makes no difference.
-func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
+// TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices, of which
+// all but one are paid or expired. The attribution must not depend on whether the earlier
+// payments were confirmed before.
+func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 	t.Parallel()
 	plays := map[string]func(w *world, before, after settle.Block){
 		"confirmed between": func(w *world, before, after settle.Block) {
@@ -45,7 +45,7 @@ func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
 				}
 				w.insert(all)
 				last := w.pay(all[150].Amount)
-				playTwo(w, play, paid, last)
+				playTwoBlocks(w, play, paid, last)
 				w.checkAttributed(last, all[150], invoice.ByAmount)
 			})
 			t.Run("a remainder, "+name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
 				w.insert(all)
 				w.mine(start+1, parts...)
 				last := w.pay(invoice.NewAmount(400_000))
-				playTwo(w, play, paid, last)
+				playTwoBlocks(w, play, paid, last)
 				w.checkAttributed(last, all[60], invoice.ByAmount)
 			})
 			t.Run("within the tolerance, "+name, func(t *testing.T) {
@@ -86,15 +86,15 @@ func TestWhoIsCountedDoesNotDependOnConfirm(t *testing.T) {
 				}
 				w.insert(all)
 				last := w.pay(invoice.NewAmount(999_000))
-				playTwo(w, play, paid, last)
+				playTwoBlocks(w, play, paid, last)
 				w.checkAttributed(last, all[300], invoice.ByTolerance)
 			})
 		}
 	})
 }
 
-// playTwo plays a block with the payments, and one later with the last.
-func playTwo(w *world, play func(w *world, before, after settle.Block), paid []invoice.Transfer, last invoice.Transfer) {
+// playTwoBlocks plays two blocks: one with the payments, and a later one with the last payment.
+func playTwoBlocks(w *world, play func(w *world, before, after settle.Block), paid []invoice.Transfer, last invoice.Transfer) {
 	before := w.next(start+61, paid...)
 	w.blocks = append(w.blocks, before)
 	after := w.next(start+62, last)
@@ -103,9 +103,9 @@ func playTwo(w *world, play func(w *world, before, after settle.Block), paid []i
 	w.final()
 }
 
-// TestTooManyToConsider has more invoices than are considered await a transfer:
-// of a former remainder, and above its amount.
-func TestTooManyToConsider(t *testing.T) {
+// TestTooManyCandidates pays amounts that match more invoices than are considered: by a
+// former remainder, and by a larger amount.
+func TestTooManyCandidates(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for n, attributed := range map[uint64]bool{99: true, 100: false} {
@@ -148,7 +148,7 @@ func TestTooManyToConsider(t *testing.T) {
 	})
 }
 
-// eachAlone runs the test on both databases, while no other test runs.
+// eachAlone runs the test on each database, while no other test runs.
 func eachAlone(t *testing.T, test func(t *testing.T, db *database)) {
 	t.Helper()
 	for name, url := range storetest.Databases() {
@@ -159,8 +159,8 @@ func eachAlone(t *testing.T, test func(t *testing.T, db *database)) {
 	}
 }
 
-// allocated returns how many kilobytes fn allocates: each row that is read
-// costs some. No other test may run.
+// allocated returns how many kilobytes fn allocates, as a measure of the rows it reads. No
+// other test may run meanwhile.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -169,10 +169,9 @@ func allocated(fn func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) >> 10
 }
 
-// TestCostOfDustOfAPrice observes transfers of amounts that very many invoices
-// with long line items ask for, or for a little more than, and other transfers.
-// They cost about the same: an amount is looked up once for all transfers of it,
-// and line items are not read.
+// TestCostOfDustOfAPrice compares transfers whose amount, or slightly more, many invoices
+// ask for with other transfers. Both must cost about the same: each amount is looked up
+// once, and line items are not read.
 func TestCostOfDustOfAPrice(t *testing.T) {
 	eachAlone(t, func(t *testing.T, db *database) {
 		cost := func(tolerance, amount, step uint64) uint64 {

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// account is somebody who can sign.
+// account is a payer's account with its private key.
 type account struct {
 	key     *ecdsa.PrivateKey
 	address invoice.Address
@@ -50,8 +50,7 @@ func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) store.
 	return w.payment(t)
 }
 
-// claimFor claims a payment for an invoice, signed by the account unless that
-// is nil.
+// claimFor claims a payment for an invoice, with a signature if by is not nil.
 func (w *world) claimFor(inv invoice.Invoice, p store.PaymentRow, by *account) (settle.ClaimResult, error) {
 	c := settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}
 	if by != nil {
@@ -73,7 +72,7 @@ func TestClaimByThePayer(t *testing.T) {
 		inv := w.create()
 		p := w.unattributedPaymentOf(payer, start+10, 990_000)
 		w.seconds.Add(7)
-		for range 2 { // again it is the same
+		for range 2 { // repeating the claim gives the same result
 			if got, err := w.claimFor(inv, p, &payer); got != settle.ClaimCounted || err != nil {
 				t.Fatalf("the payer's claim: %q, %v", got, err)
 			}
@@ -116,8 +115,8 @@ func TestClaimSurvivesReorg(t *testing.T) {
 	})
 }
 
-// TestClaimByStrangers has somebody who reads hashes off the chain claim what
-// another one paid. He gains nothing, and takes nothing from the payer.
+// TestClaimByStrangers checks that a claim of another account's payment fails, and does
+// not prevent the payer's own.
 func TestClaimByStrangers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer, stranger := newAccount(t), newAccount(t)
@@ -134,7 +133,7 @@ func TestClaimByStrangers(t *testing.T) {
 			if _, err := w.claimFor(own, p, &stranger); !errors.Is(err, settle.ErrNotThePayer) {
 				t.Errorf("signed by another: %v", err)
 			}
-			// The payer's signature for his own invoice serves for no other.
+			// A signature for one invoice is not valid for another.
 			replayed := settle.Claim{InvoiceID: own.ID, TxHash: p.TxHash, Signature: payer.sign(t, inv, p.TxHash)}
 			if _, err := w.Claim(t.Context(), replayed); !errors.Is(err, settle.ErrNotThePayer) {
 				t.Errorf("with a signature for another invoice: %v", err)
@@ -232,8 +231,8 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 	})
 }
 
-// TestOpenClaimsAreBounded has claims to payments that were decided since make
-// room for others.
+// TestOpenClaimsAreBounded checks that claims of payments that were attributed since do
+// not count towards the limit.
 func TestOpenClaimsAreBounded(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
@@ -262,9 +261,9 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 	})
 }
 
-// TestClaimIsCountedOnce claims a transaction that made very many payments,
-// most of them trifles: the claim is kept to the one that is nearest to what
-// the invoice asks for, signed or not, however often it is repeated.
+// TestClaimIsCountedOnce claims a transaction with many payments, most of them dust. One
+// claim is stored, for the payment nearest to the amount due, also if the claim is signed
+// or repeated.
 func TestClaimIsCountedOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
@@ -293,7 +292,7 @@ func TestClaimIsCountedOnce(t *testing.T) {
 	})
 }
 
-// TestDustNeedsASignedClaim claims payments around the dust limit.
+// TestDustNeedsASignedClaim claims payments just below and at the dust limit.
 func TestDustNeedsASignedClaim(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
@@ -339,8 +338,8 @@ func TestClaimErrors(t *testing.T) {
 	})
 }
 
-// TestSignedClaimIsNotLimited has strangers use up the claims of an invoice
-// before its payer claims, with a signature, what the merchant has to decide.
+// TestSignedClaimIsNotLimited checks that a payer's signed claim is stored although
+// strangers have reached the limit of claims of the invoice.
 func TestSignedClaimIsNotLimited(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
@@ -359,8 +358,8 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 	})
 }
 
-// TestClaimOfSeveralPaymentsIsStored has one transaction pay two invoices with
-// wrong amounts: a signed claim of the first does not take both.
+// TestClaimOfSeveralPaymentsIsStored claims a transaction with wrong amounts for two
+// invoices. The signed claim for one invoice must not attribute both payments to it.
 func TestClaimOfSeveralPaymentsIsStored(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)

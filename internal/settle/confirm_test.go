@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestConfirmRequiresVerifiedRevision has one replica verify a payment, and
-// another take its block back and read it anew without the payment before the
-// first confirms.
+// TestConfirmRequiresVerifiedRevision lets one replica verify a payment, and another
+// replace its block before the first confirms. The first must not confirm.
 func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -38,7 +37,7 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 			t.Fatalf("the invoice is %s without that anybody verified it", got.Status)
 		}
 
-		// Read once more, as it is, and verified: now it is paid.
+		// The block is read again with the payment, which is verified and confirmed.
 		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
 		w.must(other.Observe(t.Context(), w.chainKey, []settle.Block{block, w.blocks[2]}))
 		w.final()
@@ -48,8 +47,8 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 	})
 }
 
-// TestConfirmFailsAfterAPaymentMoved has another replica find a transfer that
-// was verified once more, in a later block.
+// TestConfirmFailsAfterAPaymentMoved lets another replica observe a verified transfer in a
+// later block.
 func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -68,10 +67,9 @@ func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 	})
 }
 
-// TestReplicasConfirmTheirRevisions interleaves two replicas at random: each
-// verifies, takes back, reads anew with or without the payments, and confirms
-// what it verified last. What becomes final must be what the replica that
-// confirmed it had verified: nothing more, and nothing less.
+// TestReplicasConfirmTheirRevisions interleaves two replicas at random, which verify, roll
+// back, observe with or without the payments, and confirm. Exactly the payments that the
+// confirming replica had verified may become final.
 func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -130,7 +128,7 @@ func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	})
 }
 
-// replica is one of several services, and what it verified last.
+// replica is one of several services, with what it verified last.
 type replica struct {
 	*settle.Service
 	line     invoice.Header
@@ -146,8 +144,8 @@ func (p *replica) verify(t *testing.T, w *world, line invoice.Header) {
 	w.must(err)
 }
 
-// wantVerified demands that the transfers that became final are those that were
-// verified, but for what was final before.
+// wantVerified fails the test unless the transfers that became final are those that the
+// replica verified and that were not final before.
 func (p *replica) wantVerified(r *rapid.T, became []invoice.Transfer, final map[invoice.Hash]bool) {
 	known := make(map[invoice.Hash]bool)
 	for _, t := range p.verified {

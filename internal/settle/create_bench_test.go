@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// BenchmarkCreate creates invoices from 64 goroutines, each at a price of its
-// own, with and without an idempotency key.
+// BenchmarkCreate creates invoices from 64 goroutines, each with its own price, with and
+// without an idempotency key.
 func BenchmarkCreate(b *testing.B) {
 	for name, url := range storetest.Databases() {
 		for _, keyed := range []bool{false, true} {
@@ -20,7 +20,7 @@ func BenchmarkCreate(b *testing.B) {
 				db := &database{store: storetest.Open(b, u)}
 				w := db.world(b)
 				var n atomic.Uint64
-				b.SetParallelism(32) // times GOMAXPROCS, which is 2 where this was measured
+				b.SetParallelism(32) // times GOMAXPROCS, which was 2 for the recorded figures
 				b.ResetTimer()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {

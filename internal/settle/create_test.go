@@ -63,8 +63,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// comparer compares amounts, whose limbs are nobody's business, and takes no
-// line items for an empty list of them.
+// comparer compares amounts by value, and treats nil and empty line items alike.
 var comparer = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a == b }), cmpopts.EquateEmpty()}
 
 func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
@@ -120,7 +119,7 @@ func TestCreateErrors(t *testing.T) {
 		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: d}); !errors.As(err, &wrong) || wrong.Field != "merchantAddress" {
 			t.Errorf("the registry's address: %v", err)
 		}
-		d.ChainKey = "unregistered" // where that address is a merchant's like any other
+		d.ChainKey = "unregistered" // a chain without that registry
 		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: d}); err != nil {
 			t.Errorf("the address of another chain's registry: %v", err)
 		}
@@ -130,9 +129,8 @@ func TestCreateErrors(t *testing.T) {
 	})
 }
 
-// TestCreateConcurrently creates invoices of few amounts from many goroutines and
-// two replicas: each is there with its event, and no transfer amount is
-// another's.
+// TestCreateConcurrently creates invoices of few amounts from many goroutines at two
+// replicas. Each is stored with its event, and transfer amounts are unique.
 func TestCreateConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -186,7 +184,7 @@ func TestCreateWithCancelledContext(t *testing.T) {
 				t.Errorf("key %q: %v, want context.Canceled", key, err)
 			}
 		}
-		// Whatever became of them, the next one is served.
+		// The next create succeeds, whatever became of the canceled ones.
 		w.create()
 	})
 }
@@ -195,7 +193,7 @@ func TestSuffixesRunOut(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		// All suffixes are taken but for each tenth.
+		// Every suffix is taken, except for every tenth.
 		const left = invoice.MaxSuffix / 10
 		var taken []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix + 1) {
@@ -232,8 +230,8 @@ func TestSuffixesRunOut(t *testing.T) {
 				t.Errorf("an invoice of another %s has no transfer amount", what)
 			}
 		}
-		// One is paid: what it used is free when nobody may pay it any more, once
-		// it is looked for again.
+		// One invoice is paid. Its transfer amount is free after the quarantine, once free
+		// amounts are looked up again.
 		freed := taken[500]
 		w.mine(start+1, w.pay(freed.TransferAmount))
 		w.final()
@@ -261,9 +259,9 @@ func TestSuffixOverflow(t *testing.T) {
 	})
 }
 
-// TestCreateAfterLostRows creates an invoice after the database has lost the
-// address that the service knew it to have, as a standby that takes over can.
-// The payments of an address that is not there would go unseen.
+// TestCreateAfterLostRows creates an invoice after the database lost a settlement address
+// that the service has in its cache, as after a failover to a standby. The address must be
+// inserted again, because its payments would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

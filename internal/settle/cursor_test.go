@@ -55,7 +55,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 			"another parent":  func(b *settle.Block) { b.Parent = w.hash("other") },
 			"the same height": func(b *settle.Block) { b.Number-- },
 			"a lower height":  func(b *settle.Block) { b.Number = 1 },
-			// Another replica may have rolled back: what lies between is unread.
+			// Another replica may have rolled back, so the blocks in between are unread.
 			"a gap above the cursor": func(b *settle.Block) { b.Number++ },
 		} {
 			bad := good
@@ -86,7 +86,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{near, back}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a gap back through time: %v, want ErrCursorMoved", err)
 		}
-		// Blocks of no interest may be left out, after the first.
+		// Blocks without transfers may be omitted, except for the first.
 		w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{near, far}))
 		w.blocks = append(w.blocks, near, far)
 		between := invoice.Header{Number: near.Number + 10, Hash: w.hash("between"), Parent: w.hash("x"), Time: invoice.Unix(start + 26)}
@@ -133,7 +133,7 @@ func TestRollbackAndConfirmErrors(t *testing.T) {
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != "" {
 			t.Errorf("after what was refused the invoice is %s, %q", got.Status, got.Exception)
 		}
-		w.reorg(2) // back to the line itself
+		w.reorg(2) // to the finalized block itself
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
 			t.Errorf("after a reorg above the line the invoice is %s", got.Status)
 		}
@@ -166,7 +166,7 @@ func TestHaltedChainErrors(t *testing.T) {
 		if got := w.invoice(inv.ID); got.Status != invoice.Open {
 			t.Errorf("the invoice is %s", got.Status)
 		}
-		w.create() // other work goes on
+		w.create() // creates do not wait
 	})
 }
 
@@ -209,7 +209,7 @@ func TestPendingAndWatched(t *testing.T) {
 		inv := w.create()
 		stranger := invoice.Address{0xee}
 		among := []invoice.Address{stranger, w.address, payer}
-		for i := range 1200 { // more than one statement asks for
+		for i := range 1200 { // more than one statement loads
 			among = append(among, invoice.Address{0xdd, byte(i >> 8), byte(i)})
 		}
 		watched, err := w.Watched(t.Context(), w.chainKey, among)
@@ -229,7 +229,8 @@ func TestPendingAndWatched(t *testing.T) {
 				t.Errorf("pending through %d: %d, %v, want %d", through, len(got), err, want)
 			}
 		}
-		// One that nobody asked for is recorded, without an invoice or event.
+		// A transfer that no invoice asks for is stored without an invoice and without an
+		// event.
 		if p := w.payment(unknown); p.Attributed() || p.MerchantID != "" || p.Method != "" || p.Status != invoice.Pending {
 			t.Errorf("the unknown transfer is %+v", p)
 		}
@@ -243,8 +244,7 @@ func TestPendingAndWatched(t *testing.T) {
 	})
 }
 
-// TestOrphaned has blocks rolled back and read again, with and without the
-// payment that was in one of them.
+// TestOrphaned rolls blocks back and reads them again, with and without a payment.
 func TestOrphaned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -263,21 +263,20 @@ func TestOrphaned(t *testing.T) {
 		w.reorg(1)
 		want("rolled back", 999, 1)
 		want("rolled back", 100, 0)
-		w.skip(b)
+		w.observeEmpty(b)
 		want("read again without it", 101, 1)
 		w.reorg(1)
 		w.observe(b)
 		want("read again", 999, 0)
 		w.reorg(1)
-		w.skip(b)
+		w.observeEmpty(b)
 		w.final()
 		want("final", 999, 0)
 	})
 }
 
-// TestTwoReplicasReadTheSameChain hands both the same blocks at the same
-// time: one of them gets ErrCursorMoved, and everything is there
-// once.
+// TestTwoReplicasReadTheSameChain observes the same blocks at two replicas at once. One
+// gets ErrCursorMoved, and everything is stored once.
 func TestTwoReplicasReadTheSameChain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -326,8 +325,8 @@ func TestIntentsFollowTheChain(t *testing.T) {
 		check("left by a reorg", inv, "open due 0")
 		w.announce(inv, settle.RegistryOpened)
 		w.mine(w.head().Time.Unix() + 1)
-		// Paid says as well that it was opened, but must not make less of what
-		// is known of it: the block below stays when this one goes.
+		// The event Paid implies that the commitment was opened. Rolling it back must not
+		// remove the block of the event Opened.
 		w.announce(inv, settle.RegistryPaid)
 		check("paid", inv, "open due "+seen)
 		w.reorg(1)
@@ -349,7 +348,7 @@ func TestIntentsFollowTheChain(t *testing.T) {
 		w.final()
 		check("closed for good", inv, "open done "+seen, fmt.Sprint("close done ", closed.Number))
 
-		// What was closed before it was opened needs no opening any more.
+		// A commitment that was closed first need not be opened.
 		w.seconds.Store(w.head().Time.Unix())
 		late := w.create()
 		closed = w.announce(late, settle.RegistryClosed)

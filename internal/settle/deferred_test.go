@@ -10,23 +10,21 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// late begins the world's chain at the head again, under another key, with all
-// blocks from number 101 on unread. Invoices that the test creates before are
-// not bound to a block.
+// late restarts the world's chain at its head under another key, with all blocks from
+// number 101 unread. Existing invoices are not bound to a height.
 func (w *world) late() {
 	w.t.Helper()
 	w.chainKey += "-late"
 	w.Service = w.service()
 }
 
-// startLate starts the chain at the head; what is below was never read.
+// startLate starts the chain at its head; the blocks below were never read.
 func (w *world) startLate() {
 	w.t.Helper()
 	w.must(w.Start(w.t.Context(), w.chainKey, w.head(), 101))
 }
 
-// startAboveUnread adds a block to the chain, starts above it, and returns it: it was
-// never read.
+// startAboveUnread adds a block, starts the chain above it, and returns the unread block.
 func (w *world) startAboveUnread() settle.Block {
 	w.t.Helper()
 	unread := w.next(start + 1)
@@ -35,9 +33,9 @@ func (w *world) startAboveUnread() settle.Block {
 	return unread
 }
 
-// TestRulesPrecedeClaimsAndManualAttribution has a payment that waits for older blocks be
-// claimed and attributed by hand. Both wait for the rules, which give it to
-// the invoice that asks for it; what they leave goes to who claims it then.
+// TestRulesPrecedeClaimsAndManualAttribution claims and manually attributes a payment that
+// is deferred for unread blocks. Both wait for the rules, and apply only if no rule
+// attributes the payment.
 func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
@@ -76,9 +74,8 @@ func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 	})
 }
 
-// TestUndecidedPaymentIsNoRefund reads a payment between two settlement
-// addresses again while it waits for older blocks: it is not taken for a
-// refund meanwhile, because the rules have not said yet that it is no payment.
+// TestUndecidedPaymentIsNoRefund reads a deferred payment between two settlement addresses
+// again. It must not become a refund before the rules have decided that it is no payment.
 func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
@@ -110,10 +107,10 @@ func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 	})
 }
 
-// TestAWaitingPaymentIsMinedAgain orphans a payment that waits for older blocks,
-// and more of them than one transaction decides. They are mined again after the
-// older blocks were read, and are decided then as if there had been no reorg.
-func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
+// TestDeferredPaymentIsMinedAgain orphans more deferred payments than one transaction
+// decides. After the unread blocks were read they are mined again, and are attributed as
+// without the reorg.
+func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, reorg := range []bool{false, true} {
@@ -149,9 +146,9 @@ func TestAWaitingPaymentIsMinedAgain(t *testing.T) {
 	})
 }
 
-// TestAWaitingTransferOfAPartnerIsMinedAgain does so with a transfer between two
-// settlement addresses, which could be a refund as well.
-func TestAWaitingTransferOfAPartnerIsMinedAgain(t *testing.T) {
+// TestDeferredRefundIsMinedAgain does that with a transfer between two
+// settlement addresses, which may be a refund.
+func TestDeferredRefundIsMinedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for _, reorg := range []bool{false, true} {
@@ -183,9 +180,9 @@ func TestAWaitingTransferOfAPartnerIsMinedAgain(t *testing.T) {
 	})
 }
 
-// acrossTheGap is a payer who sends 3.21 that fits nothing and pays an invoice
-// over 5; the merchant sends the 3.21 back, and 1 of the invoice to another
-// account, which is no refund.
+// acrossTheGap returns the blocks of a payer who sends 3.21, which matches no invoice, and
+// pays an invoice over 5. The merchant refunds the 3.21, and sends 1 to another account,
+// which is no refund.
 func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [][]invoice.Transfer) {
 	w.late()
 	inv = w.create(amount(5_000_000))
@@ -197,9 +194,8 @@ func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [
 	}
 }
 
-// TestRefundIsDeferredForUnreadBlocks has a refund be read before the block of what
-// it pays back: it is not taken for one of another payment, in none of several
-// ways to read the chain.
+// TestRefundIsDeferredForUnreadBlocks reads a refund before the block of its payment, in
+// several orders. It must not be attached to another payment.
 func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -264,8 +260,7 @@ func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestManyDeferredRefunds has more payments and refunds wait than one transaction
-// decides.
+// TestManyDeferredRefunds defers more payments and refunds than one transaction decides.
 func TestManyDeferredRefunds(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
@@ -295,8 +290,8 @@ func TestManyDeferredRefunds(t *testing.T) {
 	})
 }
 
-// TestPaymentWithADeferredRefundIsNotClaimed has the payer claim what was perhaps
-// sent back already: the merchant decides.
+// TestPaymentWithADeferredRefundIsNotClaimed claims a payment whose refund may be
+// deferred. The claim is stored for the merchant to decide.
 func TestPaymentWithADeferredRefundIsNotClaimed(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()

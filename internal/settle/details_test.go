@@ -109,7 +109,7 @@ func (w *world) unique(reference string) settle.CreateRequest {
 	return settle.CreateRequest{Draft: d}
 }
 
-// wantTaken checks that a create was refused since an invoice has the reference.
+// wantTaken fails the test unless a create was refused because holder has the reference.
 func wantTaken(t *testing.T, err error, holder string) {
 	t.Helper()
 	var taken *settle.ReferenceTakenError
@@ -147,9 +147,8 @@ func TestUniqueReference(t *testing.T) {
 	})
 }
 
-// TestUniqueReferenceConcurrently creates invoices with few references through two
-// services, whose transactions share none of their state, next to others that must not
-// be refused with them.
+// TestUniqueReferenceConcurrently creates invoices with few references at two services,
+// together with invoices that must not be refused.
 func TestUniqueReferenceConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := []*settle.Service{w.Service, w.service()}
@@ -195,8 +194,8 @@ func TestUniqueReferenceConcurrently(t *testing.T) {
 	})
 }
 
-// TestUniqueReferenceRepeatedConcurrently repeats one request with its key while the first
-// is in progress: it is not refused for its own reference.
+// TestUniqueReferenceRepeatedConcurrently repeats a request with its idempotency key while
+// the first is in progress. It is not refused because of its own reference.
 func TestUniqueReferenceRepeatedConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := []*settle.Service{w.Service, w.service()}

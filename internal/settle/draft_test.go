@@ -254,7 +254,7 @@ func TestVoid(t *testing.T) {
 	})
 }
 
-// TestVoidRacesAPayment plays both orders, and a reorg between.
+// TestVoidRacesAPayment plays both orders of void and payment, and a reorg in between.
 func TestVoidRacesAPayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		covered, part, empty := w.create(), w.create(), w.create()

@@ -7,13 +7,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestDustHidesNoException sends dust that names an invoice before and after its
-// payer pays. It is listed, and changes no event.
+// TestDustHidesNoException sends dust that names an invoice, before and after the invoice
+// is paid. The dust is listed and emits no event.
 func TestDustHidesNoException(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {
-			paid uint64 // 0: the transfer amount
+			paid uint64 // 0 for the transfer amount
 			want invoice.Exception
 		}{
 			"the transfer amount": {0, ""},

@@ -9,10 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// BenchmarkFill measures how fast a gap is filled, in transfers: those of
-// which each pays an invoice, and those that pay none. Each round adds 10,000
-// to the database of those before, so that -benchtime=10x is a back-fill of
-// 100,000.
+// BenchmarkFill measures the rate at which a gap is filled, with transfers that each pay
+// an invoice, and with transfers that pay none. Each iteration adds 10,000 transfers to
+// the same database, so -benchtime=10x is a back-fill of 100,000.
 func BenchmarkFill(b *testing.B) {
 	for name, url := range storetest.Databases() {
 		for _, paying := range []bool{true, false} {
@@ -28,7 +27,7 @@ func BenchmarkFill(b *testing.B) {
 func benchmarkFill(b *testing.B, w *world, paying bool) {
 	b.Helper()
 	const round, call, perBlock = 10_000, 2_500, 50
-	w.create() // so that the address is watched
+	w.create() // so that the address is indexed
 	near := w.next(start)
 	far := w.next(start)
 	far.Number, far.Parent = 1_000_000_000, w.hash("left out")

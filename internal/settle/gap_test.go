@@ -27,8 +27,8 @@ func (w *world) checkGap(want *settle.Gap) {
 	}
 }
 
-// skip has the service read a block without what is in it.
-func (w *world) skip(b settle.Block) settle.Block {
+// observeEmpty observes a block without its transfers.
+func (w *world) observeEmpty(b settle.Block) settle.Block {
 	w.t.Helper()
 	empty := b
 	empty.Transfers, empty.Registry = nil, nil
@@ -36,7 +36,7 @@ func (w *world) skip(b settle.Block) settle.Block {
 	return b
 }
 
-// rescan opens a gap from the first block of the world that was read.
+// rescan opens a gap from the world's first indexed block.
 func (w *world) rescan() settle.Gap {
 	w.t.Helper()
 	gap, err := w.Rescan(w.t.Context(), w.chainKey, 101)
@@ -93,12 +93,12 @@ func TestRescanWidensTheGap(t *testing.T) {
 			t.Errorf("rescan above the newest block gives %v", err)
 		}
 		w.checkGap(&settle.Gap{Next: 105, Last: 109, LastTime: invoice.Unix(start + 8)})
-		w.reorg(2) // the gap's end left the chain
+		w.reorg(2) // the gap's last block was replaced
 		w.checkGap(&settle.Gap{Next: 105, Last: 107, LastTime: invoice.Unix(start + 6)})
 		w.mine(start + 20)
 		w.rescan()
 		w.checkGap(&settle.Gap{Next: 101, Last: 108, LastTime: invoice.Unix(start + 20)})
-		w.reorg(8) // all of it did
+		w.reorg(8) // all blocks of the gap were replaced
 		w.checkGap(nil)
 		for name, err := range map[string]error{
 			"rescan": func() error { _, err := w.Rescan(t.Context(), "unread", 1); return err }(),
@@ -111,8 +111,8 @@ func TestRescanWidensTheGap(t *testing.T) {
 	})
 }
 
-// TestFillFindsMissedTransfers reads blocks without what they hold and fills it
-// in later, twice: what was found is settled at once, and once.
+// TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in
+// twice. What is found is settled once.
 func TestFillFindsMissedTransfers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -120,10 +120,10 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 		missed, seen := w.create(), w.create(amount(7_000_000))
 		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
 		paid.Registry = []settle.RegistryEvent{{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: missed.CommitmentID}}
-		w.skip(paid)
+		w.observeEmpty(paid)
 		known := w.next(start+11, w.pay(seen.Amount))
 		w.observe(known)
-		back := w.skip(w.next(start+12, tagged(w.back(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: missed.CommitmentID})))
+		back := w.observeEmpty(w.next(start+12, tagged(w.back(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: missed.CommitmentID})))
 		w.final()
 		if got := w.invoice(missed.ID); got.Status != invoice.Open {
 			t.Fatalf("a transfer in an unread block is %s", got.Status)
@@ -169,8 +169,7 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 	})
 }
 
-// TestFillConfirmsOrphanedPayments has a transaction, believed to be gone, found
-// in a final block.
+// TestFillConfirmsOrphanedPayments finds an orphaned transaction in a final block.
 func TestFillConfirmsOrphanedPayments(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -179,7 +178,7 @@ func TestFillConfirmsOrphanedPayments(t *testing.T) {
 		p := w.pay(inv.Amount)
 		w.mine(start+10, p)
 		w.reorg(1)
-		b := w.skip(w.next(start+11, p))
+		b := w.observeEmpty(w.next(start+11, p))
 		w.final()
 		w.rescan()
 		w.fill(101, b.Header, b)
@@ -197,8 +196,8 @@ func TestFillErrors(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create()
-		first := w.skip(w.next(start+1, w.pay(inv.Amount)))
-		line := w.skip(w.next(start + 2))
+		first := w.observeEmpty(w.next(start+1, w.pay(inv.Amount)))
+		line := w.observeEmpty(w.next(start + 2))
 		w.final()
 		head := w.mine(start + 3)
 		fill := func(next uint64, through invoice.Header, blocks ...settle.Block) error {
@@ -247,16 +246,15 @@ func TestFillErrors(t *testing.T) {
 	})
 }
 
-// TestGapDefersExpiry holds up the expiry of invoices that
-// could have been paid in blocks that are still to be read, whatever the clock
-// said when they were created.
+// TestGapDefersExpiry checks that an invoice does not expire while blocks that may pay it
+// are unread, whatever the clock was when it was created.
 func TestGapDefersExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		old := w.create()
 		unpaid := w.create(amount(2_000_000))
-		paid := w.skip(w.next(start+10, w.pay(old.TransferAmount)))
+		paid := w.observeEmpty(w.next(start+10, w.pay(old.TransferAmount)))
 		w.seconds.Store(start + 3000)
 		atTheEdge := w.create(amount(3_000_000))
 		end := w.mine(start + 20)
@@ -284,8 +282,8 @@ func TestGapDefersExpiry(t *testing.T) {
 	})
 }
 
-// TestRemainderFoundAfterExpiry has a rescan find the bare remainder of an
-// invoice that has expired by then: it belongs to the invoice all the same.
+// TestRemainderFoundAfterExpiry rescans and finds the bare remainder of an invoice that
+// has expired. The payment belongs to the invoice.
 func TestRemainderFoundAfterExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -293,7 +291,7 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))
-		missed := w.skip(w.next(start+2, rest))
+		missed := w.observeEmpty(w.next(start+2, rest))
 		w.mine(inv.ExpiresAt.Unix() + 1)
 		w.final()
 		w.rescan()
@@ -304,22 +302,22 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestRescanKeepsAttributions has a rescan find payments below others whose
-// amount alone named their invoice, or did not: those stay where they are, also
-// where the blocks lie below the first that was ever read.
+// TestRescanKeepsAttributions rescans and finds payments below others that were attributed
+// by their bare amount, or not attributed. Those keep their attribution, also if the new
+// blocks are below the first indexed one.
 func TestRescanKeepsAttributions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, begin := range map[string]func(w *world, missed settle.Block){
-			"left out": func(w *world, missed settle.Block) { w.skip(missed) },
+			"left out": func(w *world, missed settle.Block) { w.observeEmpty(missed) },
 			"below the first block": func(w *world, missed settle.Block) {
 				w.blocks = append(w.blocks, missed)
 				w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 			},
 		} {
 			for _, test := range []struct {
-				other uint64 // what a second invoice asks for
-				given bool   // the payment above has an invoice
+				other uint64 // amount of a second invoice
+				given bool   // the payment above is attributed
 			}{{1_000_000, false}, {2_000_000, true}} {
 				w := db.world(t)
 				if name != "left out" {

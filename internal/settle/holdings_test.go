@@ -17,13 +17,12 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// managed are the merchants of a manager, which all want their events.
+// managed adapts a manager of merchants, all of which want events.
 type managed struct{ *merchant.Manager }
 
 func (managed) WantsEvents(string) bool { return true }
 
-// manage gives a world a manager of its merchants, whose lists take effect at once, and
-// creates merchants.
+// manage creates merchants with a manager whose lists take effect at once.
 func (w *world) manage(ids ...string) *merchant.Manager {
 	w.t.Helper()
 	m := merchant.New(merchant.Config{
@@ -45,7 +44,7 @@ func (w *world) createAt(merchantID string, to invoice.Address, byMerchant bool)
 	return w.Create(w.t.Context(), settle.CreateRequest{Draft: d, ByMerchant: byMerchant})
 }
 
-// isRefused reports whether a create was refused because of its address. Another error
+// isRefused reports whether a create was refused because of its address. Any other error
 // fails the test.
 func (w *world) isRefused(err error) bool {
 	w.t.Helper()
@@ -56,8 +55,8 @@ func (w *world) isRefused(err error) bool {
 	return err != nil
 }
 
-// TestOneMerchantGetsAnAddress has merchants race for an address, with creates of two
-// replicas and with lists: one gets it.
+// TestOneMerchantGetsAnAddress lets merchants race for an address, by creates at two
+// replicas and by lists. One gets it.
 func TestOneMerchantGetsAnAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ids := make([]string, 8)
@@ -92,8 +91,8 @@ func TestOneMerchantGetsAnAddress(t *testing.T) {
 	})
 }
 
-// TestOperatorTakesAnAddressBack checks what a merchant can no longer do with an address
-// that it claimed and that the operator then uses for another one.
+// TestOperatorTakesAnAddressBack checks what a merchant cannot do any more with an address
+// that it claimed, after the operator used it for another merchant.
 func TestOperatorTakesAnAddressBack(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		squatter, rightful := w.merchant+"-squatter", w.merchant+"-rightful"
@@ -127,8 +126,8 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 	})
 }
 
-// TestHoldingIsReadOnceASecond checks that creates to one address make no statements for it
-// within a second.
+// TestHoldingIsReadOnceASecond checks that creates at one address add no statements for
+// its holding within a second.
 func TestHoldingIsReadOnceASecond(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		grants := func() (n int) {
@@ -150,11 +149,11 @@ func TestHoldingIsReadOnceASecond(t *testing.T) {
 	})
 }
 
-// TestHoldersModel plays random creates, lists, payments and attributions by the operator and
-// by merchants that share four addresses. An address belongs to the merchant that used or
-// listed it first, until the operator uses or lists it for others. No merchant gets an
-// invoice at, sees a payment to, or attributes a payment to an address that it does not hold,
-// and each sees all payments to its own.
+// TestHoldersModel plays random creates, lists, payments and manual attributions by the
+// operator and by merchants that share four addresses. An address belongs to the first
+// merchant that used or listed it, until the operator uses or lists it for others. No
+// merchant creates invoices at, sees payments to, or attributes payments to an address
+// that it does not hold, and each sees all payments to its own.
 func TestHoldersModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -175,8 +174,8 @@ type holders struct {
 	lists     *merchant.Manager
 	ids       []string // of merchants
 	addresses []invoice.Address
-	claimed   map[invoice.Address]string          // merchant whose claim is in force
-	granted   map[invoice.Address][]string        // merchants to which the operator gave it
+	claimed   map[invoice.Address]string          // the merchant whose claim is in force
+	granted   map[invoice.Address][]string        // the merchants to which the operator granted it
 	allowed   map[string][]invoice.Address        // lists, by merchant
 	invoices  map[string][]invoice.Invoice        // by merchant
 	shown     map[string]map[string]bool          // unattributed payments that a merchant must see, by merchant and id
@@ -203,7 +202,7 @@ func (m *holders) holds(id string, a invoice.Address) bool {
 	return m.claimed[a] == id || slices.Contains(m.granted[a], id)
 }
 
-// claim claims an address, and reports whether the merchant holds it then.
+// claim claims an address, and reports whether the merchant then holds it.
 func (m *holders) claim(id string, a invoice.Address) bool {
 	if m.claimed[a] == "" && len(m.granted[a]) == 0 {
 		m.claimed[a] = id
@@ -283,7 +282,7 @@ func (m *holders) pay(r *rapid.T) {
 	t.To = rapid.SampledFrom(m.addresses).Draw(r, "to")
 	m.mine(m.head().Time.Unix()+1, t)
 	if !slices.ContainsFunc(m.ids, func(id string) bool { return m.names[id][t.To] }) {
-		return // nobody's
+		return // no merchant has used the address
 	}
 	p := m.payment(t)
 	m.payments[p.ID] = p
@@ -294,7 +293,7 @@ func (m *holders) pay(r *rapid.T) {
 	}
 }
 
-// attribute has a merchant attribute a payment to an invoice of its own.
+// attribute attributes a payment to an invoice of a merchant, with the merchant's key.
 func (m *holders) attribute(r *rapid.T) {
 	id := rapid.SampledFrom(m.ids).Draw(r, "merchant")
 	if len(m.payments) == 0 || len(m.invoices[id]) == 0 {

@@ -142,8 +142,8 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKeysShareBatches creates invoices at once, at two replicas:
-// with few keys, each for one of two requests, and without a key.
+// TestIdempotencyKeysShareBatches creates invoices concurrently at two replicas, with few
+// keys that each have one of two requests, and without a key.
 func TestIdempotencyKeysShareBatches(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -202,7 +202,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 }
 
 // TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the
-// schedule's goes on: the key is neither forgotten nor taken for another's.
+// schedule's clock goes on. The key must stay valid.
 func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

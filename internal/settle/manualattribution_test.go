@@ -25,13 +25,12 @@ func (w *world) unattributedPayment(at int64, a invoice.Amount) store.PaymentRow
 	return p
 }
 
-// attribute says that the payment is meant for the invoice.
+// attribute attributes the payment to the invoice manually.
 func (w *world) attribute(p store.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
 	return w.AttributeManually(w.t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
 }
 
-// unattributed returns the ids of the payments on the merchant's list that
-// belong to no invoice.
+// unattributed returns the ids of the merchant's unattributed payments.
 func (w *world) unattributed() []string {
 	w.t.Helper()
 	all, _, err := w.db.store.Payments(w.t.Context(), store.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
@@ -97,7 +96,7 @@ func TestAttributeManually(t *testing.T) {
 			want := w.payment(p.Transfer).Payment
 			want.InvoiceID, want.MerchantID, want.Method = inv.ID, inv.MerchantID, invoice.ByHand
 			want.AttributedBy, want.AttributedAt = "maria", at(start+77)
-			for range 2 { // again it is the same
+			for range 2 { // repeating it gives the same result
 				got, err := w.attribute(p, inv)
 				if diff := cmp.Diff(want, got, amounts); err != nil || diff != "" {
 					t.Errorf("%s: %v, payment (-want +got):\n%s", name, err, diff)
@@ -119,7 +118,7 @@ func TestAttributeManually(t *testing.T) {
 			if records != 1 {
 				t.Errorf("%s: it is recorded %d times, want once", name, records)
 			}
-			// Final at last, all of them count.
+			// Once final, all of them count.
 			w.final()
 			if got := w.invoice(inv.ID); name == "pending" && (got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000) {
 				t.Errorf("%s: final, the invoice is %s, paid %s", name, got.Status, got.AmountPaid)
@@ -169,8 +168,8 @@ func TestAttributeManuallyErrors(t *testing.T) {
 	})
 }
 
-// TestManualAttributionSurvivesReorg keeps what somebody said as long as the
-// transaction moves the same money.
+// TestManualAttributionSurvivesReorg checks that a manual attribution is kept as long as
+// the transaction moves the same amount.
 func TestManualAttributionSurvivesReorg(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -199,8 +198,8 @@ func TestManualAttributionSurvivesReorg(t *testing.T) {
 	})
 }
 
-// TestManualAttributionIncludesRefunds has a payment paid back in part before
-// anybody said whose it is.
+// TestManualAttributionIncludesRefunds attributes a payment manually that was partly
+// refunded before.
 func TestManualAttributionIncludesRefunds(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -222,8 +221,8 @@ func TestManualAttributionIncludesRefunds(t *testing.T) {
 	})
 }
 
-// TestAttributeManuallyConcurrently has two people attribute a payment to different
-// invoices at the same time: one of them succeeds.
+// TestAttributeManuallyConcurrently attributes a payment to two invoices at the same time.
+// One succeeds.
 func TestAttributeManuallyConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		invoices := []invoice.Invoice{w.create(), w.create()}

@@ -97,7 +97,7 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 		if got := w.announced(one); !slices.Equal(got, []string{"t1", "t1"}) {
 			t.Errorf("one of two transfers was announced by %v, want both types of t1", got)
 		}
-		// Mined again it has its notices already, and must not take another's.
+		// Mined again, the payment keeps its notices and must not take another's.
 		w.reorg(1)
 		w.mine(start+2, one)
 		w.mine(start+3, two)
@@ -107,7 +107,7 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 		if got := w.announced(two); !slices.Equal(got, []string{"t2"}) {
 			t.Errorf("the second was announced by %v, want t2", got)
 		}
-		// A third notice finds no payment that has none of its type.
+		// A third notice finds no payment without a notice of its type.
 		w.receive(w.notice("t3", inv.TransferAmount))
 		if one, two := w.announced(one), w.announced(two); len(one) != 2 || len(two) != 1 {
 			t.Errorf("a third notice was linked: %v, %v", one, two)
@@ -148,8 +148,8 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 	})
 }
 
-// TestNoticeAndPaymentConcurrently has both arrive at the same time, many times:
-// whichever is first, they find each other.
+// TestNoticeAndPaymentConcurrently stores a notice and its payment at the same time, many
+// times. They are linked whichever is first.
 func TestNoticeAndPaymentConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -174,8 +174,8 @@ func TestNoticeAndPaymentConcurrently(t *testing.T) {
 	})
 }
 
-// TestNoticeOutsideTheWindow receives a notice of an amount that was paid to the
-// same address long before, and again soon after.
+// TestNoticeOutsideTheWindow receives a notice of an amount that was paid to the address
+// long before, and again soon after.
 func TestNoticeOutsideTheWindow(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

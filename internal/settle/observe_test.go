@@ -23,7 +23,7 @@ func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 		if p := w.payment(exact); p.InvoiceID != two.ID || p.Method != invoice.ByTransferAmount {
 			t.Errorf("the transfer amount went to %q by %s, want %s", p.InvoiceID, p.Method, two.ID)
 		}
-		// The second is covered now, though not paid: the amount names the first.
+		// The second invoice is covered but not paid, so the amount names the first.
 		plain := w.pay(one.Amount)
 		w.mine(start+2, plain)
 		if p := w.payment(plain); p.InvoiceID != one.ID || p.Method != invoice.ByAmount {
@@ -41,8 +41,8 @@ func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 	})
 }
 
-// TestReorgChangesAttribution leaves the block of a payment, in whose
-// place one with the same transaction, but another effect, is mined.
+// TestReorgChangesAttribution replaces the block of a payment by one in which the same
+// transaction has other evidence.
 func TestReorgChangesAttribution(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -75,7 +75,7 @@ func TestReorgChangesAttribution(t *testing.T) {
 		if got := w.invoice(one.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
 			t.Errorf("the first is %s, with %s", got.Status, got.AmountPaid)
 		}
-		// Final: the same transfer in a block above changes nothing any more.
+		// After finality, the same transfer in a later block changes nothing.
 		w.mine(start+3, p)
 		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockNumber != second.BlockNumber {
 			t.Errorf("observed once more, it is %s in block %d", got.Status, got.BlockNumber)
@@ -83,8 +83,8 @@ func TestReorgChangesAttribution(t *testing.T) {
 	})
 }
 
-// TestMovedPaymentFreesItsInvoice has a payment move to another invoice in the
-// block in which the next transfer could be meant for the one that it left.
+// TestMovedPaymentFreesItsInvoice moves a payment to another invoice, in the block whose
+// next transfer may be meant for the former one.
 func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -113,7 +113,7 @@ func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
 		w.reorg(1)
-		// Another invoice of the amount makes the transfer ambiguous by now.
+		// Another invoice over the amount makes the transfer ambiguous.
 		w.create()
 		w.mine(start + 2)
 		w.mine(start+3, p)
@@ -128,8 +128,8 @@ func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 	})
 }
 
-// TestUnattributedPaymentStaysSoWhenMinedAgain says that what was left aside is
-// not guessed anew, but found where its transaction names its invoice now.
+// TestUnattributedPaymentStaysSoWhenMinedAgain checks that an unattributed payment that is
+// mined again is attributed only by new evidence, not by its amount.
 func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -152,7 +152,7 @@ func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 	})
 }
 
-// TestRefundNamesItsPayment has one payer pay two invoices of one amount.
+// TestRefundNamesItsPayment refunds a payer who paid two invoices of one amount.
 func TestRefundNamesItsPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -199,7 +199,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 	})
 }
 
-// TestExpiryInBatches expires more invoices than one transaction does.
+// TestExpiryInBatches expires more invoices than one transaction handles.
 func TestExpiryInBatches(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -224,9 +224,9 @@ func TestExpiryInBatches(t *testing.T) {
 	})
 }
 
-// TestFalseEvidenceIsReplaced has a transfer recorded with evidence that it
-// does not have, as a dishonest node can report it. Read again without,
-// it is not the payment of the invoice that the evidence named.
+// TestFalseEvidenceIsReplaced stores a transfer with false evidence, as a dishonest node
+// may report it. Read again without the evidence, the payment leaves the invoice that it
+// named.
 func TestFalseEvidenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

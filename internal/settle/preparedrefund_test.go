@@ -161,7 +161,7 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 		wantErr(t, "another merchant cancels", err, store.ErrNotFound)
 		next := w.mustPrepare(p, 600)
 
-		// Its time is over: it reserves nothing, also before it is expired.
+		// An expired record reserves nothing, also before it is marked expired.
 		w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
 		w.mustPrepare(p, 1000)
 		w.must(w.ExpireRefunds(t.Context()))
@@ -250,7 +250,7 @@ func isFieldError(err error, field string) bool {
 	return errors.As(err, &e) && e.Field == field
 }
 
-// TestTransfersOfPreparedRefunds has transfers arrive that differ from what was prepared.
+// TestTransfersOfPreparedRefunds sends transfers that differ from the prepared one.
 // docs/refunds.md has the table.
 func TestTransfersOfPreparedRefunds(t *testing.T) {
 	t.Parallel()
@@ -347,8 +347,8 @@ func toward(t invoice.Transfer, to invoice.Address) invoice.Transfer {
 	return t
 }
 
-// TestCanceledRefundArrives has a reorg drop a transfer that arrived after its refund was
-// canceled.
+// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund
+// was canceled.
 func TestCanceledRefundArrives(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -365,7 +365,7 @@ func TestCanceledRefundArrives(t *testing.T) {
 }
 
 // TestSmallerTransferReleasesTheRestWhenFinal sends less than was prepared. Until the
-// transfer is final, a reorg may drop it, and the whole amount be sent.
+// transfer is final, a reorg may drop it and the whole amount may be sent.
 func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -378,7 +378,8 @@ func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 	})
 }
 
-// TestOtherTransferOvertakesThePrepared refunds by hand what a prepared refund reserved.
+// TestOtherTransferOvertakesThePrepared refunds the amount that a prepared refund reserved
+// by another transfer.
 func TestOtherTransferOvertakesThePrepared(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -487,7 +488,7 @@ func TestManyInvoicesOfOneAccount(t *testing.T) {
 	})
 }
 
-// TestAdoptRefunds removes the records that a program of an older version does not write.
+// TestAdoptRefunds removes the records that older versions do not write.
 func TestAdoptRefunds(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)

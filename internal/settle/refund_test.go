@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// permutations returns the orders in which things can be done.
+// permutations returns all orders of the given steps.
 func permutations(of []string) [][]string {
 	if len(of) == 0 {
 		return [][]string{nil}
@@ -25,7 +25,7 @@ func permutations(of []string) [][]string {
 	return all
 }
 
-// read fills what can be filled of the gap.
+// read fills as much of the gap as is final.
 func (w *world) read() {
 	w.t.Helper()
 	cur, err := w.Cursor(w.t.Context(), w.chainKey)
@@ -37,7 +37,7 @@ func (w *world) read() {
 	w.fill(cur.Gap.Next, w.blocks[last-100].Header, w.blocks[cur.Gap.Next-100:last-99]...)
 }
 
-// refunds counts the payment.refunded events of each invoice.
+// refunds counts the events payment.refunded of each invoice.
 func (w *world) refunds() map[string]int {
 	w.t.Helper()
 	told := make(map[string]int)
@@ -49,9 +49,9 @@ func (w *world) refunds() map[string]int {
 	return told
 }
 
-// TestRefundOfAnUnattributedPayment has a payer pay an invoice, and then send
-// 3.21 that fits nothing. The merchant sends the 3.21 back, somebody attributes
-// them by hand to another invoice, and the chain is read again, in every order.
+// TestRefundOfAnUnattributedPayment pays an invoice, and sends 3.21, which matches no
+// invoice. In every order, the merchant refunds the 3.21, attributes them manually to
+// another invoice, and the chain is read again.
 func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -92,9 +92,9 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	})
 }
 
-// TestRefundOfNobodysPaymentIsNotAnnounced leaves the payment as it is: the
-// refund is kept with it.
-func TestRefundOfNobodysPaymentIsNotAnnounced(t *testing.T) {
+// TestRefundOfAnUnattributedPaymentHasNoEvent refunds an unattributed payment: the refund is
+// stored, without an event.
+func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -111,7 +111,7 @@ func TestRefundOfNobodysPaymentIsNotAnnounced(t *testing.T) {
 		if back[odd.ID] != odd.Amount {
 			t.Errorf("of the payment, %s are paid back, want %s", back[odd.ID], odd.Amount)
 		}
-		w.mine(start+4, w.back(invoice.NewAmount(1_000_000))) // the odd payment has nothing left
+		w.mine(start+4, w.back(invoice.NewAmount(1_000_000))) // nothing of the payment is left to refund
 		w.final()
 		if got := w.invoice(paid.ID).AmountRefunded; got != invoice.NewAmount(1_000_000) {
 			t.Errorf("of the invoice, %s are refunded, want 1000000", got)
@@ -119,14 +119,14 @@ func TestRefundOfNobodysPaymentIsNotAnnounced(t *testing.T) {
 	})
 }
 
-// shops are two merchants' addresses that pay each other.
+// shops are the settlement addresses of two merchants that pay each other.
 type shops struct {
 	*world
 	second invoice.Address
 }
 
-// newShops returns two addresses, of which the first has paid an invoice of
-// the second over 1,000,000.
+// newShops returns two addresses, the first of which has paid an invoice of the second
+// over 1,000,000.
 func newShops(t *testing.T, db *database) (shops, invoice.Invoice) {
 	t.Helper()
 	s := shops{world: db.world(t)}
@@ -148,8 +148,8 @@ func (s shops) move(from, to invoice.Address, a invoice.Amount) invoice.Transfer
 	return t
 }
 
-// TestPaymentBetweenShopsIsNoRefund has the second shop pay an invoice of the
-// first, over as much as it got from it, in every way that names the invoice.
+// TestPaymentBetweenShopsIsNoRefund pays an invoice of the first shop from the second,
+// over the amount that it received, in every way that names the invoice.
 func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -165,12 +165,12 @@ func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 				paid := ours.Amount
 				if name == "transfer amount" {
 					paid = ours.TransferAmount
-					s.mine(start+2, s.move(s.address, s.second, paid)) // which that would pay back exactly
+					s.mine(start+2, s.move(s.address, s.second, paid)) // which the payment would refund exactly
 				}
 				back := tagged(s.move(s.second, s.address, paid), of(ours))
 				if late {
 					b := s.next(start+3, back)
-					s.observe(settle.Block{Header: b.Header}) // as if a node had left it out
+					s.observe(settle.Block{Header: b.Header}) // without its transfers, as from a dishonest node
 					s.final()
 					s.blocks[len(s.blocks)-1] = b
 					s.rescan()
@@ -197,8 +197,8 @@ func (s shops) wantInvoice(name string, inv invoice.Invoice, status invoice.Stat
 	}
 }
 
-// TestExactRefundIsNoPaymentByBareAmount has a transfer between shops that
-// could pay an invoice by its bare amount, or pay back a payment.
+// TestExactRefundIsNoPaymentByBareAmount sends a transfer between shops that matches the
+// bare amount of an invoice and a refund.
 func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -228,16 +228,16 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	})
 }
 
-// TestRefundIsNotRefunded has two shops send the same money to and fro: what
-// was a refund is no payment that another refund could answer.
+// TestRefundIsNotRefunded sends the same amount back and forth between two shops. A refund
+// is no payment that can be refunded.
 func TestRefundIsNotRefunded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		s, _ := newShops(t, db)
-		s.create(s.of(2_000_000, s.address)) // so that the first is watched
+		s.create(s.of(2_000_000, s.address)) // so that the first address is indexed
 		odd := invoice.NewAmount(777_777)
 		s.mine(start+2, s.move(s.address, s.second, odd))
-		s.mine(start+3, s.move(s.second, s.address, odd)) // pays it back
+		s.mine(start+3, s.move(s.second, s.address, odd)) // the refund
 		asked := s.create(s.of(number(odd), s.second))
 		second := s.move(s.address, s.second, odd)
 		s.mine(start+4, second)
@@ -249,8 +249,8 @@ func TestRefundIsNotRefunded(t *testing.T) {
 	})
 }
 
-// TestManualAttributionOrphansRefund has somebody say that what was read as a
-// refund is a payment. What was announced cannot be taken back; the sums can.
+// TestManualAttributionOrphansRefund manually attributes a transfer that was read as a
+// refund. Its events were sent; the sums are corrected.
 func TestManualAttributionOrphansRefund(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -279,9 +279,9 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 	})
 }
 
-// TestRefundIsNotClaimed has a shop pay back what another one paid, and then
-// claim with its signature that this paid an order of its own: the other shop
-// would have neither its money nor its goods. The merchant decides.
+// TestRefundIsNotClaimed refunds another shop, and claims the refund as a payment of an
+// own order, with a signature. Otherwise the other shop would lose both its money and its
+// goods. The merchant decides.
 func TestRefundIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -302,8 +302,8 @@ func TestRefundIsNotClaimed(t *testing.T) {
 	})
 }
 
-// TestRefundThatTurnsOutToBeAPayment is read again with the evidence that was
-// left out the first time.
+// TestRefundThatTurnsOutToBeAPayment reads a refund again, with evidence that was missing
+// the first time.
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -325,10 +325,10 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	})
 }
 
-// TestATaggedRefundIsOfNoOtherInvoice sends what an exchange paid for one invoice
-// to an account that once paid another, and names the first: it counts as a
-// refund of neither.
-func TestATaggedRefundIsOfNoOtherInvoice(t *testing.T) {
+// TestTaggedRefundToAnotherPayer refunds a payment from an exchange to an account
+// that paid another invoice, and names the first invoice. The transfer is a refund of
+// neither.
+func TestTaggedRefundToAnotherPayer(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)

@@ -33,8 +33,8 @@ func (w *world) due(registry invoice.Address) []string {
 	return kinds
 }
 
-// TestRegistryIsReplacedUnderOpenInvoices has the intents of each invoice stay
-// with the registry that its commitment names, and follow that one's events.
+// TestRegistryIsReplacedUnderOpenInvoices checks that the intents of an invoice keep the
+// registry of its commitment, and follow that registry's events.
 func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -53,7 +53,7 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 			t.Errorf("registries whose events count (-want +got):\n%s", diff)
 		}
 
-		// The new registry's word about an older invoice is nothing.
+		// The new registry's event about an older invoice is ignored.
 		b := w.next(start + 1)
 		for _, inv := range []invoice.Invoice{before, after} {
 			b.Registry = append(b.Registry, settle.RegistryEvent{Registry: another, Kind: settle.RegistryOpened, CommitmentID: inv.CommitmentID})
@@ -81,18 +81,18 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 	})
 }
 
-// TestRegistriesOfOlderInvoices has the columns be empty, as an older version
-// leaves them.
+// TestRegistriesOfOlderInvoices checks invoices without a recorded registry, as older
+// versions left them.
 func TestRegistriesOfOlderInvoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		without := w.insertable(1) // made before the chain had a registry
+		without := w.insertable(1) // created before the chain had a registry
 		without.CommitmentID = chain.CommitmentID(1337, invoice.Address{}, without.Terms, without.ID)
-		lost := w.insertable(2) // made with a registry that nobody knows any more
+		lost := w.insertable(2) // created with a registry that is not known
 		lost.CommitmentID = chain.CommitmentID(1337, invoice.Address{9}, lost.Terms, lost.ID)
 		w.insert([]invoice.Invoice{without, lost})
-		named := w.create() // after them, since it takes a free transfer amount
+		named := w.create() // created last, because it takes a free transfer amount
 		w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
 			var intents []store.Intent
 			for _, inv := range []invoice.Invoice{without, lost} {
@@ -133,7 +133,7 @@ func TestRegistriesOfOlderInvoices(t *testing.T) {
 			t.Error("want that of the lost one alone to be unknown")
 		}
 
-		// Nothing is done with a commitment that is not that of the terms.
+		// No intent is enqueued for a commitment id that differs from that of the terms.
 		w.mine(named.ExpiresAt.Unix() + 1)
 		w.final()
 		if got := w.intents(lost); len(got) != 1 {

@@ -8,13 +8,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// part returns a transfer of so much that names the invoice.
+// part returns a transfer of n that names the invoice.
 func (w *world) part(inv invoice.Invoice, n uint64) invoice.Transfer {
 	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 }
 
-// takeSuffixes inserts open invoices of a price whose transfer amounts are it with the
-// suffixes up to the last, and expire at a time.
+// takeSuffixes inserts open invoices of a price with the suffixes up to last, which expire
+// at expiresAt.
 func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.t.Helper()
 	var all []invoice.Invoice
@@ -29,8 +29,8 @@ func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.insert(all)
 }
 
-// checkRemainder checks what remains of the invoice, and its transfer amount, with
-// a suffix in a range, and that it pays the invoice.
+// checkRemainder checks the invoice's remainder and its transfer amount, whose suffix must
+// be in a range, and that the transfer amount pays the invoice.
 func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint64) {
 	w.t.Helper()
 	got := w.invoice(inv.ID)
@@ -46,9 +46,8 @@ func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint6
 	}
 }
 
-// TestManySmallPartsKeepTheRemainderPayable has a stranger pay very many parts, each no
-// dust, in blocks of their own and in one: the rest can be paid as before, also
-// by the first transfer amount.
+// TestManySmallPartsKeepTheRemainderPayable pays many parts above the dust limit, in one
+// block and in many. The rest can still be paid, also by the first transfer amount.
 func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -74,8 +73,8 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	})
 }
 
-// TestRemainderWithLargerSuffix has a stranger make a remainder for whose
-// price he has used up all suffixes before.
+// TestRemainderWithLargerSuffix creates a remainder for a price of which all suffixes are
+// taken.
 func TestRemainderWithLargerSuffix(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -87,11 +86,11 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 	})
 }
 
-// starved returns a world with an invoice for whose remainder no amount was
-// free. Some are when it returns.
-func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
+// withoutFreeSuffix returns a world with an invoice whose remainder got no transfer
+// amount, because none was free. Some are free when it returns.
+func (db *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
 	w = db.world(t)
-	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // of the larger suffixes it knows the first four
+	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // generates only the first four of the larger suffixes
 	w.Service = w.service()
 	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
 	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
@@ -100,7 +99,7 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 		t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
 	}
 	w.seconds.Add(10)
-	w.must(w.AssignTransferAmounts(t.Context())) // finds none
+	w.must(w.AssignTransferAmounts(t.Context())) // no amount is free
 	if got := w.invoice(inv.ID); !got.RemainingTransfer.IsZero() {
 		t.Fatalf("the transfer amount is %s", got.RemainingTransfer)
 	}
@@ -110,22 +109,22 @@ func (db *database) starved(t *testing.T) (w *world, inv invoice.Invoice) {
 	return w, inv
 }
 
-// TestAssignWhenASuffixIsFree assigns a transfer amount to a remainder once one is
+// TestAssignWhenASuffixIsFree checks that a remainder gets a transfer amount once one is
 // free: in the background, and when the invoice changes.
 func TestAssignWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
-		w, inv := db.starved(t)
+		w, inv := db.withoutFreeSuffix(t)
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
-		w, inv = db.starved(t)
+		w, inv = db.withoutFreeSuffix(t)
 		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
 		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
 	})
 }
 
-// TestAssignAfterAnUpgrade has open invoices of a version that kept no sums:
-// one of them was paid in part and confirmed.
+// TestAssignAfterAnUpgrade upgrades open invoices of a version without sums, one of which
+// was paid in part and confirmed.
 func TestAssignAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -140,7 +139,7 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 			_, err := db.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
-		for range 2 { // a second time it finds nothing to do
+		for range 2 { // the second run finds nothing to do
 			w.must(w.AssignTransferAmounts(t.Context()))
 			if left, err := db.store.InvoicesLackingTransferAmounts(t.Context(), w.chainKey, "", 9); len(left) != 0 || err != nil {
 				t.Errorf("%q are left (%v)", left, err)

@@ -81,7 +81,7 @@ func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 	return f
 }
 
-// add adds a payment, of which only due is kept unless it is in the period.
+// add adds a payment; one outside the period only reduces what is due.
 func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due map[string]uint64) {
 	amount, price, paid := number(p.Amount), number(inv.Amount), inv.Status == invoice.Paid
 	var counted, excess uint64

@@ -13,14 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestTheSameChainSaysTheSame has one chain, with payments of invoices that
-// are there before it is read, be read in several ways: block by block; in
-// batches of any size, with restarts; from a block in the middle on, with what
-// lies below filled in at any time; with blocks read again at any time; and with
-// blocks rolled back and read again unchanged, between which older ones are
-// filled in. Each time every payment goes to the same invoice, by the same
-// method, every refund pays back the same payment, and every invoice comes to
-// the same end.
+// TestTheSameChainSaysTheSame reads one chain, with payments of invoices that exist
+// before, in several ways: block by block; in batches with restarts; from a block in the
+// middle, with the gap below filled at any time; with rescans at any time; and with
+// rollbacks to unchanged blocks while the gap is filled. Each way must give the same
+// attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
 	properties(t, func(db *database, r *rand.Rand) string {
@@ -47,12 +44,11 @@ func TestTheSameChainSaysTheSame(t *testing.T) {
 type story struct {
 	terms  []terms
 	blocks []storyBlock
-	begin  int // a late reader starts at this index of blocks
+	begin  int // index of the block at which a late reader starts
 }
 
-// terms are those of an invoice. A bound one was created when the chain had
-// been read up to the block where a late reader starts. A partner's is of
-// another merchant.
+// terms are the terms of an invoice. A bound one was created when the chain was indexed up
+// to the block at which a late reader starts. A partner's belongs to another merchant.
 type terms struct {
 	amount, transfer        uint64
 	expires                 int64 // seconds after start
@@ -69,19 +65,19 @@ type party int
 
 const (
 	theMerchant party = iota
-	thePartner        // a merchant who pays the other, or a payer where he has no invoice
+	thePartner        // another merchant, or a payer if he has no invoice
 	thePayer
 )
 
-// storyTransfer is of an amount, and names an invoice in its calldata, if of is
-// not negative.
+// storyTransfer is a transfer of an amount. Its calldata names the invoice of, unless that
+// is negative.
 type storyTransfer struct {
 	amount   uint64
 	of       int
 	from, to party
 }
 
-// newStory makes a story of few amounts, so that they collide.
+// newStory returns a story with few amounts, so that they collide.
 func newStory(r *rand.Rand) story {
 	var s story
 	taken := make(map[uint64]bool)
@@ -89,7 +85,7 @@ func newStory(r *rand.Rand) story {
 	for range 2 + r.IntN(6) {
 		t := terms{amount: pick(r, uint64(1_000_000), 1_000_000, 2_000_000, 3_000_000), expires: 5 + r.Int64N(120), lenient: r.IntN(4) == 0, bound: r.IntN(3) == 0}
 		if len(s.terms) > 0 && r.IntN(6) == 0 {
-			t.amount = s.terms[0].transfer // another's transfer amount
+			t.amount = s.terms[0].transfer // the transfer amount of another invoice
 		}
 		t.transfer = t.amount + 1 + uint64(r.IntN(60))
 		for taken[t.transfer] {
@@ -107,7 +103,7 @@ func newStory(r *rand.Rand) story {
 			move := storyTransfer{of: -1, from: thePartner, amount: pick(r, t.amount, t.amount, t.transfer, t.transfer, 1_000_000, 2_000_000, t.amount-30_000)}
 			if r.IntN(4) == 0 {
 				move.amount = pick(r, uint64(400_000), 600_000, 1_000_000, 3_000)
-				if move.of = r.IntN(len(s.terms)); s.terms[move.of].bound { // nobody knew its id before
+				if move.of = r.IntN(len(s.terms)); s.terms[move.of].bound { // the invoice does not exist yet
 					move.of = -1
 				}
 			}
@@ -133,8 +129,8 @@ func newStory(r *rand.Rand) story {
 // reading is how a story is read.
 type reading struct{ batches, late, rescans, rollbacks bool }
 
-// outcome is what became of a story: of each transfer the number of its
-// invoice and the method, of each invoice its state and what it got.
+// outcome is the result of a story: the invoice and method of each transfer, and the state
+// and sums of each invoice.
 type outcome struct {
 	Transfers []string
 	Invoices  []string
@@ -188,7 +184,7 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 	return s.outcome(w, invoices, all)
 }
 
-// readAgain rolls some of the blocks that are read back, and reads them again.
+// readAgain rolls back some of the blocks that were read, and reads them again.
 func (w *world) readAgain(r *rand.Rand, read []settle.Block) {
 	cur, err := w.Cursor(w.t.Context(), w.chainKey)
 	w.must(err)
@@ -214,7 +210,7 @@ func (w *world) readAgain(r *rand.Rand, read []settle.Block) {
 	}
 }
 
-// confirmSome confirms some of what is read.
+// confirmSome confirms some of the blocks that were read.
 func (w *world) confirmSome(r *rand.Rand) {
 	cur, err := w.Cursor(w.t.Context(), w.chainKey)
 	w.must(err)

@@ -14,8 +14,8 @@ func TestScenarios(t *testing.T) {
 	each(t, playScenarios)
 }
 
-// playScenarios plays what can happen to an invoice over 1,000,000 that
-// expires 3600 s after the start, and looks at what has become of it.
+// playScenarios plays what can happen to an invoice over 1,000,000 that expires 3600 s
+// after the start, and checks its state.
 func playScenarios(t *testing.T, db *database) {
 	const (
 		created, received, paidEvent = "invoice.created", "payment.received", "invoice.paid"
@@ -25,7 +25,7 @@ func playScenarios(t *testing.T, db *database) {
 		status         invoice.Status
 		exception      invoice.Exception
 		paid, refunded uint64
-		suffixes       uint64 // how often the suffix is in what was paid
+		suffixes       uint64 // number of suffixes in the paid amount
 		events         []string
 		intents        []string
 	}
@@ -228,7 +228,7 @@ func playScenarios(t *testing.T, db *database) {
 			w := db.world(t)
 			inv := w.create()
 			test.play(w, inv)
-			w.must(w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header)) // final long since: changes nothing
+			w.must(w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header)) // final before, so it changes nothing
 			got := w.invoice(inv.ID)
 			suffix := number(inv.TransferAmount) - 1_000_000
 			paid, refunded := number(got.AmountPaid)-test.want.suffixes*suffix, number(got.AmountRefunded)

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// fillSuffixes inserts open invoices that have all suffixes but the ones left.
+// fillSuffixes inserts open invoices with all suffixes except the given ones.
 func (w *world) fillSuffixes(left ...uint64) {
 	w.t.Helper()
 	var all []invoice.Invoice
@@ -25,17 +25,17 @@ func (w *world) fillSuffixes(left ...uint64) {
 	w.insert(all)
 }
 
-// TestTransferAmountQuarantine closes an invoice that had the only free
-// suffix of its price, or one of two, and creates another at the limits of both
+// TestTransferAmountQuarantine closes an invoice with the only free suffix of its price,
+// or one of two, and creates another invoice just before and at the end of both
 // quarantines.
 func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {
-			left  []uint64 // suffixes that no open invoice has; the first is the closed invoice's
+			left  []uint64 // suffixes without an open invoice; the first is the closed invoice's
 			paid  bool
 			after int64  // seconds after its expiresAt
-			want  uint64 // the suffix; 0 for none
+			want  uint64 // the suffix of the new invoice; 0 for none
 		}{
 			"paid, at once":                   {[]uint64{7}, true, -3600, 0},
 			"expired, at once":                {[]uint64{7}, false, 1, 0},
@@ -47,7 +47,7 @@ func TestTransferAmountQuarantine(t *testing.T) {
 			"while another is free for a day": {[]uint64{7, 8}, false, quarantine, 8},
 		} {
 			w := db.world(t)
-			w.seconds.Store(start + 2*quarantine) // the others are open for long
+			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(test.left...)
 			w.seconds.Store(start)
 			used := w.insertable(test.left[0])
@@ -70,17 +70,17 @@ func TestTransferAmountQuarantine(t *testing.T) {
 	})
 }
 
-// TestLateOrSecondPaymentPaysNoOtherInvoice has a stranger hold all other suffixes
-// of a price, and create one more invoice when the only other one is closed:
-// what its payer sends within the hour does not pay the stranger's. That holds
-// whatever the service's clock says, and when the chain is read late.
+// TestLateOrSecondPaymentPaysNoOtherInvoice lets a stranger hold all other suffixes of a
+// price, and create an invoice when the last one is closed. A payment of the closed
+// invoice within the hour must not pay the stranger's, whatever the service's clock is,
+// and also when the chain is read late.
 func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		for n := range 4 {
 			paid, readLate := n%2 == 1, n/2 == 1
 			w := db.world(t)
-			w.seconds.Store(start + 2*quarantine) // the others are open for long
+			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(7)
 			w.seconds.Store(start)
 			mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
@@ -102,8 +102,8 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestQuarantineUntilTheLastExpiry has several closed invoices with one transfer
-// amount. The newest expired before the others, which former versions allowed.
+// TestQuarantineUntilTheLastExpiry has several closed invoices with one transfer amount,
+// the newest of which expired first, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -125,8 +125,8 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	})
 }
 
-// TestSuffixAfterQuarantine gives a suffix again like any other a day after
-// the expiry of the invoice that had it.
+// TestSuffixAfterQuarantine checks that a suffix is assigned like any other a day after
+// its last invoice expired.
 func TestSuffixAfterQuarantine(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -155,8 +155,8 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 	})
 }
 
-// TestSuffixAvoidsOpenAmounts gives no invoice a transfer amount that is what
-// another one asks for.
+// TestSuffixAvoidsOpenAmounts checks that no transfer amount equals the amount of another
+// open invoice.
 func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -196,7 +196,7 @@ func TestTruncatedCandidates(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		t.Run("stale", func(t *testing.T) {
 			w := db.world(t)
-			crowd(w, start+10) // open still, since no final block is younger
+			crowd(w, start+10) // still open, because no final block is younger
 			inv := w.create()
 			p := w.pay(inv.Amount)
 			w.mine(start+20, p)
@@ -230,8 +230,8 @@ func TestTruncatedCandidates(t *testing.T) {
 	})
 }
 
-// TestTransferAmountAvoidsRemainders uses up the suffixes of a price. The one that equals
-// the remainder of another invoice is not assigned.
+// TestTransferAmountAvoidsRemainders uses up the suffixes of a price, except for one that
+// equals the remainder of another invoice. That one is not assigned.
 func TestTransferAmountAvoidsRemainders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

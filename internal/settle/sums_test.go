@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// recounted returns an invoice as it is stored, and as its payments make it
-// when all of them are added up again.
+// recounted returns an invoice as it is stored, and with the sums of all its payments
+// added up again.
 func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	w.t.Helper()
 	stored = w.invoice(id)
@@ -26,9 +26,8 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	return stored, stored.Recount(payments)
 }
 
-// TestRunningSumsFollowEveryHistory plays the histories of TestModel,
-// in which somebody attributes payments by hand besides. After each step the
-// sums that are kept must be those of all payments.
+// TestRunningSumsFollowEveryHistory plays the histories of TestModel with manual
+// attributions. After each step the stored sums must equal those of all payments.
 func TestRunningSumsFollowEveryHistory(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -49,7 +48,7 @@ func TestRunningSumsFollowEveryHistory(t *testing.T) {
 	})
 }
 
-// byHand attributes a payment that no rule did.
+// byHand manually attributes an unattributed payment.
 func (m *machine) byHand(r *rapid.T) {
 	found, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{
 		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
@@ -67,15 +66,14 @@ func (m *machine) byHand(r *rapid.T) {
 	}
 }
 
-// checkSums says that the running sums of all invoices are those of their
-// payments, and of the payments' refunds.
+// checkSums compares the stored sums of all invoices with their payments and refunds.
 func (m *machine) checkSums(r *rapid.T) {
 	for _, inv := range m.made {
 		stored, want := m.recounted(inv.ID)
 		if stored.Sums.Newest.Before(want.Sums.Newest) {
 			r.Errorf("invoice %s has a payment above %+v, at %+v", inv.ID, stored.Sums.Newest, want.Sums.Newest)
 		}
-		want.Sums.Newest = stored.Sums.Newest // a bound
+		want.Sums.Newest = stored.Sums.Newest // an upper bound
 		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
 		}
@@ -96,8 +94,7 @@ func (m *machine) checkSums(r *rapid.T) {
 	}
 }
 
-// checkPaidBack says that of each payment which was paid back so much is known
-// to be as its refunds add up to.
+// checkPaidBack compares the refunded sum of each payment with its refunds.
 func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 	want := make(map[string]invoice.Amount)
 	var ids []string
@@ -122,8 +119,8 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 	}
 }
 
-// TestSumsFollowEvidence moves a payment from one invoice to another, since
-// the block that is read after a reorg says something else.
+// TestSumsFollowEvidence moves a payment to another invoice by different evidence after a
+// reorg.
 func TestSumsFollowEvidence(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -149,8 +146,8 @@ func TestSumsFollowEvidence(t *testing.T) {
 	})
 }
 
-// TestStaleSumsAreRecounted is an upgrade: the sums of an invoice that had
-// payments before they were kept are not known.
+// TestStaleSumsAreRecounted upgrades an invoice whose payments are older than the stored
+// sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -178,7 +175,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.final()
 			},
 			"and attributed to by hand": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
-				p := w.pay(invoice.NewAmount(600_000)) // as much remains of a twin
+				p := w.pay(invoice.NewAmount(600_000)) // equals the remainder of another invoice
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
 				forget(inv.ID)
@@ -203,8 +200,8 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 	})
 }
 
-// TestPaymentsAreCountedOutOfOrder fills in an older payment after a newer one
-// was counted.
+// TestPaymentsAreCountedOutOfOrder fills in an older payment after a newer one was
+// counted.
 func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -228,8 +225,8 @@ func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 	})
 }
 
-// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice of
-// which an earlier version had not recorded what remains.
+// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice whose
+// remainder an older version did not record.
 func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -261,8 +258,8 @@ func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
 	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 }
 
-// TestCostOfAReorgOfALatePayment orphans a late payment of an invoice that a part
-// was paid of and that has few or many other late payments. These are not read.
+// TestCostOfAReorgOfALatePayment orphans a late payment of a partly paid invoice with few
+// or many other late payments, which must not be read.
 func TestCostOfAReorgOfALatePayment(t *testing.T) {
 	eachAlone(t, func(t *testing.T, db *database) {
 		cost := func(late int) uint64 {
@@ -286,8 +283,8 @@ func TestCostOfAReorgOfALatePayment(t *testing.T) {
 	})
 }
 
-// TestCostOfDustBelowAPayment fills in dust below the payment that paid its
-// invoice. The invoice is recounted once, not once for each batch.
+// TestCostOfDustBelowAPayment fills in dust below the payment that paid its invoice. The
+// invoice is recounted once, not once for each batch.
 func TestCostOfDustBelowAPayment(t *testing.T) {
 	eachAlone(t, func(t *testing.T, db *database) {
 		cost := func(n int) uint64 {
@@ -297,7 +294,7 @@ func TestCostOfDustBelowAPayment(t *testing.T) {
 			var dust []invoice.Transfer
 			for i := range n {
 				dust = append(dust, w.tag(inv, 1))
-				if i%10 == 0 { // each asks what is due
+				if i%10 == 0 { // each pays what is due
 					dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestTolerance has a merchant who takes 5% less: of an invoice over
-// 1,000,000 that is 50,000.
+// TestTolerance uses a merchant with a tolerance of 5 %: 50,000 for an invoice over
+// 1,000,000.
 func TestTolerance(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
@@ -40,7 +40,7 @@ func TestTolerance(t *testing.T) {
 				w.mine(start+10, w.pay(n(950_000)), tagged(w.pay(n(50_000)), tag))
 			}, invoice.Paid, "", 1_000_000, invoice.ByTolerance, []string{created, received, received, paid}},
 			"enough, twice": {func(w *world, _ invoice.Invoice) {
-				w.mine(start+10, w.pay(n(950_000)), w.pay(n(950_000))) // the second is for nobody
+				w.mine(start+10, w.pay(n(950_000)), w.pay(n(950_000))) // the second stays unattributed
 			}, invoice.Paid, invoice.Underpaid, 950_000, invoice.ByTolerance, []string{created, received, paid}},
 			"too late": {func(w *world, _ invoice.Invoice) {
 				w.mine(start+3601, w.pay(n(950_000)))

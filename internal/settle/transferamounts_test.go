@@ -16,9 +16,9 @@ func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by inv
 	}
 }
 
-// TestTransferAmountsAreNotRound has an attacker create invoices right below a round
-// price until all suffixes are used. None has the price as transfer amount, and a
-// transfer of the price pays the shop's invoice.
+// TestTransferAmountsAreNotRound lets an attacker create invoices just below a round price
+// until all suffixes are taken. None has the price as its transfer amount, and a transfer
+// of the price pays the shop's invoice.
 func TestTransferAmountsAreNotRound(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -43,8 +43,8 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 	})
 }
 
-// TestTransferAmountCannotBeTaken has somebody create an invoice whose amount is
-// another's transfer amount, before and after that one was paid.
+// TestTransferAmountCannotBeTaken creates an invoice whose amount is the transfer amount
+// of another, before and after that one was paid.
 func TestTransferAmountCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -54,8 +54,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+1, first)
 		w.checkAttributed(first, mine, invoice.ByTransferAmount)
-		// Covered, the invoice asks for nothing more, and the other one asks
-		// still; but a second payment of its transfer amount is not theirs.
+		// The paid invoice asks for nothing, and the other one is still open. A second
+		// payment of the transfer amount must not pay the other.
 		w.mine(start+2, second)
 		w.checkAttributed(second, invoice.Invoice{}, "")
 		w.mine(start+3, w.pay(theirs.TransferAmount))
@@ -66,8 +66,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestLatePaymentPaysNoOtherInvoice has an attacker create an invoice over the transfer
-// amount of another invoice, whose payer pays a second late.
+// TestLatePaymentPaysNoOtherInvoice lets an attacker create an invoice over the transfer
+// amount of another one, whose payer pays a second late.
 func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -82,8 +82,8 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestRemainderPaysNoOtherInvoice has somebody pay a cent of another's invoice, and
-// create one over what remains of it.
+// TestRemainderPaysNoOtherInvoice lets an attacker pay a cent of an invoice, and create
+// one over its remainder.
 func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -99,9 +99,9 @@ func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestObservedPaymentCannotBeTaken has an attacker see an unattributed payment, whose
-// block is then orphaned. When it is mined again, it pays no invoice over its amount, none
-// with its amount as transfer amount, and none whose remainder he made equal to it.
+// TestObservedPaymentCannotBeTaken lets an attacker see an unattributed payment whose
+// block is then orphaned. Mined again, it pays no invoice that has its amount as amount,
+// transfer amount or remainder.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -145,9 +145,8 @@ func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestTransferAmountAfterAPart keeps the transfer amounts: the first,
-// that of each remainder, and the bare remainder, through a reorg that leaves
-// the part.
+// TestTransferAmountAfterAPart checks that the first transfer amount, that of each
+// remainder and the bare remainder stay valid through a reorg that drops the part.
 func TestTransferAmountAfterAPart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -165,10 +164,10 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 		} {
 			w := db.world(t)
 			inv := w.create()
-			twin := w.create() // the bare amount names neither
+			twin := w.create() // makes the bare amount ambiguous
 			w.mine(start+1, part(w, inv, 150_000))
 			first := w.invoice(inv.ID)
-			w.mine(start+2, part(w, inv, 250_000), part(w, inv, 9_999)) // the last is dust
+			w.mine(start+2, part(w, inv, 250_000), part(w, inv, 9_999)) // the last transfer is dust
 			second := w.invoice(inv.ID)
 			for rest, got := range map[uint64]invoice.Invoice{850_000: first, 600_000: second} {
 				suffix := number(got.RemainingTransfer) - rest
@@ -199,8 +198,8 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 	})
 }
 
-// TestRemainderTransferAmountsAreReleased assigns the transfer amount of a remainder to
-// another invoice only when its own is closed.
+// TestRemainderTransferAmountsAreReleased checks that the transfer amount of a remainder
+// is free only when its invoice is closed.
 func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -225,15 +224,15 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	})
 }
 
-// TestAmbiguousPaymentStaysUnattributed has a payment of an amount that two invoices
-// asked for be found by a rescan when one of them has expired.
+// TestAmbiguousPaymentStaysUnattributed rescans and finds a payment of an amount for which
+// two invoices asked, one of which has expired since.
 func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		w.create()
-		paid := w.skip(w.next(start+10, w.pay(short.Amount)))
+		paid := w.observeEmpty(w.next(start+10, w.pay(short.Amount)))
 		w.mine(start + 70)
 		w.final()
 		if got := w.invoice(short.ID).Status; got != invoice.Expired {
@@ -245,28 +244,28 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	})
 }
 
-// TestCoveredAtThePayment has a payment be found by a rescan below the
-// one that paid its invoice, and above that of another one.
-func TestCoveredAtThePayment(t *testing.T) {
+// TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments that paid two
+// invoices.
+func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		one, two := w.create(), w.create()
 		w.mine(start+1, w.pay(one.TransferAmount))
-		missed := w.skip(w.next(start+2, w.pay(one.Amount)))
+		missed := w.observeEmpty(w.next(start+2, w.pay(one.Amount)))
 		w.mine(start+3, w.pay(two.TransferAmount))
 		w.final()
 		w.rescan()
 		w.fill(101, w.head(), missed)
-		w.checkAttributed(missed.Transfers[0], two, invoice.ByAmount) // the first was covered, and this one not yet
+		w.checkAttributed(missed.Transfers[0], two, invoice.ByAmount) // the first was covered then, and the second was not
 		if got := w.invoice(two.ID); got.Exception != invoice.Duplicate {
 			t.Errorf("paid twice, it has the exception %q", got.Exception)
 		}
 	})
 }
 
-// TestAttributionIgnoresClocks has the service's clock be wrong by hours, and plain
-// transfers count all the same.
+// TestAttributionIgnoresClocks sets the service's clock hours wrong. Plain transfers must
+// count.
 func TestAttributionIgnoresClocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -289,13 +288,13 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 	})
 }
 
-// TestInvoiceIsBoundToAHeight gives an invoice nothing of the blocks that were read
-// when it was created, but what a reorg puts in their place.
+// TestInvoiceIsBoundToAHeight checks that blocks that were indexed before the create pay
+// nothing, unless a reorg replaces them.
 func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		w.create(amount(9_000_000)) // so that the address is known
+		w.create(amount(9_000_000)) // so that the address is indexed
 		before := w.pay(invoice.NewAmount(1_000_000))
 		w.mine(start+1, before)
 		w.mine(start + 2)
@@ -312,7 +311,7 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 }
 
 // TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments whose
-// attribution depends on earlier blocks are attributed when those are read, and nothing
+// attribution depends on earlier blocks are attributed when those are read, and no invoice
 // expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
@@ -329,7 +328,7 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 		young := w.create(amount(7_000_000))
 		paysYoung := w.pay(young.Amount)
 		w.mine(start+2, bare, told, paysYoung)
-		w.checkAttributed(bare, invoice.Invoice{}, "") // either could be meant
+		w.checkAttributed(bare, invoice.Invoice{}, "") // ambiguous
 		w.checkAttributed(told, tolled, invoice.ByTransferAmount)
 		w.mine(one.ExpiresAt.Unix() + 1)
 		w.final()
@@ -350,7 +349,7 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestManyDeferredPayments decides more payments than one transaction does.
+// TestManyDeferredPayments decides more payments than one transaction handles.
 func TestManyDeferredPayments(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -379,10 +378,10 @@ func TestManyDeferredPayments(t *testing.T) {
 	})
 }
 
-// TestShortlist creates invoices of a price of which all suffixes were used,
-// one after the other: each gets the one whose last invoice expired longest
-// ago, and none gets one whose last invoice expired within the hour.
-func TestShortlist(t *testing.T) {
+// TestLongestFreeSuffixIsUsedFirst creates invoices of a price of which all suffixes were used. Each gets the
+// suffix whose last invoice expired longest ago, and none gets one whose last invoice
+// expired within the hour.
+func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
@@ -402,7 +401,7 @@ func TestShortlist(t *testing.T) {
 				t.Errorf("at %d, the transfer amount is %s, want %d", at, inv.TransferAmount, want)
 			}
 		}
-		const free = start + minQuarantine + 1 // no suffix is before
+		const free = start + minQuarantine + 1 // no suffix is free before
 		create(free, 0)
 		for i := range uint64(20) {
 			create(free+20, 1_000_001+i)

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestOnUnattributed checks that an event is sent when one is stored,
-// once, and none that has an invoice.
+// TestOnUnattributed checks that the signal is called once for each stored unattributed
+// payment, and for no attributed one.
 func TestOnUnattributed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -33,7 +33,7 @@ func TestUnattributedEvents(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		asks := []invoice.EventType{invoice.EventUnattributed}
 		for merchant, c := range map[string]struct {
-			stored []invoice.EventType // with its endpoint; nil for no endpoint
+			stored []invoice.EventType // expected with an endpoint; nil for no endpoint
 			wanted bool
 		}{
 			"curious-": {nil, true}, "asked-": {asks, true}, "silent-": {[]invoice.EventType{}, false}, "": {nil, false},
@@ -50,7 +50,7 @@ func TestUnattributedEvents(t *testing.T) {
 			inv := w.create()
 			p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 			w.reorg(1)
-			w.mine(start+12, p.Transfer) // sent once
+			w.mine(start+12, p.Transfer) // emitted once
 			w.mine(start+13, w.pay(inv.TransferAmount))
 			w.final()
 			rows, err := db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
@@ -77,16 +77,16 @@ func TestUnattributedEvents(t *testing.T) {
 	})
 }
 
-// TestNoInvoiceCollectsWhatWasSeenBefore has somebody create an invoice over the
-// amount of a payment that was seen before. A reorg mines the payment again, in a
-// block that can pay the invoice: it does not go there by its amount.
+// TestNoInvoiceCollectsWhatWasSeenBefore creates an invoice over the amount of an
+// unattributed payment. A reorg mines the payment again in a block that can pay the
+// invoice, and its amount must not attribute it.
 func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
-	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // of nobody's invoice
+	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice
 	each(t, func(t *testing.T, db *database) {
 		for name, test := range map[string]struct {
 			waits, between, attributed bool
-			again                      invoice.Evidence // of the payment, when it is mined again
+			again                      invoice.Evidence // evidence of the payment when it is mined again
 		}{
 			"waits":                        {waits: true},
 			"waits, created between":       {waits: true, between: true},

@@ -24,21 +24,21 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// TestMain lets rapid play fewer histories than it would by itself, each of
-// which is long; the flag given to the test wins.
+// TestMain reduces rapid's default number of checks, because each history is long. An
+// explicit flag wins.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
 	testdeps.Short("TestCreateWhileBlocksAreReplaced", "TestCreateSurvivesADeadlock",
-		// Those with thousands of payments or invoices.
-		"TestCostOf.*", "TestMany.*", "TestWhoIsCountedDoesNotDependOnConfirm", "TestPaymentOrRefundInAnyOrder", "TestAssignMoreContinues",
+		// These tests have thousands of payments or invoices.
+		"TestCostOf.*", "TestMany.*", "TestCandidatesDoNotDependOnConfirm", "TestPaymentOrRefundInAnyOrder", "TestAssignMoreContinues",
 		"TestAssignWhenASuffixIsFree", "TestTransferAmountQuarantine", "TestSuffixesRunOut", "TestCreateConcurrently",
-		"TestLateOrSecondPaymentPaysNoOtherInvoice", "TestRefundOfAnUnattributedPayment", "TestAWaitingPaymentIsMinedAgain", "TestTooManyToConsider")
+		"TestLateOrSecondPaymentPaysNoOtherInvoice", "TestRefundOfAnUnattributedPayment", "TestDeferredPaymentIsMinedAgain", "TestTooManyCandidates")
 	goleak.VerifyTestMain(m)
 }
 
-// start is the time at which every world begins, and that of its first block.
+// start is the time of each world's clock and of its first block.
 const start = 1_700_000_000
 
 // The quarantines of transfer amounts in seconds.
@@ -53,8 +53,7 @@ var (
 	payer    = invoice.Address{0xbb}
 )
 
-// database is one that several worlds share: each has a merchant and a chain
-// of its own in it.
+// database is a database that several worlds share, each with its own merchant and chain.
 type database struct {
 	store  *store.Store
 	sql    *storetest.DB
@@ -80,8 +79,7 @@ func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	each(t, func(t *testing.T, db *database) { test(t, db.world(t)) })
 }
 
-// world is a service, the clock that it goes by, and the chain that it is
-// given. The chain's first block is there, and final.
+// world is a service with its clock and its chain, whose first block is final.
 type world struct {
 	*settle.Service
 	t        testing.TB
@@ -98,12 +96,13 @@ type world struct {
 	random io.Reader // of the service
 
 	mu              sync.Mutex
-	unattributedIDs []string // payments that no rule attributed, as they were reported
+	unattributedIDs []string // as they were reported
 	signalled       []string // the signals that were called
 }
 
-// merchants knows all but "stranger"; "silent" has no endpoint, "lenient-" ones take
-// 5% less, and "listed" has a list of return hosts.
+// merchants knows every merchant except "stranger". "silent" has no endpoint, merchants
+// with the prefix "lenient-" have a tolerance of 5 %, and "listed" has a list of return
+// hosts.
 type merchants struct{}
 
 func (merchants) WantsEvents(id string) bool { return id != "silent" }
@@ -130,8 +129,8 @@ func (db *database) world(t testing.TB) *world {
 	return w
 }
 
-// service returns a service with empty caches, as after a restart. Its
-// configuration can be changed first.
+// service returns a service with empty caches, as after a restart, with a changed
+// configuration.
 func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
 	signal := func(format string, args ...any) {
@@ -171,12 +170,13 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 	return settle.New(cfg)
 }
 
-// Confirm is the service's, of what is pending now.
+// Confirm confirms the payments that are pending up to a header.
 func (w *world) Confirm(ctx context.Context, chainKey string, line invoice.Header) error {
 	return confirm(ctx, w.Service, chainKey, line)
 }
 
-// confirm verifies nothing of what is pending, and makes it final.
+// confirm reads the pending payments up to a header, and confirms them without
+// verification.
 func confirm(ctx context.Context, s *settle.Service, chainKey string, line invoice.Header) error {
 	_, revision, err := s.Pending(ctx, chainKey, line.Number)
 	if err != nil {
@@ -195,7 +195,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// signals returns those that were called since it was last asked.
+// signals returns the signals since its last call.
 func (w *world) signals() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,7 +216,7 @@ func (w *world) draft() invoice.Draft {
 	}
 }
 
-// create makes the invoice of a draft that the test may change first.
+// create creates an invoice from the world's draft, after the changes.
 func (w *world) create(change ...func(*invoice.Draft)) invoice.Invoice {
 	w.t.Helper()
 	d := w.draft()
@@ -232,7 +232,7 @@ func amount(n uint64) func(*invoice.Draft) {
 	return func(d *invoice.Draft) { d.Amount = invoice.NewAmount(n) }
 }
 
-// pay returns a transfer to the world's merchant in a transaction of its own.
+// pay returns a transfer to the world's merchant in a new transaction.
 func (w *world) pay(a invoice.Amount) invoice.Transfer {
 	w.txs++
 	return invoice.Transfer{
@@ -255,7 +255,7 @@ func tagged(t invoice.Transfer, e invoice.Evidence) invoice.Transfer {
 
 func (w *world) head() invoice.Header { return w.blocks[len(w.blocks)-1].Header }
 
-// next returns the child of the head at that time, with the transfers in it.
+// next returns a child of the head, with the transfers.
 func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
 	parent := w.head()
 	b := settle.Block{Header: invoice.Header{
@@ -268,7 +268,7 @@ func (w *world) next(at int64, transfers ...invoice.Transfer) settle.Block {
 	return b
 }
 
-// mine adds the block to the chain and has the service observe it.
+// mine adds a block with the transfers to the chain, and observes it.
 func (w *world) mine(at int64, transfers ...invoice.Transfer) invoice.Header {
 	w.t.Helper()
 	return w.observe(w.next(at, transfers...))
@@ -281,7 +281,7 @@ func (w *world) observe(b settle.Block) invoice.Header {
 	return b.Header
 }
 
-// announce mines a block with events of the registry about the invoice.
+// announce mines a block with registry events about the invoice.
 func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind) invoice.Header {
 	w.t.Helper()
 	b := w.next(w.head().Time.Unix() + 1)
@@ -291,7 +291,7 @@ func (w *world) announce(inv invoice.Invoice, kinds ...settle.RegistryEventKind)
 	return w.observe(b)
 }
 
-// reorg leaves the newest n blocks. Those that are mined next are others.
+// reorg removes the newest n blocks. Blocks that are mined next have other hashes.
 func (w *world) reorg(n int) {
 	w.t.Helper()
 	w.blocks = w.blocks[:len(w.blocks)-n]
@@ -320,7 +320,7 @@ func (w *world) invoice(id string) invoice.Invoice {
 	return inv
 }
 
-// payment returns the payment that a transfer is stored as.
+// payment returns the stored payment of a transfer.
 func (w *world) payment(t invoice.Transfer) store.PaymentRow {
 	w.t.Helper()
 	p, err := w.db.store.Payment(w.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
@@ -356,7 +356,7 @@ func number(a invoice.Amount) uint64 {
 	return binary.BigEndian.Uint64(word[24:])
 }
 
-// insertable returns an invoice of the world's draft with that suffix.
+// insertable returns an invoice of the world's draft with a suffix.
 func (w *world) insertable(suffix uint64) invoice.Invoice {
 	d := w.draft()
 	return invoice.Invoice{
@@ -367,7 +367,7 @@ func (w *world) insertable(suffix uint64) invoice.Invoice {
 	}
 }
 
-// insert stores invoices at once, without events and intents.
+// insert stores invoices, without events and intents.
 func (w *world) insert(invoices []invoice.Invoice) {
 	w.t.Helper()
 	ctx := w.t.Context()
