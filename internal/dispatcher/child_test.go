@@ -47,7 +47,8 @@ func kill(t *testing.T, child *exec.Cmd) {
 	}
 }
 
-// unrecordingStore is a store that reports that an outcome is to be recorded, and never records it.
+// unrecordingStore is a store that reports that an outcome is to be recorded, and never
+// records it.
 type unrecordingStore struct{ *store.Store }
 
 // FinishDeliveries never returns.

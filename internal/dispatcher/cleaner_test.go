@@ -131,8 +131,8 @@ func TestCleanerContinues(t *testing.T) {
 	})
 }
 
-// interleavedStore is a store that calls during instead of cleaning a batch of events; during gets
-// the batch as a function.
+// interleavedStore is a store that calls during instead of cleaning a batch of events;
+// during gets the batch as a function.
 type interleavedStore struct {
 	*store.Store
 	during func(batch func())

@@ -394,7 +394,8 @@ func TestExcerptIsKept(t *testing.T) {
 	}
 }
 
-// TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be decompressed.
+// TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be
+// decompressed.
 func TestCompressedBodyIsNotInflated(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)

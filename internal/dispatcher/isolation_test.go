@@ -112,8 +112,8 @@ func TestRecoverTogether(t *testing.T) {
 	}
 }
 
-// TestBreakerOpensAndRampsUp checks that five failures in a row open the breaker, that nothing is
-// sent until the probe, and that the limit doubles with each success after it.
+// TestBreakerOpensAndRampsUp checks that five failures in a row open the breaker, that
+// nothing is sent until the probe, and that the limit doubles with each success after it.
 func TestBreakerOpensAndRampsUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var down atomic.Bool
@@ -168,8 +168,8 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 	})
 }
 
-// TestEndpointAnswers410 checks that an endpoint that answers 410 is probed once an hour, and that its
-// events stay pending.
+// TestEndpointAnswers410 checks that an endpoint that answers 410 is probed once an hour,
+// and that its events stay pending.
 func TestEndpointAnswers410(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	var code atomic.Int32
@@ -307,8 +307,8 @@ func TestDeliversWhileExpiryFails(t *testing.T) {
 	w.outcome(t)
 }
 
-// TestRedeliveryAfterFailure checks that a failed delivery that is redelivered has a new deadline, the
-// same id, and attempt numbers that continue.
+// TestRedeliveryAfterFailure checks that a failed delivery that is redelivered has a new
+// deadline, the same id, and attempt numbers that continue.
 func TestRedeliveryAfterFailure(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var code atomic.Int32

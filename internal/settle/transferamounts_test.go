@@ -244,8 +244,8 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	})
 }
 
-// TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments that paid two
-// invoices.
+// TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments
+// that paid two invoices.
 func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -378,9 +378,9 @@ func TestManyDeferredPayments(t *testing.T) {
 	})
 }
 
-// TestLongestFreeSuffixIsUsedFirst creates invoices of a price of which all suffixes were used. Each gets the
-// suffix whose last invoice expired longest ago, and none gets one whose last invoice
-// expired within the hour.
+// TestLongestFreeSuffixIsUsedFirst creates invoices of a price of which all suffixes were
+// used. Each gets the suffix whose last invoice expired longest ago, and none gets one
+// whose last invoice expired within the hour.
 func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

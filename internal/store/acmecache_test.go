@@ -37,7 +37,7 @@ func TestACMECache(t *testing.T) {
 	})
 }
 
-// TestACMEOrders has one owner at a time order a certificate.
+// TestACMEOrders checks that one owner at a time orders a certificate.
 func TestACMEOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

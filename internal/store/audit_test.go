@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// auditEntry is the n-th change of a merchant.
+// auditEntry returns the entry of the n-th change of a merchant.
 func auditEntry(n int, merchantID string) access.Entry {
 	return access.Entry{
 		At: time.Unix(int64(1000+n), 0).UTC(), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1", RequestID: fmt.Sprint("req_", n)},
@@ -78,7 +78,8 @@ func TestAuditRoundTrip(t *testing.T) {
 	})
 }
 
-// TestAuditRollsBack says that an entry of a transaction that fails leaves no gap.
+// TestAuditRollsBack checks that the entry of a failed transaction leaves no gap in the
+// numbers.
 func TestAuditRollsBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -145,7 +146,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 			}
 			if name == "sqlite" {
 				const columns = "at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash"
-				statements = append(statements, // SQLite runs no delete triggers for the rows that it replaces
+				statements = append(statements, // SQLite runs no delete triggers for replaced rows
 					"INSERT OR REPLACE INTO audit_entries SELECT 3, "+columns+", hash FROM audit_entries WHERE seq = 1",
 					"INSERT OR REPLACE INTO audit_entries SELECT 3, "+columns+", prev_hash FROM audit_entries WHERE seq = 1",
 					"INSERT OR REPLACE INTO audit_entries SELECT 9, "+columns+", hash FROM audit_entries WHERE seq = 3",
@@ -167,7 +168,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 	}
 }
 
-// dropAuditTriggers does what somebody does who can change the schema.
+// dropAuditTriggers removes the triggers, as a user who may change the schema can.
 func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
 	t.Helper()
 	statements := []string{"DROP FUNCTION refuse_audit_change CASCADE"}
@@ -181,7 +182,7 @@ func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
 	}
 }
 
-// TestVerifyAudit changes a log of 5 entries, without the triggers that refuse it.
+// TestVerifyAudit changes a log of 5 entries after its triggers were removed.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	const rewrite = "rewrite" // compute all hashes again
@@ -242,7 +243,7 @@ func TestVerifyAudit(t *testing.T) {
 	}
 }
 
-// rehash computes the hashes again: that of entry 2 alone, or all and the head.
+// rehash computes hashes again: that of entry 2, or all of them and the head.
 func rehash(t *testing.T, s *store.Store, db *sql.DB, second bool) {
 	t.Helper()
 	entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Limit: 9})

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestBackup backs up a database while it is written, and opens the copy.
+// TestBackup backs up a database during writes, and opens the copy.
 func TestBackup(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := storetest.Open(t, url)
@@ -36,8 +36,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupRefuses backs up what cannot be, or to where it cannot be. It leaves what is
-// there alone, and no file behind.
+// TestBackupRefuses backs up an unsuitable database, and to unsuitable paths. Existing
+// files stay unchanged, and no new one is left behind.
 func TestBackupRefuses(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := storetest.Open(t, url)

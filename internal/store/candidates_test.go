@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// lookup asks for what a transfer to the address of samplePayment can pay.
+// lookup returns the lookup of a transfer to the address of samplePayment.
 func lookup(amount uint64, block uint64, at int64) store.AmountLookup {
 	to := samplePayment(1).Transfer
 	key := store.AmountKey{ChainKey: "base", Merchant: to.To, Token: to.Token, Amount: invoice.NewAmount(amount)}
 	return store.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: invoice.Unix(at)}
 }
 
-// TestInvoicesOfAmounts looks up several amounts at once. It finds what a look at
-// every invoice finds.
+// TestInvoicesOfAmounts looks up several amounts at once, and compares the result with a
+// scan of all invoices.
 func TestInvoicesOfAmounts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -81,8 +81,8 @@ func TestInvoicesOfAmounts(t *testing.T) {
 	})
 }
 
-// drawInvoices inserts invoices of an address, in the order of their ids, some
-// of which had a remainder.
+// drawInvoices inserts invoices of an address in the order of their ids. Some had a
+// remainder.
 func drawInvoices(t *testing.T, r *rapid.T, s *store.Store, address invoice.Address, round int) (made []invoice.Invoice, had []invoice.Amount) {
 	t.Helper()
 	taken := make(map[invoice.Amount]bool)
@@ -118,7 +118,7 @@ func sorted(ids []string) []string {
 	return ids
 }
 
-// TestListsEndAtTheirLimit has more invoices of an amount than are asked for.
+// TestListsEndAtTheirLimit looks up an amount that more invoices have than the limit.
 func TestListsEndAtTheirLimit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -144,8 +144,8 @@ func TestListsEndAtTheirLimit(t *testing.T) {
 	})
 }
 
-// TestInvoicesWithToleranceAreAboveTheAmount asks for those above amounts, up to
-// twice of them, across numbers of more digits.
+// TestInvoicesWithToleranceAreAboveTheAmount looks up invoices with amounts above the
+// given one, up to twice as much, also with more digits.
 func TestInvoicesWithToleranceAreAboveTheAmount(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -191,11 +191,10 @@ func TestPaidPairs(t *testing.T) {
 	})
 }
 
-// TestFormerRemaindersAreNotLookedAt has invoices of which an amount remained,
-// before they were closed and in the transaction that closes them. A transfer of
-// that amount finds them up to the block that they were closed at; in blocks above
-// it the index leaves them out, so that they cost nothing.
-func TestFormerRemaindersAreNotLookedAt(t *testing.T) {
+// TestFormerRemaindersAreNotRead looks up a former remainder of invoices, before and
+// in the transaction that closes them. Blocks up to the one that closed an invoice find
+// it. For later blocks the index excludes it, so that it costs nothing.
+func TestFormerRemaindersAreNotRead(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
 		s, db := storetest.Open(t, url), storetest.SQL(t, url)

@@ -23,8 +23,8 @@ var (
 	bigs         = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 )
 
-// eachWriter runs a test with each database, in which a writer holds the lease
-// and n intents to open are due: int_0 of inv_0 and so on.
+// eachWriter runs a test on each database, with the lease of a writer and n due intents to
+// open: int_0 of inv_0 and so on.
 func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db *sql.DB)) {
 	t.Helper()
 	for name, url := range storetest.Databases() {
@@ -69,8 +69,8 @@ func attempt(id string, number int64) store.TxAttempt {
 	return store.TxAttempt{TxHash: hash, Raw: []byte(id), FeeCap: cap256, TipCap: big.NewInt(number), CreatedAt: atMS(number)}
 }
 
-// wantIntents demands the states of the intents, in order: its status, and an
-// asterisk when its event was seen.
+// wantIntents fails the test unless the intents, in order, have the given statuses. An
+// asterisk marks an intent whose event was observed.
 func wantIntents(t *testing.T, db *sql.DB, want ...string) {
 	t.Helper()
 	var got []string
@@ -103,7 +103,7 @@ func wantDue(t *testing.T, s *store.Store, want ...string) {
 func TestChainTxRoundTrip(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		want := chainTx("ctx_1", 5)
-		want.Nonce = 1<<63 - 1 // the highest that the column holds
+		want.Nonce = 1<<63 - 1 // the highest value of the column
 		must(t, s.SaveChainTx(t.Context(), writerLease, want, []string{"int_0"}))
 		want.Reserved = 9
 		want.Attempts = append(want.Attempts, attempt("ctx_1", 2))
@@ -162,7 +162,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		see(3, 60) // another account opened it
 		wantDue(t, s)
 		must(t, s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxMined, nil))
-		unsettled(t, s, "ctx_1") // for the sake of int_2
+		unsettled(t, s, "ctx_1") // because of int_2
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.FinishIntents(ctx, "base", 50) })
 		wantIntents(t, db, "done*", "sent*", "sent", "due*")
 		must(t, s.ReleaseIntents(ctx, writerLease, "ctx_1"))
@@ -186,7 +186,7 @@ func TestFailedTransactionFreesItsIntents(t *testing.T) {
 		wantIntents(t, db, "sent", "due", "due")
 		unsettled(t, s, "ctx_1")
 		must(t, s.SaveChainTx(ctx, writerLease, chainTx("ctx_3", 7), []string{"int_1"}))
-		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed, nil)) // what it carried is another's now
+		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxFailed, nil)) // another transaction carries its intents
 		wantIntents(t, db, "sent", "sent", "due")
 	})
 }
@@ -251,7 +251,7 @@ func TestWritesNeedTheLease(t *testing.T) {
 	})
 }
 
-// TestSpending adds up what transactions cost, and what they may yet cost.
+// TestSpending adds up what transactions did cost, and what those in flight may cost.
 func TestSpending(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		ctx := t.Context()
@@ -269,12 +269,12 @@ func TestSpending(t *testing.T) {
 			made   int64
 			spent  *store.TxCost
 		}{
-			{store.TxSent, 10, nil},                                   // 1: in flight, however old
+			{store.TxSent, 10, nil},                                   // 1: in flight, at any age
 			{store.TxMined, 10, &store.TxCost{Gwei: 7, At: atMS(50)}}, // 2
 			{store.TxMined, 60, &store.TxCost{Gwei: 8, At: atMS(70)}}, // 4
-			{store.TxFailed, 10, nil},                                 // 8: given up long ago
-			{store.TxFailed, 60, nil},                                 // 16: given up, and a node may have it
-			{store.TxFailed, 60, &store.TxCost{At: atMS(60)}},         // 32: another used its nonce
+			{store.TxFailed, 10, nil},                                 // 8: failed before the period
+			{store.TxFailed, 60, nil},                                 // 16: failed, but a node may have it
+			{store.TxFailed, 60, &store.TxCost{At: atMS(60)}},         // 32: another transaction used its nonce
 		} {
 			row := chainTx(fmt.Sprint("ctx_", i), uint64(i))
 			row.CreatedAt, row.Reserved = atMS(tx.made), 1<<i
@@ -294,7 +294,7 @@ func TestSpending(t *testing.T) {
 	})
 }
 
-// TestAcceptedAttempt keeps the first time at which a node accepted an attempt.
+// TestAcceptedAttempt checks that the time of an attempt's first acceptance is kept.
 func TestAcceptedAttempt(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		want := chainTx("ctx_1", 5)

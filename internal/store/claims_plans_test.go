@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// claimReads are the reads of claims, and of what else helps with payments that
-// have no invoice, each with the indexes that their rows are found by.
+// claimReads are the reads of claims and of unattributed payments, with the indexes that
+// they must use.
 var claimReads = []struct {
 	name string
 	read func(ctx context.Context, s *store.Store) error
@@ -54,7 +54,7 @@ var claimReads = []struct {
 	}, []string{"endpoints_pkey"}},
 }
 
-// listClaims returns a read of a page of claims.
+// listClaims returns a function that reads a page of claims.
 func listClaims(f store.ClaimFilter) func(context.Context, *store.Store) error {
 	return func(ctx context.Context, s *store.Store) error {
 		for _, before := range []string{"", "clm_5"} {
@@ -67,9 +67,8 @@ func listClaims(f store.ClaimFilter) func(context.Context, *store.Store) error {
 	}
 }
 
-// TestClaimReadsUseTheirIndexes checks that each read finds its rows by the
-// index that is made for it and never sorts them, because payers write claims and
-// their number is unlimited.
+// TestClaimReadsUseTheirIndexes checks that each read uses its index and sorts nothing,
+// because payers write claims and their number is unlimited.
 func TestClaimReadsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -112,7 +111,7 @@ func checkClaimReads(t *testing.T, s *store.Store, db *sql.DB, r planReader) {
 		var got []string
 		for _, s := range statements {
 			if strings.Contains(s.query, "WHERE payment_id = payment LIMIT 1") {
-				continue // any index that begins with the payment finds whether it has a claim
+				continue // every index on the payment finds whether it has a claim
 			}
 			for _, step := range explain(t, db, r.explain+strings.ReplaceAll(s.query, "$", r.parameters), s.args, r.columns) {
 				if strings.Contains(step, r.sort) {

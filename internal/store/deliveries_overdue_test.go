@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// An attempted delivery fails at its deadline. One that was not attempted gets an
-// attempt first, unless its endpoint was paused for a whole day.
+// TestExpireDeliveries checks that an attempted delivery fails at its deadline, and that
+// one without an attempt gets one first, unless its endpoint was paused for a whole day.
 func TestExpireDeliveries(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -25,7 +25,7 @@ func TestExpireDeliveries(t *testing.T) {
 			r := request("first " + m)
 			r.Queues = []delivery.Queue{{MerchantID: m}}
 			attempted := lease(t, s, r)
-			finish(t, s, again("first "+m, now+5), attempted...) // one of three: the others are due a little later
+			finish(t, s, again("first "+m, now+5), attempted...) // one of three; the others are due later
 		}
 		must(t, s.SaveBreaker(t.Context(), "fresh", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 1, Since: atMS(now + 4), Until: atMS(now + 2*day)}))
 		for _, m := range []string{"dead", "busy"} {
@@ -39,7 +39,7 @@ func TestExpireDeliveries(t *testing.T) {
 			}
 		}
 		expire("at the first deadline", now+day, 9, false, map[string]int{})
-		// One is being attempted, and the lease on another of its merchant's has ended.
+		// One delivery is in flight. The lease of another one of its merchant has ended.
 		r := request("last")
 		r.Lane, r.Now, r.Until, r.Queues = delivery.Retry, atMS(now+day), atMS(now+day+10), []delivery.Queue{{MerchantID: "busy"}}
 		wantIDs(t, "under way", lease(t, s, r), "dlv_busy_000000")
@@ -64,12 +64,12 @@ func TestExpireDeliveries(t *testing.T) {
 	})
 }
 
-// An endpoint that has been given up is still probed, however many events of
-// its queue run out of time meanwhile: with one that is still in time.
-func TestGivenUpIsProbed(t *testing.T) {
+// TestGivenUpEndpointIsProbed checks that an endpoint that was given up is still probed, with a
+// delivery before its deadline, although many events of its queue pass theirs.
+func TestGivenUpEndpointIsProbed(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		events := storetest.Schedule(t, s, "dead", 0, 3000, now) // a millisecond apart
+		events := storetest.Schedule(t, s, "dead", 0, 3000, now) // one millisecond apart
 		must(t, s.SaveBreaker(t.Context(), "dead", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 1, Pauses: 9, Since: atMS(now - day), Until: atMS(now + day - 1)}))
 		for i, at := range []int64{now + day, now + day + 1000} {
 			for more := true; more; {
@@ -81,7 +81,7 @@ func TestGivenUpIsProbed(t *testing.T) {
 			r.Now, r.Until, r.Queues = atMS(at+500), atMS(at+501), []delivery.Queue{{MerchantID: "dead", Head: atMS(1)}}
 			wantIDs(t, "a probe half a second later", lease(t, s, r), events[1000*i+500].DeliveryID)
 		}
-		// Of its retries, too.
+		// The same applies to its retries.
 		for i, at := range []int64{now + day + 2000, now + day + 2100} {
 			r := request(fmt.Sprint("fail ", i))
 			r.Now, r.Until, r.Queues = atMS(at), atMS(at+1), []delivery.Queue{{MerchantID: "dead", Head: atMS(1)}}
@@ -93,8 +93,8 @@ func TestGivenUpIsProbed(t *testing.T) {
 	})
 }
 
-// After an outage of the service itself, an endpoint whose breaker was open is tried
-// again.
+// TestExpireAfterAnOutage checks that an endpoint with an open breaker is tried again
+// after the service was down.
 func TestExpireAfterAnOutage(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -110,8 +110,8 @@ func TestExpireAfterAnOutage(t *testing.T) {
 	})
 }
 
-// What waits for an endpoint fails at the end of its day, unless one was set, or
-// another process may know one.
+// TestExpireWithoutEndpoint checks that deliveries without an endpoint fail at their
+// deadline, unless an endpoint was set or another process may know one.
 func TestExpireWithoutEndpoint(t *testing.T) {
 	const day = int64(delivery.RetryWindow / time.Millisecond)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// Concurrent processes lease each delivery once, and together not more of a
-// merchant's deliveries than may be in flight.
+// TestLeaseDeliveriesAtOnce checks that concurrent processes lease each delivery once, and
+// together respect a merchant's limit in flight.
 func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	const merchants, queued, askers, perMerchant = 5, 20, 8, 3
 	for name, url := range storetest.Databases() {
@@ -77,10 +77,10 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	}
 }
 
-// While one process leases for a merchant, another passes that merchant over,
-// since what is in flight is not known yet; it does not wait, and serves the
-// others.
-func TestLeaseDeliveriesPassesOver(t *testing.T) {
+// TestLeaseDeliveriesSkipsLockedMerchants checks that a process skips a merchant for which
+// another process is leasing, without waiting for it, because the number in flight is not
+// known yet.
+func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 	url := storetest.Postgres(t)
 	one, other := storetest.Open(t, url), storetest.Open(t, url)
 	storetest.Schedule(t, one, "a", 0, 9, now-10)
@@ -109,9 +109,10 @@ func TestLeaseDeliveriesPassesOver(t *testing.T) {
 	wantIDs(t, "afterwards", lease(t, other, request("l3")))
 }
 
-// For any queues, limits and turns, a lease returns no more than requested, no
-// merchant exceeds its share, the oldest come first, no merchant is passed over twice
-// by one that had a turn, and in the end all deliveries are leased.
+// TestLeaseDeliveriesProperties checks for random queues, limits and turns: a lease
+// returns at most as many as requested, no merchant exceeds its share, the oldest come
+// first, no merchant gets two turns while another waits, and in the end all deliveries are
+// leased.
 func TestLeaseDeliveriesProperties(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		run := 0

@@ -9,10 +9,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// On PostgreSQL each statement is a round trip. An event that its process hands
-// to its worker takes one after its own transaction, which records the outcome.
-// Otherwise, a transaction of four statements leases it as well. The endpoint
-// of a merchant that is not in the configuration is read besides.
+// TestStatementsForOneEvent counts statements on PostgreSQL, where each is a round trip.
+// An event that is handed to its process's worker takes one after its own transaction,
+// which records the outcome. Otherwise a transaction of four statements leases it. Reading
+// the endpoint of a merchant that is not in the configuration takes another one.
 func TestStatementsForOneEvent(t *testing.T) {
 	s := storetest.Open(t, storetest.Postgres(t))
 	storetest.Schedule(t, s, "m", 0, 2, now)

@@ -17,14 +17,14 @@ import (
 // now is the time of these tests, in Unix milliseconds.
 const now = 1_700_000_000_000
 
-// request asks for up to 10 first attempts, 4 of one merchant, for 30 s.
+// request returns a request for up to 10 first attempts, 4 of one merchant, for 30 s.
 func request(leaseID string) delivery.LeaseRequest {
 	return delivery.LeaseRequest{
 		LeaseID: leaseID, Now: atMS(now), Until: atMS(now + 30_000), Lane: delivery.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
 	}
 }
 
-// queues are all of the request's lane, those behind the merchant first.
+// queues returns all queues of the request's lane, beginning after a merchant.
 func queues(t testing.TB, s *store.Store, r delivery.LeaseRequest, after string) []delivery.Queue {
 	t.Helper()
 	all, err := s.Queues(t.Context(), r.Lane)
@@ -57,8 +57,7 @@ func trust(t testing.TB, s *store.Store, merchants ...string) {
 	}
 }
 
-// finish ends deliveries by one outcome, which their lease must be the holder
-// of.
+// finish records one outcome for deliveries, which must be leased under its lease.
 func finish(t testing.TB, s *store.Store, o delivery.Outcome, deliveries ...delivery.Delivery) {
 	t.Helper()
 	for _, d := range deliveries {
@@ -70,12 +69,12 @@ func finish(t testing.TB, s *store.Store, o delivery.Outcome, deliveries ...deli
 	}
 }
 
-// again is the outcome of a first attempt that failed.
+// again returns the outcome of a first attempt that failed.
 func again(leaseID string, dueMS int64) delivery.Outcome {
 	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Pending, NextDue: atMS(dueMS)}
 }
 
-// success is the outcome of a first attempt that did not fail.
+// success returns the outcome of a first attempt that succeeded.
 func success(leaseID string) delivery.Outcome {
 	return delivery.Outcome{LeaseID: leaseID, Attempt: &delivery.Attempt{Number: 1, StatusCode: 200}, Status: delivery.Delivered, Finished: atMS(now)}
 }
@@ -95,7 +94,7 @@ func wantIDs(t testing.TB, what string, got []delivery.Delivery, want ...string)
 	}
 }
 
-// state is the stored state of a delivery.
+// state is what the store has about a delivery.
 type state struct {
 	Status        delivery.Status
 	Count         int
@@ -141,7 +140,7 @@ func TestLeaseDeliveries(t *testing.T) {
 	})
 }
 
-// Deliveries before the given head are not read.
+// TestLeaseDeliveriesFromHead checks that deliveries before the given head are not read.
 func TestLeaseDeliveriesFromHead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 9, now-10)
@@ -195,8 +194,8 @@ func TestLeaseDeliveriesPerMerchant(t *testing.T) {
 	})
 }
 
-// Healthy endpoints and suspect ones have limits of their own, and a breaker allows
-// fewer than the request does.
+// TestLeaseDeliveriesByBreaker checks the limits of healthy and of suspect endpoints, and
+// that a breaker can lower them.
 func TestLeaseDeliveriesByBreaker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for _, m := range []string{"good", "new", "slow", "open", "probed"} {
@@ -219,8 +218,8 @@ func TestLeaseDeliveriesByBreaker(t *testing.T) {
 	})
 }
 
-// Behind an open breaker a delivery waits until its deadline is near, and then
-// has its last attempt.
+// TestLeaseDeliveriesLast checks that a delivery behind an open breaker waits until its
+// deadline is near, and then gets its last attempt.
 func TestLeaseDeliveriesLast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 3, now-10)
@@ -228,7 +227,7 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		r.Healthy, r.Suspect = 9, 9
 		trust(t, s, "m")
 		leased := lease(t, s, r)
-		finish(t, s, again("l1", now+5), leased[:2]...) // due now+5, deadlines a millisecond apart
+		finish(t, s, again("l1", now+5), leased[:2]...) // due at now+5, with deadlines one millisecond apart
 		must(t, s.SaveBreaker(t.Context(), "m", delivery.Breaker{State: delivery.BreakerOpen, Allowed: 3, Pauses: 1, Until: atMS(now + 100_000_000)}))
 		r = request("l2")
 		r.Lane, r.Now = delivery.Retry, atMS(now-11).Add(delivery.RetryWindow-delivery.FinalWindow)
@@ -247,8 +246,8 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 	})
 }
 
-// One with a long queue, whose deliveries are the oldest, gets its turn as the
-// others do.
+// TestLeaseDeliveriesTurns checks that a merchant with a long queue of the oldest
+// deliveries gets its turn like the others.
 func TestLeaseDeliveriesTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "hog", 0, 100, now-1000)
@@ -324,7 +323,8 @@ func TestFinishDeliveries(t *testing.T) {
 	}
 }
 
-// A second attempt is never missing, even one that could not start any more.
+// TestFinishDeliveryWithoutAttempt checks that a second attempt is recorded even if it
+// could not start.
 func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 1, now)
@@ -339,7 +339,8 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 	})
 }
 
-// An expired lease belongs to its holder until another worker takes it.
+// TestFinishDeliveriesLate checks that an ended lease belongs to its holder until another
+// worker takes it.
 func TestFinishDeliveriesLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 2, now-1)
@@ -380,9 +381,9 @@ func TestReleaseDeliveries(t *testing.T) {
 	})
 }
 
-// Deliveries in flight at the requesting worker are not leased to it again, although
-// their lease has expired and other workers could have them.
-func TestLeaseDeliveriesOwnUnderWay(t *testing.T) {
+// TestLeaseDeliveriesInFlight checks that deliveries in flight at the requesting worker
+// are not leased to it again, although their lease has ended.
+func TestLeaseDeliveriesInFlight(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := storetest.Schedule(t, s, "m", 0, 1, now)
 		trust(t, s, "m")

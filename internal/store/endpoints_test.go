@@ -73,7 +73,7 @@ func TestOptionalEvents(t *testing.T) {
 	})
 }
 
-// secret is one that sealed has encrypted.
+// secret returns a row whose secret is that of sealed.
 func secret(merchant string, version int64, state store.SecretState, created int64) store.SecretRow {
 	return store.SecretRow{
 		MerchantID: merchant, Version: version, Sealed: []byte{0, 255, byte(version)}, KeyID: fmt.Sprint("key", version), State: state, CreatedAt: invoice.Unix(created),

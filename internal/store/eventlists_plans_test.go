@@ -12,11 +12,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// eventLists are the lists of events that the API offers, each with the indexes
-// that their rows are found by.
+// eventLists are the lists of events of the API, with the indexes that they must use.
 var eventLists = []struct {
 	filter  store.EventFilter
-	inParts bool // listed as when very many are in the state
+	inParts bool // listed as if very many were in the state
 	want    []string
 }{
 	{filter: store.EventFilter{}, want: []string{"events"}},
@@ -55,8 +54,8 @@ var eventLists = []struct {
 	{filter: store.EventFilter{InvoiceID: "inv_1", Delivery: "pending", MerchantID: "m"}, want: []string{"events_by_invoice"}},
 }
 
-// Each list of events finds its rows by an index that is made for it, and never
-// sorts them.
+// TestEventListsUseTheirIndexes checks that each list of events uses its index and sorts
+// nothing.
 func TestEventListsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -77,7 +76,8 @@ func TestEventListsUseTheirIndexes(t *testing.T) {
 		checkEventLists(t, s, db, planReader{
 			explain: "EXPLAIN ", columns: 1, parameters: "$", sort: "Sort",
 			index: regexp.MustCompile(`using (\S+) on (?:\w+ s|deliveries)  `),
-			// Which of two indexes that have all it is asked for in order, it chooses by what it knows of the rows.
+			// Both indexes have the order that is asked for; the database chooses by its
+			// statistics.
 			names: map[string]string{
 				"events_pkey": "events", "deliveries_pkey": "deliveries", "deliveries_last": "deliveries_retry",
 				"events_by_type": "events_by_merchant", "events_unwanted_by_type": "events_unwanted_by_merchant",
@@ -89,14 +89,14 @@ func TestEventListsUseTheirIndexes(t *testing.T) {
 // tableRead finds the table that a statement lists.
 var tableRead = regexp.MustCompile(`FROM (\w+)`)
 
-// planReader knows how a database explains what it does.
+// planReader parses the query plans of a database.
 type planReader struct {
 	explain    string
 	columns    int
 	parameters string
 	sort       string
 	index      *regexp.Regexp
-	names      map[string]string // ours, of the indexes that the database has named
+	names      map[string]string // our names of the indexes that the database has named
 }
 
 func checkEventLists(t *testing.T, s *store.Store, db *sql.DB, r planReader) {
@@ -119,14 +119,14 @@ func checkEventLists(t *testing.T, s *store.Store, db *sql.DB, r planReader) {
 			var got []string
 			for _, s := range statements {
 				if strings.Contains(s.query, "seq IN") {
-					continue // reads what the others found
+					continue // it reads what other steps found
 				}
 				for _, step := range explain(t, db, r.explain+strings.ReplaceAll(s.query, "$", r.parameters), s.args, r.columns) {
 					if strings.Contains(step, r.sort) {
 						t.Errorf("%+v: %s\n%s", c.filter, step, s.query)
 					}
 					if found := r.index.FindStringSubmatch(step); found != nil {
-						// One without a name is the table itself, by its key.
+						// A step without an index name reads the table by its primary key.
 						got = append(got, cmp.Or(r.names[found[1]], found[1], tableRead.FindStringSubmatch(s.query)[1]))
 					}
 				}

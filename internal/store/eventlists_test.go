@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// listed are events of two merchants: of each type one after the other, and in
-// each state of a delivery.
+// listed inserts events of two merchants: events of every type, and in every state of a
+// delivery.
 func listed(t *testing.T, s *store.Store) []store.EventRow {
 	t.Helper()
 	types := []invoice.EventType{invoice.EventCreated, invoice.EventReceived, invoice.EventPaid}
@@ -66,8 +66,8 @@ func listed(t *testing.T, s *store.Store) []store.EventRow {
 	return all
 }
 
-// Every combination of filters, pages and directions lists what a scan of all
-// events would.
+// TestEventsFilters compares every combination of filters, pages and directions with a
+// scan of all events.
 func TestEventsFilters(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -118,8 +118,8 @@ func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.
 	}
 }
 
-// A reader that follows the numbers of events while many transactions insert events
-// sees each event once, in the order of the numbers.
+// TestEventsInOrderOfCommits checks that a reader who follows the numbers of events, while
+// many transactions insert, sees each event once and in order.
 func TestEventsInOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	const writers, each = 8, 40
@@ -140,7 +140,7 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 							ID: id, Type: invoice.EventPaid, Subject: id, MerchantID: fmt.Sprint("m", w), InvoiceID: fmt.Sprint("inv_", w), Body: []byte("{}"),
 						}
 					}
-					if i%7 == 0 { // inserted before: left out
+					if i%7 == 0 { // a duplicate, which is not inserted
 						events[0].Subject = fmt.Sprintf("evt_%d_0_0", w)
 					}
 					if err := tx.InsertEvents(t.Context(), events); err != nil {
@@ -193,14 +193,14 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 	}
 }
 
-// A reader that follows a merchant's events misses none that is recorded while a page
-// is read, with any filter by type.
+// TestEventsRecordedDuringList checks that a reader who follows a merchant's events, with
+// any filter by type, misses none that is inserted while a page is read.
 func TestEventsRecordedDuringList(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		insert(t, s, sample("inv_m", "m"))
 		n := 0
-		record := func() { // first one of the last type, and then one of the first
+		record := func() { // an event of the last type, and then one of the first
 			for _, typ := range []invoice.EventType{invoice.EventCreated, invoice.EventRefunded} {
 				n++
 				e := store.Event{ID: fmt.Sprint("evt_", n), Type: typ, Subject: fmt.Sprint(n), MerchantID: "m", InvoiceID: "inv_m", Body: []byte("{}")}
@@ -234,9 +234,9 @@ func TestEventsRecordedDuringList(t *testing.T) {
 	})
 }
 
-// Deliveries are looked at one by one while there are as many as that limit;
-// more are found among the events.
-func TestEventsAmongFew(t *testing.T) {
+// TestEventsOfFewDeliveries checks the number of deliveries in a state up to which they
+// are read one by one.
+func TestEventsOfFewDeliveries(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "other", 0, 1, now)
@@ -258,7 +258,7 @@ func TestEventsAmongFew(t *testing.T) {
 			if len(rows) != 7 || inParts != want {
 				t.Errorf("listed %d events, among all events %t; want 7, %t", len(rows), inParts, want)
 			}
-			if !want { // and one more
+			if !want { // one more than the limit
 				storetest.Schedule(t, s, "m", store.FewDeliveries, 1, now)
 			}
 		}
@@ -267,9 +267,9 @@ func TestEventsAmongFew(t *testing.T) {
 
 var errRollback = errors.New("rolled back")
 
-// What is old and finished is removed, with its attempts; what is pending, and
-// the newest event, stay.
-func TestSweep(t *testing.T) {
+// TestCleanEvents checks that old finished events are removed with their attempts, and that
+// pending ones and the newest event stay.
+func TestCleanEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		all := listed(t, s) // of the seconds 9000 to 9035; 10 are pending

@@ -13,13 +13,12 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// Recorded returns a store that reads as s does and reports its statements.
+// Recorded returns a store for reads that reports its statements.
 func Recorded(s *Store, report func(query string, args []any)) *Store {
 	return &Store{queries: queries{run: recorder{s.run, report}, postgres: s.postgres}, dialect: s.dialect}
 }
 
-// RecordedTx returns a transaction that does what tx does and reports its
-// statements.
+// RecordedTx returns a transaction that reports its statements.
 func RecordedTx(tx *Tx, report func(query string, args []any)) *Tx {
 	return &Tx{queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
 }
@@ -51,7 +50,7 @@ var SQLiteText = sqliteText
 // SessionSettings is sessionSettings.
 var SessionSettings = sessionSettings
 
-// SaveBreaker lets tests begin with endpoints that something was sent to.
+// SaveBreaker sets the breaker of an endpoint.
 func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b delivery.Breaker) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		if err := tx.forgetBreaker(ctx, merchantID); err != nil {
@@ -61,26 +60,25 @@ func (s *Store) SaveBreaker(ctx context.Context, merchantID string, b delivery.B
 	})
 }
 
-// LeaseInTransaction lets tests lease and not commit yet.
+// LeaseInTransaction leases in a transaction that the test commits.
 func (tx *Tx) LeaseInTransaction(ctx context.Context, r delivery.LeaseRequest) error {
 	_, err := tx.leaseDeliveries(ctx, r)
 	return err
 }
 
-// FinishInTransaction, RedeliverInTransaction and CleanInTransaction let tests
-// see the statements of what opens a transaction of its own.
+// FinishInTransaction records outcomes in a transaction of the test.
 func (tx *Tx) FinishInTransaction(ctx context.Context, outcomes []delivery.Outcome) error {
 	_, err := tx.finish(ctx, outcomes)
 	return err
 }
 
-// RedeliverInTransaction schedules deliveries again.
+// RedeliverInTransaction schedules deliveries again in a transaction of the test.
 func (tx *Tx) RedeliverInTransaction(ctx context.Context, seqs []int64) error {
 	_, err := tx.redeliver(ctx, seqs, time.UnixMilli(1))
 	return err
 }
 
-// CleanInTransaction removes what is old.
+// CleanInTransaction removes old events in a transaction of the test.
 func (tx *Tx) CleanInTransaction(ctx context.Context) error {
 	_, _, err := tx.clean(ctx, time.Unix(1000, 0), 0, 10, "attempts", "finished_deliveries", "events")
 	return err
@@ -99,8 +97,8 @@ func (s *Store) LimitPages(ctx context.Context, n int) error {
 	})
 }
 
-// MigrateTo brings the schema of an empty database to a version, so that tests
-// can write rows that are older than the newest.
+// MigrateTo migrates an empty database to a version, so that tests can write rows of that
+// version.
 func MigrateTo(ctx context.Context, url string, version int64) (err error) {
 	var p *goose.Provider
 	var s *Store
@@ -135,7 +133,7 @@ func (s *Store) BoundTransactions(d time.Duration) {
 	}
 }
 
-// ReadForEver runs a query of SQLite that does not end, and WriteForEver a write.
+// ReadForEver runs a SQLite query that does not end.
 func (tx *Tx) ReadForEver(ctx context.Context) error {
 	_, err := queryRow(ctx, &tx.queries, scanSeq, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
 	return err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tests call these methods of Tx in a transaction of their own.
+// The methods below call those of Tx in their own transaction.
 
 // PutEndpoint is Tx.PutEndpoint.
 func (s *Store) PutEndpoint(ctx context.Context, e EndpointRow, seal Seal) (first bool, err error) {

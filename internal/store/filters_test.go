@@ -17,10 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// hexOf returns 0x and digits as addresses and hashes have them.
+// hexOf returns 0x and n times a digit.
 func hexOf(digit string, n int) string { return "0x" + strings.Repeat(digit, n) }
 
-// filteredInvoices are lists of invoices by filters that few rows may meet.
+// filteredInvoices are lists of invoices by filters that few rows may match.
 var filteredInvoices = map[string]store.InvoiceFilter{
 	"reference":           {Reference: "order-1"},
 	"reference, with all": {Reference: "order-1", Metadata: []store.MetadataPair{{Key: "k", Value: "v"}}, Status: invoice.Open, Before: "inv_5"},
@@ -35,7 +35,7 @@ var filteredInvoices = map[string]store.InvoiceFilter{
 	"created":             {Created: store.Span{From: at(100)}},
 }
 
-// filteredPayments are lists of payments by filters that few rows may meet.
+// filteredPayments are lists of payments by filters that few rows may match.
 var filteredPayments = map[string]store.PaymentFilter{
 	"of invoice":             {InvoiceID: "inv_1"},
 	"of invoice, with all":   {InvoiceID: "inv_1", From: hexOf("b", 40), Amount: "1", IncludePending: true, IncludeUnattributed: true},
@@ -49,7 +49,7 @@ var filteredPayments = map[string]store.PaymentFilter{
 	"confirmed, second page": {Confirmed: store.Span{To: at(100)}, Before: store.PaymentPosition{Confirmed: 5, SeenID: "seen"}},
 }
 
-// filterIndexes are the indexes by which these lists must be read.
+// filterIndexes are the indexes that these lists must use.
 var filterIndexes = map[string]string{
 	"reference": "_reference", "reference, with all": "_reference", "metadata": "_pair", "metadata, of paid": "_pair",
 	"price": "invoices_by_price", "price of open": "invoices_by_price",
@@ -62,7 +62,7 @@ var filterIndexes = map[string]string{
 	"confirmed": "confirmation", "confirmed, with all": "confirmation", "confirmed, second page": "confirmation",
 }
 
-// TestFilteredLists compares lists by random filters with all rows, one by one.
+// TestFilteredLists compares lists by random filters with a scan of all rows.
 func TestFilteredLists(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -224,8 +224,8 @@ func checkFilteredPayments(t *testing.T, r *rapid.T, s *store.Store, all []store
 	}
 }
 
-// TestExaminedRows lists by two filters that many rows meet each, and one row together: a
-// page ends after MaxExamined rows, and the next one continues behind these.
+// TestExaminedRows lists by two filters that each match many rows, and together one. A
+// page ends after MaxExamined rows, and the next one continues there.
 func TestExaminedRows(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

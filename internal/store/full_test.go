@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestFullDisk fills a SQLite database to a limit. Every write that finds no room
-// says that it can be tried again, also when it shares a commit with the one
-// that failed; what was acknowledged is there, and there is room again later.
+// TestFullDisk fills a SQLite database to a limit. Every write without room returns an
+// error that is retryable, also when it shares a commit with a failed one. Acknowledged
+// writes are stored, and writes succeed once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))

@@ -12,11 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// recoveryLimit is how long after the loss of its connections everything that
-// uses the database is to work again.
+// recoveryLimit is the time within which the store must work after it lost its
+// connections.
 const recoveryLimit = 20 * time.Second
 
-// lossy opens a store whose connections can be lost.
+// lossy opens a store whose connections can be cut.
 func lossy(t *testing.T) (*store.Store, *storetest.Proxy, string) {
 	t.Helper()
 	direct := storetest.Postgres(t)
@@ -26,7 +26,7 @@ func lossy(t *testing.T) (*store.Store, *storetest.Proxy, string) {
 	return storetest.Open(t, through), proxy, direct
 }
 
-// awaitLockWaiter returns once a session of the database waits for a lock.
+// awaitLockWaiter waits until a session of the database waits for a lock.
 func awaitLockWaiter(t *testing.T, url string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -38,16 +38,16 @@ func awaitLockWaiter(t *testing.T, url string) {
 	}
 }
 
-// TestHalfOpen loses all connections of a pool while some rest, one is in a
-// transaction that holds a lock and one waits for that lock. The next one gets through in
-// time, without a deadline of its own.
+// TestHalfOpen cuts all connections of a pool: idle ones, one in a transaction that holds
+// a lock, and one that waits for that lock. The next transaction must succeed in time,
+// without a deadline.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
 		t.Run(string(how), func(t *testing.T) {
 			t.Parallel()
 			s, proxy, direct := lossy(t)
-			ctx := context.WithoutCancel(t.Context()) // as a worker's: nothing bounds it
+			ctx := context.WithoutCancel(t.Context()) // like a worker's context, without a deadline
 			must(t, s.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.InsertChain(ctx, "a", invoice.Header{}, nil)
 				return err

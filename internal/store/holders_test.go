@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// claim claims an address for a merchant, and reports whether the merchant holds it then.
+// claim claims an address for a merchant, and reports whether the merchant then holds it.
 func claim(t *testing.T, s *store.Store, h store.Holding) (holds bool) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -58,8 +58,8 @@ func TestAddressHolders(t *testing.T) {
 	})
 }
 
-// TestGrantOfAnOwnClaim checks that nothing is lost when the operator grants a merchant what
-// it had claimed.
+// TestGrantOfAnOwnClaim checks that a grant to the merchant that claimed the address ends
+// no holding.
 func TestGrantOfAnOwnClaim(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -73,7 +73,7 @@ func TestGrantOfAnOwnClaim(t *testing.T) {
 	})
 }
 
-// TestClaimsRace has merchants claim one address at once.
+// TestClaimsRace lets merchants claim one address at once.
 func TestClaimsRace(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

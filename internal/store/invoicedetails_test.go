@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// largestDetails are details of which every member has its largest size.
+// largestDetails returns details with every member at its largest size.
 func largestDetails() invoice.Details {
 	d := invoice.Details{
 		Reference: strings.Repeat("𝄞", 200), UniqueReference: true, Description: strings.Repeat("𝄞", 500),
@@ -24,7 +24,7 @@ func largestDetails() invoice.Details {
 		ReturnURL: "https://a.example/" + strings.Repeat("r", 2030), CancelURL: "https://a.example/" + strings.Repeat("c", 2030),
 		Metadata: make(map[string]string),
 	}
-	random := func(seed, n int) string { // that a database cannot compress
+	random := func(seed, n int) string { // text that a database cannot compress
 		text := make([]rune, n)
 		for i := range text {
 			text[i] = rune(0x20000 + (seed*7919+i*104729+i*i*31)%0xa000)
@@ -63,7 +63,7 @@ func TestDetailsRoundTrip(t *testing.T) {
 	})
 }
 
-// TestMetadataRows compares the rows by which invoices are found with the metadata.
+// TestMetadataRows compares the search rows of metadata with the metadata.
 func TestMetadataRows(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {

@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestKeyUses stores the last use of a key at most once a minute.
+// TestKeyUses checks that the last use of a key is stored at most once a minute.
 func TestKeyUses(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -124,7 +124,7 @@ func TestKeyUses(t *testing.T) {
 	})
 }
 
-// TestImpossibleKeysAreRefused tries to write keys that must not be.
+// TestImpossibleKeysAreRefused tries to write invalid keys by plain SQL.
 func TestImpossibleKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
@@ -137,7 +137,7 @@ func TestImpossibleKeysAreRefused(t *testing.T) {
 			"UPDATE api_keys SET name = '" + strings.Repeat("x", 201) + "'",
 			"UPDATE api_keys SET hint = hash",
 			"UPDATE api_keys SET hash = 'abc'",
-			"UPDATE api_keys SET hash = '" + strings.Repeat("0", 64) + "'", // both have it
+			"UPDATE api_keys SET hash = '" + strings.Repeat("0", 64) + "'", // the same hash for two keys
 			"UPDATE api_keys SET merchant_id = ''",
 			"UPDATE api_keys SET scopes = ''",
 			"UPDATE api_keys SET expires_at = created_at - 1",

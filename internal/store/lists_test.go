@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestPagesOfInvoices walks random lists in random pages, while invoices are
-// created: every one that was there at the start comes once, newest first.
+// TestPagesOfInvoices walks random lists in random pages while invoices are created. Every
+// invoice that existed at the start is listed once, newest first.
 func TestPagesOfInvoices(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -79,7 +79,7 @@ func TestPagesOfPayments(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		startChain(t, s, "base")
 		startChain(t, s, "other")
-		// The address of the payments is m's and n's, on one chain or the other.
+		// The address is the settlement address of m on one chain, and of n on the other.
 		shared, elsewhere := sample("inv_2", "n"), sample("inv_3", "n")
 		shared.Merchant, elsewhere.ChainKey = invoice.Address{0xab}, "other"
 		insert(t, s, sample("inv_1", "m"), shared, elsewhere)
@@ -100,7 +100,7 @@ func TestPagesOfPayments(t *testing.T) {
 					case 2:
 						p.InvoiceID, p.MerchantID, p.Method = "inv_2", "n", invoice.ByAmount
 					}
-					if changes && len(there) > 0 && rapid.IntRange(0, 4).Draw(r, "again") == 0 { // its invoice changes
+					if changes && len(there) > 0 && rapid.IntRange(0, 4).Draw(r, "again") == 0 { // the payment moves to another invoice
 						n := rapid.IntRange(0, len(there)-1).Draw(r, "which")
 						p.ID, p.SeenID, p.TxHash, p.ChainKey = there[n].ID, there[n].SeenID, there[n].TxHash, there[n].ChainKey
 						there[n] = p

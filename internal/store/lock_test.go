@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestLockService says that one service at a time has a SQLite file, under any of
-// its names, and that the second one learns which file and process.
+// TestLockService checks that one service at a time uses a SQLite file, under any of its
+// names, and that the error names the file and the process.
 func TestLockService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesPassesOver", "TestLockServiceOnPostgres", "TestStatementsForOneEvent",
+	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestLockServiceOnPostgres", "TestStatementsForOneEvent",
 		"TestOpenStrangePaths", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties")
 	os.Exit(m.Run())
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestNewerSchema refuses a database whose schema a newer program has changed,
-// and says which versions there are. A store that is open already keeps working.
+// TestNewerSchema checks that a schema of a newer program is refused with both versions,
+// and that an open store keeps working.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.Databases() {
@@ -18,7 +18,7 @@ func TestNewerSchema(t *testing.T) {
 			at := url(t)
 			s := storetest.Open(t, at)
 			must(t, s.SetVersion(t.Context(), 9999))
-			insert(t, s, sample("inv_1", "m")) // what runs already goes on
+			insert(t, s, sample("inv_1", "m")) // the open store works
 			_, err := store.Open(t.Context(), at)
 			for _, want := range []string{"9999", "newer quittance", "up to"} {
 				if err == nil || !strings.Contains(err.Error(), want) {

@@ -21,12 +21,12 @@ const (
 )
 
 // TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last
-// release. They may change its tables only in ways that its replicas, which run
-// meanwhile, do not notice: docs/decisions/0056-rolling-upgrades.md.
+// release. They may change its tables only in ways that running replicas of that release
+// do not notice: docs/decisions/0056-rolling-upgrades.md.
 func TestMigrationsLeaveThePreviousReleaseWorking(t *testing.T) {
 	t.Parallel()
 	sum := sha256.New()
-	tables := make(map[string]bool) // of the last release
+	tables := make(map[string]bool) // tables of the last release
 	var later []string
 	for _, path := range migrationFiles(t) {
 		text, err := os.ReadFile(path)
@@ -98,8 +98,8 @@ func withoutParentheses(statement string) string {
 	return statement
 }
 
-// migrationFaults returns what a migration does to tables of the last release that its
-// replicas may notice.
+// migrationFaults returns the changes of a migration to tables of the last release that
+// its replicas may notice.
 func migrationFaults(text string, tables map[string]bool) (faults []string) {
 	for statement := range strings.SplitSeq(normalized(text), ";") {
 		statement = strings.TrimSpace(statement)

@@ -16,8 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestNearInvoices looks among many invoices for those with the amounts around
-// a transfer's.
+// TestNearInvoices looks among many invoices for those with amounts near a transfer's.
 func TestNearInvoices(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -74,7 +73,7 @@ func TestNearInvoices(t *testing.T) {
 			slices.Sort(got)
 			return got
 		}
-		// Of 1005 the newest ten are taken, which are of the crowd.
+		// Of the crowd at 1005 only the newest ten are returned.
 		want := []string{"1010", "1020", "980", "985", "990", "expired", "paid"}
 		for i := 20; i < 30; i++ {
 			want = append(want, fmt.Sprint("crowd ", i))
@@ -87,7 +86,7 @@ func TestNearInvoices(t *testing.T) {
 			t.Errorf("another merchant finds %d invoices, %v", len(found), err)
 		}
 		for amount, want := range map[uint64][]string{
-			99_999:    {"1010", "1020", "1030", "99999"}, // of one digit less, too
+			99_999:    {"1010", "1020", "1030", "99999"}, // also with one digit less
 			2:         {"1", "9"},
 			5_000_001: {"5000000"},
 			1025:      {"1010", "1020", "1030", "99999"},

@@ -45,11 +45,11 @@ func TestOpenErrors(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("this is not a database, and is long enough to be told from one"), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	down := l.Addr().String() // where no server listens any more
+	down := l.Addr().String() // an address on which no server listens
 	must(t, l.Close())
 	for name, test := range map[string]struct {
 		url  string
-		want []string // that the message says
+		want []string // texts in the message
 	}{
 		"nothing":           {"", []string{"sqlite:PATH", "postgres://"}},
 		"another database":  {"mysql://root:hunter2@localhost/db", []string{"mysql:", "sqlite:PATH"}},
@@ -92,7 +92,7 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-// TestOpenStrangePaths makes databases whose paths look like URLs with options.
+// TestOpenStrangePaths opens databases whose paths look like URLs with options.
 func TestOpenStrangePaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,8 +114,7 @@ func TestOpenStrangePaths(t *testing.T) {
 	}
 }
 
-// TestOpenAtOnce has several processes' worth of pools make the schema of one
-// new database at the same time.
+// TestOpenAtOnce opens a new database from several pools at once, which all migrate it.
 func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
@@ -143,8 +142,8 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenAgain says that a database keeps what it has when it is opened
-// again, also by two at the same time.
+// TestOpenAgain checks that a database keeps its rows when it is opened again, also by two
+// stores at once.
 func TestOpenAgain(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.Databases() {

@@ -16,17 +16,16 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// statement is one that the store ran, and what for.
+// statement is a statement that the store ran, with its purpose.
 type statement struct {
 	what, query string
 	args        []any
 }
 
-// TestStatementsUseIndexes asks the databases how they carry out what runs
-// again and again: none reads a table from end to end, or makes an index of its
-// own for it, and no list is sorted, so that what they cost does not grow with
-// what is stored. It asks for the statements as they are sent, with few rows, and
-// once more when the database knows of very many that are alike.
+// TestStatementsUseIndexes checks the query plans of the statements that run repeatedly.
+// None may scan a whole table, build a temporary index or sort a list, so that the cost
+// does not grow with the stored rows. The plans are made with few rows, and with
+// statistics of very many similar rows.
 func TestStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -34,21 +33,21 @@ func TestStatementsUseIndexes(t *testing.T) {
 		url := storetest.SQLite(t)
 		statements := recordStatements(t, storetest.Open(t, url))
 		db := storetest.SQL(t, url)
-		db.SetMaxOpenConns(1) // the plans are those of the connection that ran ANALYZE
+		db.SetMaxOpenConns(1) // the plans must come from the connection that ran ANALYZE
 		for _, fill := range []func(*testing.T, *sql.DB){func(*testing.T, *sql.DB) {}, fillLopsided} {
 			fill(t, db)
 			for _, s := range statements {
 				if strings.HasPrefix(s.query, "INSERT") && !strings.Contains(s.query, "SELECT") {
-					continue // it reads nothing, and so has no plan
+					continue // it reads nothing and has no plan
 				}
 				steps := explain(t, db, "EXPLAIN QUERY PLAN "+store.SQLiteText(s.query), s.args, 4)
 				checkIndex(t, s, steps)
 				checkOpenInvoices(t, s, steps)
 				for _, step := range withoutCoRoutine(steps) {
 					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
-						strings.HasPrefix(step, "SCAN listed") || strings.HasPrefix(step, "SCAN chains") || step == "SCAN deliverers" // a row for each process
+						strings.HasPrefix(step, "SCAN listed") || strings.HasPrefix(step, "SCAN chains") || step == "SCAN deliverers" // one row for each process
 					whole := strings.HasPrefix(step, "SCAN") && !constant && (!s.isList() || !strings.Contains(step, "USING"))
-					// All open invoices are as many as the table has rows.
+					// The lopsided statistics have as many open invoices as rows.
 					whole = whole || !s.isList() && strings.Contains(step, "INDEX invoices_by_status")
 					if whole || strings.Contains(step, "AUTOMATIC") || s.isList() && strings.Contains(step, "TEMP B-TREE") {
 						t.Errorf("%s: %s\n%s", s.what, step, s.query)
@@ -70,12 +69,12 @@ func TestStatementsUseIndexes(t *testing.T) {
 			for _, s := range statements {
 				steps := explain(t, db, "EXPLAIN "+s.query, s.args, 1)
 				checkIndex(t, s, steps)
-				if !lopsided { // then all open invoices of the chain have the amount
+				if !lopsided { // otherwise all open invoices of the chain have the amount
 					checkOpenInvoices(t, s, steps)
 				}
 				for _, step := range steps {
 					if strings.Contains(step, "Seq Scan on deliverers") {
-						continue // a row for each process
+						continue // one row for each process
 					}
 					if strings.Contains(step, "Seq Scan") || s.isList() && strings.Contains(step, "Sort") {
 						t.Errorf("%s: %s\n%s", s.what, step, s.query)
@@ -86,8 +85,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 }
 
-// checkFilteredOnPostgres checks that PostgreSQL joins no table of a filtered list by reading
-// all of it, and sorts no invoices, with the settings of the store alone and a generic plan.
+// checkFilteredOnPostgres checks that PostgreSQL scans no whole table for a filtered list
+// and sorts no invoices, with the store's own settings and a generic plan.
 func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -114,8 +113,8 @@ func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
 			plan += string(row[0]) + "\n"
 		}
 		for _, unwanted := range []string{"Incremental Sort", "Sort", "Hash", "Merge Join", "Bitmap", "Parallel"} {
-			// Some indexes of payments begin with the same column, and the planner may
-			// prefer one of these and sort what it finds by it.
+			// Several indexes of payments begin with the same column. The planner may use
+			// another one of them and sort.
 			allowed := unwanted == "Sort" && (strings.HasPrefix(filterIndexes[name], "payments_") || filterIndexes[name] == "confirmation")
 			if strings.Contains(plan, unwanted) && !allowed {
 				t.Errorf("%s: %s\n%s\n%s", s.what, unwanted, s.query, plan)
@@ -125,8 +124,7 @@ func checkFilteredOnPostgres(t *testing.T, url string, statements []statement) {
 	}
 }
 
-// withoutCoRoutine returns a plan of SQLite without the step that reads the rows of an
-// inner statement one by one.
+// withoutCoRoutine returns a SQLite plan without the step of a co-routine.
 func withoutCoRoutine(steps []string) []string {
 	for _, step := range steps {
 		if name, ok := strings.CutPrefix(step, "CO-ROUTINE "); ok {
@@ -137,8 +135,8 @@ func withoutCoRoutine(steps []string) []string {
 	return steps
 }
 
-// checkIndex checks that a statement uses the index that is made for it: others
-// find its rows among many that it does not want.
+// checkIndex checks that a statement uses the index that is made for it, because others
+// would read many rows that do not match.
 func checkIndex(t *testing.T, s statement, steps []string) {
 	t.Helper()
 	plan := strings.Join(steps, "\n")
@@ -151,8 +149,8 @@ func checkIndex(t *testing.T, s statement, steps []string) {
 	}
 }
 
-// checkOpenInvoices checks that invoices which are looked up by an amount are not
-// found among all open invoices of a chain.
+// checkOpenInvoices checks that invoices with an amount are not found by a scan of all
+// open invoices of a chain.
 func checkOpenInvoices(t *testing.T, s statement, steps []string) {
 	t.Helper()
 	if s.what != "candidates" && s.what != "taken" {
@@ -166,8 +164,9 @@ func checkOpenInvoices(t *testing.T, s statement, steps []string) {
 	}
 }
 
-// fillLopsided stores very many rows that are alike in all that is looked up,
-// but that the payments of an invoice came late, and has the database count them.
+// fillLopsided stores very many rows with equal values in the searched columns, and
+// updates the database's statistics. Only the payments of an invoice differ: they came
+// late.
 func fillLopsided(t *testing.T, db *sql.DB) {
 	t.Helper()
 	const many = "WITH RECURSIVE many (i) AS (SELECT 100000 UNION ALL SELECT i + 1 FROM many WHERE i < 103000) "
@@ -201,20 +200,21 @@ func fillLopsided(t *testing.T, db *sql.DB) {
 	}
 }
 
-// leaseAll leases deliveries of a merchant.
+// leaseAll returns a request for deliveries of a merchant.
 func leaseAll(lane delivery.Lane, now int64) delivery.LeaseRequest {
 	return delivery.LeaseRequest{
 		LeaseID: "l", Now: atMS(now), Until: atMS(now + 1), Lane: lane, Queues: []delivery.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,
 	}
 }
 
-// isList reports whether a caller pages through what is read.
+// isList reports whether a caller reads the statement's rows in pages.
 func (s statement) isList() bool {
 	return (strings.Contains(s.query, " DESC LIMIT $") || strings.Contains(s.query, " AS invoices WHERE ") || strings.Contains(s.query, " AS payments WHERE ") || strings.HasPrefix(s.what, "claims of ")) && s.what != "refund" && s.what != "notice" &&
 		!strings.Contains(s.query, "payments.tx_hash = $")
 }
 
-// explain returns the steps of a plan: the last of so many columns.
+// explain returns the steps of a plan, which are in the last of the given number of
+// columns.
 func explain(t *testing.T, db *sql.DB, query string, args []any, columns int) []string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query, args...)
@@ -240,7 +240,7 @@ func explain(t *testing.T, db *sql.DB, query string, args []any, columns int) []
 	return steps
 }
 
-// recordStatements does what the service does and returns the statements.
+// recordStatements runs what the service runs, and returns the statements.
 func recordStatements(t *testing.T, s *store.Store) []statement {
 	t.Helper()
 	var all []statement
@@ -518,8 +518,8 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	return all
 }
 
-// indexesAlone opens the PostgreSQL database with a connection that has the
-// settings of the store's own, and sorts only where no index has the order.
+// indexesAlone opens the PostgreSQL database with the store's settings, and with sorts
+// disabled where an index has the order.
 func indexesAlone(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	db := storetest.SQL(t, url)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestPooler runs several stores through PgBouncer in transaction mode. They migrate at
-// the same time, their transactions have the timeouts, and they leave neither settings,
-// locks nor prepared statements behind in the sessions that they share with others.
+// the same time, their transactions have the timeouts, and they leave no settings, locks
+// or prepared statements in the shared sessions.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	direct := storetest.Postgres(t)
@@ -64,8 +64,8 @@ func TestPooler(t *testing.T) {
 	wantCleanSessions(t, direct, through)
 }
 
-// wantCleanSessions fails the test if one of PgBouncer's connections has a setting of
-// its own or a prepared statement, or holds a lock.
+// wantCleanSessions fails the test if a connection of PgBouncer has a changed setting, a
+// prepared statement or a lock.
 func wantCleanSessions(t *testing.T, direct, through string) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), direct)

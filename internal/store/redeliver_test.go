@@ -41,8 +41,8 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-// A redelivery is scheduled in the lane of retries, from now on, and its endpoint is
-// tried at once.
+// TestRedelivered checks that a redelivery is due at once in the lane of retries, and that
+// its endpoint's breaker lets it through.
 func TestRedelivered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -62,8 +62,8 @@ func TestRedelivered(t *testing.T) {
 	})
 }
 
-// The breakers of all merchants are let through at once, in the order in which
-// everyone locks them.
+// TestRedeliverLocksInOrder checks that the breakers of all merchants are locked in one
+// order.
 func TestRedeliverLocksInOrder(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

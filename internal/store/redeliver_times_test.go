@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestRedeliverOfTimes sends again what was made in some seconds, by replicas
-// whose clocks differ: the order of the numbers is not that of the times.
+// TestRedeliverOfTimes redelivers the events of some seconds. Replicas with different
+// clocks inserted them, so the order of their numbers is not the order of their times.
 func TestRedeliverOfTimes(t *testing.T) {
 	for _, fresh := range storetest.Databases() {
 		url := fresh(t)
@@ -48,7 +48,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 			return at
 		}
 		for name, test := range map[string]struct {
-			from, to int64 // 0 is no bound
+			from, to int64 // 0 for no bound
 			want     []int
 		}{
 			"all":               {0, 0, []int{0, 1, 2, 3, 4, 5, 6, 7}},
@@ -96,13 +96,12 @@ func TestRedeliverOfTimes(t *testing.T) {
 	}
 }
 
-// TestTailer follows the log of events while several transactions write it, some of
-// them slowly, and expects to see each event once, in one order, for any order of the
-// commits.
+// TestTailer follows the log of events while several transactions write it, some of them
+// slowly. It must read each event once and in one order, for any order of the commits.
 func TestTailer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const writers, rounds, each = 8, 15, 3
-		for w := range writers { // merchants and invoices, so that the rounds below insert events alone
+		for w := range writers { // merchants and invoices are inserted first, so that the rounds below insert events alone
 			storetest.Schedule(t, s, fmt.Sprint("m", w), 0, 1, 1)
 		}
 		done := make(chan error, writers)
@@ -129,7 +128,7 @@ func TestTailer(t *testing.T) {
 		var seen []store.EventRow
 		after, running := int64(0), writers
 		for {
-			ended := running == 0 // before the look: what was committed then is seen now
+			ended := running == 0 // read before the events, so that these include what was committed by then
 			found, err := s.Events(t.Context(), store.EventFilter{After: &after, Limit: 7})
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// recordRefundLists reads pages of refunds with all filters.
+// recordRefundLists reads pages of refunds with all combinations of filters.
 func recordRefundLists(t *testing.T, read *store.Store, what *string) {
 	t.Helper()
 	for i := range 1 << 7 {
@@ -28,7 +28,7 @@ func recordRefundLists(t *testing.T, read *store.Store, what *string) {
 	}
 }
 
-// wantNotFound returns nil for an id that nothing has.
+// wantNotFound returns nil if err is ErrNotFound.
 func wantNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -36,7 +36,7 @@ func wantNotFound(err error) error {
 	return errors.Join(err, errors.New("something was found"))
 }
 
-// refundOf returns the pending refund of a payment.
+// refundOf returns a pending refund of a payment.
 func refundOf(p store.PaymentRow) invoice.Refund {
 	r := invoice.Refund{ID: "ref_of_" + p.ID, PaymentID: p.ID, Status: invoice.Pending, ObservedAt: at(1235), Transfer: p.Transfer}
 	r.From, r.To, r.Ordinal = r.To, r.From, 99

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// preparedRefund is a pending refund of the first sample payment.
+// preparedRefund returns a pending refund record of the first sample payment.
 func preparedRefund(id string) invoice.RefundRecord {
 	p := samplePayment(1)
 	return invoice.RefundRecord{
@@ -22,7 +22,8 @@ func preparedRefund(id string) invoice.RefundRecord {
 	}
 }
 
-// savePrepared stores a payment with a prepared refund and a transfer that was not.
+// savePrepared stores a payment with a prepared refund and an observed one that was not
+// prepared.
 func savePrepared(t *testing.T, s *store.Store) (prepared invoice.RefundRecord, observed invoice.Refund) {
 	t.Helper()
 	startChain(t, s, "base")
@@ -57,7 +58,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		if err != nil || byToken.ID != prepared.ID {
 			t.Errorf("by its token: %s, %v", byToken.ID, err)
 		}
-		// The transfer pays the prepared refund, and then does not.
+		// The transfer is linked to the prepared refund, unlinked and linked again.
 		for _, id := range []string{prepared.ID, "", prepared.ID} {
 			observed.PreparedID = id
 			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, observed) })

@@ -31,7 +31,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO settlement_addresses VALUES ('base', '0x" + strings.Repeat("a", 40) + "', 'nobody', 1)",
 				"UPDATE held_addresses SET sole_holder = 'nobody'",
 				"INSERT INTO held_addresses VALUES ('0xaa', NULL, 1)",
-				"INSERT INTO address_grants VALUES ('0x" + strings.Repeat("9", 40) + "', 'm', 1)", // which nobody holds
+				"INSERT INTO address_grants VALUES ('0x" + strings.Repeat("9", 40) + "', 'm', 1)", // an address without a holder
 				"UPDATE address_grants SET merchant_id = 'nobody'",
 				"DELETE FROM held_addresses",
 
@@ -94,7 +94,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE invoices SET merchant_id = 'nobody'",
 				"UPDATE invoices SET merchant_address = '0xaa'",
 				"UPDATE invoices SET merchant_address = '0x" + strings.Repeat("9", 40) + "'", // which is not watched
-				"UPDATE invoices SET chain_key = 'other'",                                    // where it is not watched
+				"UPDATE invoices SET chain_key = 'other'",                                    // a chain on which the address is not watched
 				"DELETE FROM settlement_addresses",
 				"UPDATE invoices SET commitment_id = '0xaa'",
 				"UPDATE invoices SET commitment_id = " + tx,
@@ -127,7 +127,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE payments SET method = NULL WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'amount' WHERE id = 'pay_2'",
-				"UPDATE payments SET method = 'by_hand' WHERE id = 'pay_1'", // by nobody
+				"UPDATE payments SET method = 'by_hand' WHERE id = 'pay_1'", // without the person who attributed it
 				"UPDATE payments SET attributed_by = 'x', attributed_at = 5 WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'by_hand', attributed_by = 'x' WHERE id = 'pay_1'",
 				"UPDATE payments SET method = 'by_hand', attributed_by = '', attributed_at = 5 WHERE id = 'pay_1'",
@@ -203,7 +203,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 	}
 }
 
-// fill stores two of everything, or one where the second would not matter.
+// fill stores two rows of each kind, or one where a second does not matter.
 func fill(t *testing.T, s *store.Store) {
 	t.Helper()
 	startChain(t, s, "base")

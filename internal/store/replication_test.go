@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestUnreplicatedCommitStaysInvisible gives up on a commit that waits for a synchronous
-// standby. What it wrote must not be seen before a standby has it, since a failover
-// would lose it.
+// TestUnreplicatedCommitStaysInvisible cancels a commit that waits for a synchronous
+// standby. Its rows must be invisible until a standby has them, because a failover would
+// lose them.
 func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 	t.Parallel()
 	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true})
@@ -36,7 +36,7 @@ func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 		return n
 	}
 	standbys("nobody")
-	// Until the server has read its configuration, commits wait for no standby.
+	// Until the server has loaded its configuration, commits do not wait for a standby.
 	id := "inv_0"
 	for waited, n := false, 1; !waited; n++ {
 		id = fmt.Sprintf("inv_%d", n)

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// equal compares values of the domain.
+// equal compares amounts by value, and treats nil and empty slices alike.
 var equal = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a == b }), cmpopts.EquateEmpty()}
 
 func must(t testing.TB, err error) {
@@ -32,7 +32,7 @@ func update(t testing.TB, s *store.Store, fn func(ctx context.Context, tx *store
 	must(t, s.Update(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }))
 }
 
-// sample is an open invoice of a merchant.
+// sample returns an open invoice of a merchant.
 func sample(id, merchant string) invoice.Invoice {
 	return invoice.Invoice{
 		Terms:        invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
@@ -42,7 +42,7 @@ func sample(id, merchant string) invoice.Invoice {
 	}
 }
 
-// insert stores invoices and what they refer to.
+// insert stores invoices with their merchants and settlement addresses.
 func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -66,7 +66,7 @@ func insert(t testing.TB, s *store.Store, invoices ...invoice.Invoice) {
 	})
 }
 
-// startChain stores a chain of which block 100 is read and block 90 final.
+// startChain stores a chain that is indexed up to block 100 and final up to block 90.
 func startChain(t testing.TB, s *store.Store, chainKey string) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -81,7 +81,7 @@ func startChain(t testing.TB, s *store.Store, chainKey string) {
 	})
 }
 
-// samplePayment is the n-th observed payment, without an invoice.
+// samplePayment returns the n-th sample payment, which is unattributed.
 func samplePayment(n int) store.PaymentRow {
 	var p store.PaymentRow
 	p.Transfer = invoice.Transfer{
@@ -185,7 +185,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		check(bare)
 		check(full)
 		checkRefund(refund)
-		// All that a reorg may change.
+		// A reorg may change these columns.
 		moved := bare
 		moved.Position = invoice.Position{BlockNumber: 1 << 40, BlockHash: invoice.Hash{9}, BlockTime: invoice.Unix(1<<37 + 9), LogIndex: 12345}
 		moved.Token, moved.Currency, moved.From, moved.To = invoice.Address{1}, "EURC", invoice.Address{2}, invoice.Address{3}
@@ -199,8 +199,8 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		refund.PaymentID, refund.InvoiceID, refund.MerchantID = moved.ID, "inv_2", "n"
 		refund.Status, refund.ConfirmedAt = invoice.Confirmed, at(99)
 		checkRefund(refund)
-		check(bare) // without an invoice again
-		// When it was first seen does not change.
+		check(bare) // unattributed again
+		// The time of the first observation does not change.
 		again := full
 		again.SeenID, again.ObservedAt = "seen_other", at(1)
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{again}) })

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestFindInvoices looks for an invoice by all that a support person may be given. Another
-// merchant finds nothing.
+// TestFindInvoices searches an invoice by everything that a support person may be given.
+// Another merchant finds nothing.
 func TestFindInvoices(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestColumnsOfStatesExist looks in the database for the columns that
-// docs/states.md names.
+// TestColumnsOfStatesExist checks that the database has the columns that docs/states.md
+// names.
 func TestColumnsOfStatesExist(t *testing.T) {
 	text, err := os.ReadFile("../../docs/states.md")
 	if err != nil {

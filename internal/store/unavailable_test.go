@@ -20,10 +20,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestUnavailable takes the database away under an open store.
+// TestUnavailable stops the database of an open store.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true}) // the schema outlasts the crash
+	cluster, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true}) // so that the schema survives the crash
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestUnavailable(t *testing.T) {
 	if err := cluster.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // on a connection that broke, then on one that cannot be made
+	for range 3 { // on a broken connection, and on one that cannot be opened
 		if err := look(); !store.Unavailable(err) {
 			t.Errorf("a database that is away gives %v, which does not count as unavailable", err)
 		}
@@ -120,7 +120,7 @@ func TestUnavailableCodes(t *testing.T) {
 			t.Errorf("Unavailable(%v) = %v; want %v", err, !want, want)
 		}
 	}
-	node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} // of no database
+	node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} // not an error of a database
 	for _, err := range []error{nil, context.Canceled, errors.New("no"), node, io.ErrUnexpectedEOF} {
 		if store.Unavailable(err) {
 			t.Errorf("Unavailable(%v) holds", err)

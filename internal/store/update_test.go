@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// has reports which of the invoices are stored.
+// has reports whether the invoice is stored.
 func has(t *testing.T, s *store.Store, id string) bool {
 	t.Helper()
 	_, err := s.Invoice(t.Context(), id)
@@ -24,7 +24,7 @@ func has(t *testing.T, s *store.Store, id string) bool {
 	return err == nil
 }
 
-// add inserts an invoice of the merchant m, who is there.
+// add inserts an invoice of merchant m, which exists.
 func add(ctx context.Context, tx *store.Tx, id string) error {
 	_, err := tx.InsertInvoices(ctx, []invoice.Invoice{sample(id, "m")})
 	return err
@@ -85,9 +85,8 @@ func TestUpdateIsUndoneByAPanic(t *testing.T) {
 	})
 }
 
-// TestUpdatesAtOnce runs transactions from many goroutines, of which every
-// third fails, by itself or in the database, and some panic. None of that affects the
-// others.
+// TestUpdatesAtOnce runs transactions from many goroutines. Every third fails, by its
+// function or in the database, and some panic. The others must succeed.
 func TestUpdatesAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -113,7 +112,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 							case 1:
 								return broken
 							case 3:
-								return add(t.Context(), tx, "inv_0") // is there
+								return add(t.Context(), tx, "inv_0") // exists already
 							case 5:
 								panic("ouch")
 							}
@@ -152,7 +151,8 @@ func TestUpdateWithAContextThatEnded(t *testing.T) {
 				t.Errorf("Update gives %v, want context.Canceled", err)
 			}
 		}
-		// One that ends while the function runs decides nothing by halves.
+		// A context that ends while the function runs leads to a commit or a rollback, and
+		// never to a part.
 		ctx, cancel = context.WithCancel(t.Context())
 		err := s.Update(ctx, func(tx *store.Tx) error {
 			if err := add(ctx, tx, "inv_1"); err != nil {
@@ -192,8 +192,8 @@ func TestClosedStore(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForWork closes the store while transactions run: each is
-// either refused or there afterwards.
+// TestCloseWaitsForWork closes the store while transactions run. Each is refused or
+// stored.
 func TestCloseWaitsForWork(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.Databases() {

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// boundSchema are a merchant, two chains, and what is known of them.
+// boundSchema returns rows of a merchant and two chains.
 func boundSchema() []string {
 	statements := append([]string{}, firstSchema...)
 	for _, chain := range []string{"quiet", "silent"} {
@@ -24,7 +24,7 @@ func boundSchema() []string {
 	}
 	payment("base", 10, 1000, "confirmed")
 	payment("base", 30, 1500, "confirmed")
-	payment("base", 20, 1600, "confirmed") // lower, though later: a clock of the chain's is no proof
+	payment("base", 20, 1600, "confirmed") // a lower block with a later time: block times prove nothing
 	payment("base", 70, 1700, "orphaned")
 	payment("base", 80, 1700, "pending")
 	payment("base", 40, 3000, "confirmed")
@@ -66,8 +66,8 @@ func TestUpgradeBindsInvoices(t *testing.T) {
 	})
 }
 
-// TestUpgradeKnowsWhatWasSeen says that payments that can still be attributed
-// count as seen before all events that come after the upgrade.
+// TestUpgradeKnowsWhatWasSeen checks that payments that can still be attributed count as
+// seen before all events after the upgrade.
 func TestUpgradeKnowsWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// TestUpgradeKeepsLeases says that a delivery that was leased in a table of its
-// own stays leased until then, and is finished by its holder.
+// TestUpgradeKeepsLeases checks that a lease in the former table stays valid until its
+// end, and that its holder can finish the delivery.
 func TestUpgradeKeepsLeases(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {

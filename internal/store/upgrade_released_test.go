@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestUpgradeOfReleases upgrades a database of each released schema, with the rows that
-// the program of that release wrote: testdata/released has a file for each. No row is
-// lost, and the newest program reads them.
+// TestUpgradeOfReleases upgrades a database of each released schema, with the rows in
+// testdata/released that the program of that release wrote. No row is lost, and the newest
+// program reads them.
 func TestUpgradeOfReleases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/released/*.sql")
@@ -42,8 +42,8 @@ func TestUpgradeOfReleases(t *testing.T) {
 
 var insertInto = regexp.MustCompile(`^INSERT INTO (\w+) `)
 
-// releasedRows returns the statements of a file, each in a line of its own, and how
-// many there are for each table.
+// releasedRows returns the statements of a file, one on each line, and the number of rows
+// by table.
 func releasedRows(text string) (statements []string, tables map[string]int) {
 	tables = make(map[string]int)
 	for line := range strings.Lines(text) {

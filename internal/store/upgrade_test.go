@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// upgrade opens a database whose schema is at a version, has the rows written,
-// and returns the store with the newest schema.
+// upgrade migrates a database to a version, runs the statements, and returns the store
+// after the remaining migrations.
 func upgrade(t *testing.T, url string, from int64, statements ...string) *store.Store {
 	t.Helper()
 	must(t, store.MigrateTo(t.Context(), url, from))
@@ -66,8 +66,8 @@ func firstPayment(n int, invoiceID string) string {
 		n, n, hash(n), 90+n, hash(n), address, address, address, of)
 }
 
-// TestUpgradeKnowsWhichSumsItLacks says that an invoice that had payments
-// before their sums were kept is marked, and no other.
+// TestUpgradeKnowsWhichSumsItLacks checks that exactly the invoices with payments older
+// than the stored sums are marked.
 func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
@@ -89,8 +89,8 @@ func TestUpgradeKnowsWhichSumsItLacks(t *testing.T) {
 	})
 }
 
-// TestUpgradeKeepsRefunds says that a refund from before keeps its payment,
-// and through it its invoice.
+// TestUpgradeKeepsRefunds checks that an older refund keeps its payment and, through it,
+// its invoice.
 func TestUpgradeKeepsRefunds(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {
@@ -138,7 +138,7 @@ func TestUpgradeLeavesRegistriesUnknown(t *testing.T) {
 		if inv.Registry != testRegistry || len(due) != 1 || due[0].Registry != testRegistry {
 			t.Errorf("the invoice names %s, and due are %+v", inv.Registry, due)
 		}
-		unknown[0].Registry = invoice.Address{1} // what is known stays
+		unknown[0].Registry = invoice.Address{1} // a known registry stays
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetRegistries(ctx, unknown) })
 		if inv, err = s.Invoice(ctx, "inv_1"); err != nil || inv.Registry != testRegistry {
 			t.Errorf("the invoice names %s, %v", inv.Registry, err)

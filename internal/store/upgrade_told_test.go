@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// candidatesOfFirst returns the invoices that a transfer to the address of the
-// first schema could be meant for.
+// candidatesOfFirst returns the candidate invoices of a transfer to the address of the
+// first schema.
 func candidatesOfFirst(t *testing.T, s *store.Store, amount, block uint64) []string {
 	t.Helper()
 	moved := samplePayment(1).Transfer
@@ -66,8 +66,8 @@ func TestUpgradeForgetsRoundAmounts(t *testing.T) {
 	})
 }
 
-// TestUpgradeKnowsWhenRemaindersClosed says that a remainder of before is looked
-// at in those blocks alone that its invoice was open at.
+// TestUpgradeKnowsWhenRemaindersClosed checks that an older remainder is a candidate only
+// in blocks at which its invoice was open.
 func TestUpgradeKnowsWhenRemaindersClosed(t *testing.T) {
 	t.Parallel()
 	eachURL(t, func(t *testing.T, url string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestUpgradeWidensConstraints upgrades a database with rows: they stay, what
-// is new is allowed, and what was refused still is.
+// TestUpgradeWidensConstraints upgrades a database with rows. They stay, new values are
+// allowed, and invalid ones are still refused.
 func TestUpgradeWidensConstraints(t *testing.T) {
 	t.Parallel()
 	event := func(n int, typ, invoiceID string) string {
@@ -31,7 +31,7 @@ func TestUpgradeWidensConstraints(t *testing.T) {
 			byClaim + " WHERE id = 'pay_1'":                                                 false,
 			"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'":                       false,
 			"UPDATE payments SET attributed_by = 'x', attributed_at = 1 WHERE id = 'pay_1'": false,
-			"DELETE FROM events WHERE seq = 1":                                              false, // its delivery is there
+			"DELETE FROM events WHERE seq = 1":                                              false, // it has a delivery
 		} {
 			if _, err := db.ExecContext(t.Context(), statement); (err == nil) != allowed {
 				t.Errorf("allowed: %t, want %t (%v)\n%s", err == nil, allowed, err, statement)

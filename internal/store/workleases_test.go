@@ -25,7 +25,7 @@ func TestLease(t *testing.T) {
 			{two, 249, 349, false},
 			{two, 250, 350, true}, // at its end
 			{one, 260, 360, false},
-			{two, 500, 600, true}, // after its end, without another taker
+			{two, 500, 600, true}, // after its end, and no other has taken it
 		} {
 			got, err := s.AcquireWorkLease(t.Context(), step.lease, atMS(step.now), atMS(step.until))
 			must(t, err)
@@ -33,7 +33,7 @@ func TestLease(t *testing.T) {
 				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
 			}
 		}
-		must(t, s.ReleaseWorkLease(t.Context(), one)) // not its lease: nothing happens
+		must(t, s.ReleaseWorkLease(t.Context(), one)) // the lease of another holder, so nothing happens
 		if got, err := s.AcquireWorkLease(t.Context(), one, atMS(510), atMS(610)); err != nil || got {
 			t.Errorf("a lease was released by another than its holder: %t, %v", got, err)
 		}

@@ -24,7 +24,7 @@ func TestFindServerTakesTheNewest(t *testing.T) {
 	for dir, version := range map[string]string{"13": "13.9", "16": "16.2", "9.6": "9.6.24"} {
 		script(t, filepath.Join(root, dir, "bin"), "postgres", "echo 'postgres (PostgreSQL) "+version+"'")
 	}
-	script(t, filepath.Join(root, "17", "bin"), "psql", "echo 'psql (PostgreSQL) 17.1'") // a client only
+	script(t, filepath.Join(root, "17", "bin"), "psql", "echo 'psql (PostgreSQL) 17.1'") // a client without a server
 	t.Setenv("PATH", root)                                                               // no pg_config
 	srv, err := findServer(t.Context(), filepath.Join(root, "*", "bin"))
 	if want := filepath.Join(root, "16", "bin", "initdb"); err != nil || srv.bin("initdb") != want {
@@ -62,8 +62,8 @@ func TestFindServerSaysWhatToInstall(t *testing.T) {
 	}
 }
 
-// TestFindServerInstalls replaces apt-get by a script whose first installation
-// fails, because its lists are out of date.
+// TestFindServerInstalls replaces apt-get by a script whose first installation fails
+// because of outdated package lists.
 func TestFindServerInstalls(t *testing.T) {
 	root := t.TempDir()
 	script(t, root, "apt-get", `

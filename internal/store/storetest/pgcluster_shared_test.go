@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// joinEnv makes a process of this test binary one that joins the cluster in
-// the folder named, prints its URL and folder, and ends with its input.
+// joinEnv makes the test binary join the cluster in the named folder, print its URL and
+// folder, and end with its input.
 const joinEnv = "STORETEST_JOIN"
 
 func TestMain(m *testing.M) {
@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 	runtime.KeepAlive(c)
 }
 
-// waitForJanitor returns when a janitor that is at work is done: call it when
-// the server is seen to have gone.
+// waitForJanitor waits until a running janitor has finished.
 func waitForJanitor(t *testing.T, base string) {
 	t.Helper()
 	users, err := openLock(filepath.Join(base, "users"))
@@ -92,8 +91,7 @@ func (u *member) leave(t *testing.T) {
 	}
 }
 
-// kill ends the process without giving it a chance to clean up. Its errors say
-// that it was killed, or that it had ended before.
+// kill kills the process. It ignores errors, because the process may have ended before.
 func (u *member) kill() {
 	_ = u.cmd.Process.Kill()
 	_ = u.cmd.Wait()
@@ -105,11 +103,11 @@ func join(t *testing.T, base string) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.users.Close() }) // a test may have done so
+	t.Cleanup(func() { _ = c.users.Close() }) // a test may have closed it
 	return c
 }
 
-// waitForEnd returns when the server ends the connection.
+// waitForEnd waits until the server closes the connection.
 func waitForEnd(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	for {
@@ -179,7 +177,7 @@ func TestSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
 	base := t.TempDir()
 	old := join(t, base)
 	watch := connect(t, old.DSN("postgres"))
-	// With its child that waits for the lock.
+	// The process group includes the child that waits for the lock.
 	if err := syscall.Kill(-old.janitor.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// connect opens a connection that is closed with the test, if not before.
+// connect opens a connection and closes it when the test ends.
 func connect(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// By then the server may be gone: only the connection's end matters.
+	// The server may have stopped, so the error of Close does not matter.
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
 
-// ping reports why a database accepts no connection, nil if it does.
+// ping returns the error with which a database refuses a connection.
 func ping(t *testing.T, dsn string) error {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -55,7 +55,7 @@ func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
 	const tables = `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`
 	var dsns []string
 	for range 2 {
-		// The first test leaves a table and an open connection behind.
+		// The first test leaves a table and an open connection.
 		t.Run("", func(t *testing.T) {
 			dsn := Postgres(t)
 			dsns = append(dsns, dsn)
@@ -68,8 +68,7 @@ func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
 			}
 			run(t, conn, `CREATE TABLE left_behind (id int)`)
 		})
-		// Closes the files that nobody refers to. The cluster's lock must not
-		// be one of them.
+		// Finalizers close unreferenced files. The cluster's lock must not be one of them.
 		runtime.GC()
 	}
 	if dsns[0] == dsns[1] {
@@ -161,7 +160,7 @@ func TestClusterWithoutFsync(t *testing.T) {
 	if v := query[string](t, conn, `SHOW fsync`); v != "off" {
 		t.Errorf("fsync = %s, want off", v)
 	}
-	// By bytes it would be B, a: text is to be collated as operators' is.
+	// Sorted by bytes it would be B, a; the tests use the collation of production servers.
 	rows, err := conn.Query(t.Context(), `SELECT x FROM (VALUES ('B'), ('a')) AS v (x) ORDER BY x`)
 	if err != nil {
 		t.Fatal(err)
