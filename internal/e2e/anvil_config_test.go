@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// entryOf is what a chain's configuration says of it.
+// entryOf is the part of a chain's configuration that a test changes.
 type entryOf struct {
 	id              int
 	token, registry string
@@ -28,7 +28,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 	var chains []string
 	says := make(map[string]string)
 	var nodes []*anviltest.Anvil
-	// wrong adds a chain with a node and a token of its own, and what is wrong.
+	// wrong adds a chain with its own node and token, and a fault of its configuration.
 	wrong := func(key, what string, configure func(entryOf) entryOf) {
 		id := anviltest.ChainID + 1 + len(chains)
 		node := anviltest.Start(t, anviltest.Options{ChainID: id})
@@ -50,7 +50,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()
-	// Invoices on the wrong chains are created, so that there is something to write.
+	// Invoices on these chains are created, so that there are commitments to open.
 	for key := range says {
 		request := s.draft(1_000_000)
 		request.ChainKey = key

@@ -37,7 +37,7 @@ func TestAnvilHistories(t *testing.T) {
 			if seed%2 == 0 {
 				database = "sqlite:" + filepath.Join(t.TempDir(), "pay.db")
 			}
-			a := &anvilScene{service: newService(t, database, o)}
+			a := &anvilBackend{service: newService(t, database, o)}
 			stepsBack := seed%3 == 1
 			if stepsBack {
 				a.withoutOperator()
@@ -53,16 +53,17 @@ func TestAnvilHistories(t *testing.T) {
 	}
 }
 
-// anvilScene is a service on which a history plays.
-type anvilScene struct {
+// anvilBackend is a service on an anvil chain.
+type anvilBackend struct {
 	*service
 	replica *replica
 	rpc     *ethclient.Client
 }
 
-// withoutOperator starts the service without transactions of its own. A block with one
-// between a change and its reorg would make the reorg reach finalized blocks.
-func (a *anvilScene) withoutOperator() {
+// withoutOperator removes the operator key from the configuration, so that the service
+// sends no transactions. A block with one of them between a change and its reorg would
+// make the reorg reach finalized blocks.
+func (a *anvilBackend) withoutOperator() {
 	a.Helper()
 	text, err := os.ReadFile(a.config)
 	if err != nil {
@@ -74,23 +75,23 @@ func (a *anvilScene) withoutOperator() {
 	}
 }
 
-func (a *anvilScene) begins()                 { a.replica = a.begin() }
-func (a *anvilScene) dies()                   { a.replica.kill() }
-func (a *anvilScene) reads()                  { a.awaitIndexed(a.replica) }
-func (a *anvilScene) client() *client.Client  { return a.api(a.replica) }
-func (a *anvilScene) receiver() *receiver     { return a.merchant }
-func (a *anvilScene) node() *ethclient.Client { return a.rpc }
-func (a *anvilScene) waits() bool             { return false }
-func (a *anvilScene) mines()                  { a.chain.Mine(a, 1) }
+func (a *anvilBackend) startService()           { a.replica = a.begin() }
+func (a *anvilBackend) killService()            { a.replica.kill() }
+func (a *anvilBackend) awaitIndexing()          { a.awaitIndexed(a.replica) }
+func (a *anvilBackend) client() *client.Client  { return a.api(a.replica) }
+func (a *anvilBackend) receiver() *receiver     { return a.merchant }
+func (a *anvilBackend) node() *ethclient.Client { return a.rpc }
+func (a *anvilBackend) minesOnDemand() bool     { return false }
+func (a *anvilBackend) mineBlock()              { a.chain.Mine(a, 1) }
 
-func (a *anvilScene) shopOf() shopOf {
-	return shopOf{
+func (a *anvilBackend) parties() parties {
+	return parties{
 		token: common.HexToAddress(a.token), customer: common.HexToAddress(a.payer.Address), shop: common.HexToAddress(a.till.Address),
 		chainKey: "anvil", merchantID: shopID,
 	}
 }
 
-func (a *anvilScene) transfers(refund bool, amount *big.Int, tag []byte) common.Hash {
+func (a *anvilBackend) sendTransfer(refund bool, amount *big.Int, tag []byte) common.Hash {
 	a.Helper()
 	from, to := a.payer, a.till.Address
 	if refund {
@@ -100,27 +101,27 @@ func (a *anvilScene) transfers(refund bool, amount *big.Int, tag []byte) common.
 	return common.HexToHash(a.chain.Send(a, from, a.token, data+common.Bytes2Hex(tag)).TxHash)
 }
 
-func (a *anvilScene) paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash {
+func (a *anvilBackend) sendRegistryPayment(made apitypes.CreateInvoiceResponse) common.Hash {
 	a.Helper()
 	return common.HexToHash(a.payTerms(made))
 }
 
-func (a *anvilScene) paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash {
+func (a *anvilBackend) sendAuthorizedPayment(made apitypes.CreateInvoiceResponse) common.Hash {
 	a.Helper()
 	return common.HexToHash(a.payAuthorized(made))
 }
 
-func (a *anvilScene) dates(unix int64) {
+func (a *anvilBackend) setNextBlockTime(unix int64) {
 	a.Helper()
 	a.chain.Cast(a, "rpc", "evm_setNextBlockTimestamp", strconv.FormatInt(unix, 10))
 }
 
-func (a *anvilScene) reorgs(depth int, back [][]*types.Transaction) {
+func (a *anvilBackend) replaceBlocks(depth int, back [][]*types.Transaction) {
 	a.Helper()
 	a.chain.Reorg(a, depth, back...)
 }
 
-func (a *anvilScene) undoes(what func()) {
+func (a *anvilBackend) undoAfter(what func()) {
 	a.Helper()
 	before := a.chain.Snapshot(a)
 	what()

@@ -24,7 +24,7 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
-	// What was committed must be there after the crash.
+	// Fsync makes committed rows survive the crash.
 	cluster, err := storetest.StartCluster(ctx, storetest.Options{Fsync: true})
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilReorg orphans a payment that was observed and not final, and then one that was
-// final.
+// TestAnvilReorg orphans a pending payment, and then one that was final.
 func TestAnvilReorg(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.Postgres(t), anviltest.Options{})
@@ -27,13 +26,13 @@ func TestAnvilReorg(t *testing.T) {
 	s.awaitEvent(webhook.PaymentReceived, made.ID)
 	s.chain.Reorg(t, 1)
 	s.awaitPayment(r, made.ID, lost, apitypes.PaymentOrphaned)
-	s.chain.Mine(t, finality+1) // what is gone does not become final by age
+	s.chain.Mine(t, finality+1) // so that the orphaned transaction does not become final
 	s.awaitIndexed(r)
 	if inv := s.invoice(r, made.ID); inv.Status != apitypes.StatusOpen || inv.AmountPaid != "" && inv.AmountPaid != "0" {
 		t.Fatalf("after its payment was reorged out the invoice is %+v", inv)
 	}
 
-	// A different transaction, since the same one would be the same payment.
+	// The same transaction would be the same payment.
 	kept := s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount, "--gas-limit", "100001")
 	if kept == lost {
 		t.Fatal("the payment was sent again as the same transaction")

@@ -25,7 +25,7 @@ func TestAnvilReplicas(t *testing.T) {
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	s.patience = outlastLeases
 	before := s.nonce()
-	replicas := []*replica{s.start(), s.start()} // the first one is the chain's writer
+	replicas := []*replica{s.start(), s.start()} // the first one holds the lease of the chain's writer
 
 	const invoices, killed, restarted = 12, 4, 8
 	wantTypes := make(map[string][]string)
@@ -69,7 +69,7 @@ func TestAnvilReplicas(t *testing.T) {
 			t.Errorf("the replicas differ:\n%s", diff)
 		}
 	}
-	// A transaction that a second replica sent too would have had no effect.
+	// A transaction that both replicas sent would have no effect.
 	if sent, useful := s.nonce()-before, s.registryTransactions(); sent != useful {
 		t.Errorf("%d transactions were sent to the registry, of which %d changed something", sent, useful)
 	}

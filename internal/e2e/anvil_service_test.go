@@ -25,7 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 )
 
-// Secrets of a service, and where its configuration has it look for them.
+// Secrets of a service, and the environment variables that hold them.
 const (
 	shopID         = "shop"
 	shopSecret     = "whsec_of_the_shop"
@@ -38,18 +38,18 @@ const (
 // finality is the number of blocks after which a payment is final.
 const finality = 2
 
-// service is quittance serve as an operator sets it up: a database, anvil with the token
-// and the registry, and a merchant who receives events. It has any number of replicas.
+// service is quittance serve with a database, anvil with the token and the registry, and a
+// merchant who receives events. It has any number of replicas.
 type service struct {
 	testing.TB
 	chain                     *anviltest.Anvil
 	admin, till, payer, relay anviltest.Account // admin operates the registry, till is the merchant's
 	token, registry           string
 	merchant                  *receiver
-	http                      *http.Client // holds every answer against openapi.yaml
+	http                      *http.Client // checks every response against openapi.yaml
 	config                    string       // path
 	env                       []string
-	patience                  time.Duration // bounds whatever is waited for
+	patience                  time.Duration // bounds each wait
 }
 
 // replica is a run of quittance serve.
@@ -58,8 +58,8 @@ type replica struct {
 	url string
 }
 
-// newService sets a service up on a database. chains holds further entries of
-// the configuration's chains, in YAML, with NODE for the node's address.
+// newService sets up a service on a database. chains are further entries of the
+// configuration's chains, in YAML, with NODE for the node's address.
 func newService(tb testing.TB, database string, o anviltest.Options, chains ...string) *service {
 	tb.Helper()
 	a := anviltest.Start(tb, o)
@@ -102,7 +102,7 @@ func (s *service) deploy() string {
 	return registry
 }
 
-// entry is the chain anvil as a configuration has it.
+// entry is the entry of the chain anvil in the configuration.
 const entry = `
   - chainKey: %s
     chainId: %d
@@ -142,10 +142,10 @@ chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
 	}
 }
 
-// readyLine is what a service logs when it answers requests.
+// readyLine matches what a service logs when it accepts requests.
 var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
 
-// begin runs a replica and waits until it answers requests.
+// begin runs a replica and waits until it accepts requests.
 func (s *service) begin() *replica {
 	s.Helper()
 	return s.beginProgram(program, s.config)
@@ -195,7 +195,7 @@ type health struct {
 	} `json:"chains"`
 }
 
-// awaitHealth waits until a replica's health is as it should be.
+// awaitHealth waits until a replica's health meets a condition.
 func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
 	s.Helper()
 	var h health
@@ -266,7 +266,7 @@ func (s *service) api(r *replica) *client.Client {
 	return c
 }
 
-// draft asks for an invoice on the chain anvil.
+// draft returns a request for an invoice on the chain anvil.
 func (s *service) draft(amount int) apitypes.CreateInvoiceRequest {
 	return apitypes.CreateInvoiceRequest{
 		MerchantID: shopID, MerchantAddress: s.till.Address, Amount: strconv.Itoa(amount),
@@ -311,8 +311,7 @@ func (s *service) transfer(from anviltest.Account, to, amount string, flags ...s
 	return s.chain.Send(s, from, append([]string{s.token, "transfer(address,uint256)", to, amount}, flags...)...).TxHash
 }
 
-// payments returns all payments that a replica knows of, those not confirmed
-// included.
+// payments returns all payments of a replica, including unconfirmed ones.
 func (s *service) payments(r *replica) []apitypes.Payment {
 	s.Helper()
 	var all []apitypes.Payment

@@ -16,13 +16,13 @@ import (
 )
 
 // TestAnvil runs quittance serve on PostgreSQL and anvil. Invoices are paid by cast in
-// every way. The node and the wallet share no code with the service.
+// every way, so the node and the wallet share no code with the service.
 func TestAnvil(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	r := s.start()
 
-	// The merchant's events of each invoice, and its status in the registry.
+	// The expected events of each invoice, and its status in the registry.
 	wantTypes := make(map[string][]string)
 	registered := make(map[string]contracts.Status)
 	settled := []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
@@ -53,7 +53,7 @@ func TestAnvil(t *testing.T) {
 	s.transfer(s.till, s.payer.Address, "1500000")
 	s.transfer(s.till, s.payer.Address, "3500000")
 
-	// One is never paid. It expires by the chain's time, which is advanced.
+	// One invoice is not paid, and expires by the chain's time, which is advanced.
 	request := s.draft(9_000_000)
 	request.ExpiresAt = s.chainTime() + 600
 	unpaid, err := s.api(r).CreateInvoice(t.Context(), request)
@@ -82,8 +82,7 @@ func TestAnvil(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// sendNotice sends a transfer notice of the provider, which settles nothing, and a forged
-// one.
+// sendNotice sends a valid transfer notice, which settles nothing, and a forged one.
 func (s *service) sendNotice(r *replica, made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
@@ -107,7 +106,7 @@ func (s *service) payTransferAmount(made apitypes.CreateInvoiceResponse) string 
 	return s.transfer(s.payer, s.till.Address, made.Invoice.TransferAmount)
 }
 
-// payBareAmount pays the amount without suffix.
+// payBareAmount pays the amount without the suffix.
 func (s *service) payBareAmount(made apitypes.CreateInvoiceResponse) string {
 	return s.transfer(s.payer, s.till.Address, made.Invoice.Amount)
 }
@@ -124,8 +123,8 @@ func (s *service) payRegistry(made apitypes.CreateInvoiceResponse) string {
 	return s.payTerms(made)
 }
 
-// payTerms pays through the registry, which may take the amount, by terms that
-// are written down from the invoice alone.
+// payTerms pays through the registry, with terms that are built from the invoice alone.
+// The payer must have approved the registry.
 func (s *service) payTerms(made apitypes.CreateInvoiceResponse) string {
 	const terms = "(address,address,uint256,uint64,bytes32)"
 	inv := made.Invoice

@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestLookalikeEvents has contracts emit the logs of an invoice that is opened, paid and
-// closed: other contracts, a token that moves nothing, the registry's code at another
-// address, and the registry itself with other terms. None of the logs counts. A genuine
+// TestLookalikeEvents emits the logs of an invoice that is opened, paid and closed from
+// other contracts, from a token that moves nothing, from the registry's code at another
+// address, and from the registry with other terms. None of the logs counts. A genuine
 // payment does.
 func TestLookalikeEvents(t *testing.T) {
 	t.Parallel()
@@ -27,8 +27,8 @@ func TestLookalikeEvents(t *testing.T) {
 	falseTokenAt := s.deploy(hostile.FakeTokenMetaData.Bin)
 	registryAt := s.deploy(contracts.InvoiceRegistryMetaData.Bin, registry.PackConstructor(attacker, attacker)...)
 	s.pay(s.payer, attacker, "1000000")
-	s.allow(s.attacker, lookalikeAt)
-	s.allow(s.attacker, s.chain.Registry)
+	s.approve(s.attacker, lookalikeAt)
+	s.approve(s.attacker, s.chain.Registry)
 	s.serve(nil)
 	victim := s.invoice("10000000", s.shop())
 	terms, asked, tag := s.contractTerms(victim), units(t, victim.Invoice.TransferAmount), id(victim)
@@ -43,21 +43,21 @@ func TestLookalikeEvents(t *testing.T) {
 	foreign := terms
 	foreign.Token = falseTokenAt
 	s.call(s.attacker, registryAt, registry.PackPay(foreign))
-	s.call(s.attacker, s.chain.Registry, registry.PackPay(foreign)) // a real Paid event, of another id
+	s.call(s.attacker, s.chain.Registry, registry.PackPay(foreign)) // a genuine event Paid of another commitment id
 
 	cheap := terms
 	cheap.Amount = big.NewInt(1)
 	penny := s.call(s.attacker, s.chain.Registry, registry.PackPay(cheap))
 
 	s.final()
-	// Both are genuine transfers of the token, but no payments.
+	// Both are genuine transfers of the token, but pay no invoice.
 	moved := []listed{s.paid(dust, "7", nil), s.paid(penny, "1", nil)}
 	for i := range moved {
 		moved[i].from = attacker
 	}
 	s.wantPayments(moved...)
 	s.want(victim, untouched)
-	s.awaitStatus(victim, contracts.StatusOpen) // the service does not know that it is
+	s.awaitStatus(victim, contracts.StatusOpen) // the service did not observe that it is open
 
 	honest := s.pay(s.payer, s.shop(), victim.Invoice.TransferAmount)
 	s.expect(victim, webhook.PaymentReceived, webhook.InvoicePaid)
@@ -68,7 +68,7 @@ func TestLookalikeEvents(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestPoisoning has an attacker send zero transfers from the addresses of others, and a
+// TestPoisoning lets an attacker send zero transfers from the addresses of others, and a
 // customer pay an address that resembles the shop's.
 func TestPoisoning(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestPoisoning(t *testing.T) {
 	s.serve(nil)
 	victim := s.invoice("10000000", s.shop())
 	tag, nothing := id(victim), new(big.Int)
-	impostor := s.shop() // it begins and ends as the shop's
+	impostor := s.shop() // with the first and last digits of the shop's address
 	for i := 3; i < len(impostor)-3; i++ {
 		impostor[i] ^= 0x5a
 	}
@@ -110,14 +110,14 @@ func TestPoisoning(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestForeignTags has calldata tags of invoices that the transfers cannot pay, or whose
-// amounts differ.
+// TestForeignTags sends transfers whose calldata tag names an invoice that they cannot
+// pay, or whose amount differs.
 func TestForeignTags(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	disperse := hostile.NewDisperse()
 	disperseAt := s.deploy(hostile.DisperseMetaData.Bin)
-	s.allow(s.payer, disperseAt)
+	s.approve(s.payer, disperseAt)
 	s.serve(nil)
 	elsewhere := common.HexToAddress("0x00000000000000000000000000000000000Be11A")
 	named, other, third := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop()), s.invoice("30000000", s.shop())
@@ -136,12 +136,12 @@ func TestForeignTags(t *testing.T) {
 	// A failed transaction has no effect, with any calldata.
 	sum := units(t, other.Invoice.TransferAmount)
 	tooMuch := new(big.Int).Lsh(sum, 64)
-	s.refused(s.payer, disperseAt, append(disperse.PackDisperse(s.chain.Token,
+	s.callReverts(s.payer, disperseAt, append(disperse.PackDisperse(s.chain.Token,
 		[]common.Address{s.shop(), s.shop()}, []*big.Int{sum, tooMuch}), tag(other)...))
-	s.refused(s.attacker, s.chain.Token, append(s.token.PackTransfer(s.shop(), sum), tag(other)...))
-	s.refused(s.payer, s.chain.Registry, contracts.NewInvoiceRegistry().PackPay(s.contractTerms(other))) // no allowance
+	s.callReverts(s.attacker, s.chain.Token, append(s.token.PackTransfer(s.shop(), sum), tag(other)...))
+	s.callReverts(s.payer, s.chain.Registry, contracts.NewInvoiceRegistry().PackPay(s.contractTerms(other))) // no allowance
 
-	// A shop that pays itself pays no invoice.
+	// A transfer from the shop to itself pays no invoice.
 	funding := s.pay(s.payer, s.shop(), "50000000")
 	toItself := s.pay(s.till, s.shop(), other.Invoice.TransferAmount, tag(other)...)
 	s.final()
@@ -159,15 +159,15 @@ func TestForeignTags(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestStolenPayment has an attacker execute transfers that customers have allowed, in his
-// own transactions whose calldata ends in the commitment of his invoice. The customers'
-// payments are not attributed to it.
+// TestStolenPayment lets an attacker execute transfers that customers have authorized, in
+// transactions whose calldata ends with the commitment of the attacker's invoice. The
+// customers' payments must not be attributed to it.
 func TestStolenPayment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	drainer := hostile.NewDrainer()
 	drainerAt := s.deploy(hostile.DrainerMetaData.Bin)
-	s.allow(s.payer, drainerAt)
+	s.approve(s.payer, drainerAt)
 	s.serve(nil)
 	first, second, ofAttacker := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop()), s.invoice("30000000", s.shop())
 	tag := id(ofAttacker)

@@ -35,8 +35,8 @@ func (s *stage) submit(payer *ecdsa.PrivateKey, auth contracts.Authorization) co
 	return hash
 }
 
-// TestStolenNonce has an attacker use the nonces of customers' authorizations, which are
-// public. A nonce is unique per authorizer only.
+// TestStolenNonce lets an attacker use the nonces of customers' authorizations, which are
+// public. A nonce is unique only for its authorizer.
 func TestStolenNonce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -59,14 +59,14 @@ func TestStolenNonce(t *testing.T) {
 	fromAttacker := func(p listed) listed { p.from = attacker; return p }
 	var want []listed
 
-	// The attacker pays himself, and one whole unit to the shop.
+	// The attacker pays an own account, and one whole unit to the shop.
 	submitted(s.submit(s.attacker, s.authorize(s.attacker, attacker, sum, toHimself)))
 	penny := submitted(s.submit(s.attacker, s.authorize(s.attacker, s.shop(), big.NewInt(1), nearlyNothing)))
 	want = append(want, fromAttacker(s.paid(penny, "1", &nearlyNothing)))
 	submitted(s.submit(s.attacker, s.authorize(s.attacker, s.shop(), new(big.Int), nothing)))
 
-	// He submits the customer's authorization before the registry. It is still
-	// the customer's payment, and cannot be repeated.
+	// The attacker submits the customer's authorization before the registry does. It is
+	// still the customer's payment, and is valid once.
 	auth := s.authorize(s.payer, s.shop(), sum, frontRun)
 	overtaken := submitted(s.submit(s.payer, auth))
 	want = append(want, s.paid(overtaken, amount, &frontRun))
@@ -123,16 +123,16 @@ func TestStolenNonce(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestThirdParty has an account move the tokens of others, who allowed it. The payer is the
-// owner of the tokens, not the sender of the transaction.
+// TestThirdParty lets an account move the tokens of others, who approved it. The payer is
+// the owner of the tokens, not the sender of the transaction.
 func TestThirdParty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	drainer := hostile.NewDrainer()
 	drainerAt := s.deploy(hostile.DrainerMetaData.Bin)
-	s.allow(s.payer, drainerAt)
-	s.allow(s.payer, devchain.Address(s.attacker))
-	s.allow(s.till, drainerAt)
+	s.approve(s.payer, drainerAt)
+	s.approve(s.payer, devchain.Address(s.attacker))
+	s.approve(s.till, drainerAt)
 	s.serve(nil)
 	byAmount, byTag := s.invoice("10000000", s.shop()), s.invoice("20000000", s.shop())
 	tag := id(byTag)
@@ -153,8 +153,8 @@ func TestThirdParty(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestMerchantContract pays a settlement address that is a contract, in every way, and has
-// it refund.
+// TestMerchantContract pays a settlement address that is a contract, in every way, and
+// refunds from it.
 func TestMerchantContract(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -27,8 +27,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// stage is quittance serve on a go-ethereum node. The test makes every block, so it knows
-// exactly what the service has read and what the result must be.
+// stage is quittance serve on a go-ethereum node. The test seals every block, so it knows
+// what the service has indexed and what the result must be.
 type stage struct {
 	*world
 	chain *devchain.Chain
@@ -36,14 +36,14 @@ type stage struct {
 	child *child // the service
 
 	payer, till *ecdsa.PrivateKey // the customer, who has tokens, and the merchant's settlement account
-	attacker    *ecdsa.PrivateKey // has ether, and tokens when he is given some
+	attacker    *ecdsa.PrivateKey // has ether, and tokens once a test transfers some
 	token       *contracts.TestUSDC
 	config      string // path
 	env         []string
-	wantTypes   map[string][]string // event types that the merchant must have received, by invoice
+	wantTypes   map[string][]string // expected event types, by invoice
 }
 
-// newStage makes the chain. The service begins with serve.
+// newStage starts the chain. serve starts the service.
 func newStage(tb testing.TB) *stage {
 	tb.Helper()
 	c, err := devchain.Start(tb.Context(), devchain.Config{})
@@ -65,8 +65,7 @@ func newStage(tb testing.TB) *stage {
 	return s
 }
 
-// serve starts the service with the test's USDC and further tokens, by
-// currency.
+// serve starts the service with the test's USDC and more tokens, by currency.
 func (s *stage) serve(more map[string]common.Address) {
 	s.Helper()
 	s.configure(more)
@@ -89,7 +88,7 @@ func (s *stage) configure(more map[string]common.Address) {
 	}
 }
 
-// restart starts the service, again if it was killed.
+// restart starts the service, also after a kill.
 func (s *stage) restart() {
 	s.Helper()
 	s.child = launchWith(s, s.env, "serve", "--config", s.config)
@@ -121,7 +120,7 @@ func (s *stage) deploy(code string, constructor ...byte) common.Address {
 	return s.mined(hash, types.ReceiptStatusSuccessful).ContractAddress
 }
 
-// seal makes a block of the pending transactions.
+// seal seals a block with the pending transactions.
 func (s *stage) seal() {
 	s.Helper()
 	if err := s.chain.Seal(s.Context()); err != nil {
@@ -129,7 +128,7 @@ func (s *stage) seal() {
 	}
 }
 
-// mined returns the receipt of a transaction that ended in a status.
+// mined returns the receipt of a transaction, whose status must be as given.
 func (s *stage) mined(hash common.Hash, status uint64) *types.Receipt {
 	s.Helper()
 	receipt, err := s.chain.Mined(within(s, patience), hash)
@@ -142,7 +141,7 @@ func (s *stage) mined(hash common.Hash, status uint64) *types.Receipt {
 	return receipt
 }
 
-// send sends a call for the next block.
+// send sends a call, which the next block includes.
 func (s *stage) send(from *ecdsa.PrivateKey, to common.Address, data []byte) common.Hash {
 	s.Helper()
 	hash, err := s.chain.SendWithGas(s.Context(), from, to, data, muchGas)
@@ -155,7 +154,7 @@ func (s *stage) send(from *ecdsa.PrivateKey, to common.Address, data []byte) com
 // muchGas is enough for 500 transfers, and below the limit of a transaction (EIP-7825).
 const muchGas = 15_000_000
 
-// call has a call mined, with success, in a block of its own.
+// call seals a block with one call, which must succeed.
 func (s *stage) call(from *ecdsa.PrivateKey, to common.Address, data []byte) common.Hash {
 	s.Helper()
 	hash := s.send(from, to, data)
@@ -164,22 +163,22 @@ func (s *stage) call(from *ecdsa.PrivateKey, to common.Address, data []byte) com
 	return hash
 }
 
-// refused has a call mined that ends in failure.
-func (s *stage) refused(from *ecdsa.PrivateKey, to common.Address, data []byte) {
+// callReverts seals a block with one call, which must fail.
+func (s *stage) callReverts(from *ecdsa.PrivateKey, to common.Address, data []byte) {
 	s.Helper()
 	hash := s.send(from, to, data)
 	s.seal()
 	s.mined(hash, types.ReceiptStatusFailed)
 }
 
-// pay moves USDC by a plain transfer; trailing is appended to the calldata.
+// pay transfers USDC; trailing is appended to the calldata.
 func (s *stage) pay(from *ecdsa.PrivateKey, to common.Address, amount string, trailing ...byte) common.Hash {
 	s.Helper()
 	return s.call(from, s.chain.Token, append(s.token.PackTransfer(to, units(s, amount)), trailing...))
 }
 
-// allow lets a spender move any amount of an owner's USDC.
-func (s *stage) allow(owner *ecdsa.PrivateKey, spender common.Address) {
+// approve approves a spender for any amount of an owner's USDC.
+func (s *stage) approve(owner *ecdsa.PrivateKey, spender common.Address) {
 	s.Helper()
 	s.call(owner, s.chain.Token, s.token.PackApprove(spender, units(s, "1000000000000000")))
 }
@@ -192,7 +191,7 @@ func (s *stage) invoice(amount string, to common.Address) apitypes.CreateInvoice
 	return s.ask(draft)
 }
 
-// ask creates an invoice.
+// ask creates an invoice, and expects its event.
 func (s *stage) ask(draft apitypes.CreateInvoiceRequest) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	made := s.create(draft)
@@ -200,19 +199,19 @@ func (s *stage) ask(draft apitypes.CreateInvoiceRequest) apitypes.CreateInvoiceR
 	return made
 }
 
-// shop is the merchant's settlement address.
+// shop returns the merchant's settlement address.
 func (s *stage) shop() common.Address { return devchain.Address(s.till) }
 
-// customer is the payer's address.
+// customer returns the payer's address.
 func (s *stage) customer() common.Address { return devchain.Address(s.payer) }
 
-// id is an invoice's commitment.
+// id returns an invoice's commitment id.
 func id(made apitypes.CreateInvoiceResponse) common.Hash {
 	return common.HexToHash(made.OnChainInvoiceID)
 }
 
-// final makes all transactions of the chain final, and waits until the service has read
-// them.
+// final seals blocks until all transactions are final, and waits until the service has
+// indexed them.
 func (s *stage) final() {
 	s.Helper()
 	for range finality {
@@ -221,8 +220,7 @@ func (s *stage) final() {
 	s.read()
 }
 
-// read waits until the service has read the chain, and confirmed what is
-// final.
+// read waits until the service has indexed the chain, and confirmed the final blocks.
 func (s *stage) read() {
 	s.Helper()
 	head, err := s.chain.Client().BlockNumber(s.Context())
@@ -248,12 +246,11 @@ type listed struct {
 	from, to common.Address
 	amount   string
 	currency string
-	invoice  string // empty for one that is not attributed
+	invoice  string // empty for an unattributed payment
 	status   apitypes.PaymentStatus
 }
 
-// payments returns all payments that the service has, in the order of their
-// blocks.
+// payments returns all payments of the service in the order of their blocks.
 func (s *stage) payments() []apitypes.Payment {
 	s.Helper()
 	var all []apitypes.Payment
@@ -267,7 +264,7 @@ func (s *stage) payments() []apitypes.Payment {
 	return all
 }
 
-// wantPayments fails the test unless these are all payments, in the order of their blocks.
+// wantPayments compares all payments, in the order of their blocks.
 func (s *stage) wantPayments(want ...listed) {
 	s.Helper()
 	if diff := gocmp.Diff(want, s.listed(), gocmp.AllowUnexported(listed{})); diff != "" {
@@ -275,8 +272,8 @@ func (s *stage) wantPayments(want ...listed) {
 	}
 }
 
-// wantSame is wantPayments for many payments in one block, in any order.
-func (s *stage) wantSame(want []listed) {
+// wantPaymentsInAnyOrder compares all payments, in any order.
+func (s *stage) wantPaymentsInAnyOrder(want []listed) {
 	s.Helper()
 	count := make(map[listed]int)
 	for _, p := range want {
@@ -302,7 +299,7 @@ func (s *stage) listed() (got []listed) {
 	return got
 }
 
-// paid is a final USDC payment of the customer to the shop.
+// paid returns the expected final USDC payment of the customer to the shop.
 func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceResponse) listed {
 	p := listed{tx: tx, from: s.customer(), to: s.shop(), amount: amount, currency: "USDC", status: apitypes.PaymentConfirmed}
 	if to != nil {
@@ -314,7 +311,7 @@ func (s *stage) paid(tx common.Hash, amount string, to *apitypes.CreateInvoiceRe
 // invoiceState is the state of an invoice.
 type invoiceState struct {
 	status     apitypes.InvoiceStatus
-	by         common.Hash // the transaction that settled it
+	by         common.Hash // the transaction that paid it
 	paid, back string
 	exception  apitypes.InvoiceException
 }
@@ -322,7 +319,7 @@ type invoiceState struct {
 // untouched is the state of an unpaid invoice.
 var untouched = invoiceState{status: apitypes.StatusOpen, paid: "0", back: "0"}
 
-// want fails the test unless an invoice is in this state.
+// want fails the test unless an invoice has the given state.
 func (s *stage) want(made apitypes.CreateInvoiceResponse, want invoiceState) {
 	s.Helper()
 	inv, err := s.api().Invoice(s.Context(), made.ID)
@@ -340,8 +337,8 @@ func (s *stage) expect(made apitypes.CreateInvoiceResponse, types ...string) {
 	s.wantTypes[made.ID] = append(s.wantTypes[made.ID], types...)
 }
 
-// wantEvents waits for the expected events, and fails the test if there are others. The
-// event of an invoice that is created last shows that no other is under way.
+// wantEvents waits for the expected events, and fails the test if there are others. It
+// creates an invoice first, whose event shows that no earlier one is missing.
 func (s *stage) wantEvents() {
 	s.Helper()
 	s.ask(s.draft("987654321"))
@@ -362,7 +359,7 @@ func (s *stage) wantEvents() {
 	s.hook.exactly(s.wantTypes)
 }
 
-// awaitStatus makes blocks until an invoice's commitment has a status in the registry.
+// awaitStatus seals blocks until an invoice's commitment has a status in the registry.
 func (s *stage) awaitStatus(made apitypes.CreateInvoiceResponse, want contracts.Status) {
 	s.Helper()
 	var got contracts.Status
@@ -378,7 +375,7 @@ func (s *stage) awaitStatus(made apitypes.CreateInvoiceResponse, want contracts.
 	}
 }
 
-// contractTerms are an invoice's terms as the registry takes them.
+// contractTerms returns an invoice's terms in the registry's form.
 func (s *stage) contractTerms(made apitypes.CreateInvoiceResponse) contracts.Terms {
 	s.Helper()
 	return chain.ContractTerms(s.terms(made.Invoice), made.ID)

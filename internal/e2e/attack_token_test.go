@@ -12,16 +12,15 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// How a FeeToken logs its transfers.
+// Modes in which a FeeToken logs its transfers.
 const (
 	feeBurning uint8 = iota
 	feeSplitting
 	feeSilent
 )
 
-// TestFeeToken configures a token that keeps a hundredth of every transfer.
-// The amount in its logs counts. The registry compares balances and refuses payments in the
-// token, whatever it logs.
+// TestFeeToken configures a token that keeps a hundredth of every transfer. The amount in
+// its logs counts. The registry compares balances, and refuses payments in the token.
 func TestFeeToken(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -38,7 +37,7 @@ func TestFeeToken(t *testing.T) {
 
 	for _, manner := range []uint8{feeBurning, feeSilent, feeSplitting} {
 		s.call(s.payer, feeAt, fee.PackBehave(manner))
-		s.refused(s.payer, s.chain.Registry, registry.PackPay(terms))
+		s.callReverts(s.payer, s.chain.Registry, registry.PackPay(terms))
 	}
 	s.final()
 	s.wantPayments()

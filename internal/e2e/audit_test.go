@@ -31,7 +31,7 @@ type movement struct {
 	blockTime int64
 }
 
-// movements reads every transfer of the token since the chain began.
+// movements reads every transfer of the token.
 func (a *wallet) movements(ctx context.Context) ([]movement, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func movements(ctx context.Context, node *ethclient.Client, token common.Address
 	return all, nil
 }
 
-// statusOf asks the registry.
+// statusOf returns a commitment's status in the registry.
 func (a *wallet) statusOf(ctx context.Context, id common.Hash) (contracts.Status, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +103,7 @@ func (a *auditor) fault(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// audit returns the faults of the final state.
+// audit returns the differences of the final state.
 func (a *auditor) audit(ctx context.Context) []string {
 	a.wrong, a.expected = nil, make(map[string]bool)
 	invoices := make(map[string][]apitypes.Invoice) // by merchant and amount
@@ -144,7 +144,7 @@ func (a *auditor) order(s *shop, o *order, found []apitypes.Invoice) {
 		if o.answer != nil {
 			a.fault("%s: an invoice was lost", o.answer.ID)
 		}
-		return // the request without an answer had not got through
+		return // the request without a response was not processed
 	case o.answer != nil && found[0].ID != o.answer.ID:
 		a.fault("%s: answered, but the invoice is %s", o.answer.ID, found[0].ID)
 		return
@@ -180,7 +180,7 @@ func (a *auditor) order(s *shop, o *order, found []apitypes.Invoice) {
 	}
 }
 
-// id is that of a payment or refund on a chain.
+// id returns the id of a payment or refund on a chain.
 func (m movement) id(prefix, chainKey string) string {
 	return invoice.TransferID(prefix, chainKey, invoice.Hash(m.tx), m.ordinal)
 }
@@ -205,7 +205,7 @@ func (a *auditor) payments(ctx context.Context) {
 		if want[p.ID] != got {
 			a.fault("the payment %s is listed as\n\t%s; on the chain it is\n\t%s", p.ID, got, want[p.ID])
 		}
-		want[p.ID] = "" // a second one of this id is wrong
+		want[p.ID] = "" // a second one of this id would be a difference
 		delete(want, p.ID)
 	}
 	for id, m := range want {
@@ -272,7 +272,7 @@ func (a *auditor) commitments(ctx context.Context) {
 	}
 }
 
-// shown is a list of faults, short enough to be read.
+// shown formats a list of differences, shortened.
 func shown(faults []string) string {
 	const most = 25
 	slices.Sort(faults)
@@ -283,7 +283,7 @@ func shown(faults []string) string {
 	return text
 }
 
-// summary says how much was tried.
+// summary logs how much was tried.
 func (a *auditor) summary() {
 	orders, paid, attempts := 0, 0, 0
 	for _, s := range a.shops {

@@ -12,11 +12,10 @@ import (
 	"github.com/quittance/quittance/internal/logtest"
 )
 
-// patience bounds whatever a test waits for, unless it says otherwise. The
-// machine may be busy.
+// patience is the default limit of each wait. It allows for a busy machine.
 const patience = 30 * time.Second
 
-// poll is how often a test checks a state that has no signal.
+// poll is the interval at which a test reads a state that has no signal.
 const poll = 10 * time.Millisecond
 
 // child is a run of the program.
@@ -73,7 +72,7 @@ func startChild(tb testing.TB, cmd *exec.Cmd) *child {
 
 // kill kills the child with SIGKILL and waits until it has ended.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // one that has ended already cannot be killed
+	_ = c.cmd.Process.Kill() // it may have ended
 	<-c.done
 }
 
@@ -105,7 +104,7 @@ func (c *child) exit(tb testing.TB, within time.Duration) int {
 	case <-c.done:
 		return c.cmd.ProcessState.ExitCode()
 	case <-limit.C:
-		_ = c.cmd.Process.Signal(syscall.SIGQUIT) // its stacks say where it hangs
+		_ = c.cmd.Process.Signal(syscall.SIGQUIT) // its stack traces show where it hangs
 		tb.Fatalf("the program did not end within %s", within)
 		return -1
 	}

@@ -17,13 +17,13 @@ var (
 )
 
 const (
-	// birthKills is the number of kills while the first start makes keys, chain
+	// startKills is the number of kills during the first start, which creates keys, chain
 	// and database.
-	birthKills = 4
-	// birth is longer than a first start takes on an idle machine.
-	birth = 400 * time.Millisecond
-	// life is the longest time between two kills.
-	life = 2 * time.Second
+	startKills = 4
+	// startTime exceeds the duration of a first start on an idle machine.
+	startTime = 400 * time.Millisecond
+	// maxUptime is the longest time between two kills.
+	maxUptime = 2 * time.Second
 	// shopCount is the number of orders in progress at the same time.
 	shopCount = 6
 	// recovery bounds the time until all work is done after the last kill.
@@ -44,9 +44,9 @@ func TestCrash(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	r := newReceiver(t)
 	w := newWorld(t, "--block-time", "200ms", "--webhook-url", r.URL)
-	for range birthKills {
+	for range startKills {
 		c := w.begin()
-		elapse(c, time.Duration(random.Int64N(int64(birth))))
+		elapse(c, time.Duration(random.Int64N(int64(startTime))))
 		c.kill()
 	}
 	c := w.start()
@@ -70,17 +70,17 @@ func TestCrash(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { _ = trade.Wait() }) // a test that failed has ended their context
+	t.Cleanup(func() { _ = trade.Wait() }) // the context of a failed test has ended
 	for n := range *kills {
-		// The receiver is down early enough for second retries to be in time.
+		// The receiver fails early enough for second retries to be in time.
 		r.behave(nil)
 		if n%5 == 1 && n < *kills/2 {
 			r.behave(hangUp)
 		}
 		if random.IntN(4) == 0 {
-			elapse(c, time.Duration(random.Int64N(int64(birth)))) // while it comes up again
+			elapse(c, time.Duration(random.Int64N(int64(startTime)))) // during its start
 		} else if w.ready(c) {
-			elapse(c, time.Duration(random.Int64N(int64(life))))
+			elapse(c, time.Duration(random.Int64N(int64(maxUptime))))
 		}
 		if c.ended() {
 			t.Fatalf("the program ended by itself before kill %d:\n%s", n+1, c.stderr.String())
@@ -124,7 +124,7 @@ func awaitSettled(t *testing.T, a *auditor, c *child) {
 	if code := c.stop(t, syscall.SIGTERM, patience); code != 0 {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
-	// All deliveries in flight have arrived by now.
+	// All deliveries that were in flight have arrived.
 	a.wrong = nil
 	if a.events(); len(a.wrong) > 0 {
 		t.Errorf("after the end:\n%s", shown(a.wrong))
@@ -132,7 +132,7 @@ func awaitSettled(t *testing.T, a *auditor, c *child) {
 	a.summary()
 }
 
-// elapse waits until a time, or until the child ends.
+// elapse waits for a time, or until the child ends.
 func elapse(c *child, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -24,15 +24,15 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// recoveryLimit is how long the service may take to recover from the loss of its
+// recoveryLimit is the time within which the service must recover from the loss of its
 // database connections.
 const recoveryLimit = 20 * time.Second
 
-// drainLimit is how long the service may take to stop without its database.
+// drainLimit is the time within which the service must stop without its database.
 const drainLimit = 20 * time.Second
 
 // faultyDatabaseService is a service in this process whose database connections can be
-// lost.
+// cut.
 type faultyDatabaseService struct {
 	*testing.T
 	api   *client.Client
@@ -112,8 +112,8 @@ func (s *faultyDatabaseService) create(expires time.Duration) (made apitypes.Cre
 	return made, s.answered(err)
 }
 
-// answered reports whether the service answered, and fails the test unless an error is
-// that the service is unavailable.
+// answered reports whether the service answered. It fails the test on any error other than
+// unavailability.
 func (s *faultyDatabaseService) answered(err error) bool {
 	s.Helper()
 	var refused *client.Error
@@ -137,8 +137,8 @@ func (s *faultyDatabaseService) opened(made apitypes.CreateInvoiceResponse) bool
 	return err == nil && status == contracts.StatusOpen
 }
 
-// awaitAll seals blocks until each condition holds, and returns when each was first
-// met, measured from begun.
+// awaitAll seals blocks until each condition holds, and returns for each the time since
+// begun at which it first held.
 func (s *faultyDatabaseService) awaitAll(begun time.Time, wanted map[string]func() bool) map[string]time.Duration {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
@@ -164,9 +164,9 @@ func (s *faultyDatabaseService) awaitAll(begun time.Time, wanted map[string]func
 	return came
 }
 
-// TestHalfOpenConnections loses the service's database connections, in both
-// ways, without notice to either end. Reading the chain, expiry, the API and
-// writing to the registry resume by themselves within recoveryLimit.
+// TestHalfOpenConnections cuts the service's database connections in both ways, without an
+// error at either end. Indexing, expiry, the API and registry writes must resume within
+// recoveryLimit.
 func TestHalfOpenConnections(t *testing.T) {
 	t.Parallel()
 	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
@@ -216,8 +216,8 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// TestStopWithLostDatabase stops a service whose database connections are dead. It
-// stops without an error within drainLimit.
+// TestStopWithLostDatabase stops a service whose database connections are dead. It must
+// stop without an error within drainLimit.
 func TestStopWithLostDatabase(t *testing.T) {
 	t.Parallel()
 	s := startFaultyDatabase(t)

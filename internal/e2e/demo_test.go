@@ -36,7 +36,7 @@ func TestDemo(t *testing.T) {
 		`(?m)^inv_\w+ .* expired .* 2$`: 1,
 		`(?m)^inv_\w+ .* paid .* 4$`:    1,
 		`12 events`:                     1,
-		`\b0x[0-9a-f]{64}\b`:            4 + 3, // three payments, a refund, and the commitments that it looks at
+		`\b0x[0-9a-f]{64}\b`:            4 + 3, // three payments, a refund, and the commitments that it reads
 	} {
 		if got := len(regexp.MustCompile(pattern).FindAllString(out, -1)); got < want || pattern[0] == '(' && got != want {
 			t.Errorf("%d times %s, want %d", got, pattern, want)

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// quick is the block time of worlds whose payments a test waits for.
+// quick is the block time of worlds in which a test waits for payments.
 const quick = "200ms"
 
 // TestDevFlags starts worlds with invalid flags.
@@ -63,7 +63,7 @@ func TestDevFlags(t *testing.T) {
 	}
 }
 
-// TestDevInfo reads the info file as plain JSON, as programs in other languages do.
+// TestDevInfo reads the info file as JSON, without the Go types.
 func TestDevInfo(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
@@ -95,7 +95,7 @@ func TestDevInfo(t *testing.T) {
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		var a answer
-		err := await(within(t, patience), func() bool { // the chain's first blocks have to be read
+		err := await(within(t, patience), func() bool { // the chain's first blocks must be indexed
 			a = w.do(http.MethodGet, path, "")
 			return a.status == http.StatusOK
 		})
@@ -105,8 +105,7 @@ func TestDevInfo(t *testing.T) {
 	}
 }
 
-// paths names the leaves of a JSON object. A leaf that is empty or zero is not
-// named.
+// paths returns the paths of the members of a JSON object that are neither empty nor zero.
 func paths(prefix string, o map[string]any) []string {
 	var all []string
 	for name, v := range o {
@@ -127,7 +126,7 @@ func paths(prefix string, o map[string]any) []string {
 	return all
 }
 
-// TestDevInfoUnwritable expects the program to end when it cannot write the Info.
+// TestDevInfoUnwritable checks that the program ends when it cannot write the info file.
 func TestDevInfoUnwritable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "--info", filepath.Join(t.TempDir(), "missing", "info.json"))
@@ -137,7 +136,7 @@ func TestDevInfoUnwritable(t *testing.T) {
 	}
 }
 
-// TestDevRestart stops a world in every way and restarts it.
+// TestDevRestart stops a world in every way, and restarts it.
 func TestDevRestart(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -214,9 +213,9 @@ func TestDevTwice(t *testing.T) {
 	}
 }
 
-// TestDevStranger gives a merchant that the world does not know an
-// endpoint, and pastes what the program prints.
-func TestDevStranger(t *testing.T) {
+// TestDevUnknownMerchant sets an endpoint of a merchant that the world does not have, and runs
+// the command that the program prints.
+func TestDevUnknownMerchant(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
@@ -235,7 +234,7 @@ func TestDevStranger(t *testing.T) {
 	r.clean()
 }
 
-// paste runs the printed curl command, or sends its request if curl is not installed.
+// paste runs the printed curl command, or sends its request where curl is not installed.
 func (w *world) paste(c *child) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	var command string

@@ -24,33 +24,33 @@ func TestGethHistories(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.allow(s.payer, s.chain.Registry)
+			s.approve(s.payer, s.chain.Registry)
 			s.configure(nil)
-			play(&gethScene{stage: s}, seed, true)
+			play(&gethBackend{stage: s}, seed, true)
 		})
 	}
 }
 
-// gethScene is a stage on which a history plays.
-type gethScene struct {
+// gethBackend is a service on a go-ethereum chain.
+type gethBackend struct {
 	*stage
-	next time.Time // of the next block, if it is dated
+	next time.Time // of the next block; zero for the node's time
 }
 
-func (g *gethScene) begins()                 { g.restart() }
-func (g *gethScene) dies()                   { g.child.kill() }
-func (g *gethScene) reads()                  { g.read() }
-func (g *gethScene) client() *client.Client  { return g.api() }
-func (g *gethScene) receiver() *receiver     { return g.hook }
-func (g *gethScene) node() *ethclient.Client { return g.chain.Client() }
-func (g *gethScene) waits() bool             { return true }
-func (g *gethScene) dates(unix int64)        { g.next = time.Unix(unix, 0) }
+func (g *gethBackend) startService()               { g.restart() }
+func (g *gethBackend) killService()                { g.child.kill() }
+func (g *gethBackend) awaitIndexing()              { g.read() }
+func (g *gethBackend) client() *client.Client      { return g.api() }
+func (g *gethBackend) receiver() *receiver         { return g.hook }
+func (g *gethBackend) node() *ethclient.Client     { return g.chain.Client() }
+func (g *gethBackend) minesOnDemand() bool         { return true }
+func (g *gethBackend) setNextBlockTime(unix int64) { g.next = time.Unix(unix, 0) }
 
-func (g *gethScene) shopOf() shopOf {
-	return shopOf{token: g.chain.Token, customer: g.customer(), shop: g.shop(), chainKey: "testnet", merchantID: "acme"}
+func (g *gethBackend) parties() parties {
+	return parties{token: g.chain.Token, customer: g.customer(), shop: g.shop(), chainKey: "testnet", merchantID: "acme"}
 }
 
-func (g *gethScene) transfers(refund bool, amount *big.Int, tag []byte) common.Hash {
+func (g *gethBackend) sendTransfer(refund bool, amount *big.Int, tag []byte) common.Hash {
 	g.Helper()
 	from, to := g.payer, g.shop()
 	if refund {
@@ -59,17 +59,17 @@ func (g *gethScene) transfers(refund bool, amount *big.Int, tag []byte) common.H
 	return g.send(from, g.chain.Token, append(g.token.PackTransfer(to, amount), tag...))
 }
 
-func (g *gethScene) paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash {
+func (g *gethBackend) sendRegistryPayment(made apitypes.CreateInvoiceResponse) common.Hash {
 	g.Helper()
 	return g.send(g.payer, g.chain.Registry, contracts.NewInvoiceRegistry().PackPay(g.contractTerms(made)))
 }
 
-func (g *gethScene) paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash {
+func (g *gethBackend) sendAuthorizedPayment(made apitypes.CreateInvoiceResponse) common.Hash {
 	g.Helper()
 	return g.submit(g.payer, g.authorize(g.payer, g.shop(), units(g, made.Invoice.Amount), made))
 }
 
-func (g *gethScene) mines() {
+func (g *gethBackend) mineBlock() {
 	g.Helper()
 	if g.next.IsZero() {
 		g.seal()
@@ -81,7 +81,7 @@ func (g *gethScene) mines() {
 	g.next = time.Time{}
 }
 
-func (g *gethScene) reorgs(depth int, back [][]*types.Transaction) {
+func (g *gethBackend) replaceBlocks(depth int, back [][]*types.Transaction) {
 	g.Helper()
 	if err := g.chain.Fork(g.Context(), uint64(depth), back...); err != nil {
 		g.Fatal(err)
@@ -89,7 +89,7 @@ func (g *gethScene) reorgs(depth int, back [][]*types.Transaction) {
 	g.chain.DropPending()
 }
 
-func (g *gethScene) undoes(what func()) {
+func (g *gethBackend) undoAfter(what func()) {
 	g.Helper()
 	before, err := g.node().BlockNumber(g.Context())
 	if err != nil {
@@ -100,5 +100,5 @@ func (g *gethScene) undoes(what func()) {
 	if err != nil {
 		g.Fatal(err)
 	}
-	g.reorgs(int(after-before), nil)
+	g.replaceBlocks(int(after-before), nil)
 }

@@ -50,7 +50,7 @@ func TestExamples(t *testing.T) {
 
 // example is a request with its response.
 type example struct {
-	method, path string // path has the query
+	method, path string // path includes the query
 	header       []string
 	request      []byte
 	status       int
@@ -88,7 +88,7 @@ func (e example) parts(name string) []part {
 	return all
 }
 
-// curl returns the command that sends the request.
+// curl returns the curl command of the request.
 func (e example) curl() string {
 	var b strings.Builder
 	b.WriteString("curl")
@@ -120,7 +120,7 @@ func (e example) curl() string {
 	return b.String() + "\n"
 }
 
-// decodeExample returns the value of a JSON part, else its text.
+// decodeExample returns the value of a JSON part, and the text of any other part.
 func decodeExample(tb testing.TB, p part) any {
 	tb.Helper()
 	if !strings.HasSuffix(p.media, "json") {
@@ -134,13 +134,13 @@ func decodeExample(tb testing.TB, p part) any {
 }
 
 // phases are members that are present only if they took a millisecond, and opaque are
-// texts without a form.
+// texts without a fixed form.
 var (
 	phases = []string{"lookupMs", "connectMs", "handshakeMs", "answerMs"}
 	opaque = []string{"nextCursor", "requestId"}
 )
 
-// kindOf replaces what differs from run to run by its kind: numbers, ids, hashes,
+// kindOf replaces values that differ between runs by their kind: numbers, ids, hashes,
 // addresses, secrets and cursors.
 func kindOf(name string, v any) any {
 	switch v := v.(type) {

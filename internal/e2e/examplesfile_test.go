@@ -18,7 +18,7 @@ type exampleDocument struct {
 	head       []string                    // lines before the examples
 	operations map[string]exampleOperation // by id
 	values     map[string]any              // of components/examples
-	entries    map[string]string           // their texts
+	entries    map[string]string           // the texts of values
 }
 
 // exampleOperation is an operation or a webhook.
@@ -27,7 +27,7 @@ type exampleOperation struct {
 	parsed map[string]any
 }
 
-// examplesMarker begins the last part of openapi.yaml.
+// examplesMarker starts the last part of openapi.yaml.
 const examplesMarker = "  # Requests and responses of a run. Written by: go test ./internal/e2e -run TestExamples -update\n  examples:\n"
 
 func readExamples(tb testing.TB, text []byte) *exampleDocument {
@@ -69,7 +69,7 @@ func readExamples(tb testing.TB, text []byte) *exampleDocument {
 
 var exampleName = regexp.MustCompile(`^    (\S+):\n$`)
 
-// example returns what openapi.yaml has for a part, and nil if its operation does not
+// example returns the value of a part in openapi.yaml, or nil if its operation does not
 // refer to it.
 func (d *exampleDocument) example(p part) any {
 	op := d.operations[p.op].parsed
@@ -125,7 +125,7 @@ func (d *exampleDocument) complete(id string) {
 
 func reference(name string) string { return "#/components/examples/" + name }
 
-// dig returns what is in nested maps and lists, or nil.
+// dig returns a value in nested maps and lists, or nil.
 func dig(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -170,7 +170,7 @@ func (d *exampleDocument) set(p part) {
 	d.entries[p.name] = "    " + p.name + ":\n" + indented(text.String(), "      ")
 }
 
-// indented returns a text whose lines that are not empty have an indent.
+// indented indents the lines of a text that are not empty.
 func indented(text, indent string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -182,7 +182,7 @@ func indented(text, indent string) string {
 	return b.String()
 }
 
-// block returns the first line of an operation, and the line behind its last.
+// block returns the range of an operation's lines.
 func (d *exampleDocument) block(op string) (first, end int) {
 	d.Helper()
 	first = slices.Index(d.head, "      operationId: "+op)
@@ -198,7 +198,7 @@ func (d *exampleDocument) block(op string) (first, end int) {
 	return first, end
 }
 
-// refer has an operation refer to an example, behind the schema below a line.
+// refer adds a reference from an operation to an example, after the schema below a line.
 func (d *exampleDocument) refer(p part, below string) {
 	d.Helper()
 	first, end := d.block(p.op)

@@ -19,22 +19,22 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// baseURL and endpointURL are the addresses of the service and of the merchant's endpoint in
-// the examples, and exampleSecret is the secret of the endpoint.
+// baseURL and endpointURL are the addresses of the service and of the merchant's endpoint
+// in the examples, and exampleSecret is the endpoint's secret.
 const (
 	baseURL       = "http://127.0.0.1:8080"
 	endpointURL   = "http://127.0.0.1:4000/webhooks"
 	exampleSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 )
 
-// story is a merchant's use of every operation, on a world of its own.
+// story uses every operation as a merchant, in its own world.
 type story struct {
 	*world
 	key      string // of the operator
 	receiver *receiver
 	till     *wallet            // the merchant's settlement account
 	examples map[string]example // by operation; "problem.<code>" is the response of an error
-	replaced []string           // texts and what the examples have for them, by turns
+	replaced []string           // pairs of a text and its replacement in the examples
 }
 
 func newStory(tb testing.TB) *story {
@@ -52,16 +52,17 @@ func newStory(tb testing.TB) *story {
 	return s
 }
 
-// publish replaces secrets and addresses of a run, and the line ends of CSV, which git changes.
+// publish replaces the secrets and addresses of a run, and the line ends of CSV, which git
+// changes.
 func (s *story) publish(text string) string {
 	return strings.NewReplacer(s.replaced...).Replace(text)
 }
 
-// hide has examples show another text in place of a secret.
+// hide sets the text that examples show in place of a secret.
 func (s *story) hide(secret, shown string) { s.replaced = append(s.replaced, secret, shown) }
 
-// call sends the request of an operation, and keeps it with its response. Headers are names
-// and values by turns.
+// call sends the request of an operation, and stores it with its response. headers are
+// pairs of a name and a value.
 func (s *story) call(op, method, path, body string, headers ...string) answer {
 	s.Helper()
 	if body != "" && len(headers) == 0 {
@@ -76,7 +77,7 @@ func (s *story) call(op, method, path, body string, headers ...string) answer {
 	return a
 }
 
-// export keeps the CSV of a list.
+// export stores the CSV of a list.
 func (s *story) export(op, path string) {
 	s.Helper()
 	a := s.do(http.MethodGet, path, "", "Authorization", "Bearer "+s.key, "Accept", "text/csv")
@@ -148,7 +149,7 @@ func (s *story) endpoint() {
 	s.call("dropWebhookSecret", http.MethodDelete, path+"/secret", "")
 }
 
-// invoices has an invoice paid and one expire. It returns the paid one.
+// invoices lets one invoice be paid and one expire. It returns the paid one.
 func (s *story) invoices() string {
 	s.Helper()
 	ctx := within(s, patience)
@@ -200,13 +201,13 @@ func (s *story) drafts() {
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
 }
 
-// event keeps an event that the endpoint has received.
+// event stores an event that the endpoint has received.
 func (s *story) event(op, typ, invoiceID string) {
 	s.Helper()
 	s.examples[op] = example{request: s.receiver.await(within(s, patience), typ, invoiceID).body}
 }
 
-// refunds sends a part of a payment back.
+// refunds refunds a part of a payment.
 func (s *story) refunds(paid string) {
 	s.Helper()
 	list := decoded[apitypes.PaymentList](s, s.call("listPayments", http.MethodGet, "/api/payments?merchantId=acme&chainKey=local", ""), http.StatusOK)
@@ -230,7 +231,8 @@ func (s *story) refunds(paid string) {
 	s.export("listRefunds", "/api/refunds?merchantId=acme&status=confirmed")
 }
 
-// approval has the payer name an address of a refund, which the merchant approves and cancels.
+// approval names an address for a refund as the payer, and approves and cancels it as the
+// merchant.
 func (s *story) approval(payment string) {
 	s.Helper()
 	asked := decoded[apitypes.RefundResponse](s, s.do(http.MethodPost, payment+"/refunds", `{"to":"ask_payer"}`, "Content-Type", "application/json"), http.StatusCreated)
@@ -248,7 +250,7 @@ func (s *story) approval(payment string) {
 	s.call("cancelRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/cancel", "")
 }
 
-// unattributed has a payer send another amount than an invoice asks for, and claim it.
+// unattributed pays an amount that no invoice asks for, and claims the payment.
 func (s *story) unattributed() {
 	s.Helper()
 	request := s.draft("3000000")
@@ -271,7 +273,7 @@ func (s *story) unattributed() {
 }`)
 }
 
-// events reads the log, and has events sent again.
+// events reads the log, and redelivers events.
 func (s *story) events(paid string) {
 	s.Helper()
 	s.delivered()
@@ -369,7 +371,7 @@ func (s *story) notices() {
 	signature := webhook.Sign(s.info.Load().Provider.WebhookSecret, time.Now(), []byte(body))
 	s.call("receiveNotice", http.MethodPost, "/api/webhooks/circle", body, "Content-Type", "application/json", webhook.HeaderProviderSignature, signature)
 	e := s.examples["receiveNotice"]
-	e.header = e.header[2:] // no key
+	e.header = e.header[2:] // without the key
 	s.examples["receiveNotice"] = e
 }
 
@@ -382,7 +384,7 @@ func (s *story) records() {
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
 }
 
-// problems keeps an error of the caller, and one of the service, whose database is locked.
+// problems stores a client's error, and one of the service while its database is locked.
 func (s *story) problems() {
 	s.Helper()
 	keep := func(code string, a answer) {

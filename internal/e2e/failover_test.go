@@ -20,10 +20,10 @@ import (
 var failovers = flag.Int("failovers", 1, "how often TestFailover kills PostgreSQL's primary")
 
 const (
-	// resumption bounds the time from a kill of the primary until every replica
-	// works on the promoted standby.
+	// resumption is the time from a kill of the primary within which every replica must
+	// work on the promoted standby.
 	resumption = 20 * time.Second
-	// buyers is how many clients create invoices at a time, each one every buyerPause.
+	// buyers is the number of clients that create invoices, each one every buyerPause.
 	buyers     = 4
 	buyerPause = 50 * time.Millisecond
 	// ordersBetween is how many invoices are created between two changes.
@@ -31,8 +31,8 @@ const (
 )
 
 // TestFailover kills the primary of a synchronous pair of PostgreSQL servers while two
-// replicas create invoices, and promotes the standby. Work resumes by itself, no
-// accepted invoice is lost, and no idempotency key makes two.
+// replicas create invoices, and promotes the standby. Work must resume, no accepted
+// invoice is lost, and no idempotency key creates two.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(*failovers)*time.Minute)
@@ -59,7 +59,7 @@ func TestFailover(t *testing.T) {
 		if err := primary.KillNine(); err != nil {
 			t.Fatal(err)
 		}
-		paidAfter := s.payTransferAmount(after) // while no server takes writes
+		paidAfter := s.payTransferAmount(after) // while no server accepts writes
 		if err := standby.Promote(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func (s *service) expectInvoices(r *replica, want map[string][]string) {
 	}
 }
 
-// orders are invoices that clients create all the time, each with an idempotency key
-// that is used until the invoice is accepted.
+// orders creates invoices continuously, each with an idempotency key that is used until
+// the invoice is accepted.
 type orders struct {
 	closing chan struct{}
 	work    sync.WaitGroup
@@ -142,13 +142,13 @@ type orders struct {
 	mu       sync.Mutex
 	apis     []*client.Client // of the replicas
 	made     map[string]bool  // ids of accepted invoices
-	accepted []time.Time      // when each replica accepted an order last, and that order was begun
+	accepted []time.Time      // when each replica last accepted an order, by the time at which that order began
 	begun    []time.Time
 	refused  int           // attempts
-	changed  chan struct{} // closed and replaced with every order
+	changed  chan struct{} // closed and replaced at every order
 }
 
-// takeOrders starts the clients, in turn of each replica.
+// takeOrders starts the clients, alternating between the replicas.
 func (s *service) takeOrders(replicas ...*replica) *orders {
 	s.Helper()
 	o := &orders{
@@ -166,7 +166,7 @@ func (s *service) takeOrders(replicas ...*replica) *orders {
 	return o
 }
 
-// buy creates one invoice after the other until the orders are stopped.
+// buy creates invoices one after the other until the orders are stopped.
 func (o *orders) buy(ctx context.Context, at, buyer int, draft apitypes.CreateInvoiceRequest) {
 	pause := time.NewTicker(buyerPause)
 	defer pause.Stop()
@@ -198,8 +198,8 @@ func (o *orders) api(at int) *client.Client {
 	return o.apis[at]
 }
 
-// move has the clients of a replica use another one, and returns once each of them
-// does.
+// move switches the clients of a replica to another one, and returns once each has
+// switched.
 func (o *orders) move(tb testing.TB, at int, to *client.Client) {
 	tb.Helper()
 	o.mu.Lock()
@@ -243,8 +243,8 @@ func (o *orders) await(tb testing.TB, further int) {
 	o.until(tb, func() bool { return len(o.made) >= want })
 }
 
-// acceptedSince waits until every replica has accepted an order that was begun after a
-// moment, and returns how long after killed the last replica did.
+// acceptedSince waits until every replica has accepted an order that began after moment,
+// and returns the time of each since killed.
 func (o *orders) acceptedSince(tb testing.TB, moment, killed time.Time) []time.Duration {
 	tb.Helper()
 	took := make([]time.Duration, len(o.begun))
@@ -261,7 +261,7 @@ func (o *orders) acceptedSince(tb testing.TB, moment, killed time.Time) []time.D
 	return took
 }
 
-// until waits until orders have made the condition true.
+// until waits until the condition on the orders holds.
 func (o *orders) until(tb testing.TB, ok func() bool) {
 	tb.Helper()
 	ctx := within(tb, 2*patience)

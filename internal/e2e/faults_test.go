@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestReceiverFaults has receivers fail in every way, each at most twice, because the
-// second backoff is 30 s. Every event arrives with its first id and bytes, and healthy
-// receivers are not affected.
+// TestReceiverFaults uses receivers that fail in every way, each at most twice, because
+// the second backoff is 30 s. Every event must arrive with its first id and body, and
+// healthy receivers must not be affected.
 func TestReceiverFaults(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -21,10 +21,10 @@ func TestReceiverFaults(t *testing.T) {
 	status := func(code int) func(http.ResponseWriter, *http.Request) {
 		return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
 	}
-	hang := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() } // until the caller gives up
+	hang := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() } // until the client closes the connection
 	stray := make(chan string, 64)
 	elsewhere := newUnreachable(t, stray)
-	// What each merchant's endpoint does with the first attempts.
+	// The responses of each merchant's endpoint to the first attempts.
 	plans := map[string][]func(http.ResponseWriter, *http.Request){
 		"well":    nil,
 		"error":   {status(http.StatusInternalServerError), status(http.StatusServiceUnavailable)},
@@ -35,7 +35,7 @@ func TestReceiverFaults(t *testing.T) {
 		"dropping": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"dribbling": {func(rw http.ResponseWriter, req *http.Request) {
 			rw.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(rw).Flush() // the status alone is no answer
+			_ = http.NewResponseController(rw).Flush() // a status without the end of the body is no response
 			hang(rw, req)
 			panic(http.ErrAbortHandler)
 		}},
@@ -56,7 +56,7 @@ func TestReceiverFaults(t *testing.T) {
 	}
 	begun := time.Now()
 	r.await(ctx, webhook.InvoiceCreated, ids["well"])
-	if took := time.Since(begun); took > 4*time.Second { // before the first hanging exchange ends
+	if took := time.Since(begun); took > 4*time.Second { // before the first exchange times out
 		t.Errorf("a receiver that is well waited for %s", took)
 	}
 	for merchant, plan := range plans {

@@ -16,12 +16,12 @@ import (
 // check compares payments, invoices and events with the chain.
 func (h *history) check() {
 	h.Helper()
-	shop := h.shopOf()
+	shop := h.parties()
 	all, err := movements(h.Context(), h.node(), shop.token)
 	if err != nil {
 		h.Fatal(err)
 	}
-	payments := make(map[string]string) // what must be confirmed, by id
+	payments := make(map[string]string) // ids of payments that must be confirmed
 	must := make(map[string]bool)       // events, as "type subject"
 	paid := make(map[*bill][]movement)
 	back := make(map[*bill]*big.Int)
@@ -101,8 +101,8 @@ func (b *bill) state(transfers []movement) invoiceState {
 	return s
 }
 
-// checkPayments compares the listed payments. Those on the chain must be confirmed, and the
-// others orphaned.
+// checkPayments compares the listed payments: those on the chain must be confirmed, and
+// the others orphaned.
 func (h *history) checkPayments(want map[string]string) {
 	h.Helper()
 	for p, err := range h.client().Payments(h.Context(), client.PaymentFilter{IncludePending: true, IncludeUnattributed: true}) {

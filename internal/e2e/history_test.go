@@ -20,33 +20,33 @@ var (
 	firstHistory = flag.Uint64("history", 1, "seed of the first history; the next ones count on from it")
 )
 
-// scene is a service, in its own process, on a chain that a history controls.
-type scene interface {
+// backend is a service in its own process, on a chain that a history controls.
+type backend interface {
 	testing.TB
-	begins() // runs the service
-	dies()   // ends it as a power cut would
-	reads()  // waits until it has read the chain, and confirmed what is final
-	shopOf() shopOf
+	startService()  // starts the service
+	killService()   // kills the service
+	awaitIndexing() // waits until the service has indexed the chain, and confirmed the final blocks
+	parties() parties
 	client() *client.Client
 	receiver() *receiver // the merchant's endpoint
 
 	node() *ethclient.Client
-	// The methods below change the chain. If waits is true, transactions wait for
-	// the next block. Otherwise each is mined at once, in its own block.
-	waits() bool
-	transfers(refund bool, amount *big.Int, tag []byte) common.Hash
-	paysRegistry(made apitypes.CreateInvoiceResponse) common.Hash
-	paysAuthorized(made apitypes.CreateInvoiceResponse) common.Hash
-	dates(unix int64) // the next block
-	mines()
-	// reorgs replaces the newest blocks. back has the transactions of the new
-	// ones, in order.
-	reorgs(depth int, back [][]*types.Transaction)
-	undoes(what func()) // calls what, and then removes the blocks since
+	// The methods below change the chain. If minesOnDemand is true, transactions are
+	// pending until mineBlock. Otherwise each is mined at once, in its own block.
+	minesOnDemand() bool
+	sendTransfer(refund bool, amount *big.Int, tag []byte) common.Hash
+	sendRegistryPayment(made apitypes.CreateInvoiceResponse) common.Hash
+	sendAuthorizedPayment(made apitypes.CreateInvoiceResponse) common.Hash
+	setNextBlockTime(unix int64) // sets the time of the next block
+	mineBlock()
+	// replaceBlocks replaces the newest blocks. back has the transactions of the new
+	// blocks, in order.
+	replaceBlocks(depth int, back [][]*types.Transaction)
+	undoAfter(what func()) // calls what, and then removes the blocks that were mined since
 }
 
-// shopOf says between whom a scene's transfers are.
-type shopOf struct {
+// parties are the merchant, its customer and the token of a backend.
+type parties struct {
 	token, customer, shop common.Address
 	chainKey, merchantID  string
 }
@@ -70,7 +70,7 @@ type bill struct {
 	way      way
 	amount   *big.Int
 	made     apitypes.CreateInvoiceResponse
-	paid     bool // as the customer remembers; reorgs know better
+	paid     bool // as the customer believes; a reorg may have dropped the payment
 	refunded bool
 }
 
@@ -88,24 +88,24 @@ const (
 // history is a random sequence of invoices, payments, refunds, reorgs of blocks that are not
 // final, and kills of the service. It is a function of its seed.
 type history struct {
-	scene
+	backend
 	rand    *rand.Rand
 	running bool
-	floor   uint64 // the block before the story
-	top     uint64 // the highest head there ever was
-	waiting int    // transactions that wait for a block
+	floor   uint64 // the head before the history
+	top     uint64 // the highest head so far
+	waiting int    // number of pending transactions
 	bills   []*bill
-	payment map[common.Hash]*bill // by transaction; nil for one that pays nothing
+	payment map[common.Hash]*bill // by transaction; nil for one that pays no bill
 	refund  map[common.Hash]*bill
 }
 
 // play plays a history, and compares the final state of the service with the chain.
-func play(s scene, seed uint64, mayUndo bool) {
+func play(s backend, seed uint64, mayUndo bool) {
 	s.Helper()
 	test, _, _ := strings.Cut(s.Name(), "/")
 	s.Logf("the same choices again: go test ./internal/e2e -run '^%s$' -histories 1 -history %d", test, seed)
 	h := &history{
-		scene: s, rand: rand.New(rand.NewPCG(seed, 0)),
+		backend: s, rand: rand.New(rand.NewPCG(seed, 0)),
 		payment: make(map[common.Hash]*bill), refund: make(map[common.Hash]*bill),
 	}
 	h.floor = h.head()
@@ -114,7 +114,7 @@ func play(s scene, seed uint64, mayUndo bool) {
 		h.bill()
 	}
 	steps := []func(){
-		h.bill, h.pay, h.pay, h.pay, h.pay, h.payAgain, h.dust, h.edge, h.edge, h.payBack, h.mine, h.mine, h.reorg, h.reorg, h.reorg, h.powerCut,
+		h.bill, h.pay, h.pay, h.pay, h.pay, h.payAgain, h.dust, h.payAtExpiry, h.payAtExpiry, h.payBack, h.mine, h.mine, h.reorg, h.reorg, h.reorg, h.killAndRestart,
 	}
 	if mayUndo {
 		steps = append(steps, h.undo, h.undo)
@@ -123,7 +123,7 @@ func play(s scene, seed uint64, mayUndo bool) {
 		steps[h.rand.IntN(len(steps))]()
 		h.top = max(h.top, h.head())
 		if h.rand.IntN(2) == 0 {
-			h.look()
+			h.observe()
 		}
 	}
 	h.end()
@@ -139,7 +139,7 @@ func (h *history) head() uint64 {
 	return n
 }
 
-// chainTime is the newest block's, in Unix seconds.
+// chainTime returns the newest block's time in Unix seconds.
 func (h *history) chainTime() int64 {
 	h.Helper()
 	header, err := h.node().HeaderByNumber(h.Context(), nil)
@@ -156,7 +156,7 @@ func (h *history) billFor(w way, life int64) *bill {
 	h.Helper()
 	h.run()
 	b := &bill{way: w, amount: big.NewInt(int64(len(h.bills)+1) * billStep)}
-	shop := h.shopOf()
+	shop := h.parties()
 	made, err := h.client().CreateInvoice(h.Context(), apitypes.CreateInvoiceRequest{
 		MerchantID: shop.merchantID, MerchantAddress: shop.shop.Hex(), Amount: b.amount.String(), Currency: "USDC",
 		ChainKey: shop.chainKey, ExpiresAt: h.chainTime() + life,
@@ -169,26 +169,27 @@ func (h *history) billFor(w way, life int64) *bill {
 	return b
 }
 
-// run runs the service if it does not run.
+// run starts the service unless it runs.
 func (h *history) run() {
 	if !h.running {
-		h.begins()
+		h.startService()
 		h.running = true
 	}
 }
 
-// look has the service see what is there, if it runs and can.
-func (h *history) look() {
+// observe waits until the service has indexed the chain, if it runs and the chain is at
+// its highest head.
+func (h *history) observe() {
 	h.flush()
 	if h.running && h.head() >= h.top {
-		h.reads()
+		h.awaitIndexing()
 	}
 }
 
-// powerCut kills the service. Sometimes it stays down for a while.
-func (h *history) powerCut() {
+// killAndRestart kills the service. At random it stays down for a while.
+func (h *history) killAndRestart() {
 	if h.running {
-		h.dies()
+		h.killService()
 		h.running = false
 	}
 	if h.rand.IntN(2) == 0 {
@@ -196,8 +197,8 @@ func (h *history) powerCut() {
 	}
 }
 
-// some returns one of the bills that match, or nil.
-func (h *history) some(wanted func(*bill) bool) *bill {
+// pick returns a random bill that matches, or nil.
+func (h *history) pick(wanted func(*bill) bool) *bill {
 	var found []*bill
 	for _, b := range h.bills {
 		if wanted(b) {
@@ -212,7 +213,7 @@ func (h *history) some(wanted func(*bill) bool) *bill {
 
 // pay pays a bill.
 func (h *history) pay() {
-	b := h.some(func(b *bill) bool { return !b.paid })
+	b := h.pick(func(b *bill) bool { return !b.paid })
 	if b == nil {
 		return
 	}
@@ -238,16 +239,16 @@ func (h *history) payBill(b *bill) {
 	case byHalf:
 		h.send(b, half, tag[:])
 	case byRegistry:
-		h.paidBy(b, h.paysRegistry(b.made))
+		h.paidBy(b, h.sendRegistryPayment(b.made))
 	case byAuthorization:
-		h.paidBy(b, h.paysAuthorized(b.made))
+		h.paidBy(b, h.sendAuthorizedPayment(b.made))
 	case ways:
 	}
 }
 
 func (h *history) send(b *bill, amount *big.Int, tag []byte) {
 	h.Helper()
-	h.paidBy(b, h.transfers(false, amount, tag))
+	h.paidBy(b, h.sendTransfer(false, amount, tag))
 }
 
 func (h *history) paidBy(b *bill, tx common.Hash) {
@@ -258,7 +259,7 @@ func (h *history) paidBy(b *bill, tx common.Hash) {
 // payAgain pays a part of a paid bill, or twice its amount.
 func (h *history) payAgain() {
 	// With another payment, the bare amount would be ambiguous.
-	b := h.some(func(b *bill) bool { return b.paid && b.way != byBareAmount })
+	b := h.pick(func(b *bill) bool { return b.paid && b.way != byBareAmount })
 	if b == nil {
 		return
 	}
@@ -273,11 +274,11 @@ func (h *history) dust() {
 	h.mineMaybe()
 }
 
-// edge pays a bill in its last second, or a second late.
-func (h *history) edge() {
+// payAtExpiry pays a bill in its last second, or a second late.
+func (h *history) payAtExpiry() {
 	b := h.billFor([]way{byTransferAmount, byTag, byHalf}[h.rand.IntN(3)], shortLived)
 	h.flush()
-	h.dates(b.made.Invoice.ExpiresAt + int64(h.rand.IntN(2)))
+	h.setNextBlockTime(b.made.Invoice.ExpiresAt + int64(h.rand.IntN(2)))
 	h.payBill(b)
 	h.flush()
 }
@@ -285,13 +286,13 @@ func (h *history) edge() {
 // payBack refunds half of a bill whose payment is on the chain.
 func (h *history) payBack() {
 	h.flush()
-	b := h.some(func(b *bill) bool { return b.paid && !b.refunded })
+	b := h.pick(func(b *bill) bool { return b.paid && !b.refunded })
 	if b == nil || !h.onChain(b) {
 		return
 	}
 	b.refunded = true
 	tag := id(b.made)
-	h.refund[h.transfers(true, new(big.Int).Rsh(b.amount, 1), tag[:])] = b
+	h.refund[h.sendTransfer(true, new(big.Int).Rsh(b.amount, 1), tag[:])] = b
 	h.waiting++
 	h.mineMaybe()
 }
@@ -316,7 +317,7 @@ func (h *history) mine() {
 }
 
 func (h *history) block() {
-	h.mines()
+	h.mineBlock()
 	h.waiting = 0
 }
 
@@ -329,7 +330,7 @@ func (h *history) mineMaybe() {
 
 // flush adds a block if transactions are pending.
 func (h *history) flush() {
-	if h.waits() && h.waiting > 0 {
+	if h.minesOnDemand() && h.waiting > 0 {
 		h.block()
 	}
 	h.waiting = 0
@@ -341,7 +342,7 @@ func (h *history) reorg() {
 	h.Helper()
 	h.flush()
 	head := h.head()
-	lowest := max(h.floor, max(h.top, head)-finality) // what stays
+	lowest := max(h.floor, max(h.top, head)-finality) // blocks up to lowest stay
 	if head <= lowest {
 		return
 	}
@@ -361,7 +362,7 @@ func (h *history) reorg() {
 		at += h.rand.IntN(depth - at)
 		back[at] = append(back[at], tx)
 	}
-	h.reorgs(depth, back)
+	h.replaceBlocks(depth, back)
 	h.forget(txs[kept:])
 }
 
@@ -375,16 +376,16 @@ func (h *history) forget(txs []*types.Transaction) {
 	}
 }
 
-// undo has payments made, observed and orphaned.
+// undo makes payments, lets the service observe them, and orphans them.
 func (h *history) undo() {
 	h.flush()
 	if h.head() < h.top {
-		return // as many blocks more could not all be undone
+		return // more blocks could not all be undone
 	}
 	var undone []*bill
-	h.undoes(func() {
+	h.undoAfter(func() {
 		for range 1 + h.rand.IntN(finality) {
-			b := h.some(func(b *bill) bool { return !b.paid && b.way != byHalves })
+			b := h.pick(func(b *bill) bool { return !b.paid && b.way != byHalves })
 			if b == nil {
 				h.block()
 				continue
@@ -394,7 +395,7 @@ func (h *history) undo() {
 			undone = append(undone, b)
 		}
 		h.top = max(h.top, h.head())
-		h.look()
+		h.observe()
 	})
 	for _, b := range undone {
 		b.paid = false
@@ -411,10 +412,10 @@ func (h *history) end() {
 			last = max(last, expiry)
 		}
 	}
-	h.dates(last + 1)
+	h.setNextBlockTime(last + 1)
 	h.block()
 	for more := max(h.top, h.head()) + finality; h.head() <= more; {
 		h.block()
 	}
-	h.reads()
+	h.awaitIndexing()
 }

@@ -71,7 +71,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// checkConfined wants a process in the image to have a read-only root and no
+// checkConfined fails the test unless a process in the image has a read-only root and no
 // capabilities.
 func (img *image) checkConfined(t *testing.T, pid int) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// quiet is a block time so long that no block is sealed.
+// quiet is a block time so long that no block is sealed during a test.
 const quiet = "10m"
 
 // answer is a response.
@@ -28,7 +28,7 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request; headers are names and values by turns.
+// do sends a request; headers are pairs of a name and a value.
 func (w *world) do(method, path, body string, headers ...string) answer {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.url(path), strings.NewReader(body))
@@ -55,7 +55,7 @@ func (w *world) post(body string, headers ...string) answer {
 	return w.do(http.MethodPost, "/api/invoices", body, append([]string{"Content-Type", "application/json"}, headers...)...)
 }
 
-// decoded reads an answer that must have a status.
+// decoded decodes a response, which must have a status.
 func decoded[T any](tb testing.TB, a answer, status int) (v T) {
 	tb.Helper()
 	if a.status != status {
@@ -67,7 +67,7 @@ func decoded[T any](tb testing.TB, a answer, status int) (v T) {
 	return v
 }
 
-// members are those of a create request that is right, as JSON texts.
+// members returns the members of a valid create request, as JSON texts.
 func (w *world) members() map[string]string {
 	info := w.info.Load()
 	return map[string]string{
@@ -77,8 +77,8 @@ func (w *world) members() map[string]string {
 	}
 }
 
-// body writes a create request that differs in the members given: name and
-// JSON text by turns, an empty text for none.
+// body returns a create request with changes: pairs of a member's name and its JSON text,
+// which is empty to leave the member out.
 func (w *world) body(changes ...string) string {
 	all := w.members()
 	for i := 0; i < len(changes); i += 2 {
@@ -93,7 +93,7 @@ func (w *world) body(changes ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// rows counts what the database holds.
+// rows counts the rows of the database's tables.
 func (w *world) rows() map[string]int {
 	w.Helper()
 	db := storetest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
@@ -111,7 +111,7 @@ func (w *world) rows() map[string]int {
 	return counts
 }
 
-// refusal is a request that must be refused, with its problem.
+// refusal is an invalid request with its expected problem.
 type refusal struct {
 	name, method, path, body string
 	headers                  []string
@@ -119,9 +119,9 @@ type refusal struct {
 	code, field              string
 }
 
-// TestRefusals sends every kind of bad request to the running program. Each
-// gets the status and code of the interface, and leaves no row behind.
-func TestRefusals(t *testing.T) {
+// TestInvalidRequests sends every kind of invalid request. Each must have the status and
+// code of the interface, and leave no row.
+func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quiet)
 	w.create(w.draft("1000000"))
@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 func (w *world) badCreates() []refusal {
 	whole := w.body()
 	zeros := strings.Repeat("0", 78)
-	fields := map[string][]string{ // changes by field, besides those that are tried for all
+	fields := map[string][]string{ // changes by field, in addition to those of every field
 		"merchantId":      {`"a b"`, `"` + strings.Repeat("m", 65) + `"`, `"a/b"`},
 		"merchantAddress": {`"0x0000000000000000000000000000000000000000"`, `"0x12"`, `"` + strings.Repeat("z", 42) + `"`, flipped(w.info.Load().Merchant.Address)},
 		"amount":          {`"0"`, `"-5"`, `"007"`, `"1.5"`, `"1e6"`, `" 1"`, `"1` + zeros + `"`, `4900000`},
@@ -204,7 +204,7 @@ func (w *world) badCreates() []refusal {
 	return append(all, refusal{name: "no type", method: http.MethodPost, path: "/api/invoices", body: whole, status: 415, code: "unsupported_media_type"})
 }
 
-// flipped is the JSON text of an address with a wrong checksum.
+// flipped returns the JSON text of an address with a wrong checksum.
 func flipped(address string) string {
 	letters := []byte(address)
 	for i := 2; i < len(letters); i++ {
@@ -282,14 +282,14 @@ func (w *world) badNotices() []refusal {
 	return all
 }
 
-// notice is a transfer to the demo merchant as its provider announces it.
+// notice returns a provider's notice of a transfer to the demo merchant.
 func (w *world) notice(id, amount, currency, chain string) string {
 	return fmt.Sprintf(`{"type":"transfers.created","data":{"id":%q,"amount":{"amount":%q,"currency":%q},`+
 		`"destination":{"type":"blockchain","address":%q,"chain":%q}}}`, id, amount, currency, w.info.Load().Merchant.Address, chain)
 }
 
-// TestAnswers checks the responses to valid requests.
-func TestAnswers(t *testing.T) {
+// TestValidRequests checks the responses to valid requests.
+func TestValidRequests(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quiet)
 

@@ -28,8 +28,8 @@ var replicaKills = flag.Int("replica-kills", 3, "how often TestKilledReplicas ki
 // killInterval is the time from one kill to the next.
 const killInterval = 5 * time.Second
 
-// TestKilledReplicas kills one of three replicas behind a proxy every few seconds and starts
-// it again, while invoices are created and paid. No accepted invoice is lost, none is made
+// TestKilledReplicas kills one of three replicas behind a proxy every few seconds and
+// restarts it, while invoices are created and paid. No accepted invoice is lost or created
 // twice, and each event arrives once.
 func TestKilledReplicas(t *testing.T) {
 	t.Parallel()
@@ -44,11 +44,11 @@ func TestKilledReplicas(t *testing.T) {
 	paid := make(map[string]apitypes.CreateInvoiceResponse) // by transaction
 	next := time.NewTicker(killInterval)
 	defer next.Stop()
-	var longest time.Duration // that a replica took to work again
+	var longest time.Duration // the longest time from a kill until the replica worked again
 	for n := range *replicaKills {
 		killed, at := time.Now(), n%len(replicas)
 		replicas[at].kill()
-		made := s.createSurely(front, fmt.Sprintf("paid-%d", n), 1_000_000+n)
+		made := s.createWithRetries(front, fmt.Sprintf("paid-%d", n), 1_000_000+n)
 		paid[s.payTransferAmount(made)] = made
 		wantTypes[made.ID] = []string{webhook.InvoiceCreated, webhook.PaymentReceived, webhook.InvoicePaid}
 		replicas[at] = s.start()
@@ -79,9 +79,9 @@ func TestKilledReplicas(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// createSurely creates an invoice with an idempotency key, and repeats the request until it
-// is answered.
-func (s *service) createSurely(r *replica, key string, amount int) (made apitypes.CreateInvoiceResponse) {
+// createWithRetries creates an invoice with an idempotency key, and repeats the request until
+// it is answered.
+func (s *service) createWithRetries(r *replica, key string, amount int) (made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	draft, api := s.draft(amount), s.api(r)
 	var err error
@@ -94,8 +94,8 @@ func (s *service) createSurely(r *replica, key string, amount int) (made apitype
 	return made
 }
 
-// expectPaidOnce fails the test unless exactly these transactions have each paid their
-// invoice once.
+// expectPaidOnce fails the test unless exactly these transactions each paid their invoice
+// once.
 func (s *service) expectPaidOnce(r *replica, paid map[string]apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	payments := s.payments(r)
@@ -124,7 +124,7 @@ type proxy struct {
 	mu      sync.Mutex
 	targets []*url.URL
 	turn    int
-	passed  int // requests that another replica was asked
+	passed  int // number of requests that were passed to another replica
 }
 
 func newProxy(tb testing.TB, replicas []*replica) *proxy {
@@ -145,7 +145,7 @@ func newProxy(tb testing.TB, replicas []*replica) *proxy {
 	return p
 }
 
-// replace has the proxy use another replica in the place of one.
+// replace replaces one replica by another.
 func (p *proxy) replace(at int, r *replica) {
 	target, err := url.Parse(r.url)
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *proxy) replace(at int, r *replica) {
 	p.targets[at] = target
 }
 
-// passedOn returns how many requests were passed from one replica to another.
+// passedOn returns the number of requests that were passed to another replica.
 func (p *proxy) passedOn() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

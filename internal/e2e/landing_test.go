@@ -15,7 +15,7 @@ import (
 func TestDevLandingPage(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t)
-	if err := await(within(t, patience), func() bool { // its chain is indexed
+	if err := await(within(t, patience), func() bool { // the chain must be indexed
 		return launch(t, "ready", "--url", w.info.Load().BaseURL).exit(t, patience) == 0
 	}); err != nil {
 		t.Errorf("quittance ready: %v", err)

@@ -17,7 +17,7 @@ var program string
 func TestMain(m *testing.M) {
 	testdeps.Short("Test.*")
 	if testing.Short() {
-		os.Exit(m.Run()) // of nothing, so that the program need not be built
+		os.Exit(m.Run()) // runs no test, so the program need not be built
 	}
 	code, err := buildAndRun(m)
 	if err != nil {
@@ -37,8 +37,8 @@ func buildAndRun(m *testing.M) (code int, err error) {
 			code, err = 1, removed
 		}
 	}()
-	// Worlds prefer one port for JSON-RPC. With that taken each finds one of its
-	// own, and can come back to it.
+	// Worlds prefer one port for JSON-RPC. While that is taken, each picks its own port,
+	// and keeps it after a restart.
 	if taken, err := net.Listen("tcp", "127.0.0.1:8545"); err == nil {
 		defer taken.Close() //nolint:errcheck // the process is about to end
 	}

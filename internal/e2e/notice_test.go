@@ -18,8 +18,8 @@ func (w *world) sendNotice(body string) answer {
 		webhook.HeaderProviderSignature, webhook.Sign(w.info.Load().Provider.WebhookSecret, time.Now(), []byte(body)))
 }
 
-// linked returns the payment that a stored notice is linked to; stored is
-// false when there is no such notice, or more than one.
+// linked returns the payment that a stored notice is linked to; stored is false unless
+// there is exactly one such notice.
 func (w *world) linked(transferID string) (payment string, stored bool) {
 	w.Helper()
 	db := storetest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
@@ -32,8 +32,8 @@ func (w *world) linked(transferID string) (payment string, stored bool) {
 	return payment, n == 1
 }
 
-// TestNotices sends notices of transfers before and after they are mined, and of some that
-// never are.
+// TestNotices sends notices of transfers before and after these are mined, and of some
+// that never are.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -70,7 +70,7 @@ func TestNotices(t *testing.T) {
 		payment = p.ID
 	}
 	for id, want := range map[string]string{
-		"early": payment, "late": "", // one announcement of a payment is enough
+		"early": payment, "late": "", // one notice of a payment is linked
 		"elsewhere": "", "oddly": "", "base": "", "sum": "", "never": "",
 	} {
 		if got, stored := w.linked(id); !stored || got != want {

@@ -16,20 +16,20 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// event is an event as a merchant's receiver has got it.
+// event is an event that a merchant's endpoint has received.
 type event struct {
 	webhook.Event
-	Subject    string // what it is about: an invoice, a payment or a refund
+	Subject    string // the id of an invoice, a payment or a refund
 	InvoiceID  string
-	MerchantID string // empty for payments and refunds, which do not say
+	MerchantID string // empty for payments and refunds, whose bodies lack it
 	DeliveryID string
 	body       []byte
-	attempts   int // requests that brought it
-	accepted   int // of them, those that were answered 2xx
+	attempts   int // number of requests with the event
+	accepted   int // number of these that were answered 2xx
 }
 
-// receiver is a merchant's endpoint. It verifies each delivery with the public package, and
-// keeps all of them, including those that it did not accept.
+// receiver is a merchant's endpoint. It verifies each delivery with the package webhook,
+// and stores all of them, including those that it rejected.
 type receiver struct {
 	testing.TB
 	*httptest.Server
@@ -38,8 +38,8 @@ type receiver struct {
 	secret   string
 	answer   func(w http.ResponseWriter, r *http.Request, e event) // nil accepts
 	events   map[string]*event                                     // by id
-	problems []string                                              // what must never happen
-	changed  chan struct{}                                         // closed and replaced with every delivery
+	problems []string                                              // faults that fail the test
+	changed  chan struct{}                                         // closed and replaced at every delivery
 }
 
 func newReceiver(tb testing.TB) *receiver {
@@ -84,7 +84,7 @@ type statusWriter struct {
 	code int
 }
 
-// WriteHeader remembers the status.
+// WriteHeader stores the status.
 func (w *statusWriter) WriteHeader(code int) {
 	w.code = code
 	w.ResponseWriter.WriteHeader(code)
@@ -149,8 +149,8 @@ func (r *receiver) notify(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// keep stores a delivery, and returns the event with its deliveries so far and how
-// to answer.
+// keep stores a delivery, and returns the event with its number of deliveries, and the
+// response to give.
 func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request, event)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request
 	return *known, r.answer
 }
 
-// parseEvent reads what an event is about.
+// parseEvent parses the body of an event.
 func parseEvent(body []byte) (event, error) {
 	parsed, err := webhook.ParseEvent(body)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestPreparedRefund prepares refunds of a payment, signs exactly the transactions that
-// it is given, and sends them. The address of the second is named by the payer.
+// TestPreparedRefund prepares refunds of a payment, and signs and sends exactly the given
+// transactions. The payer names the address of the second.
 func TestPreparedRefund(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quick)
@@ -60,7 +60,7 @@ func TestPreparedRefund(t *testing.T) {
 	if page.status != http.StatusOK || !bytes.Contains(page.body, []byte("Your address is confirmed")) {
 		t.Fatalf("the page answers %d %s", page.status, page.body)
 	}
-	c.kill() // what was prepared survives
+	c.kill() // prepared refunds are stored
 	w.start()
 	named := decoded[apitypes.RefundResponse](t, w.do(http.MethodGet, "/api/refunds/"+asked.Refund.ID, ""), http.StatusOK)
 	if named.Refund.To != home.Hex() || named.Transaction == nil {

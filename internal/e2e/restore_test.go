@@ -31,8 +31,8 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
 `
 
-// backups are how each database is backed up while the service runs, and how the backup is
-// restored. restore returns the URL of the restored database.
+// backups are the ways to back up each database while the service runs, and to restore it.
+// restore returns the URL of the restored database.
 var backups = map[string]struct {
 	fresh   func(testing.TB) string
 	backup  func(w *world, config, url, to string)
@@ -85,9 +85,9 @@ func runTool(w *world, name string, args ...string) {
 	}
 }
 
-// TestRestore takes a backup, has an invoice paid and its events delivered, and restores
-// the backup: the service reads the chain again, the invoice is paid once, and its events
-// come again under the same delivery ids.
+// TestRestore takes a backup, pays an invoice, delivers its events, and restores the
+// backup. The service indexes the chain again, the invoice is paid once, and its events
+// are delivered again under their delivery ids.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
@@ -108,7 +108,7 @@ func TestRestore(t *testing.T) {
 
 			url := by.fresh(t)
 			c := w.serve(config, url, info)
-			w.info.Load().Merchant.Address = w.newWallet("").address.Hex() // of this test alone
+			w.info.Load().Merchant.Address = w.newWallet("").address.Hex() // used by this test alone
 			made := w.create(w.draft("4900000"))
 			r.await(ctx, webhook.InvoiceCreated, made.ID)
 			by.backup(w, config, url, copied)

@@ -17,23 +17,23 @@ import (
 )
 
 // rotating is a merchant's endpoint during rotations of its secret. It verifies each
-// delivery in two ways: with all secrets that are valid, as the interface specifies, and
-// with a single one, as libraries of Standard Webhooks do. The merchant replaces the single
-// secret between the staging of a new one and the end of the old one.
+// delivery with all valid secrets, as the interface specifies, and with a single one, as
+// libraries of Standard Webhooks do. The merchant replaces the single secret after a new
+// one was staged and before the old one ends.
 type rotating struct {
 	*httptest.Server
 	t testing.TB
 
 	mu       sync.Mutex
-	trusted  []string        // by the interface's way
-	single   string          // by Standard Webhooks
-	dead     []string        // secrets that sign no more, or never did
+	trusted  []string        // secrets of the first way
+	single   string          // secret of the second way
+	dead     []string        // secrets that must not sign: dropped or never valid
 	came     map[string]bool // events, by delivery
 	pings    int
-	active   map[string]int // deliveries by the secret that X-Service-Signature is of
+	active   map[string]int // deliveries by the secret of their X-Service-Signature
 	refused  []error
 	forged   int
-	failures int // events still to be refused, to have retries under way
+	failures int // number of events to refuse, so that retries are in flight
 }
 
 func newRotating(t *testing.T) *rotating {
@@ -111,14 +111,14 @@ func (r *rotating) change(f func()) {
 	f()
 }
 
-// signed returns how many deliveries a secret has signed by itself.
+// signed returns the number of deliveries that a secret alone has signed.
 func (r *rotating) signed(secret string) (n int) {
 	r.change(func() { n = r.active[secret] })
 	return n
 }
 
-// TestRotationUnderLoad rotates a merchant's secret repeatedly while events are sent, some
-// of them repeatedly.
+// TestRotationUnderLoad rotates a merchant's secret repeatedly while events are delivered,
+// some of them several times.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
@@ -182,7 +182,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			t.Errorf("a secret that the endpoint does not know is promoted: %v", err)
 		}
 		r.change(func() {
-			if len(r.refused) != 2 { // the ping, in both ways
+			if len(r.refused) != 2 { // the ping, which both ways refuse
 				t.Errorf("round %d: refused were %v", round, r.refused)
 			}
 			r.trusted, r.refused = append(r.trusted, next), nil

@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// serveConfig is the configuration of a service on a chain that it does not
-// run itself. Its tokens are tokenEntry, with commas between.
+// serveConfig is the configuration of a service on an external chain. Its tokens are
+// tokenEntry, separated by commas.
 const serveConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s
@@ -88,8 +88,8 @@ func TestServe(t *testing.T) {
 		})
 		return c
 	}
-	// Only the service may use the operator's key while it runs, so its tokens are
-	// transferred before that.
+	// The service must be the only user of the operator's key, so tokens are transferred
+	// before it starts.
 	customer := w.newWallet("")
 	if _, err := chainWorld.merchant().send(ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
 		t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 )
 
 // shop is a merchant with one customer, who makes one order after the other. Each has its
-// own account, so that shops do not wait for each other.
+// own account, so shops do not wait for each other.
 type shop struct {
 	*world
 	id        string
 	till      *wallet // the merchant's settlement account
 	customer  *wallet
 	rand      *rand.Rand
-	chainTime *atomic.Int64 // the newest that any shop has seen
+	chainTime *atomic.Int64 // the newest block time that any shop has seen
 	orders    []*order
 }
 
@@ -36,8 +36,8 @@ type shop struct {
 type order struct {
 	kind     kind
 	request  apitypes.CreateInvoiceRequest
-	answer   *apitypes.CreateInvoiceResponse // nil when none came
-	payments map[common.Hash]bool            // transactions, and whether they fit only while the invoice is open
+	answer   *apitypes.CreateInvoiceResponse // nil without a response
+	payments map[common.Hash]bool            // by transaction, whether it fits only while the invoice is open
 	refunds  map[common.Hash]bool
 }
 
@@ -45,15 +45,15 @@ type order struct {
 type kind int
 
 const (
-	plain    kind = iota // pay the transfer amount
-	registry             // pay through the registry
-	tagged               // pay the amount with the commitment's id in the calldata
-	bare                 // pay the bare amount
-	halves               // pay by two tagged transfers
-	refunded             // pay the transfer amount and get all or a part of it back
-	hasty                // pay when the invoice may have expired already
-	unpaid               // do not pay
-	keyless              // create without Idempotency-Key, and pay only if there was an answer
+	plain      kind = iota // pay the transfer amount
+	registry               // pay through the registry
+	tagged                 // pay the amount with the commitment's id in the calldata
+	bare                   // pay the bare amount
+	halves                 // pay by two tagged transfers
+	refunded               // pay the transfer amount, and get all or a part of it back
+	nearExpiry             // pay when the invoice may have expired
+	unpaid                 // do not pay
+	keyless                // create without Idempotency-Key, and pay only after a response
 	kinds
 )
 
@@ -71,7 +71,7 @@ func (s *shop) trade(ctx context.Context) error {
 	// The difference between amounts is larger than the suffix of a transfer amount.
 	amount := big.NewInt(int64(len(s.orders)+1) * 10_000)
 	life := int64(longLife/2 + s.rand.IntN(longLife/2))
-	if o.kind == unpaid || o.kind == hasty {
+	if o.kind == unpaid || o.kind == nearExpiry {
 		life = int64(1 + s.rand.IntN(shortLife))
 	}
 	if header := s.customer.head(ctx); header != nil {
@@ -153,8 +153,8 @@ func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
 	}
 }
 
-// send pays by a transfer. onlyOpen says that the transfer is attributed to the invoice only
-// while that is open.
+// send pays by a transfer. onlyOpen is true if the transfer is attributed to the invoice
+// only while that is open.
 func (s *shop) send(ctx context.Context, o *order, amount *big.Int, trailing []byte, onlyOpen bool) error {
 	_, err := s.customer.transfer(ctx, s.till.address, amount, trailing, func(tx common.Hash) { o.payments[tx] = onlyOpen })
 	return err
@@ -187,8 +187,8 @@ func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	}
 }
 
-// openShops opens shops whose customers have ether, tokens and an allowance
-// for the registry.
+// openShops opens shops whose customers have ether, tokens and an allowance for the
+// registry.
 func (w *world) openShops(ctx context.Context, n int, random *rand.Rand) []*shop {
 	w.Helper()
 	bank := w.payer()

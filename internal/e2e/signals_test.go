@@ -40,8 +40,8 @@ func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string)
 	return c, url
 }
 
-// TestSecondSignal sends a second SIGTERM to a service that waits before it stops. It ends
-// at once.
+// TestSecondSignal sends a second SIGTERM to a service that waits before it stops. It must
+// end at once.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "5m")
@@ -56,7 +56,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestHangup expects SIGHUP to be logged and ignored.
+// TestHangup checks that SIGHUP is logged and ignored.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	c, url := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "0s")
@@ -92,7 +92,7 @@ func TestTwoServicesOnOneFile(t *testing.T) {
 			t.Errorf("it says %q; want %q in it", second.stderr.String(), want)
 		}
 	}
-	first.kill() // which frees the file
+	first.kill() // releases the lock of the file
 	third, url := launchIdle(t, database, "0s")
 	if url == "" {
 		t.Errorf("after a kill it does not start: %s", third.stderr.String())

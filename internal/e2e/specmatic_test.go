@@ -38,8 +38,8 @@ var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of value
 // generatedPatience bounds a run of Specmatic, whose requests may be many.
 const generatedPatience = 30 * time.Minute
 
-// generatedConfig is the configuration of a service that generated requests do not
-// exhaust.
+// generatedConfig is the configuration of a service whose limits generated requests do not
+// reach.
 const generatedConfig = `
 listen: 127.0.0.1:0
 database: {urlEnv: DATABASE_URL}
@@ -55,9 +55,9 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
 `
 
-// TestGeneratedRequests has Specmatic make requests from openapi.yaml, valid and invalid
-// ones. No response may have a status of 500 or more, or differ from openapi.yaml.
-// Specmatic's own verdict does not count: it expects 200 also for random ids.
+// TestGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml.
+// No response may have a status of 500 or more, or differ from openapi.yaml. Specmatic's
+// own verdict does not count, because it expects 200 also for random ids.
 func TestGeneratedRequests(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), generatedPatience)
@@ -109,7 +109,7 @@ func newGenerator(ctx context.Context, t *testing.T) generator {
 	return generator{java, filepath.Join(modules, "specmatic", "specmatic.jar")}
 }
 
-// dictionary holds values of members that are only accepted if the service knows them.
+// dictionary has values of members that are only accepted if the service knows them.
 const dictionary = `
 CreateInvoiceRequest:
   merchantId: demo-merchant
@@ -121,7 +121,7 @@ CreateInvoiceRequest:
   lineItems: []
 `
 
-// run has Specmatic make requests to the service at a URL, with one window of the query
+// run lets Specmatic make requests to the service at a URL, with one window of the query
 // parameters.
 func (g generator) run(ctx context.Context, t *testing.T, service string, window int) {
 	t.Helper()
@@ -136,7 +136,7 @@ func (g generator) run(ctx context.Context, t *testing.T, service string, window
 	}
 	front, address := newFront(t, service)
 	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
-		"--filter=PATH!='/api/events/stream'") // whose responses do not end
+		"--filter=PATH!='/api/events/stream'") // its responses do not end
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IGNORE_INLINE_EXAMPLES=true", "SPECMATIC_GENERATIVE_TESTS=true", "MAX_TEST_REQUEST_COMBINATIONS="+strconv.Itoa(*combinations))
 	out, err := cmd.CombinedOutput()
@@ -150,13 +150,12 @@ func (g generator) run(ctx context.Context, t *testing.T, service string, window
 	t.Logf("%d requests", front.requests.Load())
 }
 
-// windowSize bounds the query parameters of an operation: Specmatic combines all that there
-// are, so 13 parameters are 8,192 requests.
+// windowSize bounds the query parameters of an operation, because Specmatic tries all
+// combinations: 13 parameters are 8,192 requests.
 const windowSize = 6
 
-// windowOfParameters returns openapi.yaml as JSON, in which no operation has more than
-// windowSize query parameters: those of one window, so that runs with different windows
-// use all.
+// windowOfParameters returns openapi.yaml as JSON with at most windowSize query parameters
+// for each operation. Runs with different windows cover all parameters.
 func windowOfParameters(t *testing.T, window int) []byte {
 	t.Helper()
 	var document map[string]any
@@ -193,13 +192,13 @@ func windowOfParameters(t *testing.T, window int) []byte {
 	return text
 }
 
-// front passes requests on to a service. To three of four it adds the operator's key, and
-// replaces the id in the path by one that the service has given.
+// front is a proxy of a service. To three of four requests it adds the operator's key, and
+// replaces the id in the path by one that the service has returned.
 type front struct {
 	testing.TB
 	requests atomic.Int64
 	mu       sync.Mutex
-	ids      map[string]string // the newest by its kind, such as "invoices"
+	ids      map[string]string // the newest id by its kind, such as "invoices"
 }
 
 // newFront returns a front of the service at a URL, and its own URL.
@@ -241,7 +240,7 @@ func (f *front) rewrite(target *url.URL) func(*httputil.ProxyRequest) {
 	}
 }
 
-// check refuses statuses from 500 on, and keeps the id of what a response creates.
+// check fails the test at a status of 500 or more, and stores the id of a created object.
 func (f *front) check(answer *http.Response) error {
 	body, err := io.ReadAll(answer.Body)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {

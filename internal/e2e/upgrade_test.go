@@ -24,13 +24,13 @@ import (
 var previous = flag.String("previous", "HEAD^", "the commit that TestRollingUpgrade upgrades from")
 
 // TestRollingUpgrade replaces the replicas of the previous version one after the other
-// while invoices are created and paid. The first new one migrates the schema while the
-// old ones work. No request is refused, nothing is lost, and nothing is done twice.
+// while invoices are created and paid. The first new one migrates the schema while the old
+// ones work. No request is refused, nothing is lost, and nothing is done twice.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := buildPrevious(t)
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
-	// Unchecked: openapi.yaml describes this version's answers.
+	// The responses are not checked: openapi.yaml describes those of this version.
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.http = withKey(&http.Client{Transport: transport, Timeout: patience})
@@ -71,11 +71,11 @@ func TestRollingUpgrade(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// unknownSetting matches the error of a version for a setting of a later one.
+// unknownSetting matches the error of an older version for a newer setting.
 var unknownSetting = regexp.MustCompile(`line (\d+), column 1: there is no setting`)
 
-// configFor returns the path of the configuration for another version of the program:
-// without the settings that it does not know.
+// configFor returns the path of a configuration without the settings that another version
+// of the program does not know.
 func (s *service) configFor(path string) string {
 	s.Helper()
 	text, err := os.ReadFile(s.config)
@@ -88,7 +88,7 @@ func (s *service) configFor(path string) string {
 		if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 			s.Fatal(err)
 		}
-		// The commands of chain read the configuration, and need no service.
+		// The chain commands read the configuration, and need no running service.
 		c := launchProgram(s, path, s.env, "chain", "status", "--json", "--config", config)
 		c.exit(s, patience)
 		m := unknownSetting.FindStringSubmatch(c.stderr.String())
@@ -105,8 +105,8 @@ func (s *service) configFor(path string) string {
 	return config
 }
 
-// buildPrevious builds the previous version. Where the repository has no history, as in
-// a shallow clone or an archive, it is this version.
+// buildPrevious builds the previous version. In a repository without history, such as a
+// shallow clone or an archive, it builds this version.
 func buildPrevious(tb testing.TB) string {
 	tb.Helper()
 	ctx := within(tb, 5*time.Minute)

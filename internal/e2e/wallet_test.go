@@ -20,14 +20,14 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// wallet is an account of a world's chain, used over JSON-RPC. Its calls continue after
-// kills of the chain: a lost transaction is sent again.
+// wallet is an account of a world's chain, used over JSON-RPC. It survives kills of the
+// chain: a lost transaction is sent again.
 type wallet struct {
 	info    func() *dev.Info
 	key     *ecdsa.PrivateKey
 	address common.Address
 
-	mu  sync.Mutex // held until a transaction is mined, so that nonces follow each other
+	mu  sync.Mutex // held until a transaction is mined, so that nonces are consecutive
 	url string     // of node
 	rpc *ethclient.Client
 }
@@ -35,8 +35,7 @@ type wallet struct {
 // callGas is enough for every transaction of a wallet.
 const callGas = 500_000
 
-// newWallet returns the wallet of a key as dev.Info writes it; the empty text
-// makes a key.
+// newWallet returns the wallet of a private key in hex, or of a new key if text is empty.
 func (w *world) newWallet(text string) *wallet {
 	w.Helper()
 	key, err := crypto.GenerateKey()
@@ -60,7 +59,7 @@ func (w *world) newWallet(text string) *wallet {
 func (w *world) payer() *wallet    { return w.newWallet(w.info.Load().Payer.PrivateKey) }
 func (w *world) merchant() *wallet { return w.newWallet(w.info.Load().Merchant.PrivateKey) }
 
-// node returns a client of the node as it runs now. The wallet must be locked.
+// node returns a client of the running node. The wallet must be locked.
 func (a *wallet) node(ctx context.Context) (*ethclient.Client, error) {
 	url := a.info().Chain.RPCURL
 	if a.rpc != nil && a.url == url {
@@ -77,8 +76,7 @@ func (a *wallet) node(ctx context.Context) (*ethclient.Client, error) {
 	return rpc, nil
 }
 
-// send has a transaction mined. sign is called with its hash before it can be
-// on the chain.
+// send mines a transaction. It calls signed with the hash before it sends the transaction.
 func (a *wallet) send(ctx context.Context, to common.Address, value *big.Int, data []byte, signed func(common.Hash)) (*types.Receipt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +94,7 @@ func (a *wallet) send(ctx context.Context, to common.Address, value *big.Int, da
 			if receipt, err = node.TransactionReceipt(ctx, tx.Hash()); err == nil {
 				return true
 			}
-			err = node.SendTransaction(ctx, tx) // already known or mined: the next poll shows it
+			err = node.SendTransaction(ctx, tx) // already known or mined: the next poll finds it
 		}
 		last = err
 		return false
@@ -134,7 +132,7 @@ func (a *wallet) approve(ctx context.Context) error {
 	return err
 }
 
-// pay pays through the registry, which approve has been called for.
+// pay pays through the registry, which must be approved.
 func (a *wallet) pay(ctx context.Context, terms contracts.Terms, signed func(common.Hash)) (*types.Receipt, error) {
 	return a.send(ctx, common.HexToAddress(a.info().Chain.Registry), nil, contracts.NewInvoiceRegistry().PackPay(terms), signed)
 }
@@ -165,7 +163,7 @@ func (a *wallet) receipt(ctx context.Context, tx common.Hash) (*types.Receipt, e
 	return node.TransactionReceipt(ctx, tx)
 }
 
-// mustTransfer is transfer for a chain that is not killed.
+// mustTransfer is transfer on a chain that is not killed.
 func (a *wallet) mustTransfer(tb testing.TB, to, amount string, trailing []byte) common.Hash {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -190,7 +188,7 @@ func units(tb testing.TB, text string) *big.Int {
 	return n
 }
 
-// within returns a context that ends after patience.
+// within returns a context that ends after a limit.
 func within(tb testing.TB, limit time.Duration) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), limit)

@@ -19,16 +19,16 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// returns bounds the time until a delivery that a killed program had leased is attempted
-// again.
-const returns = time.Minute
+// leaseTime is the time within which a delivery that a killed program had leased must be
+// attempted again.
+const leaseTime = time.Minute
 
-// refuse answers with an error of the receiver.
+// refuse responds with a failure of the receiver.
 func refuse(w http.ResponseWriter, _ *http.Request, _ event) {
 	http.Error(w, "the warehouse is on fire", http.StatusInternalServerError)
 }
 
-// metric returns a line of /metrics that begins with a name, or nothing.
+// metric returns the first line of /metrics with a prefix, or nothing.
 func (w *world) metric(name string) string {
 	w.Helper()
 	for line := range strings.Lines(string(w.do(http.MethodGet, "/metrics", "").body)) {
@@ -70,8 +70,8 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 	return apitypes.EventRecord{}
 }
 
-// TestWebhookCrashBeforeCommit kills the program after it has read a 2xx and before it can
-// record it.
+// TestWebhookCrashBeforeCommit kills the program after it received a 2xx and before it
+// records it.
 func TestWebhookCrashBeforeCommit(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -83,7 +83,7 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	}
 	var once sync.Once
 	r.behave(func(rw http.ResponseWriter, _ *http.Request, _ event) {
-		once.Do(func() { // no other process can write from now on
+		once.Do(func() { // the database accepts no other write from now on
 			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 				t.Error(err)
 			}
@@ -104,7 +104,7 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	got := w.awaitEvent(first.ID, returns, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
+	got := w.awaitEvent(first.ID, leaseTime, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
 	again := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
 	if again.accepted != 2 || got.Delivery.ID != first.DeliveryID {
 		t.Errorf("it came %d times, first as %s, and is recorded as %s", again.accepted, first.DeliveryID, got.Delivery.ID)
@@ -112,8 +112,8 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	r.clean()
 }
 
-// TestWebhookFailed has a delivery fail at its deadline, and finds and redelivers it by the
-// commands for that.
+// TestWebhookFailed lets a delivery fail at its deadline, and lists and redelivers it with
+// the commands.
 func TestWebhookFailed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -130,7 +130,7 @@ func TestWebhookFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	failed := w.awaitEvent(e.ID(), returns, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryFailed })
+	failed := w.awaitEvent(e.ID(), leaseTime, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryFailed })
 	if len(failed.Attempts) != 1 || failed.Attempts[0].StatusCode != http.StatusInternalServerError ||
 		!strings.Contains(failed.Attempts[0].Excerpt, "the warehouse is on fire") {
 		t.Errorf("the attempts are %+v", failed.Attempts)
@@ -171,7 +171,7 @@ chains:
   - {chainKey: testnet, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
 `
 
-// TestWebhookAllow has a service refuse to send webhooks to its own machine until the
+// TestWebhookAllow checks that a service posts to its own machine only if the
 // configuration allows it.
 func TestWebhookAllow(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestWebhookAllow(t *testing.T) {
 	}
 	c.kill()
 	serve("10.0.0.0/8, 127.0.0.1/32")
-	if came := r.await(within(t, returns), webhook.InvoiceCreated, made.ID); came.DeliveryID != got.Delivery.ID {
+	if came := r.await(within(t, leaseTime), webhook.InvoiceCreated, made.ID); came.DeliveryID != got.Delivery.ID {
 		t.Errorf("it came as %s, not as %s", came.DeliveryID, got.Delivery.ID)
 	}
 	r.clean()
@@ -243,7 +243,7 @@ func TestListenThroughKills(t *testing.T) {
 			busy.Go(func() {
 				for api := w.api(); ; {
 					if _, err := api.CreateInvoice(t.Context(), w.draft("1000000")); err != nil {
-						return // it was killed
+						return // the program was killed
 					}
 				}
 			})

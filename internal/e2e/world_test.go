@@ -18,18 +18,17 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// world is a folder in which quittance dev runs, and can be restarted.
+// world is a data folder of quittance dev, which can be restarted.
 type world struct {
 	testing.TB
 	dir  string
-	file string // of --info
+	file string // the path of the file that --info writes
 	args []string
-	http *http.Client // holds every answer against openapi.yaml
+	http *http.Client // checks every response against openapi.yaml
 	info atomic.Pointer[dev.Info]
 }
 
-// newWorld returns a world in an empty folder; args are flags beyond those
-// that tests need.
+// newWorld returns a world in an empty folder; args are more flags.
 func newWorld(tb testing.TB, args ...string) *world {
 	tb.Helper()
 	base := tb.TempDir()
@@ -58,7 +57,7 @@ func (w *world) start() *child {
 	return c
 }
 
-// begin runs the world without waiting.
+// begin starts the world without waiting.
 func (w *world) begin() *child {
 	w.Helper()
 	if err := os.Remove(w.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +66,7 @@ func (w *world) begin() *child {
 	return launch(w, w.args...)
 }
 
-// ready waits until the world has printed its addresses, or has ended.
+// ready waits until the world has written its addresses, or has ended.
 func (w *world) ready(c *child) bool {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -76,7 +75,7 @@ func (w *world) ready(c *child) bool {
 	err := await(ctx, func() bool {
 		raw, err := os.ReadFile(w.file)
 		if err == nil {
-			// The file is written atomically: a partial one is an error.
+			// The file is replaced atomically, so a partial one is an error.
 			if err := json.Unmarshal(raw, &info); err != nil {
 				w.Fatalf("the info file is not whole: %v\n%s", err, raw)
 			}

@@ -27,9 +27,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// companyConfig is the configuration of a service that payers and shops reach over HTTPS.
-// Doors whose addresses are equal share one, so each is written in another way.
-const companyConfig = `
+// installationConfig is the configuration of a service that payers and shops reach over HTTPS.
+// Equal addresses would share a listener, so each is written differently.
+const installationConfig = `
 publicUrl: https://pay.example.com
 doors:
   public: https://127.0.0.1:0
@@ -47,31 +47,32 @@ chains:
     tokens: [{currency: USDC, address: "%[4]s"}]
 `
 
-const companyMasterKey = "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0"
+const installationMasterKey = "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0"
 
 // revocationTime bounds how long a revoked key may still be accepted.
 const revocationTime = 2 * time.Second
 
-// company runs a service with the program's commands, as its docs say.
-type company struct {
+// installation runs a service with the program's commands, as its docs say.
+type installation struct {
 	testing.TB
 	dir, config string
 	env         []string
 	serving     *child
 	doors       map[string]string // host and port by the door's name
-	secrets     []string          // that no log may show
+	secrets     []string          // which no log may contain
 }
 
-// newCompany writes the configuration of a service on a database and on a world's chain.
-func newCompany(tb testing.TB, chainWorld *world, database string, certificate certstest.Pair) *company {
+// newInstallation writes the configuration of a service that uses a database and a world's
+// chain.
+func newInstallation(tb testing.TB, chainWorld *world, database string, certificate certstest.Pair) *installation {
 	tb.Helper()
-	c := &company{
-		TB: tb, dir: tb.TempDir(), env: []string{"DATABASE_URL=" + database, "MASTER_KEY=" + companyMasterKey},
-		doors: make(map[string]string), secrets: []string{companyMasterKey},
+	c := &installation{
+		TB: tb, dir: tb.TempDir(), env: []string{"DATABASE_URL=" + database, "MASTER_KEY=" + installationMasterKey},
+		doors: make(map[string]string), secrets: []string{installationMasterKey},
 	}
 	c.config = filepath.Join(c.dir, "quittance.yaml")
 	on := chainWorld.info.Load().Chain
-	if err := os.WriteFile(c.config, fmt.Appendf(nil, companyConfig, c.dir, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
+	if err := os.WriteFile(c.config, fmt.Appendf(nil, installationConfig, c.dir, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
 		tb.Fatal(err)
 	}
 	c.install(certificate)
@@ -79,13 +80,13 @@ func newCompany(tb testing.TB, chainWorld *world, database string, certificate c
 }
 
 // install writes the files of the certificate.
-func (c *company) install(p certstest.Pair) {
+func (c *installation) install(p certstest.Pair) {
 	c.Helper()
 	certstest.Write(c, filepath.Join(c.dir, "tls.crt"), p.Certificate, filepath.Join(c.dir, "tls.key"), p.Key)
 }
 
 // command runs a command of the program and returns what it printed.
-func (c *company) command(args ...string) string {
+func (c *installation) command(args ...string) string {
 	c.Helper()
 	run := launchWith(c, c.env, append(args, "--config", c.config)...)
 	if code := run.exit(c, patience); code != 0 {
@@ -95,7 +96,7 @@ func (c *company) command(args ...string) string {
 }
 
 // createKey creates a key with quittance key create.
-func (c *company) createKey(args ...string) apitypes.KeySecretResponse {
+func (c *installation) createKey(args ...string) apitypes.KeySecretResponse {
 	c.Helper()
 	var made apitypes.KeySecretResponse
 	if err := json.Unmarshal([]byte(c.command(append([]string{"key", "create", "--json"}, args...)...)), &made); err != nil {
@@ -110,8 +111,8 @@ var (
 	ready     = regexp.MustCompile(`msg=ready url=(https://127\.0\.0\.1:\d+)`)
 )
 
-// serve runs the service, waits until it is ready, and notes the addresses of its doors.
-func (c *company) serve() {
+// serve runs the service, waits until it is ready, and stores the addresses of its doors.
+func (c *installation) serve() {
 	c.Helper()
 	c.serving = launchWith(c, c.env, "serve", "--config", c.config)
 	var found []string
@@ -136,7 +137,7 @@ func (c *company) serve() {
 
 // browser returns a client that trusts a certificate, and for which pay.example.com is a
 // door of the service.
-func (c *company) browser(trusted certstest.Pair, door string) *http.Client {
+func (c *installation) browser(trusted certstest.Pair, door string) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: trusted.Pool(), MinVersion: tls.VersionTLS12},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -148,7 +149,7 @@ func (c *company) browser(trusted certstest.Pair, door string) *http.Client {
 }
 
 // get gets a page of pay.example.com.
-func (c *company) get(browser *http.Client, path string) (status int, text string, err error) {
+func (c *installation) get(browser *http.Client, path string) (status int, text string, err error) {
 	r, err := http.NewRequestWithContext(c.Context(), http.MethodGet, "https://pay.example.com"+path, nil)
 	if err != nil {
 		return 0, "", err
@@ -162,7 +163,7 @@ func (c *company) get(browser *http.Client, path string) (status int, text strin
 }
 
 // shop returns a client of the API with a key.
-func (c *company) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *client.Client {
+func (c *installation) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *client.Client {
 	c.Helper()
 	made, err := client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithRetries(0), client.WithKey(key.Secret))
 	if err != nil {
@@ -171,8 +172,8 @@ func (c *company) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *
 	return made
 }
 
-// listed returns the ids of the invoices that a client may see.
-func (c *company) listed(shop *client.Client) (ids []string, err error) {
+// listed returns the ids of the invoices that a client can list.
+func (c *installation) listed(shop *client.Client) (ids []string, err error) {
 	for inv, err := range shop.Invoices(c.Context(), client.InvoiceFilter{}) {
 		if err != nil {
 			return nil, err
@@ -188,20 +189,20 @@ func failsWith(err error, code apitypes.ErrorCode) bool {
 	return errors.As(err, &problem) && problem.Code == code
 }
 
-// TestCompany installs a service with HTTPS and a merchant as the docs say, has an
-// invoice paid, replaces the certificate, revokes a key, and stops the service.
-func TestCompany(t *testing.T) {
+// TestInstallation installs a service with HTTPS and a merchant by the commands of the docs,
+// pays an invoice, replaces the certificate, revokes a key, and stops the service.
+func TestInstallation(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) { // one at a time: they share the payer's account
 			first, second := certstest.New(t, time.Now().Add(time.Hour)), certstest.New(t, time.Now().Add(2*time.Hour))
-			c := newCompany(t, chainWorld, fresh(t), first)
+			c := newInstallation(t, chainWorld, fresh(t), first)
 			if out := c.command("config", "check"); !strings.Contains(out, "is usable") {
 				t.Errorf("config check prints %q", out)
 			}
 			c.serve()
-			till := chainWorld.newWallet("").address.Hex() // of this test alone
+			till := chainWorld.newWallet("").address.Hex() // used by this test alone
 			operator := c.createKey("--name", "admin", "--scopes", "admin")
 			c.command("merchant", "create", "acme", "--name", "Acme Books", "--default-address", "testnet="+till, "--allow-address", "testnet="+till)
 			c.command("merchant", "create", "beta", "--name", "Beta")
@@ -217,8 +218,8 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// sell sets acme's endpoint, and has an invoice created and paid.
-func (c *company) sell(chainWorld *world, till string, trusted certstest.Pair, acme, beta apitypes.KeySecretResponse) {
+// sell sets acme's endpoint, and creates and pays an invoice.
+func (c *installation) sell(chainWorld *world, till string, trusted certstest.Pair, acme, beta apitypes.KeySecretResponse) {
 	c.Helper()
 	ctx, r := within(c, 90*time.Second), newReceiver(c)
 	shop, other := c.shop(trusted, acme), c.shop(trusted, beta)
@@ -244,7 +245,7 @@ func (c *company) sell(chainWorld *world, till string, trusted certstest.Pair, a
 	if status, page, err := c.get(c.browser(trusted, "public"), made.CheckoutURL); err != nil || status != http.StatusOK || !strings.Contains(page, "Acme Books") {
 		c.Errorf("the page: %d, %v: %s", status, err, page)
 	}
-	for _, door := range []string{"api", "public"} { // each with a path of the other
+	for _, door := range []string{"api", "public"} { // each requests a path of the other
 		path := map[string]string{"api": made.CheckoutURL, "public": "/api/invoices/" + made.ID}[door]
 		if status, _, err := c.get(c.browser(trusted, door), path); err != nil || status != http.StatusNotFound {
 			c.Errorf("%s at the %s door: %d, %v", path, door, status, err)
@@ -266,7 +267,7 @@ func (c *company) sell(chainWorld *world, till string, trusted certstest.Pair, a
 }
 
 // replaceCertificate replaces the certificate of the running service.
-func (c *company) replaceCertificate(old, next certstest.Pair) {
+func (c *installation) replaceCertificate(old, next certstest.Pair) {
 	c.Helper()
 	c.install(next)
 	if err := await(within(c, patience), func() bool { return strings.Contains(c.serving.stderr.String(), "TLS certificate loaded") }); err != nil {
@@ -283,7 +284,7 @@ func (c *company) replaceCertificate(old, next certstest.Pair) {
 }
 
 // revoke revokes a merchant's key.
-func (c *company) revoke(trusted certstest.Pair, merchants, operator apitypes.KeySecretResponse) {
+func (c *installation) revoke(trusted certstest.Pair, merchants, operator apitypes.KeySecretResponse) {
 	c.Helper()
 	shop, owner := c.shop(trusted, merchants), c.shop(trusted, operator)
 	if _, err := c.listed(shop); err != nil {
@@ -302,8 +303,8 @@ func (c *company) revoke(trusted certstest.Pair, merchants, operator apitypes.Ke
 	}
 }
 
-// checkAudit verifies the audit log, and checks which actions a merchant's part has.
-func (c *company) checkAudit(merchantID string, want ...access.Action) {
+// checkAudit verifies the audit log, and compares the actions of a merchant's entries.
+func (c *installation) checkAudit(merchantID string, want ...access.Action) {
 	c.Helper()
 	if out := c.command("audit", "verify"); !strings.Contains(out, "is intact") {
 		c.Errorf("audit verify prints %q", out)
@@ -321,7 +322,7 @@ func (c *company) checkAudit(merchantID string, want ...access.Action) {
 }
 
 // stop stops the service with SIGTERM, and searches its log for secrets.
-func (c *company) stop() {
+func (c *installation) stop() {
 	c.Helper()
 	if code := c.serving.stop(c, syscall.SIGTERM, patience); code != 0 {
 		c.Errorf("SIGTERM: exit code %d", code)
