@@ -1,20 +1,20 @@
-// Package devtest runs a development world for tests of programs that use the service.
+// Package devtest runs a development world for tests of programs that use the service. The
+// world is quittance dev in its own process, so that the tests do not link the service.
 package devtest
 
 import (
-	"context"
 	"crypto/rand"
-	"log/slog"
-	"math/big"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
-
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/dev"
 )
 
 // patience bounds a wait for the world.
@@ -22,39 +22,41 @@ const patience = 2 * time.Minute
 
 // World is a running development world.
 type World struct {
-	*dev.World
+	Info     Info
 	Operator *client.Client
 }
 
-// Start runs a world until the test ends.
+// Info is the part of the file of quittance dev --info that tests use.
+type Info struct {
+	BaseURL string `json:"baseUrl"`
+	Chain   struct {
+		ChainKey string `json:"chainKey"`
+	} `json:"chain"`
+}
+
+// Start builds quittance, and runs a world until the test ends.
 func Start(t testing.TB) *World {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ready, ended := make(chan *dev.World, 1), make(chan error, 1)
-	go func() {
-		ended <- dev.Run(ctx, dev.Config{
-			Dir: t.TempDir(), Listen: "127.0.0.1:0", RPCListen: "127.0.0.1:0", BlockTime: 200 * time.Millisecond,
-			Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
-		}, func(w *dev.World) { ready <- w })
-	}()
-	select {
-	case w := <-ready:
-		t.Cleanup(func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("devtest: the world ended with %v", err)
-			}
-		})
-		operator, err := client.New(w.Info.BaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &World{World: w, Operator: operator}
-	case err := <-ended:
-		stop()
-		t.Fatalf("devtest: the world did not start: %v", err)
-		return nil
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "quittance"), filepath.Join(dir, "info.json")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/quittance/quittance/cmd/quittance")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("devtest: build quittance: %v\n%s", err, out)
 	}
+	Run(t, exec.CommandContext(t.Context(), program, "dev", "--listen", "127.0.0.1:0", "--rpc-listen", "127.0.0.1:0",
+		"--block-time", "200ms", "--data", filepath.Join(dir, "data"), "--info", file)).Await(`^Quittance is (ready)`)
+	w := &World{}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &w.Info)
+	}
+	if err == nil {
+		w.Operator, err = client.New(w.Info.BaseURL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // Merchant is a merchant with a default settlement address, a key and a webhook endpoint.
@@ -63,15 +65,16 @@ type Merchant struct {
 	Secret string // of the endpoint
 }
 
-// Merchant creates a merchant whose events are posted to a URL.
+// Merchant creates a merchant with a random settlement address, whose events are posted to
+// a URL.
 func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	t.Helper()
-	account, err := crypto.GenerateKey()
-	if err != nil {
+	account := make([]byte, 20)
+	if _, err := rand.Read(account); err != nil {
 		t.Fatal(err)
 	}
-	address := crypto.PubkeyToAddress(account.PublicKey).Hex()
-	_, err = w.Operator.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
+	address := "0x" + hex.EncodeToString(account)
+	_, err := w.Operator.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
 		ID: id, Name: id, DefaultAddresses: map[string]apitypes.Address{w.Info.Chain.ChainKey: address},
 	})
 	if err != nil {
@@ -88,20 +91,10 @@ func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	return Merchant{Key: key, Secret: secret}
 }
 
-// Pay transfers an invoice's transfer amount from the payer of the world.
+// Pay pays an invoice by the button of its page, which pays from the test wallet.
 func (w *World) Pay(t testing.TB, invoiceID string) {
 	t.Helper()
-	inv, err := w.Operator.Invoice(t.Context(), invoiceID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	amount, ok := new(big.Int).SetString(inv.TransferAmount, 10)
-	if !ok {
-		t.Fatalf("devtest: %s has the transfer amount %q", invoiceID, inv.TransferAmount)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if _, err := w.Node.SendToken(ctx, w.Node.Keys.Payer, common.HexToAddress(inv.MerchantAddress), amount, nil); err != nil {
-		t.Fatal(err)
+	if status, _, body := visit(t, http.MethodPost, w.Info.BaseURL+"/checkout/"+invoiceID+"/test-payment", nil); status != http.StatusSeeOther {
+		t.Fatalf("devtest: the test payment of %s is answered with %d\n%s", invoiceID, status, body)
 	}
 }
