@@ -111,7 +111,7 @@ func TestTraces(t *testing.T) {
 	}
 	for child, parents := range map[string][]string{
 		"create invoice": {"POST /api/invoices"}, "confirm blocks": {"reading the head"}, "webhook invoice.created": {""}, "create invoices": {""},
-		"database transaction": {"create invoices", "observe blocks", "confirm blocks", "reading the head", "POST /api/invoices", "create invoice", "write commitments"},
+		"database transaction": {"create invoices", "observe blocks", "confirm blocks", "reading the head", "POST /api/invoices", "create invoice", "manage transactions"},
 	} {
 		for _, span := range spans[child] {
 			if got := parentOf(spans, span); !slices.Contains(parents, got) {

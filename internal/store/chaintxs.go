@@ -15,16 +15,36 @@ import (
 // ChainTx is a transaction of the transaction manager: one nonce of its sender
 // and all its attempts.
 type ChainTx struct {
-	ID        string
-	ChainKey  string
-	Sender    invoice.Address
-	Nonce     uint64
-	Kind      invoice.IntentKind
-	Status    TxStatus
-	CreatedAt time.Time
-	Reserved  int64       // the most that it can cost, in gwei: billionths of the native coin
-	Spent     *TxCost     // what it did cost; nil while that is not known
-	Attempts  []TxAttempt // in the order they were made; never empty
+	ID          string
+	ChainKey    string
+	Sender      invoice.Address
+	Nonce       uint64
+	Kind        TxKind
+	Destination invoice.Address // the contract that it calls; zero when it is not known
+	Status      TxStatus
+	CreatedAt   time.Time
+	Reserved    int64       // the most that it can cost, in gwei: billionths of the native coin
+	Spent       *TxCost     // what it did cost; nil while that is not known
+	Attempts    []TxAttempt // in the order they were made; never empty
+}
+
+// TxKind is what a transaction carries.
+type TxKind string
+
+// The kinds of transactions.
+const (
+	TxOpen          = TxKind(invoice.IntentOpen)  // intents to open commitments
+	TxClose         = TxKind(invoice.IntentClose) // intents to close commitments
+	TxSweep         = TxKind("sweep")             // deposits to sweep
+	TxAuthorization = TxKind("authorization")     // payers' authorizations to relay
+)
+
+// columns returns the values of the columns kind and work.
+func (k TxKind) columns() (kind string, work any) {
+	if k == TxOpen || k == TxClose {
+		return string(k), nil
+	}
+	return string(TxOpen), string(k)
 }
 
 // TxCost is the cost of a mined transaction.
@@ -37,7 +57,6 @@ type TxCost struct {
 // knows.
 type TxStatus string
 
-// The states of a transaction. A reorg may take each of the last two back.
 const (
 	// The states of a transaction. A reorg can revert the last two.
 	TxSent   TxStatus = "sent"   // saved, and perhaps broadcast
@@ -57,14 +76,15 @@ type TxAttempt struct {
 	AcceptedAt time.Time
 }
 
-// SaveChainTx inserts a transaction with its attempts and assigns it the
-// intents. It returns ErrConflict if an intent is not due, the nonce is taken,
-// or the lease was lost.
-func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, intentIDs []string) error {
+// SaveChainTx inserts a transaction with its attempts and assigns it the items
+// of its kind with the ids. It returns ErrConflict if an item is not due, the
+// nonce is taken, or the lease was lost.
+func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, items []string) error {
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
-		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
-			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), string(t.Kind), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved)
+		kind, work := t.Kind.columns()
+		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, destination, status, created_ms, reserved_gwei)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
+			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), kind, work, orNull(t.Destination), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved)
 		if err != nil {
 			return err
 		}
@@ -76,12 +96,27 @@ func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, intentI
 				return err
 			}
 		}
-		moved, err := tx.changeIntents(ctx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, intentIDs)
-		if err == nil && moved != int64(len(intentIDs)) {
-			return fmt.Errorf("%d of %d intents are due: %w", moved, len(intentIDs), ErrConflict)
+		assigned, err := tx.assignItems(ctx, t, items)
+		if err == nil && assigned != int64(len(items)) {
+			return fmt.Errorf("%d of %d items are due: %w", assigned, len(items), ErrConflict)
 		}
 		return err
 	})
+}
+
+// assignItems assigns due items of the transaction's kind to it, and returns how
+// many it assigned.
+func (tx *Tx) assignItems(ctx context.Context, t ChainTx, items []string) (int64, error) {
+	switch t.Kind {
+	case TxOpen, TxClose:
+		return tx.changeIntents(ctx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
+	}
+	return 0, fmt.Errorf("no items belong to a transaction of kind %q", t.Kind)
+}
+
+// releaseItems makes the items of a transaction due again, whatever its kind.
+func (tx *Tx) releaseItems(ctx context.Context, txID string) error {
+	return tx.releaseIntents(ctx, txID)
 }
 
 // AddAttempt inserts an attempt, numbered from 1, and updates the most that the
@@ -113,7 +148,7 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 }
 
 // SetTxStatus updates a transaction's status and its cost, which is nil while
-// unknown. The intents of a failed transaction become due again. It returns
+// unknown. The items of a failed transaction become due again. It returns
 // ErrConflict if the lease was lost.
 func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, status TxStatus, spent *TxCost) error {
 	cost := []any{txID, string(status), nil, nil}
@@ -128,7 +163,7 @@ func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, statu
 		if status != TxFailed {
 			return nil
 		}
-		return tx.releaseIntents(ctx, txID)
+		return tx.releaseItems(ctx, txID)
 	})
 }
 
@@ -155,8 +190,8 @@ func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time
 }
 
 // UnsettledTxs returns, by nonce, the chain's transactions that the transaction
-// manager must look after: those that are sent, and those whose intents have no
-// event on the chain yet.
+// manager must look after: those that are sent, and those with items that have
+// no event on the chain yet.
 func (q *queries) UnsettledTxs(ctx context.Context, chainKey string) ([]ChainTx, error) {
 	return q.chainTxs(ctx, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL)`, chainKey)
@@ -178,12 +213,12 @@ func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) (
 	txs, err := queryAll(ctx, q, func(row scanner) (t ChainTx, err error) {
 		var spent sql.NullInt64
 		var at time.Time
-		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, &t.Status, milliseconds{&t.CreatedAt}, &t.Reserved, &spent, milliseconds{&at})
+		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, addressCol(&t.Destination), &t.Status, milliseconds{&t.CreatedAt}, &t.Reserved, &spent, milliseconds{&at})
 		if spent.Valid {
 			t.Spent = &TxCost{Gwei: spent.Int64, At: at}
 		}
 		return t, err
-	}, `SELECT id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei, spent_gwei, spent_ms
+	}, `SELECT id, chain_key, sender, nonce, COALESCE(work, kind), destination, status, created_ms, reserved_gwei, spent_gwei, spent_ms
 		FROM chain_txs WHERE `+condition+" ORDER BY nonce", args...)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func intent(i int, inv invoice.Invoice) store.Intent {
 
 func chainTx(id string, nonce uint64) store.ChainTx {
 	return store.ChainTx{
-		ID: id, ChainKey: "base", Sender: sender, Nonce: nonce, Kind: invoice.IntentOpen, Status: store.TxSent,
+		ID: id, ChainKey: "base", Sender: sender, Nonce: nonce, Kind: store.TxOpen, Destination: testRegistry, Status: store.TxSent,
 		CreatedAt: atMS(7), Attempts: []store.TxAttempt{attempt(id, 1)},
 	}
 }

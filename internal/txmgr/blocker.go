@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Errors that keep every transaction back. Each ends by something outside of the
-// writer, which then continues by itself.
+// Errors that keep every transaction of one kind of work back. Each ends by something
+// outside of the writer, which then continues by itself.
 var (
 	errInsufficientFunds = errors.New("the operator's account has too little for gas; send it funds")
 	errFeeCapExceeded    = errors.New("gas costs more than allowed")
@@ -28,8 +25,8 @@ var blockers = []struct {
 	reason string
 }{{errInsufficientFunds, "funds"}, {errFeeCapExceeded, "fees"}, {errBudget, "budget"}, {errStuck, "stuck"}, {errRole, "role"}}
 
-// blocker is what keeps every transaction back. While there is one, no intents are
-// looked up: a full batch takes 200 calls.
+// blocker is what keeps every transaction of one kind of work back. While there is one,
+// the work is not asked for more: a full batch of intents takes 200 calls.
 type blocker struct {
 	err       error
 	gas       uint64    // of the transaction that met it
@@ -37,12 +34,12 @@ type blocker struct {
 	since     time.Time // when it was met
 }
 
-// noteBlocker records err as a blocker if it is one, with the gas of the transaction
-// that met it, and returns err unchanged.
-func (w *Writer) noteBlocker(gas uint64, err error) error {
+// noteBlocker records err as a blocker of a kind of work if it is one, with the gas of
+// the transaction that met it, and returns err unchanged.
+func (w *Writer) noteBlocker(k work, gas uint64, err error) error {
 	if blockerOf(err) != nil {
 		now := w.conf.Now()
-		w.blocker = &blocker{err, gas, now, now}
+		w.blockers[k] = &blocker{err, gas, now, now}
 	}
 	return err
 }
@@ -57,10 +54,10 @@ func blockerOf(err error) error {
 	return nil
 }
 
-// blocked returns the present blocker, or nil. It checks every blockerCheckEvery whether
-// the blocker is gone.
-func (w *Writer) blocked(ctx context.Context) error {
-	b, now := w.blocker, w.conf.Now()
+// blocked returns the present blocker of a kind of work, or nil. It checks every
+// blockerCheckEvery whether the blocker is gone.
+func (w *Writer) blocked(ctx context.Context, k work) error {
+	b, now := w.blockers[k], w.conf.Now()
 	if b == nil {
 		return nil
 	}
@@ -68,39 +65,19 @@ func (w *Writer) blocked(ctx context.Context) error {
 		return b.err
 	}
 	if now.Sub(b.since) >= blockerMaxAge {
-		w.blocker = nil // what its gas is measured by may have been a wrong answer
+		delete(w.blockers, k) // what its gas is measured by may have been a wrong answer
 		return nil
 	}
-	err := w.checkRole(ctx)
+	err := k.check(ctx)
 	if err == nil {
-		err = w.checkAffordable(ctx, b.gas)
+		err = w.checkAffordable(ctx, k, b.gas)
 	}
 	if err != nil {
 		b.err, b.checkedAt = err, now
 		return err
 	}
-	w.blocker = nil
+	delete(w.blockers, k)
 	return nil
-}
-
-// checkRole fails when the registry reverts even an empty batch of the operator's
-// account.
-func (w *Writer) checkRole(ctx context.Context) error {
-	_, err := w.node.estimate(ctx, w.sender, w.registry(), pack(invoice.IntentOpen, nil))
-	if reverted(err) {
-		return fmt.Errorf("%w: account %s, registry %s: %w", errRole, common.Address(w.sender), w.registry(), err)
-	}
-	return err
-}
-
-// classifyRevert finds out whether the registry rejects the operator's account or the
-// commitments, and returns that as an error.
-func (w *Writer) classifyRevert(ctx context.Context, kind invoice.IntentKind, commitments []invoice.Hash, why error) error {
-	if err := w.checkRole(ctx); err != nil {
-		return w.noteBlocker(0, err)
-	}
-	w.halveBatch(kind, commitments)
-	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
 }
 
 // price returns the newest block and the fees to offer now.
@@ -113,13 +90,14 @@ func (w *Writer) price(ctx context.Context) (*block, fees, error) {
 	return head, offer, err
 }
 
-// checkAffordable fails when the sender cannot or may not pay for so much gas now.
-func (w *Writer) checkAffordable(ctx context.Context, gas uint64) error {
+// checkAffordable fails when the sender cannot or may not pay for so much gas of a kind of
+// work now.
+func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error {
 	_, offer, err := w.price(ctx)
 	if err != nil {
 		return err
 	}
-	return w.checkSpend(ctx, costOf(gas, offer.cap), "")
+	return w.checkSpend(ctx, costOf(gas, offer.cap), "", k.budgetPercent())
 }
 
 // marketFees returns the fees that the chain asks for now.
@@ -139,7 +117,7 @@ func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
 func (w *Writer) explainFunds(ctx context.Context, attempt store.TxAttempt, refusal error) error {
 	tx, err := decode(attempt)
 	if err == nil {
-		err = w.checkSpend(ctx, costOf(tx.Gas(), attempt.FeeCap), "")
+		err = w.checkSpend(ctx, costOf(tx.Gas(), attempt.FeeCap), "", 100)
 	}
 	if errors.Is(err, errInsufficientFunds) {
 		return err

@@ -25,7 +25,7 @@ func (w *Writer) maxFeeFor(gas uint64) *big.Int {
 	return least(most, wei(w.conf.Chain.Limits.MaxFeeWei))
 }
 
-// maxFitting returns how many of n commitments keep a transaction's cost below half of
+// maxFitting returns how many of n items keep a transaction's cost below half of
 // its limit, which leaves the other half for fee bumps, when all n cost so much. It is
 // at least 1.
 func (w *Writer) maxFitting(n int, cost *big.Int) int {
@@ -38,9 +38,9 @@ func (w *Writer) maxFitting(n int, cost *big.Int) int {
 }
 
 // checkSpend fails when a transaction that may cost so many wei exceeds its limit, the
-// sender's balance or the daily budget. replacing is the transaction that it replaces, or
-// empty.
-func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string) error {
+// sender's balance or so many percent of the daily budget. replacing is the transaction
+// that it replaces, or empty.
+func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
 	if most := w.perTx(); cost.Cmp(most) > 0 {
 		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
 	}
@@ -54,13 +54,13 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 	if has.Cmp(cost) < 0 {
 		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errInsufficientFunds, common.Address(w.sender), has, cost)
 	}
-	return w.checkDailyBudget(ctx, cost, replacing)
+	return w.checkDailyBudget(ctx, cost, replacing, percent)
 }
 
 // checkDailyBudget fails when the spending of the last 24 hours, what is in flight and
-// so many wei exceed the budget. Spending is in the database, so replicas and restarts
-// share it.
-func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string) error {
+// so many wei exceed so many percent of the budget. Spending is in the database, so
+// replicas and restarts share it.
+func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
 	since := w.conf.Now().Add(-budgetWindow)
 	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, replacing)
 	if err != nil {
@@ -68,6 +68,9 @@ func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing 
 	}
 	budget := w.conf.Chain.Limits.PerDayGwei
 	w.showSpending(uint64(spent), budget)
+	if percent < 100 {
+		budget = budget / 100 * percent
+	}
 	if next := uint64(spent) + uint64(reserved) + uint64(inGwei(cost)); next > budget {
 		return fmt.Errorf("%w: of %d gwei, %d were spent in 24 hours, %d may be by what is in flight, and the next transaction may cost %d; it goes on by itself as hours pass, or with a higher perDay",
 			errBudget, budget, spent, reserved, inGwei(cost))

@@ -160,8 +160,8 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	}
 	w.wantTxs(store.TxFailed)
 	w.wantDue(9)
-	if writer.batch != 4 {
-		t.Errorf("next batch is %d, want 4, half of the 9 that were reverted", writer.batch)
+	if writer.registry.batch != 4 {
+		t.Errorf("next batch is %d, want 4, half of the 9 that were reverted", writer.registry.batch)
 	}
 	w.external(deployer, registry.PackGrantRole(role, operator))
 	w.seal(1)

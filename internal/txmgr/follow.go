@@ -75,27 +75,27 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 // recordMined records that a transaction was mined.
 func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
 	w.forget(t)
+	k := w.workOf(t.Kind)
+	if k == nil {
+		return fmt.Errorf("transaction %s is of kind %q, which this program does not know", t.ID, t.Kind)
+	}
 	if !r.Succeeded() {
-		kind, ids, err := commitmentsOf(t)
-		if err != nil {
+		if err := k.reverted(t); err != nil {
 			return err
 		}
-		w.halveBatch(kind, ids)
-		return w.fail(ctx, t, "the registry reverted it", w.spent(t, r))
+		return w.fail(ctx, t, "it was reverted", w.spent(t, r))
 	}
 	if t.Status != store.TxMined {
 		if err := w.setStatus(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
 			return err
 		}
-		w.batch = min(2*w.batch, maxBatch)
-		w.conf.Logger.Info("registry transaction mined", "tx", r.TxHash, "kind", t.Kind, "block", uint64(r.BlockNumber))
+		k.mined(t, r)
+		w.conf.Logger.Info("transaction mined", "tx", r.TxHash, "kind", t.Kind, "block", uint64(r.BlockNumber))
 	}
 	if uint64(r.BlockNumber) > cursor.Confirmed.Number {
 		return nil
 	}
-	// Intents that are not done by now caused no event: the registry was in that
-	// state before. They are checked again.
-	return w.conf.Store.ReleaseIntents(ctx, w.lease, t.ID)
+	return k.settle(ctx, t, r)
 }
 
 // resubmit broadcasts or replaces transactions without a receipt, or gives them up.
@@ -142,7 +142,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 }
 
 // handleLostNonce gives up a transaction whose nonce another one has used, once that is
-// certain. Its intents are due again.
+// certain. Its items are due again.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.ChainTx) error {
 	now := w.conf.Now()
 	if t.Sender == w.sender {
@@ -169,7 +169,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 
 // fail gives up a transaction, with its cost if it is known.
 func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
-	w.conf.Logger.Warn("registry transaction failed, its intents are due again",
+	w.conf.Logger.Warn("transaction failed, what it carried is due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
 	return w.setStatus(ctx, t, store.TxFailed, spent)
 }
@@ -179,7 +179,7 @@ func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStat
 	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
-	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(to)).Inc()
+	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
 	return nil
 }
 

@@ -32,7 +32,7 @@ const (
 	maxPages = 10
 	// maxAttempts is how many attempts of a transaction are signed.
 	maxAttempts = 64
-	// gasMargin is what is added to an estimate, in percent: what the registry
+	// gasMargin is what is added to an estimate, in percent: what the contract
 	// holds may change before the transaction is carried out.
 	gasMargin = 25
 	// bumpAfter and bumpBlocks say when a transaction is stuck: so long after
@@ -55,13 +55,13 @@ const (
 	// blockerCheckEvery is how often it is looked whether transactions can be sent
 	// again.
 	blockerCheckEvery = 5 * time.Second
-	// blockerMaxAge is how long an blocker is judged by the transaction that met
+	// blockerMaxAge is how long a blocker is judged by the transaction that met
 	// it: then everything is checked again.
 	blockerMaxAge = time.Minute
 	// skipFor is how long an intent that the registry refused on its own waits
 	// before it is tried again.
 	skipFor = 10 * time.Minute
-	// countEvery is how often due intents are counted.
+	// countEvery is how often what is due is counted.
 	countEvery = 5 * time.Second
 	// releaseTimeout bounds giving back the lease at the end.
 	releaseTimeout = 5 * time.Second

@@ -186,7 +186,7 @@ func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 }
 
 // giveUpStranded gives up the transactions that wait for a lower nonce that no
-// transaction of ours has. Their intents are due again and go out with the free nonce.
+// transaction of ours has. Their items are due again and go out with the free nonce.
 // It fails while the nonce is uncertain.
 func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store.ChainTx) error {
 	if err := w.verifyNonce(ctx, used); err != nil {

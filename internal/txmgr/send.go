@@ -9,80 +9,107 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
 // draft is a transaction before it is signed.
 type draft struct {
-	intents []store.Intent
-	data    []byte
-	gas     uint64
-	head    *block
-	offer   fees
+	items []string // what it carries
+	data  []byte
+	gas   uint64
+	head  *block
+	offer fees
 }
 
 // cost returns what the transaction may cost, in wei.
 func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
 
-// draft prepares a transaction for a batch, or for as much of it as stays within the cost
-// of one transaction.
-func (w *Writer) draft(ctx context.Context, kind invoice.IntentKind, batch []store.Intent) (draft, error) {
-	for {
-		commitments := make([]invoice.Hash, len(batch))
-		for i, in := range batch {
-			commitments[i] = in.CommitmentID
+// sendNext sends the transaction of the first kind of work that has one. What keeps one
+// kind back does not keep back the others.
+func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
+	var troubles []error
+	for _, k := range w.works {
+		sent, err := w.sendOf(ctx, cursor, k)
+		troubles = append(troubles, err)
+		if sent || errors.Is(err, store.ErrConflict) {
+			break
 		}
-		d := draft{intents: batch, data: pack(kind, commitments)}
+	}
+	return errors.Join(troubles...)
+}
+
+// sendOf finishes work of one kind that needs no transaction, and sends one for the rest.
+// The result is true if a transaction is in flight, or none can be sent now.
+func (w *Writer) sendOf(ctx context.Context, cursor store.Cursor, k work) (bool, error) {
+	if err := k.finish(ctx, cursor); err != nil {
+		return false, err
+	}
+	if err := w.blocked(ctx, k); err != nil {
+		return false, err
+	}
+	b, err := k.next(ctx, cursor)
+	if err != nil || len(b.items) == 0 {
+		return false, err
+	}
+	nonce, free, err := w.nextNonce(ctx)
+	if err != nil || !free {
+		return true, err
+	}
+	return w.submit(ctx, nonce, k, b)
+}
+
+// draft prepares a transaction for a batch, or for as much of it as stays within the
+// limits of one transaction.
+func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
+	n := len(b.items)
+	for {
+		d := draft{items: b.items[:n], data: b.pack(n)}
 		var err error
-		d.gas, err = w.gas(ctx, w.registry(), d.data)
+		d.gas, err = w.gas(ctx, b.to, d.data)
 		if reverted(err) {
-			return d, w.classifyRevert(ctx, kind, commitments, err)
+			return d, b.refused(ctx, n, err)
 		}
 		if err != nil {
 			return d, err
 		}
 		if d.head, d.offer, err = w.price(ctx); err != nil {
-			return d, w.noteBlocker(d.gas, err)
+			return d, w.noteBlocker(k, d.gas, err)
 		}
-		fits := w.maxFitting(len(batch), d.cost())
-		if fits == len(batch) {
-			return d, w.noteBlocker(d.gas, w.checkSpend(ctx, d.cost(), ""))
+		fits := min(w.maxFitting(n, d.cost()), b.fitting(n, d.gas))
+		if fits == n {
+			return d, w.noteBlocker(k, d.gas, w.checkSpend(ctx, d.cost(), "", k.budgetPercent()))
 		}
-		batch = batch[:fits]
+		n = fits
 	}
 }
 
-// submit signs a transaction for a batch, saves it and broadcasts it.
-func (w *Writer) submit(ctx context.Context, nonce uint64, kind invoice.IntentKind, batch []store.Intent) error {
-	d, err := w.draft(ctx, kind, batch)
+// submit signs a transaction for a batch, saves it and broadcasts it. The result is true
+// once it is saved.
+func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (bool, error) {
+	d, err := w.draft(ctx, k, b)
 	if err != nil {
-		return err
-	}
-	intents := make([]string, len(d.intents))
-	for i, in := range d.intents {
-		intents[i] = in.ID
+		return false, err
 	}
 	t := store.ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
-		Kind: kind, Status: store.TxSent, CreatedAt: w.conf.Now(), Reserved: inGwei(d.cost()),
+		Kind: b.kind, Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.conf.Now(), Reserved: inGwei(d.cost()),
 	}
-	attempt, err := w.sign(nonce, w.registry(), d.gas, d.data, d.offer)
+	attempt, err := w.sign(nonce, b.to, d.gas, d.data, d.offer)
 	if err != nil {
-		return err
+		return false, err
 	}
 	t.Attempts = []store.TxAttempt{attempt}
-	if err := w.conf.Store.SaveChainTx(ctx, w.lease, t, intents); err != nil {
-		return fmt.Errorf("save a registry transaction: %w", err)
+	if err := w.conf.Store.SaveChainTx(ctx, w.lease, t, d.items); err != nil {
+		return false, fmt.Errorf("save a transaction of kind %s: %w", b.kind, err)
 	}
-	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(store.TxSent)).Inc()
-	w.conf.Logger.Info("registry transaction signed", "tx", attempt.TxHash, "kind", kind, "nonce", nonce, "commitments", len(intents))
+	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(b.kind), string(store.TxSent)).Inc()
+	w.conf.Logger.Info("transaction signed", "tx", attempt.TxHash, "kind", b.kind, "nonce", nonce, "items", len(d.items))
 	w.update(func(s *Status) { s.InFlight++ })
-	return w.broadcastDue(ctx, t, d.head, true)
+	return true, w.broadcastDue(ctx, t, d.head, true)
 }
 
-// gas returns the gas limit of a call of the registry: the higher of two nodes' estimates,
+// gas returns the gas limit of a call: the higher of two nodes' estimates,
 // since a transaction with too little gas is wasted, and a margin.
 func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint64, error) {
 	gas, err := w.node.estimate(ctx, w.sender, to, data)
@@ -152,7 +179,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, unde
 		return last, err
 	}
 	cost := costOf(gas, offer.cap)
-	if err := w.checkSpend(ctx, cost, t.ID); err != nil {
+	if err := w.checkSpend(ctx, cost, t.ID, 100); err != nil {
 		return last, err // the last one may still be carried out
 	}
 	attempt, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
@@ -161,10 +188,10 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, unde
 	}
 	reserved := greatest(cost, costOf(gas, acceptedFees(t).cap))
 	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
-		return last, fmt.Errorf("save another attempt of a registry transaction: %w", err)
+		return last, fmt.Errorf("save another attempt of a transaction: %w", err)
 	}
 	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
-	w.conf.Logger.Info("registry transaction replaced", "tx", attempt.TxHash, "replaces", last.TxHash,
+	w.conf.Logger.Info("transaction replaced", "tx", attempt.TxHash, "replaces", last.TxHash,
 		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
 	return attempt, nil
 }
@@ -218,47 +245,20 @@ func acceptedFees(t store.ChainTx) fees {
 	return f
 }
 
-// sign signs an attempt of a transaction to a registry: the configured one, or the one
+// sign signs an attempt of a transaction to a contract: the configured one, or the one
 // that its earlier attempts call.
-func (w *Writer) sign(nonce uint64, registry common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
+func (w *Writer) sign(nonce uint64, to common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
 	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: nonce, GasTipCap: offer.tip, GasFeeCap: offer.cap, Gas: gas, To: &registry, Data: data,
+		ChainID: id, Nonce: nonce, GasTipCap: offer.tip, GasFeeCap: offer.cap, Gas: gas, To: &to, Data: data,
 	})
 	if err != nil {
-		return store.TxAttempt{}, fmt.Errorf("sign a registry transaction: %w", err)
+		return store.TxAttempt{}, fmt.Errorf("sign a transaction: %w", err)
 	}
 	raw, err := tx.MarshalBinary()
 	return store.TxAttempt{
 		TxHash: invoice.Hash(tx.Hash()), Raw: raw, FeeCap: offer.cap, TipCap: offer.tip, CreatedAt: w.conf.Now(),
 	}, err
-}
-
-// pack writes the calldata that has the registry open or close commitments.
-func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
-	ids := make([][32]byte, len(commitments))
-	for i, id := range commitments {
-		ids[i] = id
-	}
-	if kind == invoice.IntentClose {
-		return contracts.NewInvoiceRegistry().PackClose(ids)
-	}
-	return contracts.NewInvoiceRegistry().PackOpen(ids)
-}
-
-// commitmentsOf decodes the kind and commitments of a transaction.
-func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
-	tx, err := decode(t.Attempts[0])
-	if err != nil {
-		return "", nil, err
-	}
-	// A selector, the offset of the only argument, its length, its elements.
-	words := tx.Data()[4+2*32:]
-	ids := make([]invoice.Hash, len(words)/32)
-	for i := range ids {
-		ids[i] = invoice.Hash(words[32*i:])
-	}
-	return t.Kind, ids, nil
 }
 
 // attemptGas returns the gas limit of an attempt, or 0 if it cannot be decoded.

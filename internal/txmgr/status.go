@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,7 +47,7 @@ func (w *Writer) update(change func(*Status)) {
 func (w *Writer) report(err error) {
 	text, met := "", blockerOf(err)
 	if err != nil {
-		text = err.Error()
+		text = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	before := w.Status().Err
 	if text == before {
@@ -55,7 +56,7 @@ func (w *Writer) report(err error) {
 	same := met != nil && errors.Is(met, w.reported)
 	w.reported = met
 	w.update(func(s *Status) {
-		s.Err, s.InsufficientFunds = text, errors.Is(met, errInsufficientFunds)
+		s.Err, s.InsufficientFunds = text, errors.Is(err, errInsufficientFunds)
 		if !same {
 			s.Since = w.conf.Now()
 		}
@@ -64,37 +65,35 @@ func (w *Writer) report(err error) {
 		return
 	}
 	for _, o := range blockers {
-		stands := 0.0
-		if errors.Is(met, o.err) {
-			stands = 1
+		blocked := 0.0
+		if errors.Is(err, o.err) {
+			blocked = 1
 		}
-		w.conf.Metrics.blocked.WithLabelValues(w.conf.Chain.Key, o.reason).Set(stands)
+		w.conf.Metrics.blocked.WithLabelValues(w.conf.Chain.Key, o.reason).Set(blocked)
 	}
-	if errors.Is(met, errBudget) {
-		w.conf.Logger.Error("daily budget is used up, nothing is sent", "err", err)
+	if errors.Is(err, errBudget) {
+		w.conf.Logger.Error("daily budget is used up", "err", err)
 		return
 	}
 	if err != nil {
-		w.conf.Logger.Warn("registry write failed, will retry", "err", err)
+		w.conf.Logger.Warn("transaction manager failed, will retry", "err", err)
 		return
 	}
-	w.conf.Logger.Info("registry writes succeed again")
+	w.conf.Logger.Info("transaction manager succeeds again")
 }
 
-// count counts the due intents, every countEvery.
+// count counts what is due, every countEvery.
 func (w *Writer) count(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Sub(w.countedAt) < countEvery {
 		return nil
 	}
-	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
-	if err != nil {
-		return err
+	for _, k := range w.works {
+		if err := k.count(ctx); err != nil {
+			return err
+		}
 	}
 	w.countedAt = now
-	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
-	w.conf.Metrics.elsewhere.WithLabelValues(w.conf.Chain.Key).Set(float64(elsewhere))
-	w.update(func(s *Status) { s.Due, s.Elsewhere = due, elsewhere })
 	return nil
 }
 
@@ -130,11 +129,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_writer_budget_wei", Help: "What the transactions of any 24 hours may cost.",
 		}, []string{"chain"}),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quittance_writer_blocked", Help: "1 while the writer sends nothing, by the reason: funds, fees, budget, stuck or role.",
+			Name: "quittance_writer_blocked", Help: "1 while a kind of work is kept back, by the reason: funds, fees, budget, stuck or role.",
 		}, []string{"chain", "reason"}),
 		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quittance_writer_transactions_total", Help: "Transactions to the chain's registry, by what became of them.",
-		}, []string{"chain", "status"}),
+			Name: "quittance_writer_transactions_total", Help: "Transactions by their kind (open, close or sweep) and by what became of them.",
+		}, []string{"chain", "kind", "status"}),
 		bumps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_fee_bumps_total", Help: "Stuck transactions replaced by one with a higher fee.",
 		}, []string{"chain"}),

@@ -1,18 +1,32 @@
-// Package txmgr is the transaction manager: it records in a chain's registry which
-// invoices are open and which are closed.
+// Package txmgr is the transaction manager: it sends the service's transactions to a
+// chain.
 //
-// Work comes as intents: rows that are written in the transaction that causes them. The
-// writer of a chain takes due intents in batches, signs a transaction for each batch, and
-// saves it with its nonce before broadcasting it. It then follows the transaction until
-// it is mined: it rebroadcasts one that was dropped, replaces one that is stuck by an
-// attempt with a higher fee, and resumes one that a reorg removed. An intent is done when
-// its registry event is final; until then a reorg makes it due again.
+// There are several kinds of work, each in a file of its own behind the interface work:
+// registry.go records in the chain's registry which invoices are open and which are
+// closed. Work comes as rows. The writer of a chain asks each kind, in the order of their
+// urgency, for a batch of due rows, signs a transaction for the first batch that there
+// is, and saves it with its nonce before broadcasting it. It then follows the transaction
+// until it is mined: it rebroadcasts one that was dropped, replaces one that is stuck by
+// an attempt with a higher fee, and resumes one that a reorg removed. A row is done when
+// the indexer has seen its event in a final block; until then a reorg makes it due again.
 //
 // One writer at a time works on a chain, the holder of its lease, with one transaction in
-// flight, at the nonce of the newest block. That is slower than a queue of nonces, but
-// leaves nothing to go wrong between them, and 200 commitments a block are enough. The
-// contract skips what it knows, so a commitment that is sent twice only costs gas. Every
-// doubtful case relies on that.
+// flight, whatever its kind, at the nonce of the newest block. That is slower than a
+// queue of nonces, but leaves nothing to go wrong between them, and 200 rows a block are
+// enough. The contracts skip what was done before, so a row that is sent twice only costs
+// gas. Every doubtful case relies on that. A kind of work that fails, or that lacks funds
+// for its next transaction, does not keep back the others.
+//
+// To add a kind of work:
+//
+//  1. Give its transactions a store.TxKind, and say in store's chaintxs.go which rows such
+//     a transaction carries: SaveChainTx assigns them, a failed transaction makes them due
+//     again, and UnsettledTxs returns their transaction until they are done.
+//  2. Write a type that implements work, in a file of its own, and add it to the list in
+//     New, at the place of its urgency. The methods of Store that it needs belong to that
+//     interface.
+//  3. Have the indexer finish its rows, under the chain's cursor, and undo that when a
+//     reorg removes the block.
 //
 // A node's answer alone cannot make the writer overspend. Each answer is bounded or
 // compared with another node's: the nonce (nonce.go), the tip and the base fee (fees.go,
@@ -32,7 +46,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -91,27 +104,27 @@ type Writer struct {
 	lease       store.WorkLease
 	leasedUntil time.Time // until when the lease is surely ours
 
+	registry *registryWork
+	works    []work // in the order in which they are asked for a transaction
+
 	// What follows is a cache: a new writer begins without it.
-	batch        int                       // how many intents the next transaction takes
-	skipped      map[intentKey]time.Time   // intents that the registry refused on their own, and until when they are skipped
-	satisfied    map[string]blockRef       // by intent: the block as of which the registry satisfies it
 	broadcasts   map[string]broadcastState // by transaction: its broadcasts by this writer
 	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there
 	foreignClaim nonceClaim                // the nonce that another program's transaction holds
 	nonceClaim   nonceClaim                // how many nonces are used, as long as that is not certain
-	blocker      *blocker                  // what keeps every transaction back, or nil
+	blockers     map[work]*blocker         // by kind of work: what keeps all of its transactions back
 	reported     error                     // the blocker that was logged last
-	countedAt    time.Time                 // when due intents were last counted
+	countedAt    time.Time                 // when what is due was last counted
 
 	mu     sync.Mutex
 	status Status
 }
 
-// New returns a writer. It fails when the chain has no registry or there is no
+// New returns a writer. It fails when the chain has no contract to call or there is no
 // key: such a chain has no writer.
 func New(conf Config) (*Writer, error) {
 	if conf.Chain.Registry.IsZero() {
-		return nil, fmt.Errorf("chain %s has no registry to write to", conf.Chain.Key)
+		return nil, fmt.Errorf("chain %s has no contract to call", conf.Chain.Key)
 	}
 	if conf.Key == nil {
 		return nil, fmt.Errorf("chain %s has no operator key to write with", conf.Chain.Key)
@@ -130,16 +143,17 @@ func New(conf Config) (*Writer, error) {
 	sender := crypto.PubkeyToAddress(conf.Key.PublicKey)
 	ids := invoice.NewIDs(conf.Now, conf.Rand)
 	conf.Logger = conf.Logger.With("component", "writer", "chain", conf.Chain.Key)
-	return &Writer{
+	w := &Writer{
 		conf: conf, node: node{conf.Client}, sender: invoice.Address(sender), ids: ids,
 		lease:      store.WorkLease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
-		batch:      maxBatch,
-		skipped:    make(map[intentKey]time.Time),
-		satisfied:  make(map[string]blockRef),
 		broadcasts: make(map[string]broadcastState),
 		lostSince:  make(map[string]time.Time),
+		blockers:   make(map[work]*blocker),
 		status:     Status{ChainKey: conf.Chain.Key, Sender: sender},
-	}, nil
+	}
+	w.registry = newRegistryWork(w)
+	w.works = []work{w.registry}
+	return w, nil
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -155,7 +169,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.conf.Poll)
 	defer ticker.Stop()
 	for {
-		round, span := tracing.Start(ctx, "write commitments", trace.SpanKindInternal)
+		round, span := tracing.Start(ctx, "manage transactions", trace.SpanKindInternal)
 		span.SetAttributes(attribute.String("quittance.chain", w.conf.Chain.Key))
 		err := w.tick(round)
 		tracing.End(span, err)
@@ -197,10 +211,13 @@ func (w *Writer) tick(ctx context.Context) error {
 // resign forgets the state of a leader, because another writer may change it.
 func (w *Writer) resign() {
 	w.leasedUntil = time.Time{}
-	clear(w.satisfied)
 	clear(w.broadcasts)
 	clear(w.lostSince)
-	w.foreignClaim, w.nonceClaim, w.blocker = nonceClaim{}, nonceClaim{}, nil
+	clear(w.blockers)
+	w.foreignClaim, w.nonceClaim = nonceClaim{}, nonceClaim{}
+	for _, k := range w.works {
+		k.resign()
+	}
 }
 
 func (w *Writer) release(ctx context.Context) error {
@@ -211,5 +228,3 @@ func (w *Writer) release(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (w *Writer) registry() common.Address { return common.Address(w.conf.Chain.Registry) }

@@ -97,7 +97,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	if sizes[0] != maxBatch || sizes[1] != 1 || sizes[2] != 1 {
 		t.Errorf("transactions carry %v, want %d, the close, and the last open", sizes, maxBatch)
 	}
-	if kind := w.txs()[1].Kind; kind != invoice.IntentClose {
+	if kind := w.txs()[1].Kind; kind != store.TxClose {
 		t.Errorf("second transaction is of kind %s", kind)
 	}
 	w.wantStatus(statusOpen, first...)

@@ -1,0 +1,277 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// registryWork opens and closes commitments in the chain's registry. Its items are
+// intents. An intent is done when its registry event is final.
+type registryWork struct {
+	w       *Writer
+	address common.Address // of the registry; without one nothing is due
+
+	// What follows is a cache: a new writer begins without it.
+	batch     int                     // how many intents the next transaction takes
+	skipped   map[intentKey]time.Time // intents that the registry refused on their own, and until when they are skipped
+	satisfied map[string]blockRef     // by intent: the block as of which the registry satisfies it
+}
+
+func newRegistryWork(w *Writer) *registryWork {
+	return &registryWork{
+		w: w, address: common.Address(w.conf.Chain.Registry), batch: maxBatch,
+		skipped: make(map[intentKey]time.Time), satisfied: make(map[string]blockRef),
+	}
+}
+
+// States of a commitment, as the registry numbers them. Paid and closed are
+// final.
+const (
+	statusNone = iota
+	statusOpen
+	statusPaid
+	statusClosed
+)
+
+// satisfied reports whether a commitment's status is what the intent wants. One that is
+// paid or closed no longer needs to be opened, and one that is paid cannot be closed. On
+// one branch of the chain this does not change.
+func satisfied(kind invoice.IntentKind, status byte) bool {
+	if kind == invoice.IntentOpen {
+		return status != statusNone
+	}
+	return status == statusPaid || status == statusClosed
+}
+
+// intentKey identifies what an intent asks for.
+type intentKey struct {
+	kind       invoice.IntentKind
+	commitment invoice.Hash
+}
+
+// blockRef is the block as of which an intent is satisfied. Once it is final, the intent
+// is done.
+type blockRef struct {
+	number uint64
+	hash   common.Hash
+}
+
+func (k *registryWork) carries(kind store.TxKind) bool {
+	return kind == store.TxOpen || kind == store.TxClose
+}
+
+func (k *registryWork) budgetPercent() uint64 { return 100 }
+
+func (k *registryWork) resign() { clear(k.satisfied) }
+
+// count counts the due intents.
+func (k *registryWork) count(ctx context.Context) error {
+	w := k.w
+	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
+	if err != nil {
+		return err
+	}
+	w.conf.Metrics.due.WithLabelValues(w.conf.Chain.Key).Set(float64(due))
+	w.conf.Metrics.elsewhere.WithLabelValues(w.conf.Chain.Key).Set(float64(elsewhere))
+	w.update(func(s *Status) { s.Due, s.Elsewhere = due, elsewhere })
+	return nil
+}
+
+// check fails when the registry reverts even an empty batch of the operator's account.
+func (k *registryWork) check(ctx context.Context) error {
+	_, err := k.w.node.estimate(ctx, k.w.sender, k.address, pack(invoice.IntentOpen, nil))
+	if reverted(err) {
+		return fmt.Errorf("%w: account %s, registry %s: %w", errRole, common.Address(k.w.sender), k.address, err)
+	}
+	return err
+}
+
+// next returns the oldest due intents of one kind that need a transaction.
+func (k *registryWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+	intents, err := k.pickBatch(ctx)
+	if err != nil || len(intents) == 0 {
+		return batch{}, err
+	}
+	kind := intents[0].Kind
+	ids, commitments := make([]string, len(intents)), make([]invoice.Hash, len(intents))
+	for i, in := range intents {
+		ids[i], commitments[i] = in.ID, in.CommitmentID
+	}
+	return batch{
+		kind: store.TxKind(kind), to: k.address, items: ids,
+		pack: func(n int) []byte { return pack(kind, commitments[:n]) },
+		refused: func(ctx context.Context, n int, why error) error {
+			return k.classifyRevert(ctx, kind, commitments[:n], why)
+		},
+	}, nil
+}
+
+func (k *registryWork) mined(store.ChainTx, *chain.Receipt) { k.batch = min(2*k.batch, maxBatch) }
+
+func (k *registryWork) reverted(t store.ChainTx) error {
+	kind, commitments, err := commitmentsOf(t)
+	if err == nil {
+		k.halveBatch(kind, commitments)
+	}
+	return err
+}
+
+// settle makes the intents without an event due again: the registry was in that state
+// before, and they are checked again.
+func (k *registryWork) settle(ctx context.Context, t store.ChainTx, _ *chain.Receipt) error {
+	return k.w.conf.Store.ReleaseIntents(ctx, k.w.lease, t.ID)
+}
+
+// pickBatch returns the oldest due intents of one kind that need a transaction.
+func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
+	now := k.w.conf.Now()
+	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
+	var batch []store.Intent
+	after := ""
+	for range maxPages {
+		page, err := k.w.conf.Store.DueIntents(ctx, k.w.conf.Chain.Key, k.w.conf.Chain.Registry, after, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		wanting, err := k.unsatisfied(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, in := range wanting {
+			if len(batch) > 0 && in.Kind != batch[0].Kind {
+				continue
+			}
+			if batch = append(batch, in); len(batch) == k.batch {
+				return batch, nil
+			}
+		}
+		if len(page) < maxBatch {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	return batch, nil
+}
+
+// unsatisfied returns the intents that are neither skipped nor satisfied as of the newest
+// block. It remembers the satisfied ones: their event is on its way through the indexer,
+// or came before the intent.
+func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
+	var unknown []store.Intent
+	var commitments []invoice.Hash
+	for _, in := range page {
+		_, stands := k.satisfied[in.ID]
+		_, skipped := k.skipped[intentKey{in.Kind, in.CommitmentID}]
+		if !stands && !skipped {
+			unknown = append(unknown, in)
+			commitments = append(commitments, in.CommitmentID)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	head, err := k.w.node.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := k.w.node.statuses(ctx, k.address, *head.Hash, commitments)
+	if err != nil {
+		return nil, err
+	}
+	var wanting []store.Intent
+	for i, in := range unknown {
+		if satisfied(in.Kind, statuses[i]) {
+			k.satisfied[in.ID] = blockRef{uint64(*head.Number), *head.Hash}
+		} else {
+			wanting = append(wanting, in)
+		}
+	}
+	return wanting, nil
+}
+
+// finish finishes the intents that a final block satisfies. If another block
+// became final at its height, they are checked again.
+func (k *registryWork) finish(ctx context.Context, cursor store.Cursor) error {
+	final := make(map[blockRef][]string)
+	for id, at := range k.satisfied {
+		if at.number <= cursor.Confirmed.Number {
+			final[at] = append(final[at], id)
+		}
+	}
+	for at, ids := range final {
+		canonical, err := k.w.node.block(ctx, hexutil.EncodeUint64(at.number))
+		if err != nil {
+			return err
+		}
+		if canonical == nil {
+			return errors.New("the node lacks a block that is final")
+		}
+		if *canonical.Hash == at.hash {
+			if err := k.w.conf.Store.SatisfyIntents(ctx, k.w.lease, ids); err != nil {
+				return err
+			}
+		}
+		for _, id := range ids {
+			delete(k.satisfied, id)
+		}
+	}
+	return nil
+}
+
+// halveBatch halves the size of the next batches after the registry reverted one, to
+// isolate the intent that it rejects. An intent that was reverted alone is skipped for
+// skipFor.
+func (k *registryWork) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
+	k.batch = max(1, len(refused)/2)
+	if len(refused) == 1 {
+		k.skipped[intentKey{kind, refused[0]}] = k.w.conf.Now().Add(skipFor)
+	}
+}
+
+// classifyRevert finds out whether the registry rejects the operator's account or the
+// commitments, and returns that as an error.
+func (k *registryWork) classifyRevert(ctx context.Context, kind invoice.IntentKind, commitments []invoice.Hash, why error) error {
+	if err := k.check(ctx); err != nil {
+		return k.w.noteBlocker(k, 0, err)
+	}
+	k.halveBatch(kind, commitments)
+	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
+}
+
+// pack writes the calldata that has the registry open or close commitments.
+func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
+	ids := make([][32]byte, len(commitments))
+	for i, id := range commitments {
+		ids[i] = id
+	}
+	if kind == invoice.IntentClose {
+		return contracts.NewInvoiceRegistry().PackClose(ids)
+	}
+	return contracts.NewInvoiceRegistry().PackOpen(ids)
+}
+
+// commitmentsOf decodes the kind and commitments of a transaction.
+func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
+	tx, err := decode(t.Attempts[0])
+	if err != nil {
+		return "", nil, err
+	}
+	// A selector, the offset of the only argument, its length, its elements.
+	words := tx.Data()[4+2*32:]
+	ids := make([]invoice.Hash, len(words)/32)
+	for i := range ids {
+		ids[i] = invoice.Hash(words[32*i:])
+	}
+	return invoice.IntentKind(t.Kind), ids, nil
+}

@@ -1,0 +1,71 @@
+package txmgr
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// work is one kind of work of a writer. The writer calls its methods from one
+// goroutine, and only while it holds the lease.
+type work interface {
+	// carries reports whether transactions of a kind are of this work.
+	carries(kind store.TxKind) bool
+	// budgetPercent is the part of the daily budget up to which this work may begin a
+	// transaction.
+	budgetPercent() uint64
+	// count publishes how much is due. It is called every countEvery.
+	count(ctx context.Context) error
+	// finish finishes what is due and needs no transaction.
+	finish(ctx context.Context, cursor store.Cursor) error
+	// check fails with a blocker when every transaction of this work would be reverted.
+	check(ctx context.Context) error
+	// next returns what the next transaction is to carry, and a batch without items when
+	// nothing is due. Unless something may be due, it asks nothing of a node.
+	next(ctx context.Context, cursor store.Cursor) (batch, error)
+	// mined is called when a transaction was mined and succeeded, once unless a reorg
+	// removes it.
+	mined(t store.ChainTx, r *chain.Receipt)
+	// reverted is called when a transaction was mined and reverted. Its items are due again.
+	reverted(t store.ChainTx) error
+	// settle is called while a final block has the transaction and items are still
+	// assigned to it. It may be called again after it succeeded.
+	settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error
+	// resign forgets what another writer may change.
+	resign()
+}
+
+// batch is what one transaction is to carry.
+type batch struct {
+	kind   store.TxKind
+	to     common.Address
+	items  []string // ids of the rows, the most urgent ones first; SaveChainTx assigns them
+	maxGas uint64   // the most gas that the transaction may take; 0 for maxGas alone
+	// pack returns the calldata for the first n items.
+	pack func(n int) []byte
+	// refused is called when a node reports that the call for the first n items would be
+	// reverted. It returns the error of the round.
+	refused func(ctx context.Context, n int, why error) error
+}
+
+// fitting returns how many of the first n items keep a transaction that takes so much
+// gas for all n of them within the batch's limit. It is at least 1.
+func (b batch) fitting(n int, gas uint64) int {
+	if b.maxGas == 0 || gas <= b.maxGas {
+		return n
+	}
+	return max(1, int(uint64(n)*b.maxGas/gas))
+}
+
+// workOf returns the work whose transactions are of a kind, or nil.
+func (w *Writer) workOf(kind store.TxKind) work {
+	for _, k := range w.works {
+		if k.carries(kind) {
+			return k
+		}
+	}
+	return nil
+}
