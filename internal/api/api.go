@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/strictjson"
 )
 
 // Limits of the interface. Package invoice has those of an invoice.
@@ -27,7 +28,7 @@ const (
 	// MaxBody bounds a request body, in bytes.
 	MaxBody = 64 << 10
 	// MaxDepth bounds the nesting of a body's objects and arrays.
-	MaxDepth = 32
+	MaxDepth = strictjson.MaxDepth
 	// MaxPage bounds the elements of a page.
 	MaxPage = 200
 	// DefaultPage is the default of a list's limit.

@@ -124,7 +124,7 @@ func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 	items := make([]invoice.LineItem, len(array))
 	for i, element := range array {
 		path := fmt.Sprintf("%s[%d]", name, i)
-		item, ok := element.(object)
+		item, ok := element.(map[string]any)
 		if !ok {
 			return invalidField(path, "must be an object; it is %s", kind(element))
 		}

@@ -164,7 +164,7 @@ func allowedAddresses(o object, name string) ([]invoice.AllowedAddress, error) {
 	all := make([]invoice.AllowedAddress, len(array))
 	for i, element := range array {
 		path := fmt.Sprintf("%s[%d]", name, i)
-		in, ok := element.(object)
+		in, ok := element.(map[string]any)
 		if !ok {
 			return nil, invalidField(path, "must be an object; it is %s", kind(element))
 		}
