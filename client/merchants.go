@@ -56,3 +56,10 @@ func (c *Client) SetMerchantLogo(ctx context.Context, id string, image []byte) (
 func (c *Client) DeleteMerchantLogo(ctx context.Context, id string) error {
 	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/merchants", id, "logo"), repeatable: true}, nil)
 }
+
+// ReleaseAddress takes a settlement address back from a merchant. Its invoices that exist
+// keep the address. The error's code is [apitypes.CodeNotFound] if the merchant does not hold
+// it, and [apitypes.CodeInvalidField] if the merchant's lists name it.
+func (c *Client) ReleaseAddress(ctx context.Context, merchantID, address string) error {
+	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/merchants", merchantID, "addresses", address)}, nil)
+}

@@ -19,7 +19,7 @@ var methods = map[string]string{
 	"getEvent": "Event", "listEvents": "Events", "streamEvents": "StreamEvents", "redeliverEvent": "RedeliverEvent", "redeliverEvents": "RedeliverEvents",
 	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "listAuditEntries": "AuditEntries",
 	"createMerchant": "CreateMerchant", "getMerchant": "Merchant", "listMerchants": "Merchants", "updateMerchant": "UpdateMerchant",
-	"putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
+	"releaseMerchantAddress": "ReleaseAddress", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",
 	"promoteWebhookSecret": "PromoteWebhookSecret", "dropWebhookSecret": "DropWebhookSecret",
 	"receiveNotice": "", // called by a transfer provider

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +23,7 @@ func newMerchant(env environment) *cobra.Command {
 		Short: "manage merchants",
 		Long: `Manages merchants: with --config in the database that the configuration names, else
 through a service. A running service notices a change within a second.`,
-	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env))
+	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env), newMerchantRelease(env))
 }
 
 // merchantCommand returns a command about the merchant with an id, the service that its
@@ -192,6 +193,40 @@ func newMerchantShow(env environment) *cobra.Command {
 			return noService(err)
 		}
 		return printMerchant(env, found, *asJSON)
+	}
+	return cmd
+}
+
+func newMerchantRelease(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "release ID ADDRESS", Short: "take a settlement address back from a merchant",
+		Long: `Takes an address back from a merchant that holds it, on every chain. The merchant can
+create no further invoices that settle to it, and no longer sees the address's
+payments without an invoice. Its invoices that exist keep the address, and can
+still be paid. To undo it, allow the address for the merchant again.`,
+		Example: "  quittance merchant release acme 0x… --config quittance.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("merchant release needs the id of a merchant, and an address")
+			}
+			return nil
+		},
+	}
+	at := adminFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		address, err := chain.ParseAddress(args[1])
+		if err != nil {
+			return usageError{fmt.Errorf("the address %q %w", args[1], err)}
+		}
+		merchants, err := at.merchantAdmin(env)
+		if err != nil {
+			return err
+		}
+		if err := merchants.release(cmd.Context(), args[0], address); err != nil {
+			return noService(err)
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s no longer holds %s. Its invoices that exist keep the address.\n", args[0], chain.Checksum(address))
+		return err
 	}
 	return cmd
 }

@@ -20,6 +20,7 @@ type merchantAdmin interface {
 	update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
 	setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error)
 	dropLogo(ctx context.Context, id string) error
+	release(ctx context.Context, id string, address invoice.Address) error
 	get(ctx context.Context, id string) (apitypes.Merchant, error)
 	list(ctx context.Context) ([]apitypes.Merchant, error)
 }
@@ -86,6 +87,11 @@ func (s storedMerchants) dropLogo(ctx context.Context, id string) error {
 	return admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error { return m.DropLogo(ctx, access.Open(), id) })
 }
 
+func (s storedMerchants) release(ctx context.Context, id string, address invoice.Address) error {
+	ctx = asCommand(ctx)
+	return admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error { return m.Release(ctx, access.Open(), id, address) })
+}
+
 func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
 	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
 		return m.Get(ctx, access.Open(), id)
@@ -129,6 +135,10 @@ func (s servedMerchants) setLogo(ctx context.Context, id string, image []byte) (
 
 func (s servedMerchants) dropLogo(ctx context.Context, id string) error {
 	return s.c.DeleteMerchantLogo(ctx, id)
+}
+
+func (s servedMerchants) release(ctx context.Context, id string, address invoice.Address) error {
+	return s.c.ReleaseAddress(ctx, id, chain.Checksum(address))
 }
 
 func (s servedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {

@@ -74,6 +74,7 @@ const (
 	ActionMerchantUpdate    Action = "merchant.update"
 	ActionAllowList         Action = "merchant.allowlist"
 	ActionAddressLost       Action = "merchant.address.lost"
+	ActionAddressRelease    Action = "merchant.address.release"
 	ActionInvoiceVoid       Action = "invoice.void"
 	ActionInvoiceDelete     Action = "invoice.delete"
 	ActionEndpointUpdate    Action = "endpoint.update"

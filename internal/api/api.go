@@ -151,6 +151,7 @@ type Merchants interface {
 	Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
 	SetLogo(ctx context.Context, by access.Principal, id string, image []byte) (invoice.Merchant, error)
 	DropLogo(ctx context.Context, by access.Principal, id string) error
+	Release(ctx context.Context, by access.Principal, id string, address invoice.Address) error
 }
 
 // Provider is a transfer provider that sends notices.

@@ -216,3 +216,16 @@ func (a *API) deleteLogo(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
+
+// releaseAddress answers DELETE /api/merchants/{id}/addresses/{address}.
+func (a *API) releaseAddress(w http.ResponseWriter, r *http.Request) error {
+	address, err := chain.ParseAddress(r.PathValue("address"))
+	if err != nil {
+		return invalidField("address", "%v", err)
+	}
+	if err := a.merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address); err != nil {
+		return fmt.Errorf("release address: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

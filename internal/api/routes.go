@@ -70,6 +70,7 @@ func (a *API) Routes() []Route {
 		{"PATCH /api/merchants/{id}", access.KeysWrite, a.updateMerchant},
 		{"PUT /api/merchants/{id}/logo", access.KeysWrite, a.putLogo},
 		{"DELETE /api/merchants/{id}/logo", access.KeysWrite, a.deleteLogo},
+		{"DELETE /api/merchants/{id}/addresses/{address}", access.KeysWrite, a.releaseAddress},
 		{"GET /api/merchants/{id}/webhook", access.EventsRead, a.getWebhook},
 		{"PUT /api/merchants/{id}/webhook", access.WebhooksWrite, a.putWebhook},
 		{"POST /api/merchants/{id}/webhook/ping", access.WebhooksWrite, a.pingWebhook},

@@ -125,6 +125,11 @@ func (s *story) merchants() {
 	s.call("getMerchant", http.MethodGet, "/api/merchants/acme", "")
 	s.call("listMerchants", http.MethodGet, "/api/merchants?limit=1", "")
 	s.call("deleteMerchantLogo", http.MethodDelete, "/api/merchants/acme/logo", "")
+	const former = "0x00000000000000000000000000000000000000AA"
+	for _, a := range []string{former, address} {
+		s.do(http.MethodPatch, "/api/merchants/acme", `{"defaultAddresses":{"local":"`+a+`"}}`, "Content-Type", "application/json")
+	}
+	s.call("releaseMerchantAddress", http.MethodDelete, "/api/merchants/acme/addresses/"+former, "")
 }
 
 // endpoint sets the merchant's endpoint and rotates its secret.

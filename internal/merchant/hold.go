@@ -2,7 +2,10 @@ package merchant
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -70,4 +73,47 @@ func holdings(id string, c invoice.MerchantChange) (all []store.Holding) {
 		all = append(all, store.Holding{Address: a, MerchantID: id})
 	}
 	return all
+}
+
+// Release takes an address back from a merchant: the merchant's invoices that exist keep it,
+// and there can be no new ones until the operator grants it again. Errors are ErrNotFound,
+// ErrForbidden, ErrNotHeld, and *invoice.FieldError for the field address if the merchant's
+// lists name it.
+func (m *Manager) Release(ctx context.Context, by access.Principal, id string, address invoice.Address) error {
+	switch {
+	case !invoice.ValidMerchantID(id) || !by.Sees(id):
+		return ErrNotFound
+	case !by.IsOperator():
+		return ErrForbidden
+	}
+	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		is, configured := m.conf.Configured[id]
+		if !configured {
+			var err error
+			if is, err = tx.LockMerchant(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) { // not every one has a profile
+				return err
+			}
+		}
+		if lists(is, address) {
+			return &invoice.FieldError{Field: "address", Detail: "is one of the merchant's allowed or default addresses; remove it there first"}
+		}
+		if err := tx.ReleaseAddress(ctx, store.Holding{Address: address, MerchantID: id}); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionAddressRelease, id, map[string]string{"address": chain.Checksum(address)}, nil))
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return ErrNotHeld
+	}
+	return err
+}
+
+// lists reports whether a list of the merchant names the address, also one that is pending.
+func lists(m invoice.Merchant, address invoice.Address) bool {
+	all := m.Allowed
+	if m.Pending != nil {
+		all = slices.Concat(all, m.Pending.Allowed)
+	}
+	return slices.ContainsFunc(all, func(a invoice.AllowedAddress) bool { return a.Address == address }) ||
+		slices.Contains(slices.Collect(maps.Values(m.DefaultAddresses)), address)
 }

@@ -27,6 +27,8 @@ var (
 	ErrExists = errors.New("the merchant exists")
 	// ErrConfigured: the merchant is set in the configuration.
 	ErrConfigured = errors.New("the merchant is set in the configuration")
+	// ErrNotHeld: the merchant does not hold the address.
+	ErrNotHeld = errors.New("the merchant does not hold the address")
 	// ErrForbidden: the principal may not make the change.
 	ErrForbidden = errors.New("only the operator may do this")
 )

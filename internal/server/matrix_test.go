@@ -56,7 +56,8 @@ var matrix = map[string]matrixRow{
 	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
-	"GET /api/merchants/{id}/webhook": {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
+	"DELETE /api/merchants/{id}/addresses/{address}": {status: 403}, // the operator's alone
+	"GET /api/merchants/{id}/webhook":                {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
 	"POST /api/merchants/{id}/webhook/ping":           {status: 200},
 	"POST /api/merchants/{id}/webhook/secret":         {status: 201},
 	"DELETE /api/merchants/{id}/webhook/secret":       {status: 204},
@@ -181,6 +182,7 @@ func (w *matrixWorld) call(pattern, merchant, named, authorization string, chang
 	row, ids := matrix[pattern], w.ids[merchant]
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.Replace(path, "{id}", ids[strings.Split(path, "/")[2]], 1)
+	path = strings.Replace(path, "{address}", w.ids["acme"]["address"], 1)
 	query, member := row.query, ""
 	if named != "" && row.body == "" {
 		query += "&merchantId=" + named

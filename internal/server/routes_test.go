@@ -27,6 +27,7 @@ import (
 const routeList = `
 DELETE /api/invoices/{id} api key invoices:write
 DELETE /api/keys/{id} api key keys:write
+DELETE /api/merchants/{id}/addresses/{address} api key keys:write
 DELETE /api/merchants/{id}/logo api key keys:write
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
 GET /api/audit api key events:read

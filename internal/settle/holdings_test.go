@@ -343,3 +343,64 @@ func (m *holders) check(r *rapid.T) {
 		}
 	}
 }
+
+// TestReleasedAddress takes an address back from a merchant. Its open invoice is paid as
+// before, also late; it gets no other one there, neither by a create nor from a draft.
+func TestReleasedAddress(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		lists := w.manage(w.merchant)
+		open, second := w.create(), w.create()
+		draft := w.drafted()
+		unattributed := w.unattributedPayment(start+1, invoice.NewAmount(77))
+		release := func() error { return lists.Release(t.Context(), access.Open(), w.merchant, w.address) }
+		name, listed := "Shop", []invoice.AllowedAddress{{ChainKey: w.chainKey, Address: w.address}}
+		_, err := lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Name: &name, DefaultAddresses: map[string]invoice.Address{w.chainKey: w.address}})
+		w.must(err)
+		if field := (*invoice.FieldError)(nil); !errors.As(release(), &field) || field.Field != "address" {
+			t.Errorf("a default address was released: %v", release())
+		}
+		_, err = lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{}})
+		w.must(err)
+		wantError(t, "by the merchant", lists.Release(t.Context(), w.own(), w.merchant, w.address), merchant.ErrForbidden)
+		wantError(t, "by another", lists.Release(t.Context(), access.Principal{MerchantID: "x", Scopes: access.Admin}, w.merchant, w.address), merchant.ErrNotFound)
+		w.must(release())
+		wantError(t, "again", release(), merchant.ErrNotHeld)
+
+		w.seconds.Add(1) // a replica reads a holding once a second
+		if _, err := w.createAt(w.merchant, w.address, true); !w.isRefused(err) {
+			t.Error("an invoice settles to an address that was taken back")
+		}
+		if _, err := w.createAt(w.merchant+"-2", w.address, true); !w.isRefused(err) {
+			t.Error("a key of another merchant claims the address")
+		}
+		if _, err := w.Finalize(t.Context(), w.own(), draft.ID); !w.isRefused(err) {
+			t.Error("a draft is issued at an address that was taken back")
+		}
+		paid := w.pay(open.TransferAmount)
+		w.mine(start+10, paid)
+		w.final()
+		if got := w.invoice(open.ID); got.Status != invoice.Paid {
+			t.Errorf("the invoice that was open is %s after it was paid", got.Status)
+		}
+		w.advance(second.ExpiresAt.Unix() + 1)
+		late := w.pay(second.TransferAmount)
+		w.mine(second.ExpiresAt.Unix()+2, late)
+		w.final()
+		if got := w.invoice(second.ID); got.Status != invoice.Expired || got.Exception != invoice.Late {
+			t.Errorf("the other invoice is %s, %s after a late payment", got.Status, got.Exception)
+		}
+		if got := w.unattributed(); len(got) != 0 {
+			t.Errorf("the merchant sees %v, among them perhaps %s", got, unattributed.ID)
+		}
+		entries, err := w.db.store.AuditEntries(t.Context(), store.AuditFilter{MerchantID: w.merchant, Action: access.ActionAddressRelease, Limit: 9})
+		w.must(err)
+		if len(entries) != 1 || entries[0].Object != w.merchant || entries[0].After != "" || entries[0].Before == "" {
+			t.Errorf("the log has %+v", entries)
+		}
+
+		_, err = lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Allowed: listed, Immediately: true})
+		w.must(err)
+		_, err = w.createAt(w.merchant, w.address, true)
+		w.must(err)
+	})
+}

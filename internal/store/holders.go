@@ -13,7 +13,8 @@ import (
 
 // Holding says that a merchant holds an address: its invoices may settle to the address,
 // and it sees the unattributed payments that the address receives. An address is held by
-// one merchant that claimed it, or by all to which the operator granted it.
+// one merchant that claimed it, or by all to which the operator granted it; by none of them
+// once the operator took it back.
 type Holding struct {
 	Address    invoice.Address
 	MerchantID string
@@ -87,13 +88,47 @@ func (tx *Tx) GrantAddresses(ctx context.Context, grants []Holding, now time.Tim
 	}
 	lost = slices.DeleteFunc(lost, func(h Holding) bool { return slices.Contains(missing, h) })
 	for _, h := range lost {
-		_, err := tx.exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
-			SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
-		if err != nil {
-			return nil, nil, fmt.Errorf("end a claim to an address: %w", err)
+		if err := tx.hideUnattributed(ctx, h); err != nil {
+			return nil, nil, err
 		}
 	}
 	return missing, lost, nil
+}
+
+// hideUnattributed ends a merchant's sight of the unattributed payments that an address
+// received.
+func (tx *Tx) hideUnattributed(ctx context.Context, h Holding) error {
+	_, err := tx.exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
+		SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
+	if err != nil {
+		return fmt.Errorf("end the holding of an address: %w", err)
+	}
+	return nil
+}
+
+// ReleaseAddress ends a holding, a claim or a grant, with the merchant's sight of the
+// address's unattributed payments. It returns ErrNotFound if there is none. An address that
+// nobody holds any more cannot be claimed, only granted: otherwise the merchant's next create
+// would claim it again.
+func (tx *Tx) ReleaseAddress(ctx context.Context, h Holding) error {
+	if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT address FROM held_addresses WHERE address = $1"+tx.forUpdate(), h.Address.String()); err != nil {
+		return fmt.Errorf("lock an address: %w", err)
+	}
+	var ended int64
+	for _, statement := range []string{
+		"UPDATE held_addresses SET sole_holder = NULL WHERE address = $1 AND sole_holder = $2",
+		"DELETE FROM address_grants WHERE address = $1 AND merchant_id = $2",
+	} {
+		n, err := tx.exec(ctx, statement, h.Address.String(), h.MerchantID)
+		if err != nil {
+			return fmt.Errorf("release an address: %w", err)
+		}
+		ended += n
+	}
+	if ended == 0 {
+		return fmt.Errorf("release the address %s: %w", h.Address, ErrNotFound)
+	}
+	return tx.hideUnattributed(ctx, h)
 }
 
 // endClaims ends the claims to the addresses, and returns those that there were.
@@ -149,18 +184,21 @@ func sortedHoldings(all []Holding) []Holding {
 // payments of the merchants that hold the address which received them, and whose invoices
 // named it on that chain. It locks the address, so that a merchant that loses it keeps none.
 func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
-	lock := ""
-	if tx.postgres {
-		lock = " FOR SHARE OF held"
-	}
 	return inBatches(seen, "", func(part []string) error {
+		if tx.postgres { // in a statement of its own: the next one sees what others did before
+			_, err := queryAll(ctx, &tx.queries, scanID, `SELECT address FROM held_addresses WHERE address IN (
+				SELECT to_address FROM payments WHERE seen_id IN `+parameterList(0, len(part))+") ORDER BY address FOR SHARE", toAny(part)...)
+			if err != nil {
+				return err
+			}
+		}
 		_, err := tx.exec(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
 			SELECT payments.seen_id, settled.merchant_id, payments.chain_key
 			FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
 			JOIN held_addresses AS held ON held.address = settled.address
 			WHERE (held.sole_holder = settled.merchant_id OR EXISTS (
 				SELECT 1 FROM address_grants AS granted WHERE granted.address = held.address AND granted.merchant_id = settled.merchant_id))
-			AND payments.seen_id IN `+parameterList(0, len(part))+lock, toAny(part)...)
+			AND payments.seen_id IN `+parameterList(0, len(part)), toAny(part)...)
 		return err
 	})
 }

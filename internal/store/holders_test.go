@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -73,6 +74,40 @@ func TestGrantOfAnOwnClaim(t *testing.T) {
 	})
 }
 
+// release releases an address, and reports whether it was held.
+func release(t *testing.T, s *store.Store, h store.Holding) bool {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.ReleaseAddress(t.Context(), h) })
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// TestReleasedAddress takes an address back from a merchant that claimed it, and from one of
+// two to which it was granted.
+func TestReleasedAddress(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m, n := store.Holding{Address: invoice.Address{1}, MerchantID: "m"}, store.Holding{Address: invoice.Address{1}, MerchantID: "n"}
+		if release(t, s, m) {
+			t.Error("an address that nobody ever held was released")
+		}
+		if !claim(t, s, m) || release(t, s, n) || !release(t, s, m) || release(t, s, m) {
+			t.Error("a claim did not end, or not once")
+		}
+		if claim(t, s, m) || claim(t, s, n) {
+			t.Error("the address was claimed after it was taken back")
+		}
+		if granted, _ := grant(t, s, m, n); len(granted) != 2 || !release(t, s, m) {
+			t.Errorf("granted %v", granted)
+		}
+		if claim(t, s, m) || !claim(t, s, n) {
+			t.Error("the other merchant lost the address, or the first kept it")
+		}
+	})
+}
+
 // TestClaimsRace lets merchants claim one address at once.
 func TestClaimsRace(t *testing.T) {
 	t.Parallel()
@@ -133,6 +168,16 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 		if !sees("m") || sees("n") {
 			t.Fatalf("m sees the payment: %t, n: %t", sees("m"), sees("n"))
 		}
+		release(t, s, m)
+		if sees("m") {
+			t.Error("the merchant sees a payment to an address that was released")
+		}
+		grant(t, s, m)
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+		if !sees("m") {
+			t.Fatal("the payment was stored again, and the merchant does not see it")
+		}
+		release(t, s, m)
 		grant(t, s, store.Holding{Address: p.To, MerchantID: "n"})
 		if sees("m") {
 			t.Error("the merchant sees a payment to an address that it lost")

@@ -360,6 +360,11 @@ export class Quittance {
     await this.http.DELETE("/api/merchants/{id}/logo", { params: { path: { id } }, fetch: this.#fetch, ...given(options) });
   }
 
+  /** Takes a settlement address back from a merchant. Its invoices that exist keep the address. */
+  async releaseMerchantAddress(id: string, address: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/merchants/{id}/addresses/{address}", { params: { path: { id, address } }, ...given(options) });
+  }
+
   /** Fetches a merchant's webhook endpoint. */
   async getWebhook(merchantId: string, options: CallOptions = {}): Promise<Webhook> {
     const { data } = await this.http.GET("/api/merchants/{id}/webhook", { params: { path: { id: merchantId } }, ...given(options) });
