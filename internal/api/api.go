@@ -123,8 +123,17 @@ type Events interface {
 	EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
-	// Redeliver reschedules an event's delivery. Errors are store.ErrNotFound,
-	// store.ErrPending, store.ErrNoDelivery and internal ones.
+	// AuditHead returns the newest entry's number and hash of the audit log.
+	AuditHead(ctx context.Context) (access.Head, error)
+	// Changes returns what the entries of the audit log with numbers above after are about.
+	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
+	// Listen notes for a while that redelivered events reach the listener, unless it did so
+	// shortly before. DeleteListener ends that.
+	Listen(ctx context.Context, l *store.Listener) error
+	DeleteListener(ctx context.Context, id string) error
+	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
+	// Errors are store.ErrNotFound, store.ErrPending and store.ErrNoDelivery, both without a
+	// listener, and internal ones.
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
 	// RedeliverMany reschedules up to limit deliveries. It returns their number, and
 	// the position to continue at, or 0 if none are left.
@@ -184,6 +193,9 @@ type Config struct {
 	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
 	SignatureNow func() time.Time
 	Logger       *slog.Logger
+	// Refused, when set, is called for each stream, waiting request, report and export that
+	// a limit refuses, with the limit's name.
+	Refused func(limit string)
 }
 
 // API serves the JSON interface.
@@ -221,9 +233,12 @@ func New(c Config) *API {
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
+	if c.Refused == nil {
+		c.Refused = func(string) {}
+	}
 	a := &API{
-		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting),
-		exports: newSlots("exports", MaxOwnExports, MaxExports), reports: newSlots("reports", MaxOwnReports, MaxReports),
+		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
+		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused),
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),

@@ -41,8 +41,11 @@ type backend struct {
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first
-	examined string                  // what Invoices returns besides invoices
-	history  store.InvoiceHistory    // of every invoice
+	refused  []string                // limits that refused a request
+	// listeners are those that have not ended, by id.
+	listeners map[string]store.Listener
+	examined  string               // what Invoices returns besides invoices
+	history   store.InvoiceHistory // of every invoice
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
 	paymentFilter store.PaymentFilter
@@ -241,6 +244,35 @@ func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
 }
 
+func (b *backend) AuditHead(ctx context.Context) (access.Head, error) {
+	return access.Head{Seq: int64(len(b.audit))}, b.fail(ctx)
+}
+
+func (b *backend) Changes(ctx context.Context, after int64, limit int) (rows []store.ChangeRow, err error) {
+	for _, e := range b.audit[after:min(int(after)+limit, len(b.audit))] {
+		rows = append(rows, store.ChangeRow{Seq: e.Seq, MerchantID: e.MerchantID, Action: e.Action, Object: e.Object})
+	}
+	return rows, b.fail(ctx)
+}
+
+// addChange adds an entry to the audit log.
+func (b *backend) addChange(action access.Action, merchantID, object string) {
+	b.audit = append(b.audit, access.Entry{Seq: int64(len(b.audit) + 1), MerchantID: merchantID, Action: action, Object: object})
+}
+
+func (b *backend) Listen(ctx context.Context, l *store.Listener) error {
+	if b.listeners == nil {
+		b.listeners = make(map[string]store.Listener)
+	}
+	b.listeners[l.ID] = *l
+	return b.fail(ctx)
+}
+
+func (b *backend) DeleteListener(ctx context.Context, id string) error {
+	delete(b.listeners, id)
+	return b.fail(ctx)
+}
+
 func (b *backend) Redeliver(ctx context.Context, id string, now time.Time) error {
 	e, _, err := b.EventRecord(ctx, id)
 	switch {
@@ -296,7 +328,8 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	local, _ := chain.Lookup("local")
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Accounts: &accounts{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Refused: func(limit string) { b.refused = append(b.refused, limit) },
+		Ledger:  b, Reader: b, Events: b, Accounts: &accounts{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,

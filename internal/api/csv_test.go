@@ -242,6 +242,9 @@ func TestExportsAreBounded(t *testing.T) {
 		<-entered
 	}
 	wantProblem(t, do(h, "GET", "/api/invoices", "", "Accept", "text/csv"), http.StatusTooManyRequests, "rate_limited", "")
+	if len(b.refused) != 1 || b.refused[0] != "exports" {
+		t.Errorf("refused by %q", b.refused)
+	}
 	close(leave)
 	for range api.MaxOwnExports {
 		if status := <-done; status != http.StatusOK {

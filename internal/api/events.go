@@ -155,12 +155,8 @@ func (q *query) seq(name, scope string) int64 {
 
 // parseSeq returns the sequence number in a cursor with the scope.
 func parseSeq(scope, cursor string) (int64, bool) {
-	key, ok := parseCursor(scope, cursor)
-	if !ok {
-		return 0, false
-	}
-	seq, err := strconv.ParseInt(key, 10, 64)
-	return seq, err == nil && seq >= 0
+	p, ok := parsePosition(scope, cursor)
+	return p.Event, ok
 }
 
 // getEvent answers GET /api/events/{id}.

@@ -37,14 +37,15 @@ func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.lo
 type slots struct {
 	name             string
 	mostOwn, mostAll int
+	refused          func(limit string) // called with name, or "all_" and name
 
 	mu    sync.Mutex
 	used  map[string]int
 	total int
 }
 
-func newSlots(name string, mostOwn, mostAll int) *slots {
-	return &slots{name: name, mostOwn: mostOwn, mostAll: mostAll, used: make(map[string]int)}
+func newSlots(name string, mostOwn, mostAll int, refused func(limit string)) *slots {
+	return &slots{name: name, mostOwn: mostOwn, mostAll: mostAll, refused: refused, used: make(map[string]int)}
 }
 
 // enter takes a slot for the owner of the context's key, and returns a function that
@@ -55,8 +56,10 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.used[owner] >= s.mostOwn:
+		s.refused(s.name)
 		return nil, &ratelimit.ExceededError{Limit: s.name, RetryAfter: strconv.Itoa(retryLong)}
 	case s.total >= s.mostAll:
+		s.refused("all_" + s.name)
 		return nil, ratelimit.ErrBusy
 	}
 	s.used[owner]++

@@ -16,7 +16,7 @@ var parameters = map[string][]string{
 	"GET /api/audit":         {"merchantId", "action", "since", "limit", "cursor"},
 	"GET /api/claims":        {"merchantId", "paymentId", "limit", "cursor"},
 	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
-	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after"},
+	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after", "include"},
 	"GET /api/invoices": {
 		"q", "merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},

@@ -144,6 +144,9 @@ func TestReportsAreBounded(t *testing.T) {
 		<-entered
 	}
 	wantProblem(t, do(h, "GET", path, ""), http.StatusTooManyRequests, "rate_limited", "")
+	if len(b.refused) != 1 || b.refused[0] != "reports" {
+		t.Errorf("refused by %q", b.refused)
+	}
 	ended := 0
 	for close(leave); ended < api.MaxOwnReports; {
 		select {

@@ -3,12 +3,18 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -18,40 +24,56 @@ const (
 	streamHeartbeat = 15 * time.Second
 	// streamRetry is how long a client should wait before it connects again.
 	streamRetry = 2 * time.Second
-	// streamPage bounds the events that a stream reads from the log at once.
+	// streamPage bounds the events, and the entries of the audit log, that a stream reads
+	// from the logs at once.
 	streamPage = 64
 )
 
 // headerLastEventID is the header with the id of the last event that a client has.
 const headerLastEventID = "Last-Event-ID"
 
-// Feed hands out new events. *eventfeed.Feed implements it.
+// includeDeliveries is the value of the parameter include with which a stream has the
+// events' deliveries, and redelivered events again.
+const includeDeliveries = "deliveries"
+
+// Feed hands out what is new. *eventfeed.Feed implements it.
 type Feed interface {
-	// Head returns a position: every event that commits after the call is behind it.
-	Head(ctx context.Context) (int64, error)
-	// Next waits for events behind a position. The error is eventfeed.ErrBehind if the
-	// log has to be read up to through.
-	Next(ctx context.Context, after int64) (events []store.EventRow, through int64, err error)
+	// Head returns a position: everything that commits after the call is behind it.
+	Head(ctx context.Context) (eventfeed.Position, error)
+	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
+	// logs have to be read up to news.Through.
+	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
 }
 
 // eventStream is an answer to GET /api/events/stream.
 type eventStream struct {
-	api     *API
-	w       http.ResponseWriter
-	r       *http.Request
-	filter  store.EventFilter
-	scope   string // of the ids
-	none    bool   // no event can match
-	after   int64  // all matching events up to this number were sent
-	checked time.Time
-	written time.Time
+	api        *API
+	w          http.ResponseWriter
+	r          *http.Request
+	filter     store.EventFilter
+	scope      string // of the ids
+	none       bool   // no event can match
+	deliveries bool   // include is deliveries
+	listener   store.Listener
+	after      eventfeed.Position // everything up to it was sent
+	checked    time.Time
+	written    time.Time
+}
+
+// streamed is an event of a stream, and the position behind it.
+type streamed struct {
+	event store.EventRow
+	at    eventfeed.Position
 }
 
 // streamEvents answers GET /api/events/stream.
 func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	filter, possible := q.eventFilter()
-	s := &eventStream{api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: !possible}
+	s := &eventStream{
+		api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: !possible,
+		deliveries: len(q.set("include", includeDeliveries)) > 0,
+	}
 	if err := s.begin(q); err != nil {
 		return err
 	}
@@ -62,6 +84,12 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	ctx, cancel := a.longContext(r)
 	defer cancel()
+	if s.deliveries && possible {
+		if err := s.listen(ctx); err != nil {
+			return err
+		}
+		defer s.leave(ctx)
+	}
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
 		a.logger.DebugContext(ctx, "event stream ended", "err", err)
 	}
@@ -71,25 +99,88 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 // begin finds the position at which the stream begins.
 func (s *eventStream) begin(q *query) error {
 	from, given := q.get("after")
-	if last := s.r.Header.Values(headerLastEventID); len(last) > 0 && last[0] != "" {
+	last := s.r.Header.Values(headerLastEventID)
+	s.after.Change = -1
+	switch {
+	case len(last) > 0 && last[0] != "":
 		var ok bool
-		if s.after, ok = parseSeq(s.scope, last[0]); !ok || len(last) > 1 {
+		if s.after, ok = parsePosition(s.scope, last[0]); !ok || len(last) > 1 {
 			q.reject(headerLastEventID, "must be the id of an event of a stream with the same filters")
 		}
-		return q.err
+	case q.err != nil:
+	case !given || from == afterEnd:
+		var err error
+		if s.after.Event, err = s.api.events.LastSeq(s.r.Context()); err != nil {
+			return fmt.Errorf("find the newest event: %w", err)
+		}
+	case from != afterStart:
+		var ok bool
+		if s.after, ok = parsePosition(s.scope, from); !ok {
+			q.reject("after", wrongCursor)
+		}
 	}
 	switch {
 	case q.err != nil:
 		return q.err
-	case !given || from == afterEnd:
-		var err error
-		if s.after, err = s.api.events.LastSeq(s.r.Context()); err != nil {
-			return fmt.Errorf("find the newest event: %w", err)
+	case !s.deliveries:
+		s.after.Change = math.MaxInt64 // none is sent
+	case s.after.Change < 0: // only redeliveries from now on
+		head, err := s.api.events.AuditHead(s.r.Context())
+		if err != nil {
+			return fmt.Errorf("find the newest change: %w", err)
 		}
-	case from != afterStart:
-		s.after = q.seq("after", s.scope)
+		s.after.Change = head.Seq
 	}
-	return q.err
+	return nil
+}
+
+// parsePosition returns the position in a cursor. Its Change is -1 if the cursor is not the
+// id of a stream with deliveries.
+func parsePosition(scope, cursor string) (p eventfeed.Position, ok bool) {
+	key, ok := parseCursor(scope, cursor)
+	if !ok {
+		return p, false
+	}
+	event, change, both := strings.Cut(key, ".")
+	if !both {
+		change = "-1"
+	}
+	var errs [2]error
+	p.Event, errs[0] = strconv.ParseInt(event, 10, 64)
+	p.Change, errs[1] = strconv.ParseInt(change, 10, 64)
+	return p, errs == [2]error{} && p.Event >= 0 && (!both || p.Change >= 0)
+}
+
+// id returns the id of a message: the cursor of a position.
+func (s *eventStream) id(p eventfeed.Position) string {
+	key := strconv.FormatInt(p.Event, 10)
+	if s.deliveries {
+		key += "." + strconv.FormatInt(p.Change, 10)
+	}
+	return formatCursor(s.scope, key)
+}
+
+// listen notes that redelivered events reach a client by this stream.
+func (s *eventStream) listen(ctx context.Context) error {
+	if s.listener.ID == "" {
+		s.listener = store.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	return s.api.events.Listen(ctx, &s.listener)
+}
+
+// leave notes that the client has left. While the service restarts, its clients have not:
+// they come back.
+func (s *eventStream) leave(ctx context.Context) {
+	if s.api.stopping.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
+	defer cancel()
+	if err := s.api.events.DeleteListener(ctx, s.listener.ID); err != nil {
+		s.api.logger.DebugContext(ctx, "end of a listener", "err", err)
+	}
 }
 
 // run sends events until ctx ends, the key is not accepted any more, or the client does
@@ -110,14 +201,15 @@ func (s *eventStream) run(ctx context.Context) error {
 			return err
 		}
 		if time.Since(s.checked) >= keyCheckInterval {
-			s.checked = time.Now()
-			if err := s.api.checkKey(ctx, s.r); err != nil {
+			if err := s.check(ctx); err != nil {
 				return err
 			}
 		}
 		var text []byte
 		for _, e := range events {
-			text = s.appendEvent(text, e)
+			if text, err = s.appendEvent(text, e); err != nil {
+				return err
+			}
 		}
 		if text == nil && time.Since(s.written) >= streamHeartbeat {
 			text = []byte(":\n\n")
@@ -130,71 +222,114 @@ func (s *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// next returns the matching events behind the position, and advances it. It returns none
-// after keyCheckInterval.
-func (s *eventStream) next(ctx context.Context) ([]store.EventRow, error) {
-	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
-	defer cancel()
-	events, through, err := s.api.feed.Next(soon, s.after)
-	switch {
-	case err == nil:
-		s.after = through
-		return s.matching(events), nil
-	case errors.Is(err, eventfeed.ErrBehind):
-		return s.readLog(ctx, through)
-	case ctx.Err() == nil && soon.Err() != nil:
-		return nil, nil
-	}
-	return nil, err
-}
-
-// readLog reads a page from the log, which has all events up to through and may have later
-// ones.
-func (s *eventStream) readLog(ctx context.Context, through int64) ([]store.EventRow, error) {
-	if s.none {
-		s.after = max(s.after, through)
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	f := s.filter
-	f.After, f.Limit = &s.after, streamPage
-	events, err := s.api.events.Events(ctx, f)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	if len(events) < streamPage {
-		s.after = max(s.after, through)
-	}
-	if n := len(events); n > 0 {
-		s.after = max(s.after, events[n-1].Seq)
-	}
-	return events, nil
-}
-
-// matching returns the events that match the filter.
-func (s *eventStream) matching(events []store.EventRow) (all []store.EventRow) {
-	f := s.filter
-	for _, e := range events {
-		if (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID) {
-			all = append(all, e)
+// check checks the key, and notes again that the client listens.
+func (s *eventStream) check(ctx context.Context) error {
+	s.checked = time.Now()
+	if s.listener.ID != "" {
+		if err := s.listen(ctx); err != nil && ctx.Err() == nil {
+			s.api.logger.DebugContext(ctx, "renewal of a listener", "err", err)
 		}
 	}
-	return all
+	return s.api.checkKey(ctx, s.r)
 }
 
-// id returns the id of the event with a number.
-func (s *eventStream) id(seq int64) string {
-	return formatCursor(s.scope, strconv.FormatInt(seq, 10))
+// next returns the matching events behind the position, and advances it. It returns none
+// after keyCheckInterval.
+func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
+	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
+	defer cancel()
+	news, err := s.api.feed.Next(soon, s.after)
+	if errors.Is(err, eventfeed.ErrBehind) {
+		news, err = s.readLogs(ctx, news.Through)
+	} else if err != nil && ctx.Err() == nil && soon.Err() != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []streamed
+	for _, e := range news.Events {
+		if s.matches(e) {
+			all = append(all, streamed{e, eventfeed.Position{Event: e.Seq, Change: s.after.Change}})
+		}
+	}
+	again, err := s.redelivered(ctx, news)
+	if err != nil {
+		return nil, err
+	}
+	s.after = news.Through
+	return append(all, again...), nil
+}
+
+// readLogs reads a page of each log. They have everything up to through, and may have more.
+func (s *eventStream) readLogs(ctx context.Context, through eventfeed.Position) (news eventfeed.News, err error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	news.Through = eventfeed.Position{Event: max(s.after.Event, through.Event), Change: max(s.after.Change, through.Change)}
+	if s.none {
+		return news, nil
+	}
+	f := s.filter
+	f.After, f.Limit = &s.after.Event, streamPage
+	if news.Events, err = s.api.events.Events(ctx, f); err != nil {
+		return news, fmt.Errorf("list events: %w", err)
+	}
+	if n := len(news.Events); n == streamPage {
+		news.Through.Event = news.Events[n-1].Seq
+	} else if n > 0 {
+		news.Through.Event = max(news.Through.Event, news.Events[n-1].Seq)
+	}
+	if !s.deliveries {
+		return news, nil
+	}
+	if news.Changes, err = s.api.events.Changes(ctx, s.after.Change, streamPage); err != nil {
+		return news, err
+	}
+	if n := len(news.Changes); n > 0 {
+		news.Through.Change = news.Changes[n-1].Seq
+	}
+	return news, nil
+}
+
+// redelivered returns the matching events that were redelivered.
+func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all []streamed, err error) {
+	for _, c := range news.Changes {
+		isOne := s.deliveries && c.Action == access.ActionEventRedeliver && c.Object != ""
+		if !isOne || s.filter.MerchantID != "" && s.filter.MerchantID != c.MerchantID {
+			continue
+		}
+		e, _, err := s.api.events.EventRecord(ctx, c.Object)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // it was removed
+		case err != nil:
+			return nil, fmt.Errorf("read a redelivered event: %w", err)
+		case s.matches(e):
+			all = append(all, streamed{e, eventfeed.Position{Event: news.Through.Event, Change: c.Seq}})
+		}
+	}
+	return all, nil
+}
+
+// matches reports whether an event matches the filter.
+func (s *eventStream) matches(e store.EventRow) bool {
+	f := s.filter
+	return !s.none && (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID)
 }
 
 // appendEvent appends an event to the text of a stream.
-func (s *eventStream) appendEvent(text []byte, e store.EventRow) []byte {
-	text = fmt.Appendf(text, "id: %s\nevent: %s\n", s.id(e.Seq), e.Type)
-	for line := range bytes.SplitSeq(e.Body, []byte("\n")) { // JSON of this service has one line
+func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
+	data := e.event.Body
+	if s.deliveries {
+		var err error
+		if data, err = json.Marshal(apiconv.EventRecord(e.event)); err != nil {
+			return nil, fmt.Errorf("encode the event %s: %w", e.event.ID, err)
+		}
+	}
+	text = fmt.Appendf(text, "id: %s\nevent: %s\n", s.id(e.at), e.event.Type)
+	for line := range bytes.SplitSeq(data, []byte("\n")) { // JSON of this service has one line
 		text = fmt.Appendf(text, "data: %s\n", line)
 	}
-	return append(text, '\n')
+	return append(text, '\n'), nil
 }
 
 // send writes a part of the stream.

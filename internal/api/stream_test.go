@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/ratelimit"
@@ -150,4 +154,96 @@ func TestStreamChecksItsKey(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStreamOfDeliveries follows the deliveries of a merchant's events, of which some are
+// redelivered, and continues where it was cut off.
+func TestStreamOfDeliveries(t *testing.T) {
+	playLive(t, 8, func(t *testing.T, l live) {
+		sent := func(w *streamWriter) (all []string, last string) {
+			t.Helper()
+			wait.Sleep(t.Context(), 2*time.Second, nil)
+			for line := range strings.Lines(w.take()) {
+				if id, ok := strings.CutPrefix(line, "id: "); ok {
+					last = strings.TrimSpace(id)
+				}
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					var record apitypes.EventRecord
+					if err := json.Unmarshal([]byte(data), &record); err != nil || record.MerchantID != "acme" {
+						t.Errorf("%s: %v", data, err)
+					}
+					all = append(all, record.ID())
+				}
+			}
+			return all, last
+		}
+		want := func(what string, got []string, events ...int) {
+			t.Helper()
+			var ids []string
+			for _, n := range events {
+				ids = append(ids, eventID(n))
+			}
+			if diff := cmp.Diff(ids, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		again := func(n int) {
+			l.change(func(b *backend) { b.addChange(access.ActionEventRedeliver, b.events[n].MerchantID, b.events[n].ID) })
+		}
+		wantListeners := func(want int) {
+			t.Helper()
+			l.change(func(b *backend) {
+				if n := len(b.listeners); n != want {
+					t.Errorf("%d listeners are noted, want %d", n, want)
+				}
+			})
+		}
+		again(0) // before anybody listens
+		w, ended := openStream(t, l, "merchantId=acme&include=deliveries")
+		plain, plainEnded := openStream(t, l, "merchantId=acme")
+		got, first := sent(w)
+		want("at first", got)
+		wantListeners(1)
+		again(2)
+		again(3) // of another merchant
+		l.change(func(b *backend) {
+			b.addChange(access.ActionEventRedeliver, "acme", "") // several
+			b.addChange(access.ActionInvoiceVoid, "acme", invoiceID(0))
+			b.addEvent()
+		})
+		again(4)
+		got, last := sent(w)
+		want("redelivered", got, 8, 2, 4)
+		if text := plain.take(); strings.Count(text, "data: ") != 1 {
+			t.Errorf("a stream without deliveries has %s", text)
+		}
+		for _, stream := range []*streamWriter{w, plain} {
+			stream.mu.Lock()
+			stream.broken = true
+			stream.mu.Unlock()
+		}
+		l.change(func(b *backend) { b.addEvent(); b.addEvent() })
+		<-ended
+		<-plainEnded
+		wantListeners(0)
+		again(6)
+		w, ended = openStream(t, l, "merchantId=acme&include=deliveries&after="+last)
+		got, _ = sent(w)
+		want("continued", got, 10, 6)
+		later, laterEnded := openStream(t, l, "merchantId=acme&type="+string(l.events[2].Type)+"&include=deliveries&after=start")
+		got, _ = sent(later)
+		want("another filter", got, 2)
+		for range 5000 { // more than the feed keeps
+			l.change(func(b *backend) { b.addChange(access.ActionInvoiceVoid, "acme", invoiceID(0)) })
+		}
+		wait.Sleep(t.Context(), time.Second, nil)
+		old, oldEnded := openStream(t, l, "merchantId=acme&include=deliveries&after="+first)
+		got, _ = sent(old)
+		want("far behind", got, 8, 10, 2, 4, 6)
+		l.stop()
+		for _, end := range []<-chan struct{}{ended, laterEnded, oldEnded} {
+			<-end
+		}
+		wantListeners(3) // they come back after the service's restart
+	})
 }

@@ -101,7 +101,8 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 }
 
 // rereadInterval is how often a request that waits reads its invoice, besides after each
-// event about it: void, and changes of the details, have no event.
+// event about it and each change that the audit log has: a confirmation that does not settle
+// the invoice, and changes of its details, are in neither.
 const rereadInterval = 2 * time.Second
 
 // awaitChange waits until the invoice differs from what was read.
@@ -115,29 +116,30 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 		if err != nil || !reflect.DeepEqual(now, known) {
 			return err
 		}
-		if after, err = a.nextEventAbout(ctx, known.ID, after); err != nil {
+		if after, err = a.nextAbout(ctx, known, after); err != nil {
 			return err
 		}
 	}
 }
 
-// nextEventAbout waits for an event about an invoice after a position, at most for
-// rereadInterval, and returns the position that it has reached.
-func (a *API) nextEventAbout(ctx context.Context, invoiceID string, after int64) (int64, error) {
+// nextAbout waits after a position for an event about an invoice or a change of its merchant,
+// at most for rereadInterval, and returns the position that it has reached.
+func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after eventfeed.Position) (eventfeed.Position, error) {
 	bounded, cancel := context.WithTimeout(ctx, rereadInterval)
 	defer cancel()
 	for {
-		events, through, err := a.feed.Next(bounded, after)
+		news, err := a.feed.Next(bounded, after)
 		switch {
 		case bounded.Err() != nil:
 			return after, ctx.Err()
 		case errors.Is(err, eventfeed.ErrBehind):
-			return through, nil
+			return news.Through, nil
 		case err != nil:
 			return after, err
 		}
-		after = through
-		if slices.ContainsFunc(events, func(e store.EventRow) bool { return e.InvoiceID == invoiceID }) {
+		after = news.Through
+		if slices.ContainsFunc(news.Events, func(e store.EventRow) bool { return e.InvoiceID == inv.ID }) ||
+			slices.ContainsFunc(news.Changes, func(c store.ChangeRow) bool { return c.MerchantID == inv.MerchantID }) {
 			return after, nil
 		}
 	}

@@ -11,9 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -45,6 +48,36 @@ func (b *lockedBackend) LastSeq(ctx context.Context) (int64, error) {
 	return b.backend.LastSeq(ctx)
 }
 
+func (b *lockedBackend) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.EventRecord(ctx, id)
+}
+
+func (b *lockedBackend) AuditHead(ctx context.Context) (access.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.AuditHead(ctx)
+}
+
+func (b *lockedBackend) Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Changes(ctx, after, limit)
+}
+
+func (b *lockedBackend) Listen(ctx context.Context, l *store.Listener) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Listen(ctx, l)
+}
+
+func (b *lockedBackend) DeleteListener(ctx context.Context, id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.DeleteListener(ctx, id)
+}
+
 func (b *lockedBackend) Authenticate(context.Context, string) (access.Principal, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,6 +104,7 @@ type live struct {
 	handler http.Handler
 	feed    *eventfeed.Feed
 	stop    context.CancelFunc // as the service does
+	refused map[string]int     // by limit
 }
 
 // playLive runs fn in a bubble with an API of n invoices and their events.
@@ -83,13 +117,15 @@ func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
 		feed := eventfeed.New(eventfeed.Config{Log: b, Watchdog: watchdog.New(0), Logger: logger})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopping, stop := context.WithCancel(t.Context())
-		a := api.New(api.Config{Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: clock, Logger: logger})
+		refused := make(map[string]int)
+		count := func(limit string) { refused[limit]++ } // under the lock of the limit
+		a := api.New(api.Config{Refused: count, Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: clock, Logger: logger})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			feed.Run(ctx)
 		}()
-		fn(t, live{b, a.Handler(), feed, stop})
+		fn(t, live{b, a.Handler(), feed, stop, refused})
 		stop()
 		cancel()
 		<-ended
@@ -127,8 +163,17 @@ func TestWaitForInvoice(t *testing.T) {
 			})
 		}, time.Minute, time.Minute, "open"},
 		"void, which has no event": {"wait=60", func(l live) {
-			l.change(func(b *backend) { b.invoices[0].Status = invoice.Void })
-		}, 10 * time.Second, 12 * time.Second, "void"},
+			l.change(func(b *backend) {
+				b.invoices[0].Status = invoice.Void
+				b.addChange(access.ActionInvoiceVoid, b.invoices[0].MerchantID, b.invoices[0].ID)
+			})
+		}, 10 * time.Second, 10*time.Second + 600*time.Millisecond, "void"},
+		"a change of another merchant": {"wait=60", func(l live) {
+			l.change(func(b *backend) { b.addChange(access.ActionInvoiceVoid, "another", invoiceID(1)) })
+		}, time.Minute, time.Minute, "open"},
+		"neither event nor audit entry": {"wait=60", func(l live) {
+			l.change(func(b *backend) { b.invoices[0].Sums.Payments = 1 })
+		}, 10 * time.Second, 12 * time.Second, "open"},
 		"stop": {"wait=60", func(l live) { l.stop() }, 10 * time.Second, 10 * time.Second, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,6 +234,9 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 		wantProblem(t, ask("f"), http.StatusServiceUnavailable, "unavailable", "")
 		group.Wait()
+		if diff := cmp.Diff(map[string]int{"waiting": 5, "all_waiting": 1}, l.refused); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
 		l.change(func(b *backend) { b.invoices[0].MerchantID, b.invoices[0].Status = "a", invoice.Paid })
 		if w := ask("a"); w.Code != http.StatusOK {
 			t.Errorf("after the others it answers %d", w.Code)

@@ -1,5 +1,6 @@
-// Package eventfeed hands new events to requests that wait for them. However many wait,
-// one reader per process reads the log of events, and only while a request waits.
+// Package eventfeed hands new events, and new entries of the audit log, to requests that wait
+// for them. However many wait, one reader per process reads the logs, and only while a
+// request waits.
 package eventfeed
 
 import (
@@ -7,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
@@ -18,29 +19,53 @@ import (
 
 // Limits of a feed.
 const (
-	// MaxEvents bounds the newest events that a feed keeps.
+	// MaxEvents bounds the newest events that a feed keeps, and the newest entries of the
+	// audit log.
 	MaxEvents = 4096
-	// MaxBytes bounds the size of their bodies.
+	// MaxBytes bounds the size of the events' bodies.
 	MaxBytes = 8 << 20
-	// pollInterval is how often the log is read for events of other processes.
+	// MaxNext bounds the bodies that Next returns, unless one event is larger. So a reader
+	// that is slow to pass them on keeps no more in memory.
+	MaxNext = 64 << 10
+	// pollInterval is how often the logs are read for what other processes recorded.
 	pollInterval = 500 * time.Millisecond
 	// batchDelay is how long the reader waits after a read, so that a burst of commits
 	// takes one read.
 	batchDelay = 20 * time.Millisecond
-	// readBatch bounds the events of one read.
+	// readBatch bounds the rows of one read.
 	readBatch = 256
+	// changeSize is the size of an entry of the audit log for MaxNext: each may be about an
+	// event that the reader sends.
+	changeSize = 1 << 10
 )
 
-// ErrBehind means that a position is older than the events that the feed keeps.
+// ErrBehind means that a position is older than what the feed keeps.
 var ErrBehind = errors.New("the position is behind the feed")
 
-// Log is the log of events in the order of their sequence numbers. *store.Store
+// Log is the log of events and the audit log, each in the order of its numbers. *store.Store
 // implements it.
 type Log interface {
 	// Events returns the matching events, in the filter's order.
 	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
+	// Changes returns what the entries of the audit log with numbers above after are about.
+	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
+	// AuditHead returns the newest entry's number and hash.
+	AuditHead(ctx context.Context) (access.Head, error)
+}
+
+// Position is a place in both logs.
+type Position struct {
+	Event  int64 // number of an event
+	Change int64 // number of an entry of the audit log
+}
+
+// News is what was recorded behind a position and up to Through.
+type News struct {
+	Events  []store.EventRow
+	Changes []store.ChangeRow
+	Through Position
 }
 
 // Config is the configuration of a Feed. All fields are required.
@@ -50,22 +75,19 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Feed keeps the newest events in memory. It is safe for concurrent use.
-//
-// Invariant: recent holds all events with a number above base and up to head, in order.
+// Feed keeps the newest rows of both logs in memory. It is safe for concurrent use.
 type Feed struct {
 	cfg  Config
 	wake chan struct{}
 
-	mu         sync.Mutex
-	waiting    int       // calls of Next and Head
-	missed     bool      // Wake was called while none waited
-	polled     time.Time // when the last read began
-	known      bool      // base and head were read
-	base, head int64
-	recent     []store.EventRow
-	bytes      int           // of the bodies of recent
-	changed    chan struct{} // closed and replaced when the events change
+	mu      sync.Mutex
+	waiting int       // calls of Next and Head
+	missed  bool      // Wake was called while none waited
+	polled  time.Time // when the last read began
+	known   bool      // the tails were read
+	events  tail[store.EventRow]
+	changes tail[store.ChangeRow]
+	changed chan struct{} // closed and replaced when the tails change
 }
 
 // New returns a feed. It panics if a field is missing.
@@ -73,10 +95,18 @@ func New(cfg Config) *Feed {
 	if cfg.Log == nil || cfg.Watchdog == nil || cfg.Logger == nil {
 		panic("eventfeed: all fields of Config are required")
 	}
-	return &Feed{cfg: cfg, wake: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &Feed{
+		cfg: cfg, wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		events: tail[store.EventRow]{
+			number: func(e store.EventRow) int64 { return e.Seq }, size: func(e store.EventRow) int { return len(e.Body) },
+		},
+		changes: tail[store.ChangeRow]{
+			number: func(c store.ChangeRow) int64 { return c.Seq }, size: func(store.ChangeRow) int { return changeSize },
+		},
+	}
 }
 
-// Wake makes the feed read the log soon, if a request waits.
+// Wake makes the feed read the logs soon, if a request waits.
 func (f *Feed) Wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +115,7 @@ func (f *Feed) Wake() {
 	}
 }
 
-// Run reads the log until ctx ends.
+// Run reads the logs until ctx ends.
 func (f *Feed) Run(ctx context.Context) {
 	task := f.cfg.Watchdog.Begin("event feed")
 	defer task.End()
@@ -112,93 +142,93 @@ func (f *Feed) begin() bool {
 	return true
 }
 
-// read adds the events that were recorded since the last read.
+// read adds what was recorded since the last read.
 func (f *Feed) read(ctx context.Context) error {
-	last, err := f.cfg.Log.LastSeq(ctx)
+	event, err := f.cfg.Log.LastSeq(ctx)
 	if err != nil {
 		return fmt.Errorf("find the newest event: %w", err)
 	}
+	change, err := f.cfg.Log.AuditHead(ctx)
+	if err != nil {
+		return fmt.Errorf("find the newest change: %w", err)
+	}
 	f.mu.Lock()
-	known, head := f.known, f.head
+	known := f.known
 	f.mu.Unlock()
-	if !known || last < head || last-head > MaxEvents {
-		f.reset(last)
+	if !known {
+		f.update(func() {
+			f.known = true
+			f.events.reset(event)
+			f.changes.reset(change.Seq)
+		})
+		return nil
+	}
+	return errors.Join(
+		catchUp(f, &f.events, event, func(after int64) ([]store.EventRow, error) {
+			return f.cfg.Log.Events(ctx, store.EventFilter{After: &after, Limit: readBatch})
+		}),
+		catchUp(f, &f.changes, change.Seq, func(after int64) ([]store.ChangeRow, error) {
+			return f.cfg.Log.Changes(ctx, after, readBatch)
+		}),
+	)
+}
+
+// catchUp adds the rows of a log up to a number to its tail, which only Run changes.
+func catchUp[T any](f *Feed, t *tail[T], last int64, list func(after int64) ([]T, error)) error {
+	head := t.head
+	if last < head || last-head > MaxEvents {
+		f.update(func() { t.reset(last) })
 		return nil
 	}
 	for head < last {
-		rows, err := f.cfg.Log.Events(ctx, store.EventFilter{After: &head, Limit: readBatch})
+		rows, err := list(head)
 		if err != nil {
-			return fmt.Errorf("list events: %w", err)
+			return fmt.Errorf("list new rows: %w", err)
 		}
 		if len(rows) == 0 { // they were removed
-			f.reset(last)
+			f.update(func() { t.reset(last) })
 			return nil
 		}
-		head = rows[len(rows)-1].Seq
-		f.add(rows, head)
+		head = t.number(rows[len(rows)-1])
+		f.update(func() { t.add(rows) })
 	}
 	return nil
 }
 
-// reset drops all events, and continues behind a number.
-func (f *Feed) reset(head int64) {
+// update changes the tails, and wakes the calls that wait.
+func (f *Feed) update(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known, f.base, f.head, f.recent, f.bytes = true, head, head, nil, 0
-	f.notify()
-}
-
-// add adds the events up to a number, and drops the oldest beyond the limits.
-func (f *Feed) add(rows []store.EventRow, head int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, e := range rows {
-		f.bytes += len(e.Body)
-	}
-	all := append(f.recent, rows...) //nolint:gocritic // recent is replaced below
-	for len(all) > MaxEvents || f.bytes > MaxBytes && len(all) > 0 {
-		f.base, f.bytes = all[0].Seq, f.bytes-len(all[0].Body)
-		all[0] = store.EventRow{}
-		all = all[1:]
-	}
-	f.recent, f.head = all, head
-	f.notify()
-}
-
-// notify wakes the calls that wait. mu must be held.
-func (f *Feed) notify() {
+	change()
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// Head returns a position: every event that commits after the call is behind it.
-func (f *Feed) Head(ctx context.Context) (int64, error) {
-	var head int64
+// Head returns a position: everything that commits after the call is behind it.
+func (f *Feed) Head(ctx context.Context) (Position, error) {
+	var head Position
 	err := f.await(ctx, func() bool {
-		head = f.head
+		head = Position{f.events.head, f.changes.head}
 		return true
 	})
 	return head, err
 }
 
-// Next waits for events behind a position, and returns those up to through, in order. If
-// the feed does not keep the events behind the position, it returns ErrBehind, and the
-// log has all events up to through.
-func (f *Feed) Next(ctx context.Context, after int64) (events []store.EventRow, through int64, err error) {
+// Next waits for what is behind a position, and returns it up to news.Through, in order. If
+// the feed does not keep it, it returns ErrBehind, and the logs have everything up to Through.
+func (f *Feed) Next(ctx context.Context, after Position) (news News, err error) {
 	behind := false
 	err = f.await(ctx, func() bool {
-		through, behind = f.head, after < f.base
-		if behind || f.head <= after {
-			return behind
-		}
-		first := sort.Search(len(f.recent), func(i int) bool { return f.recent[i].Seq > after })
-		events = append(events, f.recent[first:]...)
-		return true
+		var missing [2]bool
+		news.Events, news.Through.Event, missing[0] = f.events.next(after.Event)
+		news.Changes, news.Through.Change, missing[1] = f.changes.next(after.Change)
+		behind = missing[0] || missing[1]
+		return behind || news.Through != after
 	})
-	if err == nil && behind {
-		err = ErrBehind
+	if err != nil || !behind {
+		return news, err
 	}
-	return events, through, err
+	return News{Through: news.Through}, ErrBehind
 }
 
 // await calls ready with mu held, at once and after each change, until it returns true.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
@@ -18,10 +19,33 @@ import (
 
 // eventLog is a log in memory.
 type eventLog struct {
-	mu    sync.Mutex
-	rows  []store.EventRow
-	reads int // calls of LastSeq
-	err   error
+	mu      sync.Mutex
+	rows    []store.EventRow
+	changes int64 // entries of the audit log
+	reads   int   // calls of LastSeq
+	err     error
+}
+
+func (l *eventLog) Changes(_ context.Context, after int64, limit int) (rows []store.ChangeRow, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for after++; after <= l.changes && len(rows) < limit; after++ {
+		rows = append(rows, store.ChangeRow{Seq: after})
+	}
+	return rows, l.err
+}
+
+func (l *eventLog) AuditHead(context.Context) (access.Head, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return access.Head{Seq: l.changes}, l.err
+}
+
+// change adds entries to the audit log.
+func (l *eventLog) change(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes += n
 }
 
 // add appends events with bodies of a size.
@@ -83,14 +107,24 @@ func play(t *testing.T, fn func(t *testing.T, l *eventLog, f *eventfeed.Feed)) {
 // next returns the numbers of the next events behind a position.
 func next(t *testing.T, f *eventfeed.Feed, after int64) (seqs []int64, through int64) {
 	t.Helper()
-	events, through, err := f.Next(t.Context(), after)
+	news, err := f.Next(t.Context(), eventfeed.Position{Event: after})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range events {
+	for _, e := range news.Events {
 		seqs = append(seqs, e.Seq)
 	}
-	return seqs, through
+	return seqs, news.Through.Event
+}
+
+// head returns the number of the newest event.
+func head(t *testing.T, f *eventfeed.Feed) int64 {
+	t.Helper()
+	p, err := f.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Event
 }
 
 // TestOrder has several readers follow a log that grows, partly without wake-ups. Each
@@ -98,9 +132,9 @@ func next(t *testing.T, f *eventfeed.Feed, after int64) (seqs []int64, through i
 func TestOrder(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		l.add(3, 1)
-		head, err := f.Head(t.Context())
-		if head != 3 || err != nil {
-			t.Fatalf("Head returned %d, %v", head, err)
+		head := head(t, f)
+		if head != 3 {
+			t.Fatalf("Head returned %d", head)
 		}
 		var group sync.WaitGroup
 		for range 5 {
@@ -133,7 +167,7 @@ func TestOrder(t *testing.T) {
 // process at the next poll.
 func TestWakeIsQuick(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
-		head, _ := f.Head(t.Context())
+		head := head(t, f)
 		for _, woken := range []bool{true, false} {
 			wait.Sleep(t.Context(), time.Second, nil) // nobody waits
 			begun := time.Now()
@@ -162,14 +196,14 @@ func TestNoReaderNoRead(t *testing.T) {
 		if n := l.takeReads(); n != 0 {
 			t.Errorf("read %d times without a reader", n)
 		}
-		head, _ := f.Head(t.Context())
+		head := head(t, f)
 		l.takeReads()
 		var group sync.WaitGroup
 		for range 200 {
 			group.Go(func() {
 				for range 20 { // as a stream does
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-					if _, _, err := f.Next(ctx, head); !errors.Is(err, context.DeadlineExceeded) {
+					if _, err := f.Next(ctx, eventfeed.Position{Event: head}); !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("Next returned %v", err)
 					}
 					cancel()
@@ -191,21 +225,27 @@ func TestBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
-				if head, err := f.Head(t.Context()); head != 0 || err != nil {
-					t.Fatal(head, err)
+				if n := head(t, f); n != 0 {
+					t.Fatal(n)
 				}
 				for _, n := range []int{c.events / 2, c.events} {
 					l.add(n-len(l.rows), c.size)
-					if _, _, err := f.Next(t.Context(), int64(n-1)); err != nil {
+					if _, err := f.Next(t.Context(), eventfeed.Position{Event: int64(n - 1)}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				oldest := int64(c.events - c.kept)
-				if seqs, _ := next(t, f, oldest); len(seqs) != c.kept {
-					t.Errorf("keeps %d events, want %d", len(seqs), c.kept)
+				kept := 0
+				for after := oldest; after < int64(c.events); {
+					var seqs []int64
+					seqs, after = next(t, f, after)
+					kept += len(seqs)
 				}
-				if _, through, err := f.Next(t.Context(), oldest-1); !errors.Is(err, eventfeed.ErrBehind) || through != int64(c.events) {
-					t.Errorf("returned %d, %v", through, err)
+				if kept != c.kept {
+					t.Errorf("keeps %d events, want %d", kept, c.kept)
+				}
+				if news, err := f.Next(t.Context(), eventfeed.Position{Event: oldest - 1}); !errors.Is(err, eventfeed.ErrBehind) || news.Through.Event != int64(c.events) {
+					t.Errorf("returned %+v, %v", news, err)
 				}
 			})
 		})
@@ -215,12 +255,10 @@ func TestBounds(t *testing.T) {
 // TestFarBehind leaves more events unread than the feed keeps: it does not read them.
 func TestFarBehind(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
-		if _, err := f.Head(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		head(t, f)
 		l.add(eventfeed.MaxEvents+1, 1)
-		if _, through, err := f.Next(t.Context(), 0); !errors.Is(err, eventfeed.ErrBehind) || through != eventfeed.MaxEvents+1 {
-			t.Errorf("returned %d, %v", through, err)
+		if news, err := f.Next(t.Context(), eventfeed.Position{}); !errors.Is(err, eventfeed.ErrBehind) || news.Through.Event != eventfeed.MaxEvents+1 {
+			t.Errorf("returned %+v, %v", news, err)
 		}
 	})
 }
@@ -233,8 +271,71 @@ func TestErrors(t *testing.T) {
 			l.add(1, 1)
 			l.fail(nil)
 		})
-		if head, err := f.Head(t.Context()); head != 1 || err != nil {
-			t.Errorf("Head returned %d, %v", head, err)
+		if n := head(t, f); n != 1 {
+			t.Errorf("Head returned %d", n)
+		}
+	})
+}
+
+// TestNextIsBounded has a reader fall behind by much more than Next returns at once.
+func TestNextIsBounded(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		head(t, f)
+		l.add(200, 1000)
+		l.add(1, 2*eventfeed.MaxNext)
+		l.add(1, 1)
+		var got []int64
+		for after := int64(0); after < 202; {
+			news, err := f.Next(t.Context(), eventfeed.Position{Event: after})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes := 0
+			for _, e := range news.Events {
+				got, bytes = append(got, e.Seq), bytes+len(e.Body)
+			}
+			if bytes > eventfeed.MaxNext && len(news.Events) > 1 {
+				t.Errorf("returned %d bytes behind event %d", bytes, after)
+			}
+			after = news.Through.Event
+		}
+		for i, seq := range got {
+			if seq != int64(i+1) {
+				t.Fatalf("returned %v", got)
+			}
+		}
+		if len(got) != 202 {
+			t.Errorf("returned %d events", len(got))
+		}
+	})
+}
+
+// TestChanges follows the audit log in addition to the events.
+func TestChanges(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		l.change(7)
+		at, err := f.Head(t.Context())
+		if want := (eventfeed.Position{Change: 7}); at != want || err != nil {
+			t.Fatalf("Head returned %+v, %v", at, err)
+		}
+		l.add(1, 1)
+		l.change(300)
+		var changes []int64
+		for at.Change < 307 {
+			news, err := f.Next(t.Context(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range news.Changes {
+				changes = append(changes, c.Seq)
+			}
+			at = news.Through
+		}
+		if at.Event != 1 || len(changes) != 300 || changes[0] != 8 || changes[299] != 307 {
+			t.Errorf("at %+v after %v", at, changes)
+		}
+		if news, err := f.Next(t.Context(), eventfeed.Position{Event: 1, Change: 6}); !errors.Is(err, eventfeed.ErrBehind) || news.Through.Change != 307 {
+			t.Errorf("behind: %+v, %v", news, err)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -23,6 +25,7 @@ type eventLog struct {
 	clock     *clock.Clock // of the schedule
 	now       func() time.Time
 	wake      chan struct{} // of the webhook worker
+	wakeFeed  func()
 }
 
 // Events returns the store's events, and marks those that wait for an endpoint.
@@ -73,20 +76,50 @@ func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
 	return err
 }
 
-// Redeliver schedules an event's delivery for now, by the schedule's clock.
+// listenerTime is for how long a listener is noted. It is renewed each third of it.
+const listenerTime = 30 * time.Second
+
+// Listen notes that redelivered events reach the listener for listenerTime, by the
+// schedule's clock.
+func (l eventLog) Listen(ctx context.Context, listener *store.Listener) error {
+	now := l.clock.Now()
+	if listener.Until.Sub(now) > listenerTime*2/3 {
+		return nil
+	}
+	renewed := *listener
+	renewed.Until = now.Add(listenerTime)
+	if err := l.Store.PutListener(ctx, renewed, now); err != nil {
+		return err
+	}
+	*listener = renewed
+	return nil
+}
+
+// Redeliver schedules an event's delivery for now, by the schedule's clock. The audit entry
+// makes streams with deliveries send the event, also if its delivery is pending or it has
+// none.
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) error {
 	err := l.Store.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Redeliver(ctx, eventID, l.clock.Now())
+		is := redeliveredEvent{string(delivery.Pending), was.Attempts}
+		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNoDelivery) {
+			listened, readErr := tx.HasListener(ctx, was.Event, l.clock.Now())
+			if readErr != nil || !listened {
+				return cmp.Or(readErr, err)
+			}
+			is.Delivery, err = string(was.Status), nil
+		}
 		if err != nil {
 			return err
 		}
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
 			MerchantID: was.MerchantID, Action: access.ActionEventRedeliver, Object: was.ID,
-			Before: redeliveredEvent{string(was.Status), was.Attempts}, After: redeliveredEvent{string(delivery.Pending), was.Attempts},
+			Before: redeliveredEvent{string(was.Status), was.Attempts}, After: is,
 		}))
 	})
 	if err == nil {
 		wait.Wake(l.wake)
+		l.wakeFeed()
 	}
 	return err
 }

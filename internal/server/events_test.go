@@ -30,7 +30,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := eventLog{db, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1)}
+		l := eventLog{db, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
 		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,11 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	chains := s.networks()
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
-		Events:    eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake},
+		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
+		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,

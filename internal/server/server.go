@@ -258,7 +258,7 @@ func (s *Server) build(ctx context.Context) error {
 	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
-	s.feed = eventfeed.New(eventfeed.Config{Log: s.store, Watchdog: s.watchdog, Logger: s.cfg.Logger})
+	s.feed = eventfeed.New(eventfeed.Config{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
@@ -293,6 +293,11 @@ func (s *Server) build(ctx context.Context) error {
 func (s *Server) committed(events []store.Event) {
 	s.worker.Committed(events)
 	s.feed.Wake()
+}
+
+// eventLog returns the log of events for the API and the feed.
+func (s *Server) eventLog() eventLog {
+	return eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
 }
 
 // buildDelivery builds the directory of endpoints and the webhook worker.

@@ -100,6 +100,27 @@ func (q *queries) AuditEntries(ctx context.Context, f AuditFilter) ([]access.Ent
 	return entries, nil
 }
 
+// ChangeRow is what an entry of the audit log is about.
+type ChangeRow struct {
+	Seq        int64
+	MerchantID string // empty if only the operator may read the entry
+	Action     access.Action
+	Object     string
+}
+
+// Changes returns what the entries with numbers above after are about, in their order. An
+// entry becomes visible after all with lower numbers, so a reader in that order misses none.
+func (q *queries) Changes(ctx context.Context, after int64, limit int) ([]ChangeRow, error) {
+	changes, err := queryAll(ctx, q, func(row scanner) (c ChangeRow, err error) {
+		err = row.Scan(&c.Seq, nullText(&c.MerchantID), &c.Action, &c.Object)
+		return c, err
+	}, "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list changes: %w", err)
+	}
+	return changes, nil
+}
+
 // auditPage is how many entries VerifyAudit reads at a time.
 const auditPage = 500
 

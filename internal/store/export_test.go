@@ -145,3 +145,8 @@ func (tx *Tx) WriteForEver(ctx context.Context) error {
 		WHERE true ON CONFLICT DO NOTHING`)
 	return err
 }
+
+// PutListenerInTransaction puts a listener.
+func (tx *Tx) PutListenerInTransaction(ctx context.Context, l Listener, now time.Time) error {
+	return tx.putListener(ctx, l, now)
+}

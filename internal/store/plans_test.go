@@ -448,11 +448,16 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"due count":     func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
 		"unsettled":     func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
 		"event":         func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
-		"first queues":  func() error { _, err := read.Queues(ctx, delivery.First); return err },
-		"retry queues":  func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
-		"last":          func() error { _, err := read.LastSeq(ctx); return err },
-		"endpoints":     func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
-		"nonces":        func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
+		"listened": func() error {
+			_, err := read.HasListener(ctx, store.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, at(1))
+			return err
+		},
+		"changes":      func() error { _, err := read.Changes(ctx, 5, 10); return err },
+		"first queues": func() error { _, err := read.Queues(ctx, delivery.First); return err },
+		"retry queues": func() error { _, err := read.Queues(ctx, delivery.Retry); return err },
+		"last":         func() error { _, err := read.LastSeq(ctx); return err },
+		"endpoints":    func() error { _, err := read.Endpoints(ctx, []string{"m", "n"}); return err },
+		"nonces":       func() error { _, err := read.ChainTxsFrom(ctx, "base", invoice.Address{1}, 5); return err },
 	} {
 		what = name
 		do(name, fn())
@@ -470,6 +475,16 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"grant an address": func() error {
 				_, _, err := write.GrantAddresses(ctx, []store.Holding{{Address: moved.From, MerchantID: "n"}}, at(1))
 				return err
+			},
+			"release an address": func() error {
+				held := store.Holding{Address: moved.From, MerchantID: "o"}
+				if _, _, err := write.GrantAddresses(ctx, []store.Holding{held}, at(1)); err != nil {
+					return err
+				}
+				return write.ReleaseAddress(ctx, held)
+			},
+			"listen": func() error {
+				return write.PutListenerInTransaction(ctx, store.Listener{ID: "l", MerchantID: "m", Until: at(2)}, at(1))
 			},
 			"link": func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
 			"see": func() error {

@@ -19,8 +19,8 @@ var (
 
 // Redeliver schedules a finished delivery again, under its old id and with a
 // deadline of its own. It returns ErrNotFound, ErrPending or ErrNoDelivery
-// when it does not, and otherwise the event as it was. The merchant's endpoint is
-// tried at once even when its breaker is open.
+// when it does not. The event is returned as it was, also with the last two. The
+// merchant's endpoint is tried at once even when its breaker is open.
 func (tx *Tx) Redeliver(ctx context.Context, eventID string, now time.Time) (EventRow, error) {
 	r, _, err := tx.EventRecord(ctx, eventID)
 	switch {

@@ -34,6 +34,9 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO address_grants VALUES ('0x" + strings.Repeat("9", 40) + "', 'm', 1)", // an address without a holder
 				"UPDATE address_grants SET merchant_id = 'nobody'",
 				"DELETE FROM held_addresses",
+				"INSERT INTO listeners VALUES ('', 'm', '', '', 1)",
+				"INSERT INTO listeners VALUES ('l', NULL, '', '', 1)",
+				"INSERT INTO listeners VALUES ('l', 'm', '', '', NULL)",
 
 				"UPDATE invoices SET status = 'Paid'",
 				"UPDATE invoices SET status = 'paid'",
