@@ -18,7 +18,8 @@ func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, er
 // RedeliverEvent reschedules an event's delivery, with the same delivery id, and returns
 // the event. The error's code is [apitypes.CodeNotFound] if the id is unknown,
 // [apitypes.CodeDeliveryPending] if the delivery is still pending, and
-// [apitypes.CodeNoDelivery] if the merchant had no endpoint.
+// [apitypes.CodeNoDelivery] if the merchant had no endpoint. The last two are returned only
+// while no stream of deliveries gets the event.
 func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/events", id, "redeliver")}, &answer)

@@ -2,15 +2,19 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -58,54 +62,107 @@ func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) 
 	}
 }
 
-// stream reads one stream to its end. It returns the position behind the last message, and
-// why the stream ended. It is not to be continued unless more is true.
+// stream reads one stream of events to its end. It returns the position behind the last
+// message, and why the stream ended. It is not to be continued unless more is true.
 func (c *Client) stream(ctx context.Context, f EventFilter, after string, yield func(StreamedEvent, error) bool) (next string, more bool, err error) {
+	next, more = after, true
+	err = c.readStream(ctx, f.query(), after, func(position string, data []byte) bool {
+		if next = position; data == nil {
+			return true
+		}
+		e, err := webhook.ParseEvent(data)
+		more = yield(StreamedEvent{Position: position, Event: e}, err) && err == nil
+		return more
+	})
+	return next, more, err
+}
+
+// StreamedDelivery is an event of a stream with its delivery.
+type StreamedDelivery struct {
+	// Position is behind the event: StreamDeliveries, StreamEvents and EventsAfter continue
+	// there, with the same filter.
+	Position string
+	// Record is nil in messages with only a position: the first one, and one every 15
+	// seconds while there are no events.
+	Record *apitypes.EventRecord
+}
+
+// StreamDeliveries yields the events after a position as StreamEvents does, each with its
+// delivery, and again when it is redelivered. The first message comes at once. A broken
+// stream is not continued: the sequence ends with an error. If the service is too old for
+// such streams, that is an [*Error] with the code [apitypes.CodeNotFound] or
+// [apitypes.CodeInvalidField] for the field include.
+func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after string) iter.Seq2[StreamedDelivery, error] {
+	return func(yield func(StreamedDelivery, error) bool) {
+		query := f.query()
+		query.Set("include", "deliveries")
+		more := true
+		err := c.readStream(ctx, query, after, func(position string, data []byte) bool {
+			message := StreamedDelivery{Position: position}
+			var err error
+			if data != nil {
+				message.Record = new(apitypes.EventRecord)
+				err = json.Unmarshal(data, message.Record)
+			}
+			if err != nil || data != nil && len(message.Record.Event) == 0 {
+				err = fmt.Errorf("client: the stream of deliveries has another message (%.100q): %w", data, cmp.Or(err, errors.ErrUnsupported))
+			}
+			more = yield(message, err) && err == nil
+			return more
+		})
+		if more {
+			yield(StreamedDelivery{}, err)
+		}
+	}
+}
+
+// readStream calls each with the messages of one stream until it returns false or the stream
+// ends, and returns why the stream ended. position is behind the message, whose data is nil
+// if it has none.
+func (c *Client) readStream(ctx context.Context, query url.Values, after string, each func(position string, data []byte) bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	idle := time.AfterFunc(streamIdle, cancel)
 	defer idle.Stop()
 	u := c.path("api/events/stream")
-	query := f.query()
 	query.Set("after", after)
 	u.RawQuery = query.Encode()
 	response, err := c.exchange(ctx, request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/event-stream, application/problem+json"}}})
 	if err != nil {
-		return after, true, err
+		return err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode != http.StatusOK {
 		text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer))
 		if err != nil {
-			return after, true, &connectionError{err: fmt.Errorf("client: read the answer to GET %s: %w", u, err)}
+			return &connectionError{err: fmt.Errorf("client: read the answer to GET %s: %w", u, err)}
 		}
-		return after, true, parseError(response, text, c.clock.Now())
+		return parseError(response, text, c.clock.Now())
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxStreamLine)
 	var data []string
-	position := after
 	for lines.Scan() {
 		idle.Reset(streamIdle)
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch name {
 		case "id":
-			position = value
+			after = value
 		case "data":
 			data = append(data, value)
 		case "": // a blank line ends a message; a comment begins with a colon
 			if lines.Text() != "" {
 				continue
 			}
-			if after = position; len(data) == 0 {
-				continue
+			var text []byte
+			if len(data) > 0 {
+				text = []byte(strings.Join(data, "\n"))
 			}
-			e, err := webhook.ParseEvent([]byte(strings.Join(data, "\n")))
-			if data = nil; !yield(StreamedEvent{Position: position, Event: e}, err) || err != nil {
-				return after, false, err
+			if data = nil; !each(after, text) {
+				return nil
 			}
 		}
 	}
-	return after, true, &connectionError{err: fmt.Errorf("client: the stream of events ended: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))}
+	return &connectionError{err: fmt.Errorf("client: the stream of events ended: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))}
 }

@@ -115,3 +115,42 @@ func TestAwaitInvoice(t *testing.T) {
 		}
 	})
 }
+
+// TestStreamDeliveries reads a stream that breaks: it is not continued.
+func TestStreamDeliveries(t *testing.T) {
+	record := `{"event":` + body("invoice.paid", "{}") + `,"merchantId":"acme","delivery":{"id":"dlv_1","status":"pending","attempts":0}}`
+	c, e, _ := with(t, answers(http.StatusOK, "retry: 2000\nid: c0\n\n: nothing yet\n\nid: c1\nevent: invoice.paid\ndata: "+record+"\n\nid: c2\ndata: {"))
+	var got []string
+	for m, err := range c.StreamDeliveries(t.Context(), client.EventFilter{MerchantID: "acme"}, "c0") {
+		switch {
+		case err != nil:
+			got = append(got, "error")
+		case m.Record == nil:
+			got = append(got, m.Position)
+		default:
+			got = append(got, m.Position+" "+m.Record.ID()+" "+m.Record.Delivery.ID)
+		}
+	}
+	if diff := cmp.Diff([]string{"c0", "c0", "c1 evt_1 dlv_1", "error"}, got); diff != "" || e.queries[0].Encode() != "after=c0&include=deliveries&merchantId=acme" {
+		t.Errorf("asked for %s (-want +got):\n%s", e.queries[0].Encode(), diff)
+	}
+	for text, want := range map[string]int{"data: {}\n\n": 1, "data: x\n\n": 1, "id: c1\n\n": 1} {
+		c, _, _ := with(t, answers(http.StatusOK, text))
+		errs := 0
+		for _, err := range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
+			if err != nil {
+				errs++
+			}
+		}
+		if errs != want {
+			t.Errorf("%q: %d errors, want %d", text, errs, want)
+		}
+	}
+	c, e, _ = with(t, answers(http.StatusOK, "id: c0\n\nid: c1\n\n"))
+	for range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
+		break
+	}
+	if len(e.sent) != 1 {
+		t.Errorf("%d requests", len(e.sent))
+	}
+}

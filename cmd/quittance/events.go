@@ -119,6 +119,9 @@ func newEventsRedeliver(env environment) *cobra.Command {
 		Long: `Sends events again, each under its old delivery id, by which receivers recognise
 an event that they have had. Events that are being sent anyway are left alone.
 
+An event that is named by its ID also comes to every terminal where "quittance listen"
+runs, whether its merchant has an endpoint or not.
+
 TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 		Example: `  quittance events redeliver evt_…
   quittance events redeliver --failed --merchant shop

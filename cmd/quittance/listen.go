@@ -23,11 +23,13 @@ func newListen(env environment) *cobra.Command {
 		Short: "print events as they come, and forward them to your receiver",
 		Long: `Prints events as they come, until it is stopped by Ctrl-C or SIGTERM. With
 --forward-to it posts each to your receiver as well, signed as the service signs
-its deliveries, and prints what the receiver answers. Nothing is posted twice,
-whatever the answer; the service makes its own deliveries as usual.
+its deliveries, and prints what the receiver answers. An event is posted once,
+whatever the answer; the service makes its own deliveries as usual. When the service
+restarts, it continues where it was.
 
---redeliver has an old event come once more, under the same delivery id. It needs no
-endpoint, and leaves the service's own delivery alone.`,
+"quittance events redeliver ID" has an event come again, to every terminal that
+listens, under the same delivery id. --redeliver has an old event come to this one
+alone. Neither needs an endpoint.`,
 		Example: "  quittance listen --forward-to http://127.0.0.1:9000/webhooks",
 		Args:    noArgs,
 	}

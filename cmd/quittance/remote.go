@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ import (
 // defaultURL is the URL of quittance dev and quittance serve by default.
 const defaultURL = "http://127.0.0.1:8080"
 
-// callTimeout bounds a request to the service.
+// callTimeout bounds a call of the service. Streams have no such bound.
 const callTimeout = 30 * time.Second
 
 // keyVariable is the environment variable with the key for requests to a service.
@@ -75,7 +74,7 @@ func (r *remote) client(env environment) (*client.Client, error) {
 
 // openClient returns a client of the service at a URL.
 func openClient(url, key string) (*client.Client, error) {
-	c, err := client.New(url, client.WithHTTPClient(&http.Client{Timeout: callTimeout}), client.WithRetries(0), client.WithKey(key))
+	c, err := client.New(url, client.WithTimeouts(callTimeout, 0), client.WithRetries(0), client.WithKey(key))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}

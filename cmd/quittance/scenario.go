@@ -45,7 +45,10 @@ func runScenario(ctx context.Context, env environment, url, name string, limit t
 		for i, e := range played.Events {
 			again := ""
 			if e.Redelivered {
-				again = "again, as delivery " + e.Delivery.ID
+				again = "again"
+			}
+			if e.Redelivered && e.Delivery != nil {
+				again += ", as delivery " + e.Delivery.ID
 			}
 			fmt.Fprintf(table, "  %d\t%s\t%s\t%s\n", i+1, e.Envelope().Type, e.ID(), again)
 		}

@@ -19,12 +19,13 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// Polling of the service.
+// Waits of Run.
 const (
-	// pollInterval is the wait between two polls without new events.
+	// pollInterval is the wait before a broken stream is continued, and between two polls
+	// without new events.
 	pollInterval = 250 * time.Millisecond
-	// firstBackoff and maxBackoff are the first and the longest wait after a failed
-	// poll. It doubles in between.
+	// firstBackoff and maxBackoff are the first and the longest wait while the service does
+	// not answer. It doubles in between.
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 8 * time.Second
 )
@@ -43,9 +44,9 @@ type Config struct {
 	Ready func()
 }
 
-// Run follows the events until ctx ends, and returns nil then. It fails if the first
-// poll fails, or if the service rejects a later one. Other failures are retried, and
-// Run continues after the last event.
+// Run follows the events until ctx ends, and returns nil then. It fails if the service does
+// not answer the first request, or rejects a later one. Other failures are retried, and Run
+// continues after the last event.
 func Run(ctx context.Context, cfg Config) error {
 	f := &follower{cfg: cfg, after: client.AfterEnd, ready: func() {}}
 	if cfg.Ready != nil {
@@ -59,12 +60,12 @@ func Run(ctx context.Context, cfg Config) error {
 		defer c.CloseIdleConnections()
 		f.poster = poster.New(poster.Config{Client: c, Now: cfg.Now})
 	}
-	more, err := f.poll(ctx)
-	if err == nil {
-		err = f.redeliver(ctx)
-	}
-	if err == nil {
-		err = f.follow(ctx, more)
+	answered, err := f.stream(ctx)
+	if answered {
+		err = f.follow(ctx)
+	} else if isTooOld(err) {
+		f.cfg.Out.note("This service has no streams of deliveries: it is asked for new events, and events redeliver does not reach this terminal.")
+		err = f.poll(ctx)
 	}
 	if errors.Is(err, ctx.Err()) {
 		return nil
@@ -79,33 +80,93 @@ var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPars
 type follower struct {
 	cfg    Config
 	after  string // position of the last event
+	begun  bool   // the service has answered
+	lost   bool   // a note says that it does not answer
 	ready  func() // calls cfg.Ready the first time
 	poster *poster.Poster
 }
 
-// follow polls until ctx ends. more says that the last poll returned events.
-func (f *follower) follow(ctx context.Context, more bool) error {
-	var backoff time.Duration // 0 while the service answers
-	for {
-		if !more {
-			if !wait.Sleep(ctx, max(backoff, pollInterval), nil) {
-				return ctx.Err()
+// stream reads one stream to its end. It returns whether there was one, and why it ended.
+func (f *follower) stream(ctx context.Context) (answered bool, err error) {
+	for message, err := range f.cfg.API.StreamDeliveries(ctx, f.cfg.Filter, f.after) {
+		if err != nil {
+			return answered, err
+		}
+		answered = true
+		if message.Record != nil {
+			if err := f.take(ctx, *message.Record); err != nil {
+				return true, err
 			}
 		}
-		var err error
-		more, err = f.poll(ctx)
-		switch {
-		case err == nil && backoff > 0:
-			f.cfg.Out.note("The service answers again.")
+		f.after = message.Position
+		if err := f.found(ctx); err != nil {
+			return true, err
+		}
+	}
+	return answered, ctx.Err()
+}
+
+// found notes that the service answers. The first time it takes the events to redeliver.
+func (f *follower) found(ctx context.Context) error {
+	if f.lost {
+		f.cfg.Out.note("The service answers again.")
+		f.lost = false
+	}
+	if f.begun {
+		return nil
+	}
+	f.begun = true
+	f.ready()
+	return f.redeliver(ctx)
+}
+
+// lose notes that the service does not answer.
+func (f *follower) lose(err error) {
+	if !f.lost {
+		f.cfg.Out.note("The service does not answer, will retry: " + err.Error())
+		f.lost = true
+	}
+}
+
+// follow continues the stream, which has ended, until ctx ends. There is no note about a
+// stream that can be continued at once.
+func (f *follower) follow(ctx context.Context) (err error) {
+	var backoff time.Duration // 0 while the service answers
+	for {
+		if !wait.Sleep(ctx, max(backoff, pollInterval), nil) {
+			return ctx.Err()
+		}
+		var answered bool
+		switch answered, err = f.stream(ctx); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case answered:
 			backoff = 0
-		case err == nil:
-		case ctx.Err() != nil || refused(err):
+		case refused(err) && !isTooOld(err): // another replica may be older
 			return err
-		case backoff == 0:
-			f.cfg.Out.note("The service does not answer, will retry: " + err.Error())
-			backoff = firstBackoff
 		default:
-			backoff = min(2*backoff, maxBackoff)
+			f.lose(err)
+			backoff = min(max(firstBackoff, 2*backoff), maxBackoff)
+		}
+	}
+}
+
+// poll asks for new events until ctx ends.
+func (f *follower) poll(ctx context.Context) error {
+	var backoff time.Duration // 0 while the service answers
+	for {
+		more, err := f.pollOnce(ctx)
+		switch {
+		case err == nil:
+			backoff = 0
+		case ctx.Err() != nil || !f.begun || refused(err):
+			return err
+		default:
+			f.lose(err)
+			backoff = min(max(firstBackoff, 2*backoff), maxBackoff)
+		}
+		if !more && !wait.Sleep(ctx, max(backoff, pollInterval), nil) {
+			return ctx.Err()
 		}
 	}
 }
@@ -116,14 +177,23 @@ func refused(err error) bool {
 	return errors.As(err, &answer) && answer.Status >= 400 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests
 }
 
-// poll prints the next events, and reports whether there were any.
-func (f *follower) poll(ctx context.Context) (more bool, err error) {
+// isTooOld reports whether the service is too old for streams of deliveries.
+func isTooOld(err error) bool {
+	var answer *client.Error
+	return errors.As(err, &answer) &&
+		(answer.Code == apitypes.CodeNotFound || answer.Code == apitypes.CodeInvalidField && answer.Field == "include")
+}
+
+// pollOnce prints the next events, and reports whether there were any.
+func (f *follower) pollOnce(ctx context.Context) (more bool, err error) {
 	events, next, err := f.cfg.API.EventsAfter(ctx, f.cfg.Filter, f.after)
 	if err != nil {
 		return false, err
 	}
 	f.after = next
-	f.ready()
+	if err := f.found(ctx); err != nil {
+		return false, err
+	}
 	for _, e := range events {
 		if err := f.take(ctx, e); err != nil {
 			return false, err

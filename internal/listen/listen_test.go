@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/apitypes"
@@ -57,20 +59,70 @@ func problem(status int, code apitypes.ErrorCode) func(http.ResponseWriter) erro
 	}
 }
 
+// message is a message of a stream of deliveries, which has only an id if there are no events.
+func message(id string, events ...apitypes.EventRecord) string {
+	text := "id: " + id + "\n"
+	for _, e := range events {
+		data, _ := json.Marshal(e)
+		text += "event: invoice.paid\ndata: " + string(data) + "\n"
+	}
+	return text + "\n"
+}
+
+// streams answers with a stream of messages, which ends.
+func streams(messages ...string) func(http.ResponseWriter) error {
+	return func(w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, err := io.WriteString(w, strings.Join(messages, ""))
+		return err
+	}
+}
+
+// hangs answers with a stream that does not end.
+func hangs(ctx context.Context, messages ...string) func(http.ResponseWriter) error {
+	return func(w http.ResponseWriter) error {
+		if err := streams(messages...)(w); err != nil {
+			return err
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
+
+// old adds to the answers those of a service that has no streams.
+func old(all ...func(http.ResponseWriter) error) []func(http.ResponseWriter) error {
+	return append([]func(http.ResponseWriter) error{problem(http.StatusNotFound, apitypes.CodeNotFound)}, all...)
+}
+
 // answers returns a client of a service that gives its answers one after the other, and
 // then repeats the last. asked receives the parameter "after" of each request.
 func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.Client, asked <-chan string) {
 	t.Helper()
 	places := make(chan string, 100)
-	server := httptest.NewServer(apitest.Check(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var mu sync.Mutex
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		places <- r.URL.Query().Get("after")
-		if err := all[0](w); err != nil {
-			t.Error(err)
-		}
+		mu.Lock()
+		next := all[0]
 		if len(all) > 1 {
 			all = all[1:]
 		}
-	})))
+		mu.Unlock()
+		if err := next(w); err != nil {
+			t.Error(err)
+		}
+	})
+	checked := apitest.Check(t, h)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/events/stream" { // Check reads a response to its end
+			h(w, r)
+			return
+		}
+		checked.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	api, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
 	if err != nil {
@@ -80,17 +132,17 @@ func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.
 }
 
 // TestForward posts what comes, once, whatever is answered and whether the
-// service itself delivers it.
+// service itself delivers it. The service is one without streams.
 func TestForward(t *testing.T) {
 	t.Parallel()
-	api, asked := answers(t,
+	api, asked := answers(t, old(
 		page("c1"),
 		page("c2", record(0, &apitypes.Delivery{ID: "dlv_" + key + "7", Status: apitypes.DeliveryDelivered, Attempts: 1, FinishedAt: 1764000001}), record(1, nil)),
 		page("c3", apitypes.EventRecord{Event: json.RawMessage(`{"id":"evt_` + key + `2","type":"invoice.paid","createdAt":0,"data":{}}`), MerchantID: "acme", InvoiceID: "inv_" + key + "0"}),
 		problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable),
 		page("c4", record(3, nil)),
 		page("c4"),
-	)
+	)...)
 	type post struct{ delivery, standard, body string }
 	posts := make(chan post, 10)
 	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +168,7 @@ func TestForward(t *testing.T) {
 			t.Errorf("posted %+v, want %+v", got, want)
 		}
 	}
-	for _, want := range []string{"end", "c1", "c2", "c3", "c3", "c4"} {
+	for _, want := range []string{"end", "end", "c1", "c2", "c3", "c3", "c4"} {
 		if got := <-asked; got != want {
 			t.Errorf("asked for what comes after %s, want %s", got, want)
 		}
@@ -130,7 +182,7 @@ func TestForward(t *testing.T) {
 	}
 	for _, want := range []string{
 		"4.90 USDC", "evt_" + key + "0  → 200 in ", "evt_" + key + "1  → failed in ", "answered 307, expected 2xx",
-		"returned an invalid event", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
+		"has no streams of deliveries", "returned an invalid event", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, &out)
@@ -141,20 +193,44 @@ func TestForward(t *testing.T) {
 	}
 }
 
+// written collects what is printed, and tells when it has grown.
+type written struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	lines chan string
+}
+
+func newWritten() *written { return &written{lines: make(chan string, 100)} }
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines <- string(p)
+	return w.text.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
 // TestFromStart prints without posting, and in colour.
 func TestFromStart(t *testing.T) {
 	t.Parallel()
-	api, asked := answers(t, page("c1", record(0, nil)), page("c1"))
-	var out strings.Builder
 	ctx, cancel := context.WithCancel(t.Context())
+	api, asked := answers(t, hangs(ctx, message("c0"), message("c1", record(0, nil))))
+	out := newWritten()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{API: api, FromStart: true, Out: Printer{Out: &out, Notes: &out, Color: true}, Now: time.Now, Ready: func() { out.WriteString("ready\n") }})
+		ended <- Run(ctx, Config{API: api, FromStart: true, Out: Printer{Out: out, Notes: out, Color: true}, Now: time.Now, Ready: func() { fmt.Fprintln(out, "ready") }})
 	}()
 	if got := <-asked; got != "start" {
 		t.Errorf("asked for what comes after %s", got)
 	}
-	<-asked
+	for range 3 { // the line of the event is written in two parts
+		<-out.lines
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -164,15 +240,58 @@ func TestFromStart(t *testing.T) {
 	}
 }
 
+// TestStreams follows streams that break: one that is continued at once says nothing, and an
+// outage has one line at its beginning and one at its end. A later replica may be too old.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	down := problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)
+	ctx, cancel := context.WithCancel(t.Context())
+	api, asked := answers(t,
+		streams(message("c0"), message("c1", record(1, nil)), "id: c2\nevent: invoice.paid\ndata: {"),
+		streams(message("c1"), message("c2", record(2, nil))), // the connection broke before it was read
+		down, problem(http.StatusNotFound, apitypes.CodeNotFound), down,
+		streams(message("c2"), message("c3", record(1, &apitypes.Delivery{ID: "dlv_" + key + "1", Status: apitypes.DeliveryPending}))), // redelivered
+		problem(http.StatusUnauthorized, apitypes.CodeUnauthorized),
+	)
+	posts := make(chan string, 10)
+	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		posts <- r.Header.Get(webhook.HeaderDelivery)
+	})))
+	t.Cleanup(receiver.Close)
+	var notes strings.Builder
+	err := Run(ctx, Config{API: api, To: &poster.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: io.Discard, Notes: &notes}, Now: time.Now})
+	cancel()
+	if err == nil || !strings.Contains(err.Error(), "unauthorized") {
+		t.Errorf("it ended with %v", err)
+	}
+	close(posts)
+	var got []string
+	for id := range posts {
+		got = append(got, strings.TrimPrefix(id, "dlv_"+key))
+	}
+	if diff := cmp.Diff([]string{"1", "2", "1"}, got); diff != "" {
+		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"end", "c1", "c2", "c2", "c2", "c2", "c3"} {
+		if got := <-asked; got != want {
+			t.Errorf("asked for what comes after %s, want %s", got, want)
+		}
+	}
+	if text := notes.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not answer, will retry") || !strings.HasSuffix(text, "answers again.\n") {
+		t.Errorf("it notes\n%s", text)
+	}
+}
+
 // TestJSON writes events as the service lists them, with how posting them went,
 // and nothing else.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	api, asked := answers(t, page("c1", record(0, nil)), problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable), page("c1"))
+	down := problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)
+	ctx, cancel := context.WithCancel(t.Context())
+	api, asked := answers(t, streams(message("c0"), message("c1", record(0, nil))), down, streams(message("c1")), hangs(ctx))
 	receiver := httptest.NewServer(webhook.Handler(secret, http.NotFoundHandler()))
 	t.Cleanup(receiver.Close)
 	var out, notes strings.Builder
-	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{API: api, FromStart: true, To: &poster.Endpoint{URL: receiver.URL, Secret: secret},
@@ -212,8 +331,11 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string][]func(http.ResponseWriter) error{
 		"at first":   {problem(http.StatusBadRequest, apitypes.CodeInvalidField)},
-		"later":      {page("c1"), problem(http.StatusBadRequest, apitypes.CodeInvalidField)},
+		"later":      {streams(message("c1")), problem(http.StatusBadRequest, apitypes.CodeInvalidField)},
+		"old":        old(problem(http.StatusBadRequest, apitypes.CodeInvalidField)),
+		"old, later": old(page("c1"), problem(http.StatusBadRequest, apitypes.CodeInvalidField)),
 		"no answer":  {problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)},
+		"old, none":  old(problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)),
 		"no service": {func(http.ResponseWriter) error { panic(http.ErrAbortHandler) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,19 +367,19 @@ func TestAmount(t *testing.T) {
 // TestRedeliver has old events come once more, also one that the service never delivered.
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
-	old := func(n int) func(http.ResponseWriter) error {
+	event := func(n int) func(http.ResponseWriter) error {
 		return func(w http.ResponseWriter) error {
 			w.Header().Set("Content-Type", "application/json")
 			return json.NewEncoder(w).Encode(record(n, nil))
 		}
 	}
-	api, _ := answers(t, page("c1"), old(0), old(1), page("c2", record(2, nil)), page("c2"))
+	ctx, cancel := context.WithCancel(t.Context())
+	api, _ := answers(t, streams(message("c1")), event(0), event(1), hangs(ctx, message("c2", record(2, nil))))
 	posts := make(chan string, 10)
 	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		posts <- r.Header.Get(webhook.HeaderDelivery)
 	})))
 	t.Cleanup(receiver.Close)
-	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{API: api, Redeliver: []string{"evt_" + key + "0", "evt_" + key + "1"},

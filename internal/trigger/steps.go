@@ -126,22 +126,31 @@ func (r *run) redeliver(ctx context.Context, typ apitypes.EventType) error {
 		return fmt.Errorf("find %s: %w", typ, err)
 	}
 	id := found[0].ID()
-	for {
-		before, err := r.cfg.API.RedeliverEvent(ctx, id)
-		var problem *client.Error
-		switch {
-		case err == nil:
-			return r.awaitAttempt(ctx, before)
-		case errors.As(err, &problem) && problem.Code == apitypes.CodeNoDelivery:
-			return fmt.Errorf("nothing receives the events of %s: start quittance dev with --webhook-url URL, or set the merchant's endpoint",
-				r.cfg.World.Merchant.ID)
-		case !errors.As(err, &problem) || problem.Code != apitypes.CodeDeliveryPending:
-			return fmt.Errorf("redeliver %s: %w", id, err)
+	for { // a pending delivery would not be repeated
+		e, err := r.cfg.API.Event(ctx, id)
+		if err != nil {
+			return fmt.Errorf("look at the delivery: %w", err)
+		}
+		if e.Delivery == nil || e.Delivery.Status != apitypes.DeliveryPending {
+			break
 		}
 		if !wait.Sleep(ctx, eventPoll, nil) {
 			return fmt.Errorf("the delivery of %s is still pending: %w", id, ctx.Err())
 		}
 	}
+	before, err := r.cfg.API.RedeliverEvent(ctx, id)
+	var problem *client.Error
+	switch {
+	case errors.As(err, &problem) && problem.Code == apitypes.CodeNoDelivery:
+		return fmt.Errorf("nothing receives the events of %s: run quittance listen meanwhile, start quittance dev with --webhook-url URL, or set the merchant's endpoint",
+			r.cfg.World.Merchant.ID)
+	case err != nil:
+		return fmt.Errorf("redeliver %s: %w", id, err)
+	case before.Delivery == nil:
+		r.again = append(r.again, Came{EventRecord: before, Redelivered: true})
+		return r.print("redelivered", "%s, to the terminals that listen", id)
+	}
+	return r.awaitAttempt(ctx, before)
 }
 
 // awaitAttempt waits until a redelivered event was attempted again.
