@@ -193,7 +193,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// written collects what is printed, and tells when it has grown.
+// written collects what is printed. lines receives each write.
 type written struct {
 	mu    sync.Mutex
 	text  strings.Builder

@@ -348,7 +348,7 @@ func (m *holders) check(r *rapid.T) {
 // before, also late; it gets no other one there, neither by a create nor from a draft.
 func TestReleasedAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		lists := w.manage(w.merchant)
+		lists := w.manage(w.merchant, w.merchant+"-2")
 		open, second := w.create(), w.create()
 		draft := w.drafted()
 		unattributed := w.unattributedPayment(start+1, invoice.NewAmount(77))

@@ -107,9 +107,9 @@ func (tx *Tx) hideUnattributed(ctx context.Context, h Holding) error {
 }
 
 // ReleaseAddress ends a holding, a claim or a grant, with the merchant's sight of the
-// address's unattributed payments. It returns ErrNotFound if there is none. An address that
-// nobody holds any more cannot be claimed, only granted: otherwise the merchant's next create
-// would claim it again.
+// address's unattributed payments. It returns ErrNotFound if the merchant does not hold the
+// address. An address that nobody holds any more cannot be claimed, only granted: otherwise
+// the merchant's next create would claim it again.
 func (tx *Tx) ReleaseAddress(ctx context.Context, h Holding) error {
 	if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT address FROM held_addresses WHERE address = $1"+tx.forUpdate(), h.Address.String()); err != nil {
 		return fmt.Errorf("lock an address: %w", err)
