@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,8 @@ import (
 // TestTheSameChainSaysTheSame reads one chain, with payments of invoices that exist
 // before, in several ways: block by block; in batches with restarts; from a block in the
 // middle, with the gap below filled at any time; with rescans at any time; and with
-// rollbacks to unchanged blocks while the gap is filled. Each way must give the same
+// rollbacks to unchanged blocks while the gap is filled. Some invoices are made void at
+// a block. Each way must give the same
 // attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
@@ -53,6 +55,7 @@ type terms struct {
 	amount, transfer        uint64
 	expires                 int64 // seconds after start
 	lenient, bound, partner bool
+	void                    int // it is made void when the block of this index is the newest; 0 for never
 }
 
 type storyBlock struct {
@@ -123,6 +126,13 @@ func newStory(r *rand.Rand) story {
 		at += r.Int64N(15)
 	}
 	s.begin = r.IntN(len(s.blocks))
+	for i := range s.terms {
+		// Confirm never expires an invoice before it is made void.
+		at := s.begin + r.IntN(len(s.blocks)-s.begin)
+		if at > s.begin && r.IntN(2) == 0 && s.blocks[at].at <= s.terms[i].expires {
+			s.terms[i].void = at
+		}
+	}
 	return s
 }
 
@@ -158,9 +168,10 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 			if how.batches {
 				size += r.IntN(4)
 			}
-			part := all[next:min(next+size, len(all))]
+			part := all[next:min(next+size, s.nextVoid(next)+1, len(all))]
 			w.must(w.Observe(w.t.Context(), w.chainKey, part))
 			w.blocks, next = append(w.blocks, part...), next+len(part)
+			s.void(w, r, invoices, next-1)
 		case n == 3:
 			w.confirmSome(r)
 		case n == 4 && how.rescans && next < len(all) && len(w.blocks) > 1:
@@ -182,6 +193,35 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 	w.observe(end)
 	w.final()
 	return s.outcome(w, invoices, all)
+}
+
+// nextVoid returns the index of the first block from one on at which an invoice is made void.
+func (s story) nextVoid(from int) int {
+	next := len(s.blocks)
+	for _, t := range s.terms {
+		if t.void >= from {
+			next = min(next, t.void)
+		}
+	}
+	return next
+}
+
+// void makes the invoices void whose block is the newest, unless they are covered. It
+// closes the gap first.
+func (s story) void(w *world, r *rand.Rand, invoices []invoice.Invoice, newest int) {
+	for i, t := range s.terms {
+		if t.void != newest || newest == 0 {
+			continue
+		}
+		for w.gap() != nil {
+			w.final()
+			w.fillSome(r)
+		}
+		_, err := w.Void(w.t.Context(), w.own(), invoices[i].ID)
+		if !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+			w.must(err)
+		}
+	}
 }
 
 // readAgain rolls back some of the blocks that were read, and reads them again.

@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestWhoseMoneyIsWhose plays sequences of creates, payments, expiries and
-// reorgs at one address, where some of the creators choose amounts that collide
+// TestWhoseMoneyIsWhose plays sequences of creates, drafts, payments, expiries, voids
+// and reorgs at one address, where some of the creators choose amounts that collide
 // with those of others. These rules hold for each payment when it is first seen:
 //
 //   - A payment of a transfer amount that the checkout showed counts for that
@@ -32,7 +33,7 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {
-			switch r.IntN(12) {
+			switch r.IntN(14) {
 			case 0, 1, 2:
 				g.create()
 			case 3, 4, 5, 6, 7, 8:
@@ -45,6 +46,10 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 				}
 			case 11:
 				g.Service = g.service()
+			case 12:
+				g.void()
+			case 13:
+				g.issue()
 			}
 		}
 		return strings.Join(g.wrong, "; ")
@@ -91,12 +96,34 @@ func (g *game) create() {
 	d := g.draft()
 	d.Amount = invoice.NewAmount(pick(g.Rand, amounts...))
 	d.ExpiresAt = invoice.Unix(g.seconds.Load() + 20 + g.Int64N(100))
+	d.Unissued = g.IntN(5) == 0
 	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
 	g.must(err)
 	g.made = append(g.made, inv.ID)
 	g.noteTransferAmounts(inv)
-	if !inv.TransferAmount.IsZero() && inv.TransferAmount.IsRound() {
-		g.wrong = append(g.wrong, fmt.Sprintf("the transfer amount %s is round", inv.TransferAmount))
+}
+
+// issue finalizes an invoice, which may be none that can be.
+func (g *game) issue() {
+	if len(g.made) == 0 {
+		return
+	}
+	inv, err := g.Finalize(g.t.Context(), g.own(), pick(g.Rand, g.made...))
+	if field := (*invoice.FieldError)(nil); errors.Is(err, settle.ErrVoid) || errors.As(err, &field) && field.Field == "expiresAt" {
+		return
+	}
+	g.must(err)
+	g.noteTransferAmounts(inv)
+}
+
+// void makes an invoice void, unless it is paid, expired or covered.
+func (g *game) void() {
+	if len(g.made) == 0 {
+		return
+	}
+	_, err := g.Void(g.t.Context(), g.own(), pick(g.Rand, g.made...))
+	if !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+		g.must(err)
 	}
 }
 
@@ -106,6 +133,9 @@ func (g *game) noteTransferAmounts(inv invoice.Invoice) {
 		if !a.IsZero() {
 			g.shown[inv.ID] = append(g.shown[inv.ID], a)
 		}
+	}
+	if !inv.TransferAmount.IsZero() && inv.TransferAmount.IsRound() {
+		g.wrong = append(g.wrong, fmt.Sprintf("the transfer amount %s is round", inv.TransferAmount))
 	}
 }
 
