@@ -84,6 +84,8 @@ type Reader interface {
 	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
+	// References returns the references of invoices that have one, by invoice id.
+	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
 	// InvoiceHistory returns what happened to an invoice.
 	InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error)
 	// Payment returns a payment, or store.ErrNotFound.

@@ -34,6 +34,7 @@ type backend struct {
 	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
 	changes  []settle.InvoiceChange
+	refunds  []invoice.RefundRecord
 	notices  []invoice.Notice
 	hands    []settle.ManualAttribution
 	claims   []store.Claim
@@ -130,7 +131,7 @@ func (b *backend) RefundRecord(ctx context.Context, _ string) (invoice.RefundRec
 }
 
 func (b *backend) RefundRecords(ctx context.Context, _ store.RefundFilter) ([]invoice.RefundRecord, error) {
-	return nil, b.fail(ctx)
+	return b.refunds, b.fail(ctx)
 }
 
 func (b *backend) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
@@ -172,6 +173,16 @@ func (b *backend) FindInvoices(ctx context.Context, text, merchantID string, lim
 	return newest(b.invoices, limit, func(inv invoice.Invoice) bool {
 		return strings.HasPrefix(inv.ID, text) && (merchantID == "" || merchantID == inv.MerchantID)
 	}), b.fail(ctx)
+}
+
+func (b *backend) References(ctx context.Context, ids []string) (map[string]string, error) {
+	found := make(map[string]string)
+	for _, inv := range b.invoices {
+		if inv.Details.Reference != "" && slices.Contains(ids, inv.ID) {
+			found[inv.ID] = inv.Details.Reference
+		}
+	}
+	return found, b.fail(ctx)
 }
 
 func (b *backend) InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error) {

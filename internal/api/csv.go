@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
@@ -204,13 +205,37 @@ func (e *export[T]) send() error {
 	return err
 }
 
-// harmless returns a cell that no spreadsheet takes for a formula: one that begins like a
-// formula gets an apostrophe before it.
+// harmless returns a cell in which no spreadsheet finds a formula. Where the list separator
+// is a semicolon, a spreadsheet divides the lines there and at line breaks, whatever the
+// quotes of the cell; importers may divide at tabs. So every part that begins like a formula
+// gets an apostrophe before it, and so does a cell that begins with a tab or a line break.
 func harmless(cell string) string {
-	if strings.IndexAny(cell, "=+-@\t\r\n＝＋－＠") == 0 { // some take full-width characters as well
-		return "'" + cell
+	var b strings.Builder
+	if strings.IndexAny(cell, "\t\r\n") == 0 {
+		b.WriteByte('\'')
 	}
-	return cell
+	for cell != "" {
+		end := strings.IndexAny(cell, ";\t\r\n") + 1
+		if end == 0 {
+			end = len(cell)
+		}
+		if beginsFormula(cell[:end]) {
+			b.WriteByte('\'')
+		}
+		b.WriteString(cell[:end])
+		cell = cell[end:]
+	}
+	return b.String()
+}
+
+// beginsFormula reports whether the first character of a text begins a formula. It skips
+// quotes, and spaces and invisible characters, which some spreadsheets drop. Some take
+// full-width characters as well.
+func beginsFormula(text string) bool {
+	text = strings.TrimLeftFunc(text, func(c rune) bool {
+		return c == '"' || unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
+	})
+	return strings.IndexAny(text, "=+-@＝＋－＠") == 0
 }
 
 // units returns an amount in major units, or "" if the currency's decimals are not known.

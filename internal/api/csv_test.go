@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,35 +100,93 @@ func withQuery(path, query string) string {
 	return path + "?" + query
 }
 
-// TestExportedCells reads one payment with all figures, in a time zone.
-func TestExportedCells(t *testing.T) {
-	b := &backend{payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
-		ID: "pay_1", InvoiceID: invoiceID(1), MerchantID: "-2+3", Method: invoice.ByCalldata, Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
-		Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.MaxAmount, Position: invoice.Position{BlockNumber: 7}},
-	}}}, refunded: map[string]invoice.Amount{"pay_1": invoice.NewAmount(1_500_000)}}
-	records, _ := exported(t, newAPI(t, b), "/api/payments?timezone=Asia/Kathmandu")
-	got := make(map[string]string)
+// cellsOf exports a list, and returns the cells of its first row by column.
+func cellsOf(t *testing.T, b *backend, path string) map[string]string {
+	t.Helper()
+	records, _ := exported(t, newAPI(t, b), path)
+	cells := make(map[string]string)
 	for i, name := range records[0] {
-		got[name] = records[1][i]
+		cells[name] = records[1][i]
 	}
-	zero := "0x0000000000000000000000000000000000000000"
-	want := map[string]string{
-		"id": "pay_1", "status": "confirmed", "invoiceId": invoiceID(1), "merchantId": "'-2+3", "chainKey": "base", "txHash": "0x" + strings.Repeat("0", 64), "currency": "USDC",
-		"amount":         "115792089237316195423570985008687907853269984665640564039457584007913129639935",
-		"amountDecimal":  "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
-		"amountRefunded": "1500000", "amountRefundedDecimal": "1.50", "from": zero, "to": zero, "blockNumber": "7",
-		"confirmedAt": "2025-11-24T21:45:00+05:45", "attribution": "calldata",
+	return cells
+}
+
+// TestExportedDetails exports what a merchant says of an invoice, and the reference with its
+// payments and refunds.
+func TestExportedDetails(t *testing.T) {
+	metadata := map[string]string{"b": "x;=1+1\t=2\n=3", "a<&>": "\"é"}
+	b := &backend{
+		invoices: []invoice.Invoice{{ID: invoiceID(1), MerchantID: "acme", Details: invoice.Details{
+			Reference: "-order;@10017", Description: "Tea, 500 g", Customer: invoice.Customer{ID: "cus_1", Email: "a@b.example"}, Metadata: metadata,
+		}}},
+		payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}},
+		refunds:  []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}},
+	}
+	got := cellsOf(t, b, "/api/invoices")
+	for column, want := range map[string]string{
+		"reference": "'-order;'@10017", "description": "Tea, 500 g", "customerId": "cus_1", "customerEmail": "a@b.example",
+		"metadata": `{"a<&>":"\"é","b":"x\u003b=1+1\t=2\n=3"}`,
+	} {
+		if got[column] != want {
+			t.Errorf("%s is %q, want %q", column, got[column], want)
+		}
+	}
+	var pairs map[string]string
+	if err := json.Unmarshal([]byte(got["metadata"]), &pairs); err != nil || !maps.Equal(pairs, metadata) {
+		t.Errorf("the metadata is %v (%v), want %v", pairs, err, metadata)
+	}
+	for _, path := range []string{"/api/payments", "/api/invoices/" + invoiceID(1) + "/payments", "/api/refunds", "/api/payments/pay_1/refunds"} {
+		if got := cellsOf(t, b, path); got["reference"] != "'-order;'@10017" {
+			t.Errorf("%s: the reference is %q", path, got["reference"])
+		}
+	}
+}
+
+// TestExportedPaymentsOfInvoice exports the payments of one invoice, of which one is pending.
+func TestExportedPaymentsOfInvoice(t *testing.T) {
+	b := newListBackend(8)
+	b.payments[0].InvoiceID = invoiceID(3)
+	records, _ := exported(t, newAPI(t, b), "/api/invoices/"+invoiceID(3)+"/payments?timezone=Europe/Berlin")
+	var got [][]string
+	for _, row := range records {
+		got = append(got, row[:3])
+	}
+	want := [][]string{
+		{"id", "status", "invoiceId"}, {"pay_" + number(3), "pending", invoiceID(3)}, {"pay_" + number(0), "confirmed", invoiceID(3)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestFormulasAreEscaped writes every first character of a formula.
+// TestExportedCells reads one payment with all figures, in a time zone.
+func TestExportedCells(t *testing.T) {
+	b := &backend{payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
+		ID: "pay_1", InvoiceID: invoiceID(1), MerchantID: "-2+3", Method: invoice.ByCalldata, Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
+		Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.MaxAmount, Position: invoice.Position{BlockNumber: 7}},
+	}}}, refunded: map[string]invoice.Amount{"pay_1": invoice.NewAmount(1_500_000)}}
+	got := cellsOf(t, b, "/api/payments?timezone=Asia/Kathmandu")
+	zero := "0x0000000000000000000000000000000000000000"
+	want := map[string]string{
+		"id": "pay_1", "status": "confirmed", "invoiceId": invoiceID(1), "merchantId": "'-2+3", "chainKey": "base", "txHash": "0x" + strings.Repeat("0", 64), "currency": "USDC",
+		"amount":         "115792089237316195423570985008687907853269984665640564039457584007913129639935",
+		"amountDecimal":  "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
+		"amountRefunded": "1500000", "amountRefundedDecimal": "1.50", "from": zero, "to": zero, "blockNumber": "7",
+		"confirmedAt": "2025-11-24T21:45:00+05:45", "attribution": "calldata", "reference": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFormulasAreEscaped writes formulas at every place where a spreadsheet may find one.
 func TestFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
-		"": "", "a": "a", "1": "1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "'=1": "'=1",
+		"": "", "a": "a", "1": "1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "'=1": "'=1",
+		"\tx": "'\tx", "\t=1": "'\t'=1", "\r=1": "'\r'=1", "\n=1": "'\n'=1", "\r\n\t=1": "'\r\n\t'=1",
 		"＝1+1": "'＝1+1", "＋1": "'＋1", "－1": "'－1", "＠SUM(A1)": "'＠SUM(A1)", "é=1": "é=1",
+		"a;=1+1": "a;'=1+1", "a;b": "a;b", "a=1;b": "a=1;b", "a;＝1;-2;": "a;'＝1;'-2;", "a\t=1": "a\t'=1", "a\r\n@b": "a\r\n'@b", "a\n b": "a\n b",
+		" =1": "' =1", "\u00a0+1": "'\u00a0+1", "\u200b=1": "'\u200b=1", `"=1`: `'"=1`, `a; ""=1`: `a;' ""=1`, ";": ";", "; ": "; ", "a, -1": "a, -1",
 	} {
 		if got := api.Harmless(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)

@@ -29,7 +29,7 @@ var parameters = map[string][]string{
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
 
-	"GET /api/invoices/{id}/payments": {"limit", "cursor"},
+	"GET /api/invoices/{id}/payments": {"limit", "cursor", "timezone"},
 	"GET /api/invoices/{id}/timeline": {"limit", "cursor"},
 
 	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor", "timezone"},

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -17,6 +19,7 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 	return tableOf([]string{
 		"id", "merchantId", "status", "exception", "chainKey", "currency", "amount", "amountDecimal", "amountPaid", "amountPaidDecimal",
 		"amountRefunded", "amountRefundedDecimal", "merchantAddress", "createdAt", "expiresAt", "settledAt", "settledTxHash",
+		"reference", "customerId", "customerEmail", "description", "metadata",
 	}, func(inv invoice.Invoice, at func(time.Time) string) []string {
 		units := func(amount invoice.Amount) string { return a.units(amount, inv.ChainKey, inv.Currency) }
 		j := apiconv.Invoice(inv)
@@ -24,15 +27,46 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 			inv.ID, inv.MerchantID, string(inv.Status), string(inv.Exception), inv.ChainKey, inv.Currency, inv.Amount.String(), units(inv.Amount),
 			inv.AmountPaid.String(), units(inv.AmountPaid), inv.AmountRefunded.String(), units(inv.AmountRefunded),
 			j.MerchantAddress, at(inv.CreatedAt), at(inv.ExpiresAt), at(inv.SettledAt), j.SettledTxHash,
+			inv.Details.Reference, inv.Details.Customer.ID, inv.Details.Customer.Email, inv.Details.Description, metadataCell(inv.Details.Metadata),
 		}
 	})
+}
+
+// metadataCell returns metadata as a JSON object in the order of the keys, or "". Semicolons
+// are escaped in it, so that harmless changes nothing.
+func metadataCell(pairs map[string]string) string {
+	if len(pairs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(pairs); err != nil {
+		panic(err) // texts can be encoded
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), ";", `\u003b`)
+}
+
+// references returns the references of the invoices of elements, by invoice id.
+func references[T any](ctx context.Context, a *API, elements []T, invoiceID func(T) string) (map[string]string, error) {
+	var ids []string
+	for _, e := range elements {
+		if id := invoiceID(e); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	found, err := a.reader.References(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read references: %w", err)
+	}
+	return found, nil
 }
 
 // paymentTable returns the columns of payments.
 func (a *API) paymentTable() *table[store.PaymentRow] {
 	return &table[store.PaymentRow]{[]string{
 		"id", "status", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
-		"amountRefunded", "amountRefundedDecimal", "from", "to", "blockNumber", "confirmedAt", "attribution",
+		"amountRefunded", "amountRefundedDecimal", "from", "to", "blockNumber", "confirmedAt", "attribution", "reference",
 	}, func(ctx context.Context, payments []store.PaymentRow, at func(time.Time) string) ([][]string, error) {
 		ids, rows := make([]string, len(payments)), make([][]string, len(payments))
 		for i, p := range payments {
@@ -42,6 +76,10 @@ func (a *API) paymentTable() *table[store.PaymentRow] {
 		if err != nil {
 			return nil, fmt.Errorf("read refunds: %w", err)
 		}
+		reference, err := references(ctx, a, payments, func(p store.PaymentRow) string { return p.InvoiceID })
+		if err != nil {
+			return nil, err
+		}
 		for i, p := range payments {
 			back := refunded[p.ID]
 			units := func(amount invoice.Amount) string { return a.units(amount, p.ChainKey, p.Currency) }
@@ -49,6 +87,7 @@ func (a *API) paymentTable() *table[store.PaymentRow] {
 			rows[i] = []string{
 				p.ID, string(p.Status), p.InvoiceID, p.MerchantID, p.ChainKey, j.TxHash, p.Currency, p.Amount.String(), units(p.Amount),
 				back.String(), units(back), j.From, j.To, strconv.FormatUint(p.BlockNumber, 10), at(p.ConfirmedAt), string(p.Method),
+				reference[p.InvoiceID],
 			}
 		}
 		return rows, nil
@@ -57,23 +96,36 @@ func (a *API) paymentTable() *table[store.PaymentRow] {
 
 // refundTable returns the columns of refunds.
 func (a *API) refundTable() *table[invoice.RefundRecord] {
-	return tableOf([]string{
+	return &table[invoice.RefundRecord]{[]string{
 		"id", "status", "paymentId", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
-		"amountTransferred", "amountTransferredDecimal", "from", "to", "reason", "createdAt", "confirmedAt",
-	}, func(r invoice.RefundRecord, at func(time.Time) string) []string {
-		j := apiconv.RefundRecord(r)
-		amount, transferred, transferredUnits := r.Amount, "", ""
-		if !r.Prepared() {
-			amount = r.Transfer.Amount
+		"amountTransferred", "amountTransferredDecimal", "from", "to", "reason", "createdAt", "confirmedAt", "reference",
+	}, func(ctx context.Context, refunds []invoice.RefundRecord, at func(time.Time) string) ([][]string, error) {
+		reference, err := references(ctx, a, refunds, func(r invoice.RefundRecord) string { return r.InvoiceID })
+		if err != nil {
+			return nil, err
 		}
-		if j.AmountTransferred != "" {
-			transferred, transferredUnits = j.AmountTransferred, a.units(r.Transfer.Amount, r.ChainKey, r.Currency)
+		rows := make([][]string, len(refunds))
+		for i, r := range refunds {
+			rows[i] = append(a.refundCells(r, at), reference[r.InvoiceID])
 		}
-		return []string{
-			r.ID, string(r.Status), r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey, j.TxHash, r.Currency, amount.String(), a.units(amount, r.ChainKey, r.Currency),
-			transferred, transferredUnits, j.From, j.To, r.Reason, at(r.CreatedAt), at(fromSeconds(j.ConfirmedAt)),
-		}
-	})
+		return rows, nil
+	}}
+}
+
+// refundCells returns the cells of a refund, without the reference of its invoice.
+func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []string {
+	j := apiconv.RefundRecord(r)
+	amount, transferred, transferredUnits := r.Amount, "", ""
+	if !r.Prepared() {
+		amount = r.Transfer.Amount
+	}
+	if j.AmountTransferred != "" {
+		transferred, transferredUnits = j.AmountTransferred, a.units(r.Transfer.Amount, r.ChainKey, r.Currency)
+	}
+	return []string{
+		r.ID, string(r.Status), r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey, j.TxHash, r.Currency, amount.String(), a.units(amount, r.ChainKey, r.Currency),
+		transferred, transferredUnits, j.From, j.To, r.Reason, at(r.CreatedAt), at(fromSeconds(j.ConfirmedAt)),
+	}
 }
 
 // eventTable returns the columns of events.

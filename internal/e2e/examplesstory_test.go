@@ -283,6 +283,7 @@ func (s *story) events(paid string) {
 	s.Helper()
 	s.delivered()
 	s.call("listInvoicePayments", http.MethodGet, "/api/invoices/"+paid+"/payments", "")
+	s.export("listInvoicePayments", "/api/invoices/"+paid+"/payments")
 	s.closed(paid)
 	s.call("listInvoiceTimeline", http.MethodGet, "/api/invoices/"+paid+"/timeline", "")
 	s.call("listEvents", http.MethodGet, "/api/events?merchantId=acme&after=start&limit=2", "")

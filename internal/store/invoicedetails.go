@@ -125,3 +125,19 @@ func (q *queries) ReferenceHolder(ctx context.Context, merchantID, reference str
 	return queryRow(ctx, q, scanID, `SELECT invoice_id FROM reserved_references JOIN invoices ON id = invoice_id
 		WHERE reserved_references.merchant_id = $1 AND reference = $2 AND status IN ('draft', 'open')`, merchantID, reference)
 }
+
+// References returns the references of the invoices that have one, by invoice id.
+func (q *queries) References(ctx context.Context, invoiceIDs []string) (map[string]string, error) {
+	type row struct{ id, reference string }
+	rows, err := queryIn(invoiceIDs, func(chunk []any) ([]row, error) {
+		return queryAll(ctx, q, func(s scanner) (r row, err error) {
+			err = s.Scan(&r.id, &r.reference)
+			return r, err
+		}, "SELECT invoice_id, reference FROM invoice_details WHERE reference IS NOT NULL AND invoice_id IN "+parameterList(0, len(chunk)), chunk...)
+	})
+	found := make(map[string]string, len(rows))
+	for _, r := range rows {
+		found[r.id] = r.reference
+	}
+	return found, err
+}

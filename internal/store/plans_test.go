@@ -324,6 +324,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	notice := invoice.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
 	for name, fn := range map[string]func() error{
 		"invoice":         func() error { _, err := read.Invoice(ctx, "inv_1"); return err },
+		"references":      func() error { _, err := read.References(ctx, []string{"inv_1", "inv_2"}); return err },
 		"history":         func() error { _, err := read.InvoiceHistory(ctx, "inv_1"); return err },
 		"find by id":      func() error { _, err := read.FindInvoices(ctx, "inv_1", "m", 50); return err },
 		"find by payment": func() error { _, err := read.FindInvoices(ctx, "pay_1234567", "m", 50); return err },
