@@ -61,6 +61,8 @@ type listing[T any] struct {
 	// cursor returns the page's nextCursor, or "". more says that there are rows after
 	// last, which is nil on an empty page.
 	cursor func(last *T, more bool) string
+	// rest is further members of the response, such as ,"truncated":true.
+	rest string
 	// table is the list's columns as CSV; nil if there is no such form.
 	table *table[T]
 }
@@ -94,7 +96,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	defer leave()
-	out := &pageWriter{w: w}
+	out := &pageWriter{w: w, rest: l.rest}
 	err = l.write(r.Context(), out)
 	if err == nil {
 		return nil
@@ -163,8 +165,9 @@ func (l listing[T]) part(ctx context.Context, last *T, n int) (rows []T, element
 type pageWriter struct {
 	bytes.Buffer
 	w     http.ResponseWriter
-	begun bool // something was written
-	gone  bool // a write has failed
+	rest  string // members that end the response
+	begun bool   // something was written
+	gone  bool   // a write has failed
 }
 
 // element writes an element, after a comma unless it is the first.
@@ -208,7 +211,7 @@ func (p *pageWriter) end(cursor string) error {
 	if cursor != "" {
 		p.text(`,"nextCursor":`, strconv.Quote(cursor)) // a cursor is ASCII
 	}
-	p.text("}")
+	p.text(p.rest, "}")
 	if !p.begun {
 		p.w.Header().Set("Content-Length", strconv.Itoa(p.Len()))
 	}

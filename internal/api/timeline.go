@@ -61,9 +61,12 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all := timelineOf(h)
+	all, rest := timelineOf(h), ""
+	if h.Truncated {
+		rest = `,"truncated":true`
+	}
 	return listing[timelineEntry]{
-		name: "entries", limit: limit,
+		name: "entries", limit: limit, rest: rest,
 		read: func(_ context.Context, last *timelineEntry, n int) ([]timelineEntry, string, error) {
 			if last != nil {
 				after = last.key
@@ -84,8 +87,19 @@ func timelineOf(h store.InvoiceHistory) timeline {
 	var t timeline
 	inv := h.Invoice
 	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})
-	if inv.Status == invoice.Paid {
+	for _, to := range h.Transitions {
+		kind := "invoice.finalized"
+		if to.Status == invoice.Void {
+			kind = "invoice.void"
+		}
+		t.add(to.At, rankInvoice, string(to.Status), apitypes.TimelineEntry{Kind: kind})
+	}
+	switch inv.Status {
+	case invoice.Paid:
 		t.add(inv.SettledAt, rankSettled, "paid", apitypes.TimelineEntry{Kind: "invoice.paid", TxHash: inv.SettledTx.String()})
+	case invoice.Expired:
+		t.add(inv.ExpiresAt, rankSettled, "expired", apitypes.TimelineEntry{Kind: "invoice.expired"})
+	case invoice.Drafted, invoice.Open, invoice.Void:
 	}
 	for _, tx := range h.Txs {
 		t.add(tx.Created, rankInvoice, tx.Hash.String(), apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()})

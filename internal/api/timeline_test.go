@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,42 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(5)+"/timeline", ""), http.StatusNotFound, "not_found", "")
+}
+
+// TestTimelineOfStates reads the timelines of invoices that came to different ends.
+func TestTimelineOfStates(t *testing.T) {
+	finalized := store.InvoiceTransition{Status: invoice.Open, At: invoice.Unix(now + 5)}
+	void := store.InvoiceTransition{Status: invoice.Void, At: invoice.Unix(now + 9)}
+	for name, c := range map[string]struct {
+		status      invoice.Status
+		transitions []store.InvoiceTransition
+		want        []string
+	}{
+		"draft":                {invoice.Drafted, nil, []string{"invoice.created"}},
+		"open":                 {invoice.Open, nil, []string{"invoice.created"}},
+		"finalized":            {invoice.Open, []store.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized"}},
+		"finalized and void":   {invoice.Void, []store.InvoiceTransition{void, finalized}, []string{"invoice.created", "invoice.finalized", "invoice.void"}},
+		"finalized, expired":   {invoice.Expired, []store.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized", "invoice.expired"}},
+		"a draft that is void": {invoice.Void, []store.InvoiceTransition{void}, []string{"invoice.created", "invoice.void"}},
+	} {
+		b := newListBackend(2)
+		b.invoices[1].Status = c.status
+		for _, truncated := range []bool{false, true} {
+			b.history = store.InvoiceHistory{Transitions: c.transitions, Truncated: truncated}
+			w := do(newAPI(t, b), "GET", "/api/invoices/"+invoiceID(1)+"/timeline", "")
+			if strings.Contains(w.Body.String(), "truncated") != truncated {
+				t.Errorf("%s: %s", name, w.Body)
+			}
+			page := decode[apitypes.Timeline](t, w, http.StatusOK)
+			var got []string
+			for _, e := range page.Entries {
+				got = append(got, e.Kind)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || page.Truncated != truncated {
+				t.Errorf("%s: truncated %t (-want +got):\n%s", name, page.Truncated, diff)
+			}
+		}
+	}
 }
 
 func TestPaymentsOfInvoice(t *testing.T) {

@@ -138,6 +138,9 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
 				return err
 			}
+			if err := tx.InsertInvoiceTransition(ctx, id, store.InvoiceTransition{Status: invoice.Open, At: s.now()}); err != nil {
+				return err
+			}
 			return s.emitCreated(out, issued)
 		})
 		if !errors.Is(err, errAmountTaken) {

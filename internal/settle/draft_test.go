@@ -78,6 +78,7 @@ func TestDraft(t *testing.T) {
 		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
+		w.checkTransitions(d, store.InvoiceTransition{Status: invoice.Open, At: at(start + 20)})
 		if got := w.eventInvoice("invoice.created"); got.Status != "open" || got.Amount != "2000000" || got.Reference != details.Reference {
 			t.Errorf("invoice.created has %+v", got)
 		}
@@ -194,6 +195,16 @@ func TestDetailsAreEditableInEveryState(t *testing.T) {
 	})
 }
 
+// checkTransitions says which transitions of an invoice are recorded.
+func (w *world) checkTransitions(inv invoice.Invoice, want ...store.InvoiceTransition) {
+	w.t.Helper()
+	h, err := w.db.store.InvoiceHistory(w.t.Context(), inv.ID)
+	w.must(err)
+	if diff := cmp.Diff(want, h.Transitions); diff != "" {
+		w.t.Errorf("transitions (-want +got):\n%s", diff)
+	}
+}
+
 // void makes an invoice void, and returns it as it is stored.
 func (w *world) void(inv invoice.Invoice) invoice.Invoice {
 	w.t.Helper()
@@ -238,8 +249,11 @@ func TestVoid(t *testing.T) {
 			t.Errorf("after expiresAt it is %s", got)
 		}
 
+		w.checkTransitions(inv, store.InvoiceTransition{Status: invoice.Void, At: at(start)})
+		w.checkTransitions(other)
 		draft := w.drafted()
 		w.void(draft)
+		w.checkTransitions(draft, store.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day)})
 		if got := w.intents(draft); len(got) != 0 {
 			t.Errorf("a void draft has intents %v", got)
 		}

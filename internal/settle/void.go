@@ -45,10 +45,11 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 		if err != nil {
 			return err
 		}
-		if voided, err = tx.Invoice(ctx, id); err == nil && changed {
-			out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
+		if voided, err = tx.Invoice(ctx, id); err != nil || !changed {
+			return err
 		}
-		return err
+		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
+		return tx.InsertInvoiceTransition(ctx, id, store.InvoiceTransition{Status: invoice.Void, At: s.now()})
 	})
 	return voided, err
 }

@@ -9,21 +9,34 @@ import (
 
 // Limits of an InvoiceHistory, whose invoice anyone can send any number of payments.
 const (
-	historyPayments = 100
-	historyEvents   = 300
-	historyAttempts = 1000
+	// MaxHistoryPayments bounds the payments of a history, and its refunds.
+	MaxHistoryPayments = 100
+	// MaxHistoryEvents bounds its events.
+	MaxHistoryEvents = 300
+	// MaxHistoryAttempts bounds its attempts.
+	MaxHistoryAttempts = 1000
+	// MaxHistoryTxs bounds its commitment transactions.
+	MaxHistoryTxs = 100
 )
 
 // InvoiceHistory is what happened to an invoice: the first payments, events, attempts and
-// commitment transactions.
+// commitment transactions, and the latest refunds.
 type InvoiceHistory struct {
-	Invoice  invoice.Invoice
-	Payments []SeenPayment
-	Refunds  []invoice.RefundRecord
-	Events   []Event // without bodies
-	Attempts []EventAttempt
-	Txs      []CommitmentTx
-	More     bool // there is more than the limits allow
+	Invoice     invoice.Invoice
+	Transitions []InvoiceTransition
+	Payments    []SeenPayment
+	Refunds     []invoice.RefundRecord
+	Events      []Event // without bodies
+	Attempts    []EventAttempt
+	Txs         []CommitmentTx
+	Truncated   bool // there is more than the limits allow
+}
+
+// InvoiceTransition is a transition that a request asked for: a draft became open, or an
+// invoice void.
+type InvoiceTransition struct {
+	Status invoice.Status // that the invoice came into
+	At     time.Time
 }
 
 // SeenPayment is a payment with the time when it was last orphaned, which is zero if it
@@ -54,44 +67,66 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 	if h.Invoice, err = q.Invoice(ctx, id); err != nil {
 		return h, err
 	}
-	for _, read := range []func(context.Context, string) error{
-		func(ctx context.Context, id string) (err error) {
-			h.Payments, err = q.seenPayments(ctx, id)
-			return err
-		},
-		func(ctx context.Context, id string) (err error) {
-			h.Events, err = q.eventsOfInvoice(ctx, id)
-			return err
-		},
-		func(ctx context.Context, id string) (err error) { h.Txs, err = q.commitmentTxs(ctx, id); return err },
-		func(ctx context.Context, id string) (err error) {
-			h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: historyPayments})
-			return err
-		},
-	} {
-		if err := read(ctx, id); err != nil {
-			return h, err
-		}
+	if h.Transitions, err = q.transitions(ctx, id); err != nil {
+		return h, err
 	}
+	if h.Payments, err = q.seenPayments(ctx, id); err != nil {
+		return h, err
+	}
+	if h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1}); err != nil {
+		return h, err
+	}
+	if h.Txs, err = q.commitmentTxs(ctx, id); err != nil {
+		return h, err
+	}
+	if h.Events, err = q.eventsOfInvoice(ctx, id); err != nil {
+		return h, err
+	}
+	h.Events = truncate(&h, h.Events, MaxHistoryEvents)
 	if h.Attempts, err = q.attemptsOf(ctx, h.Events); err != nil {
 		return h, err
 	}
-	h.More = len(h.Payments) == historyPayments || len(h.Refunds) == historyPayments || len(h.Events) == historyEvents || len(h.Attempts) >= historyAttempts
+	h.Payments = truncate(&h, h.Payments, MaxHistoryPayments)
+	h.Refunds = truncate(&h, h.Refunds, MaxHistoryPayments)
+	h.Txs = truncate(&h, h.Txs, MaxHistoryTxs)
+	h.Attempts = truncate(&h, h.Attempts, MaxHistoryAttempts)
 	return h, nil
+}
+
+// truncate returns the first rows, up to a limit.
+func truncate[T any](h *InvoiceHistory, rows []T, limit int) []T {
+	if len(rows) <= limit {
+		return rows
+	}
+	h.Truncated = true
+	return rows[:limit]
+}
+
+// InsertInvoiceTransition records a transition that a request asked for.
+func (tx *Tx) InsertInvoiceTransition(ctx context.Context, invoiceID string, t InvoiceTransition) error {
+	return tx.insert(ctx, insertion{table: "invoice_transitions", columns: []string{"invoice_id", "status", "at"}},
+		[][]any{{invoiceID, string(t.Status), invoice.UnixSeconds(t.At)}})
+}
+
+func (q *queries) transitions(ctx context.Context, invoiceID string) ([]InvoiceTransition, error) {
+	return queryAll(ctx, q, func(row scanner) (t InvoiceTransition, err error) {
+		err = row.Scan(&t.Status, seconds{&t.At})
+		return t, err
+	}, "SELECT status, at FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
 }
 
 func (q *queries) seenPayments(ctx context.Context, invoiceID string) ([]SeenPayment, error) {
 	return queryAll(ctx, q, func(row scanner) (p SeenPayment, err error) {
 		p.PaymentRow, err = scanPayment(suffixedRow{row, []any{seconds{&p.OrphanedAt}}})
 		return p, err
-	}, "SELECT "+paymentColumns+", orphaned_at FROM payments "+q.indexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, historyPayments)
+	}, "SELECT "+paymentColumns+", orphaned_at FROM payments "+q.indexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func (q *queries) eventsOfInvoice(ctx context.Context, invoiceID string) ([]Event, error) {
 	return queryAll(ctx, q, func(row scanner) (e Event, err error) {
 		err = row.Scan(&e.ID, &e.Seq, &e.Type, seconds{&e.CreatedAt})
 		return e, err
-	}, "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, historyEvents)
+	}, "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, MaxHistoryEvents+1)
 }
 
 // attemptsOf returns the attempts to deliver the events, the first events' first.
@@ -107,7 +142,7 @@ func (q *queries) attemptsOf(ctx context.Context, events []Event) ([]EventAttemp
 			a.EventID, a.StatusCode = ids[seq], int(code)
 			return a, err
 		}, "SELECT seq, number, started_ms, status_code, error FROM attempts WHERE seq IN "+parameterList(0, len(chunk))+
-			" ORDER BY seq, number LIMIT "+parameter(len(chunk)+1), append(chunk, historyAttempts)...)
+			" ORDER BY seq, number LIMIT "+parameter(len(chunk)+1), append(chunk, MaxHistoryAttempts+1)...)
 	})
 }
 
@@ -116,5 +151,5 @@ func (q *queries) commitmentTxs(ctx context.Context, invoiceID string) ([]Commit
 		err = row.Scan(&c.Kind, hashCol(&c.Hash), milliseconds{&c.Created})
 		return c, err
 	}, `SELECT intents.kind, chain_tx_attempts.tx_hash, chain_tx_attempts.created_ms FROM intents CROSS JOIN chain_tx_attempts
-		WHERE chain_tx_attempts.tx_id = intents.tx_id AND intents.invoice_id = $1`, invoiceID)
+		WHERE chain_tx_attempts.tx_id = intents.tx_id AND intents.invoice_id = $1 ORDER BY chain_tx_attempts.created_ms LIMIT $2`, invoiceID, MaxHistoryTxs+1)
 }

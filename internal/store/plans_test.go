@@ -487,6 +487,9 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"listen": func() error {
 				return write.PutListenerInTransaction(ctx, store.Listener{ID: "l", MerchantID: "m", Until: at(2)}, at(1))
 			},
+			"transition": func() error {
+				return write.InsertInvoiceTransition(ctx, "inv_1", store.InvoiceTransition{Status: invoice.Void, At: at(1)})
+			},
 			"link": func() error { return write.LinkNotices(ctx, samplePayment(1).Payment) },
 			"see": func() error {
 				return write.MarkIntentsObserved(ctx, "base", []store.IntentObservation{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})

@@ -46,7 +46,7 @@ func TestFindInvoices(t *testing.T) {
 			t.Errorf("the newest: %d, %v", len(found), err)
 		}
 		h, err := s.InvoiceHistory(t.Context(), inv.ID)
-		if err != nil || h.Invoice.ID != inv.ID || len(h.Payments) != 1 || len(h.Events) != 1 || h.More {
+		if err != nil || h.Invoice.ID != inv.ID || len(h.Payments) != 1 || len(h.Events) != 1 || h.Truncated {
 			t.Errorf("history %+v, %v", h, err)
 		}
 	})

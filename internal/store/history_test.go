@@ -1,0 +1,99 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// boundedRows are the rows of which a history has a limited number: how to insert those of
+// inv_1 that are numbered in many, and how many a history has.
+var boundedRows = map[string]struct {
+	limit  int
+	setup  string
+	insert string // what to insert into, and what from
+	from   string
+	count  func(store.InvoiceHistory) int
+}{
+	"payments": {
+		limit: store.MaxHistoryPayments,
+		insert: `payments (id, seen_id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
+			from_address, to_address, amount, status, observed_at, invoice_id, merchant_id, method)`,
+		from: `'pay_x' || i, 'seen_' || i, chain_key, tx_hash, 100 + i, 100 + i, block_number, block_hash, block_time, token, currency,
+			from_address, to_address, amount, 'pending', observed_at, 'inv_1', 'm', 'calldata' FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
+		count: func(h store.InvoiceHistory) int { return len(h.Payments) },
+	},
+	"refunds": {
+		limit: store.MaxHistoryPayments,
+		insert: `refund_records (id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
+			many_invoices, expires_at)`,
+		from: `'ref_x' || i, 'x' || i, 'pay_1', 'inv_1', 'm', chain_key, 'expired', 1, substr(tx_hash, 1, 60) || (100000 + i), '1', to_address, 'unknown', 0, 2
+			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
+		count: func(h store.InvoiceHistory) int { return len(h.Refunds) },
+	},
+	"events": {
+		limit:  store.MaxHistoryEvents,
+		insert: "events (seq, id, type, subject, merchant_id, invoice_id, created_at, body)",
+		from:   "1000 + i, 'evt_x' || i, 'payment.received', 'x' || i, 'm', 'inv_1', 1, '{}' FROM many",
+		count:  func(h store.InvoiceHistory) int { return len(h.Events) },
+	},
+	"attempts": {
+		limit:  store.MaxHistoryAttempts,
+		insert: "attempts (seq, number, started_ms, duration_ms)",
+		from:   "seq, i, 1, 1 FROM events CROSS JOIN many WHERE id = 'evt_1'",
+		count:  func(h store.InvoiceHistory) int { return len(h.Attempts) },
+	},
+	"transactions": {
+		limit:  store.MaxHistoryTxs,
+		setup:  "UPDATE intents SET tx_id = 'ctx_1', status = 'sent' WHERE id = 'int_1'",
+		insert: "chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms)",
+		from:   "'ctx_1', i, substr(tx_hash, 1, 60) || (100000 + i), '0x', '1', '1', i FROM payments CROSS JOIN many WHERE id = 'pay_1'",
+		count:  func(h store.InvoiceHistory) int { return len(h.Txs) },
+	},
+}
+
+// TestHistoryIsBounded reads the history of an invoice with as many rows as it has room for,
+// and with one more.
+func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, rows := range boundedRows {
+		for database, url := range storetest.Databases() {
+			t.Run(name+" "+database, func(t *testing.T) {
+				t.Parallel()
+				dsn := url(t)
+				s, db := storetest.Open(t, dsn), storetest.SQL(t, dsn)
+				fill(t, s)
+				exec := func(statement string) {
+					t.Helper()
+					if _, err := db.ExecContext(t.Context(), statement); err != nil {
+						t.Fatalf("%v\n%s", err, statement)
+					}
+				}
+				exec("INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'sent', 1 FROM payments WHERE id = 'pay_1'")
+				if rows.setup != "" {
+					exec(rows.setup)
+				}
+				history := func() store.InvoiceHistory {
+					h, err := s.InvoiceHistory(t.Context(), "inv_1")
+					must(t, err)
+					return h
+				}
+				insert := func(from, to int) {
+					t.Helper()
+					exec(fmt.Sprintf("INSERT INTO %s WITH RECURSIVE many (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM many WHERE i < %d) SELECT %s", rows.insert, from, to, rows.from))
+				}
+				room := rows.limit - rows.count(history())
+				insert(1, room)
+				if h := history(); rows.count(h) != rows.limit || h.Truncated {
+					t.Errorf("as many as there is room for: %d, truncated %t", rows.count(h), h.Truncated)
+				}
+				insert(room+1, room+1)
+				if h := history(); rows.count(h) != rows.limit || !h.Truncated {
+					t.Errorf("one more: %d, truncated %t", rows.count(h), h.Truncated)
+				}
+			})
+		}
+	}
+}
