@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +103,10 @@ func TestFindInvoices(t *testing.T) {
 	if len(list.Invoices) != 4 || list.Invoices[0].ID != invoiceID(6) || list.NextCursor != "" {
 		t.Errorf("found %d, the cursor is %q", len(list.Invoices), list.NextCursor)
 	}
-	for query, field := range map[string]string{"q=": "q", "q=x&status=open": "q", "q=x&cursor=y": "q", "q=%00": "q", "q=x&limit=0": "limit"} {
+	longest := strings.Repeat("é", invoice.MaxLabel)
+	decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?q="+url.QueryEscape(longest), ""), http.StatusOK)
+	wantProblem(t, do(h, "GET", "/api/invoices?q="+url.QueryEscape(longest+"é"), ""), http.StatusBadRequest, "invalid_field", "q")
+	for query, field := range map[string]string{"q=": "q", "q=x&status=open": "q", "q=x&cursor=y": "q", "q=%00": "q", "q=x&limit=0": "limit", "q=%20": "q"} {
 		wantProblem(t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusBadRequest, "invalid_field", field)
 	}
 }

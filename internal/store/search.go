@@ -20,13 +20,23 @@ const (
 // FindInvoices returns the newest invoices that a text names: by their id or the beginning
 // of it, on-chain id, reference, a transaction that paid, refunded or recorded them, the
 // account that paid, their settlement address, or the id of a payment, refund, claim or
-// event. Unless merchantID is empty, it leaves out other merchants' invoices. The number of rows it reads is bounded.
+// event. Spaces around the text are ignored, and so is its case, but not that of a
+// reference. Unless merchantID is empty, it leaves out other merchants' invoices. The number
+// of rows it reads is bounded.
 func (q *queries) FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error) {
-	found, _, err := q.Invoices(ctx, InvoiceFilter{MerchantID: merchantID, Reference: text, Limit: limit})
-	if err != nil {
-		return nil, err
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return nil, nil // an empty reference would match all
 	}
-	ids, err := q.namedInvoices(ctx, text, merchantID, limit)
+	var found []invoice.Invoice
+	for _, reference := range slices.Compact([]string{text, trimmed}) { // a reference may have spaces around it
+		page, _, err := q.Invoices(ctx, InvoiceFilter{MerchantID: merchantID, Reference: reference, Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, page...)
+	}
+	ids, err := q.namedInvoices(ctx, strings.ToLower(trimmed), merchantID, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +53,12 @@ func (q *queries) FindInvoices(ctx context.Context, text, merchantID string, lim
 	return found[:min(len(found), limit)], err
 }
 
-// namedInvoices returns the ids of invoices that a text names otherwise than by their
-// reference, some of them other merchants'.
+// namedInvoices returns the ids of invoices that a text in lower case names otherwise than
+// by their reference, some of them other merchants'.
 func (q *queries) namedInvoices(ctx context.Context, text, merchantID string, limit int) ([]string, error) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return nil, nil // not every text is valid in a comparison of identifiers
 	}
-	lower := strings.ToLower(text)
 	prefix, _, _ := strings.Cut(text, "_")
 	switch statement := namedBy[prefix]; {
 	case prefix == "inv":
@@ -62,15 +71,15 @@ func (q *queries) namedInvoices(ctx context.Context, text, merchantID string, li
 		return queryAll(ctx, q, scanOptionalID, statement, text)
 	case prefix == "pay" && len(text) >= minPrefix:
 		return queryAll(ctx, q, scanOptionalID, "SELECT invoice_id FROM payments WHERE id >= $1 AND id < $2 LIMIT $3", text, text+lastID, searchRows)
-	case !strings.HasPrefix(lower, "0x") || len(lower) < minPrefix || strings.Trim(lower[2:], "0123456789abcdef") != "":
+	case !strings.HasPrefix(text, "0x") || len(text) < minPrefix || strings.Trim(text[2:], "0123456789abcdef") != "":
 		return nil, nil
-	case len(lower) == addressLen:
-		return q.invoicesOfAddress(ctx, lower, merchantID, limit)
+	case len(text) == addressLen:
+		return q.invoicesOfAddress(ctx, text, merchantID, limit)
 	}
-	ids, err := q.invoicesOfHash(ctx, lower)
-	if err == nil && len(lower) == hashLen {
+	ids, err := q.invoicesOfHash(ctx, text)
+	if err == nil && len(text) == hashLen {
 		var paid []PaymentRow
-		paid, _, err = q.Payments(ctx, PaymentFilter{MerchantID: merchantID, TxHash: lower, IncludePending: true, Limit: limit})
+		paid, _, err = q.Payments(ctx, PaymentFilter{MerchantID: merchantID, TxHash: text, IncludePending: true, Limit: limit})
 		for _, p := range paid {
 			ids = append(ids, p.InvoiceID)
 		}

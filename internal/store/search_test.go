@@ -26,9 +26,23 @@ func TestFindInvoices(t *testing.T) {
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{event}) })
 		upper := func(hex string) string { return "0x" + strings.ToUpper(hex[2:]) }
+		spaced := sample(invoice.FirstID(invoice.PrefixInvoice, at(1_000_000)), "m")
+		spaced.Details.Reference = " order 10018 "
+		insert(t, s, spaced)
+		for _, text := range []string{" order 10018 ", "order 10018", "order 10018 "} {
+			want := 0
+			if text == spaced.Details.Reference {
+				want = 1
+			}
+			if found, err := s.FindInvoices(t.Context(), text, "m", 50); err != nil || len(found) != want {
+				t.Errorf("%q: found %d, %v; want %d", text, len(found), err, want)
+			}
+		}
 		for _, text := range []string{
 			inv.ID, inv.ID[:12], inv.Details.Reference, inv.CommitmentID.String(), upper(inv.CommitmentID.String()), inv.CommitmentID.String()[:10],
 			p.ID, p.ID[:12], event.ID, p.TxHash.String(), p.TxHash.String()[:12], p.From.String(), upper(p.From.String()), inv.Merchant.String(),
+			" " + inv.ID + "\n", strings.ToUpper(inv.ID), "\t" + inv.Details.Reference + " ", strings.ToUpper(p.ID[:12]), strings.ToUpper(event.ID),
+			strings.ToUpper(p.TxHash.String()), "\u00a0" + strings.ToUpper(inv.Merchant.String()) + " ",
 		} {
 			for merchant, want := range map[string]int{"m": 1, "n": 0, "": 1} {
 				found, err := s.FindInvoices(t.Context(), text, merchant, 50)
@@ -37,7 +51,7 @@ func TestFindInvoices(t *testing.T) {
 				}
 			}
 		}
-		for _, text := range []string{"inv_x", "pay_", "0x", "0x12", "order 10017", "evt_2", "\U0001F600", "0xzz00000000", "ref_1", "clm_1", "%"} {
+		for _, text := range []string{"inv_x", "pay_", "0x", "0x12", "order 10017", "evt_2", "\U0001F600", "0xzz00000000", "ref_1", "clm_1", "%", " ", "Order 10017 für Zoë", "inv_ " + inv.ID[4:]} {
 			if found, err := s.FindInvoices(t.Context(), text, "", 50); err != nil || len(found) != 0 {
 				t.Errorf("%q: found %d, %v; want none", text, len(found), err)
 			}
