@@ -28,6 +28,9 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkFixedMembers(r.Context(), id, o); err != nil {
+		return err
+	}
 	inv, err := a.ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
 	if err != nil {
 		return fmt.Errorf("change invoice: %w", err)
@@ -39,9 +42,6 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 // invoiceChange parses the members of an invoice's change. It returns an
 // *invoice.FieldError for the first that is malformed.
 func invoiceChange(o object) (c settle.InvoiceChange, err error) {
-	if _, named := o["merchantId"]; named {
-		return c, invalidField("merchantId", "cannot be changed")
-	}
 	err = cmp.Or(
 		optionalParsed(o, "merchantAddress", &c.Merchant, chain.ParseAddress),
 		optionalParsed(o, "amount", &c.Amount, invoice.ParseAmount),

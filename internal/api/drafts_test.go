@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -41,7 +43,7 @@ func TestChangeInvoice(t *testing.T) {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	for field, body := range map[string]string{
-		"merchantId": `{"merchantId":"acme"}`, "amount": `{"amount":null}`, "expiresAt": `{"expiresAt":"1"}`, "lineItems": `{"lineItems":null}`,
+		"amount": `{"amount":null}`, "expiresAt": `{"expiresAt":"1"}`, "lineItems": `{"lineItems":null}`,
 		"reference": `{"reference":""}`, "customer": `{"customer":[]}`, "customer.id": `{"customer":{"id":1}}`, "metadata[a]": `{"metadata":{"a":1}}`,
 		"uniqueReference": `{"uniqueReference":null}`, "currency": `{"currency":1}`, "chainKey": `{"chainKey":1}`, "merchantAddress": `{"merchantAddress":"0x1"}`,
 	} {
@@ -51,6 +53,36 @@ func TestChangeInvoice(t *testing.T) {
 		t.Errorf("%d changes were made, want 2", len(b.changes))
 	}
 	wantProblem(t, do(h, "PATCH", path, `[]`, "Content-Type", "application/json"), http.StatusBadRequest, "invalid_json", "")
+}
+
+// TestFixedMembers sends an invoice back as it is, and with members that cannot be changed.
+func TestFixedMembers(t *testing.T) {
+	b := newListBackend(1) // paid
+	h := newAPI(t, b)
+	path := "/api/invoices/" + invoiceID(0)
+	patch := func(body string) *httptest.ResponseRecorder {
+		return do(h, "PATCH", path, body, "Content-Type", "application/json")
+	}
+	whole, err := json.Marshal(decode[map[string]any](t, do(h, "GET", path, ""), http.StatusOK)["invoice"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{string(whole), `{"status":"paid","draft":false,"exception":null,"unknown":1}`} {
+		if w := patch(same); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", same, w.Code, w.Body)
+		}
+	}
+	for field, value := range map[string]string{
+		"id": `"` + invoiceID(1) + `"`, "merchantId": `"bean"`, "status": `"void"`, "createdAt": "1", "transferAmount": `"8"`, "amountRemaining": `"1"`,
+		"remainingTransferAmount": `"1"`, "settledTxHash": "null", "settledAt": "1", "tolerance": `"1"`, "exception": `"late"`, "amountPaid": `"7"`,
+		"amountRefunded": `"7"`, "draft": "true",
+	} {
+		wantProblem(t, patch(fmt.Sprintf(`{%q:%s}`, field, value)), http.StatusBadRequest, "invalid_field", field)
+	}
+	if len(b.changes) != 2 {
+		t.Errorf("%d changes were made, want 2", len(b.changes))
+	}
+	wantProblem(t, do(h, "PATCH", "/api/invoices/"+invoiceID(7), `{"status":"void"}`, "Content-Type", "application/json"), http.StatusNotFound, "not_found", "")
 }
 
 func TestDraftMember(t *testing.T) {

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -30,10 +31,13 @@ type InvoiceChange struct {
 	Details   invoice.DetailsChange
 }
 
-// changesTerms reports whether the change sets a term.
-func (c InvoiceChange) changesTerms() bool {
-	return c.Merchant != nil || c.Amount != nil || c.Currency != nil || c.ChainKey != nil || c.LineItems != nil || c.ExpiresAt != nil
+// changesTerms reports whether the change sets a term of the invoice to another value.
+func (c InvoiceChange) changesTerms(inv invoice.Invoice) bool {
+	return differs(c.Merchant, inv.Merchant) || differs(c.Amount, inv.Amount) || differs(c.Currency, inv.Currency) || differs(c.ChainKey, inv.ChainKey) ||
+		c.LineItems != nil && !slices.Equal(*c.LineItems, inv.LineItems) || c.ExpiresAt != nil && !c.ExpiresAt.Equal(inv.ExpiresAt)
 }
+
+func differs[T comparable](to *T, is T) bool { return to != nil && *to != is }
 
 // draftOf returns the request that gives an invoice with a change of its terms.
 func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
@@ -56,14 +60,15 @@ func set[T any](dst, src *T) {
 	}
 }
 
-// UpdateInvoice changes the details of an invoice, and the terms of a draft. Errors are
+// UpdateInvoice changes the details of an invoice, and the terms of a draft. A term with
+// its present value is no change. Errors are
 // store.ErrNotFound, also for an invoice that the principal does not see, ErrNotDraft,
 // *ReferenceTakenError and *invoice.FieldError.
 func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id string, c InvoiceChange) (changed invoice.Invoice, err error) {
 	err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
 		changed = inv
 		changed.Details = inv.Details.Change(c.Details)
-		if c.changesTerms() {
+		if c.changesTerms(inv) {
 			if inv.Status != invoice.Drafted {
 				return ErrNotDraft
 			}

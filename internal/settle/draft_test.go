@@ -102,6 +102,10 @@ func TestDraftErrors(t *testing.T) {
 		d, open := w.drafted(), w.create()
 		_, err := w.UpdateInvoice(ctx, w.own(), open.ID, settle.InvoiceChange{Amount: &amount})
 		wantError(t, "terms of an open invoice", err, settle.ErrNotDraft)
+		_, err = w.UpdateInvoice(ctx, w.own(), open.ID, settle.InvoiceChange{
+			Merchant: &open.Merchant, Amount: &open.Amount, Currency: &open.Currency, ChainKey: &open.ChainKey, LineItems: new([]invoice.LineItem), ExpiresAt: &open.ExpiresAt,
+		})
+		wantError(t, "the present terms of an open invoice", err, nil)
 		wantError(t, "deleting an open invoice", w.DeleteDraft(ctx, w.own(), open.ID), settle.ErrNotDraft)
 		for name, c := range map[string]settle.InvoiceChange{"expiresAt": {ExpiresAt: &past}, "merchantAddress": {Merchant: &invoice.Address{}}, "amount": {Amount: new(invoice.Amount)}} {
 			_, err := w.UpdateInvoice(ctx, w.own(), d.ID, c)
