@@ -118,9 +118,14 @@ func TestReportRefusesParameters(t *testing.T) {
 		"to=1": "from", "from=1": "to", "from=2&to=1": "to", "from=1&to=2&merchantId=no%00body": "merchantId", "from=1&to=1": "to", "from=-1&to=1": "from", "from=01&to=2": "from",
 		"from=2026-02-30&to=2026-03-01": "from", "from=1&to=253402300800": "to", "from=1&to=99999999999999999999": "to",
 		"from=1&to=" + fmt.Sprint(longest+2): "to", "from=1&to=2&groupBy=week": "groupBy", "from=1&to=2&timezone=": "timezone",
-		"from=1&to=2&timezone=Local": "timezone", "from=1&to=2&timezone=Berlin": "timezone", "from=1&to=2&timezone=../etc/passwd": "timezone",
+		"from=1&to=2&timezone=Local":    "timezone",
+		"from=1969-12-31&to=1970-01-02": "from", "from=1970-01-01&to=1970-01-02&timezone=Europe/Berlin": "from", "from=0001-01-01&to=0001-01-02": "from",
+		"from=1&to=1969-12-31": "to", "from=1&to=2&timezone=Berlin": "timezone", "from=1&to=2&timezone=../etc/passwd": "timezone",
 	} {
 		wantProblem(t, do(h, "GET", "/api/reports/settlement?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+	if w := do(h, "GET", "/api/reports/settlement?from=1970-01-01&to=1970-01-02", ""); w.Code != http.StatusOK {
+		t.Errorf("the first day: %d %s", w.Code, w.Body)
 	}
 	if w := do(h, "GET", "/api/reports/settlement?from=1&to="+fmt.Sprint(longest+1), ""); w.Code != http.StatusOK {
 		t.Errorf("the longest period: %d %s", w.Code, w.Body)

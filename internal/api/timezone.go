@@ -42,6 +42,9 @@ func (q *query) instant(name string, location *time.Location) time.Time {
 		if day.Format(time.DateOnly) < text { // clocks skip midnight, so the day begins with their change
 			_, day = day.ZoneBounds()
 		}
+		if day.Unix() < 0 {
+			q.reject(name, "must not begin before 1970 in UTC; it is %s", text)
+		}
 		return day.UTC()
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
