@@ -63,8 +63,13 @@ func (c *Client) call(ctx context.Context, r request, answer any) error {
 		ctx, cancel = context.WithTimeout(ctx, c.timeout+r.wait)
 		defer cancel()
 	}
+	return c.repeat(ctx, r, func() error { return c.attempt(ctx, r, answer) })
+}
+
+// repeat makes attempts at a request until one succeeds or no other is to be made.
+func (c *Client) repeat(ctx context.Context, r request, attempt func() error) error {
 	for n := 0; ; n++ {
-		err := c.attempt(ctx, r, answer)
+		err := attempt()
 		if err == nil {
 			return nil
 		}
@@ -118,6 +123,22 @@ func (c *Client) attempt(ctx context.Context, r request, answer any) (err error)
 	return nil
 }
 
+// open sends a request and returns the response, whose status is 200 and whose body the
+// caller reads and closes.
+func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
+	response, err := c.exchange(ctx, r)
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer))
+	if err != nil {
+		err = &connectionError{err: fmt.Errorf("client: read the answer to %s %s: %w", r.method, r.url, err)}
+	} else {
+		err = parseError(response, text, c.clock.Now())
+	}
+	return nil, errors.Join(err, response.Body.Close())
+}
+
 // exchange sends a request and returns the response, whose body the caller closes.
 func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error) {
 	out, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), bytes.NewReader(r.body))
@@ -130,6 +151,9 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 	}
 	if c.key != "" {
 		out.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	if c.version != "" {
+		out.Header.Set("Quittance-Version", c.version)
 	}
 	response, err := c.http.Do(out)
 	if err != nil {

@@ -26,6 +26,7 @@ type Client struct {
 	base           *url.URL
 	http           *http.Client
 	key            string
+	version        string
 	timeout        time.Duration
 	attemptTimeout time.Duration
 	retries        int
@@ -43,6 +44,10 @@ func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h
 // WithKey sends a key of the service with each request. The key belongs to the operator
 // or to one merchant.
 func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+
+// WithVersion sends the header Quittance-Version with each request, such as 2026-11-22, so
+// that responses are of that version of the interface whichever one the key is pinned to.
+func WithVersion(version string) Option { return func(c *Client) { c.version = version } }
 
 // WithTimeouts replaces [DefaultTimeout], which bounds a call with its retries, and
 // [DefaultAttemptTimeout]. 0 means no bound but that of the context.

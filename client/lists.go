@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
@@ -27,9 +28,7 @@ type InvoiceFilter struct {
 	PageSize                    int // invoices per request, 1 to 200; 0 means the service's default
 }
 
-// Invoices lists invoices, newest first. It requests pages as needed, and ends after an
-// error.
-func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
+func (f InvoiceFilter) query() url.Values {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "status", string(f.Status))
@@ -43,7 +42,13 @@ func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apityp
 	set(query, "to", f.To)
 	setTime(query, "createdAfter", f.CreatedAfter)
 	setTime(query, "createdBefore", f.CreatedBefore)
-	return list(ctx, c, "api/invoices", query, f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
+	return query
+}
+
+// Invoices lists invoices, newest first. It requests pages as needed, and ends after an
+// error.
+func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
+	return list(ctx, c, "api/invoices", f.query(), f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
 		return page.Invoices, page.NextCursor
 	})
 }
@@ -68,9 +73,7 @@ type PaymentFilter struct {
 	PageSize            int // payments per request, 1 to 200; 0 means the service's default
 }
 
-// Payments lists on-chain payments, last observed first. It requests pages as needed, and
-// ends after an error.
-func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
+func (f PaymentFilter) query() url.Values {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "chainKey", f.ChainKey)
@@ -89,7 +92,13 @@ func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apityp
 		include = append(include, "unattributed")
 	}
 	set(query, "include", strings.Join(include, ","))
-	return list(ctx, c, "api/payments", query, f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+	return query
+}
+
+// Payments lists on-chain payments, last observed first. It requests pages as needed, and
+// ends after an error.
+func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
+	return list(ctx, c, "api/payments", f.query(), f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
 		return page.Payments, page.NextCursor
 	})
 }
@@ -203,6 +212,17 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 	}
 }
 
+// listOf is list for a list of one object. An id that results in another path is an error.
+func listOf[P, T any](ctx context.Context, c *Client, path, id, name string, query url.Values, split func(P) ([]T, string)) iter.Seq2[T, error] {
+	if id == "" || id == "." || id == ".." {
+		return func(yield func(T, error) bool) {
+			var none T
+			yield(none, fmt.Errorf("client: %q is no id", id))
+		}
+	}
+	return list(ctx, c, path+"/"+url.PathEscape(id)+"/"+name, query, 0, split)
+}
+
 // Claims lists payers' claims to unattributed payments, newest first; merchantID and
 // paymentID are "" for all. It requests pages as needed, and ends after an error.
 func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.Seq2[apitypes.Claim, error] {
@@ -217,7 +237,7 @@ func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.
 // InvoicePayments lists the payments of an invoice. It requests pages as needed, and ends
 // after an error.
 func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq2[apitypes.Payment, error] {
-	return list(ctx, c, "api/invoices/"+url.PathEscape(invoiceID)+"/payments", make(url.Values), 0, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+	return listOf(ctx, c, "api/invoices", invoiceID, "payments", make(url.Values), func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
 		return page.Payments, page.NextCursor
 	})
 }
@@ -225,7 +245,7 @@ func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq
 // InvoiceTimeline lists what happened to an invoice, in order. It requests pages as needed,
 // and ends after an error.
 func (c *Client) InvoiceTimeline(ctx context.Context, invoiceID string) iter.Seq2[apitypes.TimelineEntry, error] {
-	return list(ctx, c, "api/invoices/"+url.PathEscape(invoiceID)+"/timeline", make(url.Values), 0, func(page apitypes.Timeline) ([]apitypes.TimelineEntry, string) {
+	return listOf(ctx, c, "api/invoices", invoiceID, "timeline", make(url.Values), func(page apitypes.Timeline) ([]apitypes.TimelineEntry, string) {
 		return page.Entries, page.NextCursor
 	})
 }

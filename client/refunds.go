@@ -69,8 +69,7 @@ type RefundFilter struct {
 	PageSize   int // refunds per request, 1 to 200; 0 means the service's default
 }
 
-// Refunds lists refunds, newest first. It requests pages as needed, and ends after an error.
-func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes.RefundRecord, error] {
+func (f RefundFilter) query() url.Values {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "paymentId", f.PaymentID)
@@ -78,7 +77,12 @@ func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes
 	set(query, "txHash", f.TxHash)
 	set(query, "status", string(f.Status))
 	set(query, "chainKey", f.ChainKey)
-	return list(ctx, c, "api/refunds", query, f.PageSize, refundsOf)
+	return query
+}
+
+// Refunds lists refunds, newest first. It requests pages as needed, and ends after an error.
+func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes.RefundRecord, error] {
+	return list(ctx, c, "api/refunds", f.query(), f.PageSize, refundsOf)
 }
 
 // PaymentRefunds lists the refunds of a payment, newest first; status is "" for all. It
@@ -86,7 +90,7 @@ func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes
 func (c *Client) PaymentRefunds(ctx context.Context, paymentID string, status apitypes.RefundStatus) iter.Seq2[apitypes.RefundRecord, error] {
 	query := make(url.Values)
 	set(query, "status", string(status))
-	return list(ctx, c, "api/payments/"+url.PathEscape(paymentID)+"/refunds", query, 0, refundsOf)
+	return listOf(ctx, c, "api/payments", paymentID, "refunds", query, refundsOf)
 }
 
 func refundsOf(page apitypes.RefundList) ([]apitypes.RefundRecord, string) {

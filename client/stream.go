@@ -127,18 +127,11 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 	u := c.path("api/events/stream")
 	query.Set("after", after)
 	u.RawQuery = query.Encode()
-	response, err := c.exchange(ctx, request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/event-stream, application/problem+json"}}})
+	response, err := c.open(ctx, request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/event-stream, application/problem+json"}}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if response.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer))
-		if err != nil {
-			return &connectionError{err: fmt.Errorf("client: read the answer to GET %s: %w", u, err)}
-		}
-		return parseError(response, text, c.clock.Now())
-	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxStreamLine)
 	var data []string

@@ -4,10 +4,11 @@
  *
  * @module
  */
-export { Quittance, type QuittanceOptions } from "./client.js";
+export { Quittance } from "./client.js";
+export type { QuittanceOptions } from "./connection.js";
 export { QuittanceError } from "./error.js";
 export type { RetryOptions } from "./retry.js";
 export type { StreamedEvent } from "./stream.js";
-export type { CallOptions, CreateOptions, EventRecord, Filter } from "./types.js";
+export type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } from "./types.js";
 export type { WebhookEvent } from "./webhook/event.js";
 export type * from "./openapi.js";

@@ -7,6 +7,9 @@ export type EventRecord = Omit<components["schemas"]["EventRecord"], "event"> & 
 /** The query parameters of a list, without those of its pages. */
 export type Filter<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Omit<NonNullable<Q>, "cursor" | "after"> : never;
 
+/** The query parameters of an export. */
+export type ExportFilter<P extends keyof paths> = Omit<Filter<P>, "limit" | "q">;
+
 /** What one call can be given. */
 export interface CallOptions {
   /** Ends the call. */

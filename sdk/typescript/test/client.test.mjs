@@ -1,6 +1,7 @@
 import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import { Quittance, QuittanceError } from "../dist/esm/index.js";
 
 const now = 1_700_000_000_000;
@@ -113,6 +114,88 @@ test("a list requests pages as needed", async () => {
   assert.equal(asked.length, 1);
   const round = ok({ invoices: [], nextCursor: "c1" });
   await assert.rejects(client(round, round).quittance.listInvoices().next(), /same page/);
+});
+
+test("the payments and the timeline of an invoice have pages", async () => {
+  const { quittance, sent } = client(
+    ok({ payments: [{ id: "a" }], nextCursor: "c1" }), ok({ payments: [{ id: "b" }] }),
+    ok({ entries: [{ kind: "invoice.created" }], nextCursor: "c2", truncated: true }), ok({ entries: [{ kind: "event" }], truncated: true }),
+  );
+  const got = [];
+  for await (const payment of quittance.listInvoicePayments("inv_1")) {
+    got.push(payment.id);
+  }
+  for await (const entry of quittance.listInvoiceTimeline("inv_1")) {
+    got.push(entry.kind);
+  }
+  assert.deepEqual(got, ["a", "b", "invoice.created", "event"]);
+  const path = "https://pay.example/base/api/invoices/inv_1";
+  assert.deepEqual(sent.map((r) => r.url), [`${path}/payments`, `${path}/payments?cursor=c1`, `${path}/timeline`, `${path}/timeline?cursor=c2`]);
+  for (const id of ["", ".", ".."]) { // which would be other lists
+    await assert.rejects(quittance.listInvoicePayments(id).next(), TypeError);
+    await assert.rejects(quittance.revokeKey(id), TypeError);
+  }
+  assert.equal(sent.length, 4);
+});
+
+const rows = (...parts) => () => new Response(
+  new ReadableStream({
+    start(c) {
+      parts.forEach((part) => (part instanceof Error ? c.error(part) : c.enqueue(new TextEncoder().encode(part))));
+      parts.some((part) => part instanceof Error) || c.close();
+    },
+  }),
+  { headers: { "Content-Type": "text/csv; charset=utf-8; header=present" } },
+);
+
+test("each list is exported in parts, after an attempt that failed", async () => {
+  const { quittance, sent, waits } = client(problem(503, "unavailable"), rows("id\r\n", "inv_1\r\n"), rows("id\r\n"), rows("id\r\n"), rows("id\r\n"));
+  const read = async (parts) => {
+    let text = "";
+    for await (const part of parts) {
+      text += new TextDecoder().decode(part);
+    }
+    return text;
+  };
+  assert.equal(await read(quittance.exportInvoices({ status: "paid", metadata: { a: "b" }, timezone: "Europe/Berlin" })), "id\r\ninv_1\r\n");
+  assert.equal(await read(quittance.exportPayments({ include: ["pending", "unattributed"] })), "id\r\n");
+  await read(quittance.exportRefunds());
+  await read(quittance.exportEvents({ type: "invoice.paid" }));
+  const base = "https://pay.example/base/api";
+  assert.deepEqual(sent.slice(1).map((r) => decodeURIComponent(r.url)), [
+    `${base}/invoices?status=paid&metadata[a]=b&timezone=Europe/Berlin`, `${base}/payments?include=pending,unattributed`,
+    `${base}/refunds`, `${base}/events?type=invoice.paid`,
+  ]);
+  assert.ok(sent.every((r) => r.headers.get("Accept") === "text/csv, application/problem+json" && r.headers.get("Authorization") === "Bearer qk_1"));
+  assert.deepEqual(waits, [500]);
+});
+
+test("an export that breaks off throws", async () => {
+  const cutOff = client(rows("id\r\n", "inv_1\r\n", new TypeError("terminated"))).quittance.exportInvoices();
+  await assert.rejects(async () => { for await (const part of cutOff) { assert.ok(part); } }, /terminated/);
+  await assert.rejects(client(ok({ invoices: [] })).quittance.exportInvoices().next(), /not CSV/);
+  await assert.rejects(client(problem(400, "invalid_field")).quittance.exportEvents().next(), QuittanceError);
+});
+
+test("every request has the version, and an inspection does not show the key", async () => {
+  const sent = [];
+  const quittance = new Quittance({
+    url: "https://pay.example", key: "qk_secret", version: "2026-11-22", retries: 0,
+    fetch: async (request) => {
+      sent.push(request.headers.get("Quittance-Version"));
+      return problem(404, "not_found")();
+    },
+  });
+  for (const call of [
+    quittance.getInvoice("inv_1"), quittance.createInvoice(order), quittance.voidInvoice("inv_1"), quittance.streamEvents().next(), quittance.exportEvents().next(),
+  ]) {
+    await assert.rejects(call, QuittanceError);
+  }
+  assert.deepEqual(sent, Array(5).fill("2026-11-22"));
+  assert.ok(!inspect(quittance, { depth: 9, showHidden: true }).includes("qk_secret"));
+  const { quittance: without, sent: requests } = client(ok({ invoice: {} }));
+  await without.getInvoice("inv_1");
+  assert.equal(requests[0].headers.get("Quittance-Version"), null);
 });
 
 test("identifiers are escaped, and responses without a body are taken", async () => {

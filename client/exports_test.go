@@ -1,0 +1,238 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+// exporting returns a client of a service with a handler.
+func exporting(t *testing.T, h http.HandlerFunc) (*client.Client, *clock) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	k := new(clock)
+	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithClock(k), client.WithRandom(zeros{}), client.WithVersion("2026-11-22"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, k
+}
+
+// writeRows answers with CSV in two parts.
+func writeRows(t *testing.T, w http.ResponseWriter, first, second string) {
+	t.Helper()
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	w.Header().Set("Trailer", "Quittance-Rows")
+	for _, part := range []string{first, second} {
+		if _, err := io.WriteString(w, part); err != nil {
+			t.Error(err)
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestExports exports each list, after an attempt that failed.
+func TestExports(t *testing.T) {
+	var requests []string
+	c, k := exporting(t, func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.RequestURI())
+		if r.Header.Get("Accept") != "text/csv, application/problem+json" || r.Header.Get("Quittance-Version") != "2026-11-22" {
+			t.Errorf("headers %v", r.Header)
+		}
+		if len(requests) == 1 {
+			answer(t, w, http.StatusTooManyRequests, "application/problem+json", apitypes.Problem{Status: 429, Code: apitypes.CodeRateLimited})
+			return
+		}
+		writeRows(t, w, "id\r\n", "inv_1\r\ninv_2\r\n")
+		w.Header().Set("Quittance-Rows", "2")
+	})
+	for _, export := range []func(io.Writer) (int64, error){
+		func(w io.Writer) (int64, error) {
+			return c.ExportInvoices(t.Context(), w, client.InvoiceFilter{Status: apitypes.StatusPaid, Metadata: map[string]string{"a": "b"}}, "Europe/Berlin")
+		},
+		func(w io.Writer) (int64, error) {
+			return c.ExportPayments(t.Context(), w, client.PaymentFilter{MerchantID: "acme", IncludePending: true}, "")
+		},
+		func(w io.Writer) (int64, error) {
+			return c.ExportRefunds(t.Context(), w, client.RefundFilter{ChainKey: "base"}, "")
+		},
+		func(w io.Writer) (int64, error) {
+			return c.ExportEvents(t.Context(), w, client.EventFilter{Type: "invoice.paid"}, "")
+		},
+	} {
+		var b bytes.Buffer
+		if rows, err := export(&b); err != nil || rows != 2 || b.String() != "id\r\ninv_1\r\ninv_2\r\n" {
+			t.Errorf("%d rows, %v: %q", rows, err, b.String())
+		}
+	}
+	want := []string{
+		"/api/invoices?metadata%5Ba%5D=b&status=paid&timezone=Europe%2FBerlin", "/api/invoices?metadata%5Ba%5D=b&status=paid&timezone=Europe%2FBerlin",
+		"/api/payments?include=pending&merchantId=acme", "/api/refunds?chainKey=base", "/api/events?type=invoice.paid",
+	}
+	if diff := cmp.Diff(want, requests); diff != "" || len(k.waited) != 1 {
+		t.Errorf("waited %v, requests (-want +got):\n%s", k.waited, diff)
+	}
+}
+
+// TestIncompleteExports has exports that are cut off, or are not CSV.
+func TestIncompleteExports(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"cut off": func(w http.ResponseWriter, _ *http.Request) {
+			writeRows(t, w, "id\r\n", "inv_1\r\n")
+			panic(http.ErrAbortHandler)
+		},
+		"without a trailer": func(w http.ResponseWriter, _ *http.Request) { writeRows(t, w, "id\r\n", "inv_1\r\n") },
+		"JSON": func(w http.ResponseWriter, _ *http.Request) {
+			answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{})
+		},
+		"refused": func(w http.ResponseWriter, _ *http.Request) {
+			answer(t, w, http.StatusBadRequest, "application/problem+json", apitypes.Problem{Status: 400, Code: apitypes.CodeInvalidField})
+		},
+	} {
+		c, _ := exporting(t, h)
+		if rows, err := c.ExportInvoices(t.Context(), io.Discard, client.InvoiceFilter{}, ""); err == nil || rows != 0 {
+			t.Errorf("%s: %d rows, %v", name, rows, err)
+		}
+	}
+	c, _ := exporting(t, func(w http.ResponseWriter, _ *http.Request) { writeRows(t, w, "id\r\n", "inv_1\r\n") })
+	if _, err := c.ExportInvoices(t.Context(), brokenWriter{}, client.InvoiceFilter{}, ""); !errors.Is(err, errFull) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+}
+
+var errFull = errors.New("the disk is full")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
+
+// TestSilentExport has an export that never goes on.
+func TestSilentExport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: stalled{}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = c.ExportEvents(t.Context(), io.Discard, client.EventFilter{}, "")
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "nothing was received for 2m0s") || took != 2*time.Minute {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
+// stalled is a transport whose response has a body that never goes on.
+type stalled struct{}
+
+func (stalled) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := http.Header{"Content-Type": {"text/csv"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(untilDone{r.Context()})}, nil
+}
+
+type untilDone struct{ context.Context }
+
+func (u untilDone) Read([]byte) (int, error) {
+	<-u.Done()
+	return 0, u.Err()
+}
+
+// TestVersion calls with and without a version.
+func TestVersion(t *testing.T) {
+	for _, version := range []string{"", "2026-11-22"} {
+		var got [][]string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, r.Header.Values("Quittance-Version"))
+			answer(t, w, http.StatusNotFound, "application/problem+json", apitypes.Problem{Status: 404, Code: apitypes.CodeNotFound})
+		}))
+		defer server.Close()
+		var options []client.Option
+		var want []string
+		if version != "" {
+			options, want = append(options, client.WithVersion(version)), []string{version}
+		}
+		c, err := client.New(server.URL, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
+			t.Error("an invoice was found")
+		}
+		if _, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err == nil {
+			t.Error("an invoice was created")
+		}
+		for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterEnd) {
+			if err == nil {
+				t.Error("an event came")
+			}
+		}
+		if diff := cmp.Diff([][]string{want, want, want}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+// TestListsOfAnInvoice reads the payments and the timeline of an invoice, which have two
+// pages each.
+func TestListsOfAnInvoice(t *testing.T) {
+	var requests []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.RequestURI())
+		next := map[string]string{"": "c1"}[r.URL.Query().Get("cursor")]
+		if strings.HasSuffix(r.URL.Path, "/timeline") {
+			entries := []apitypes.TimelineEntry{{At: 1, Kind: "invoice.created"}}
+			answer(t, w, http.StatusOK, "application/json", apitypes.Timeline{Entries: entries, NextCursor: next, Truncated: true})
+			return
+		}
+		p := apitypes.Payment{
+			ID: "pay_3t9f0w6k2m5xq8r1v4z7b0n3hc", InvoiceID: invoice.ID, ChainKey: "base", TxHash: "0x" + strings.Repeat("1", 64), Amount: "1", Currency: "USDC",
+			From: invoice.MerchantAddress, To: invoice.MerchantAddress, Status: apitypes.PaymentPending,
+		}
+		answer(t, w, http.StatusOK, "application/json", apitypes.PaymentList{Payments: []apitypes.Payment{p}, NextCursor: next})
+	})
+	payments, entries := 0, 0
+	for p, err := range c.InvoicePayments(t.Context(), invoice.ID) {
+		if payments++; err != nil || p.InvoiceID != invoice.ID {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	for e, err := range c.InvoiceTimeline(t.Context(), invoice.ID) {
+		if entries++; err != nil || e.Kind != "invoice.created" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	path := "/api/invoices/" + invoice.ID
+	want := []string{path + "/payments", path + "/payments?cursor=c1", path + "/timeline", path + "/timeline?cursor=c1"}
+	if diff := cmp.Diff(want, requests); diff != "" || payments != 2 || entries != 2 {
+		t.Errorf("%d payments and %d entries; requests (-want +got):\n%s", payments, entries, diff)
+	}
+	for _, id := range []string{"", ".", ".."} { // which would be other lists
+		for p, err := range c.InvoicePayments(t.Context(), id) {
+			if err == nil {
+				t.Errorf("the payments of %q: %+v", id, p)
+			}
+		}
+		for r, err := range c.PaymentRefunds(t.Context(), id, "") {
+			if err == nil {
+				t.Errorf("the refunds of %q: %+v", id, r)
+			}
+		}
+	}
+	if len(requests) != len(want) {
+		t.Errorf("requested %v", requests[len(want):])
+	}
+}

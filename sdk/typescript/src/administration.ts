@@ -1,0 +1,132 @@
+import type {
+  Attempt,
+  AuditEntry,
+  CreateKeyRequest,
+  CreateMerchantRequest,
+  Key,
+  KeySecretResponse,
+  Merchant,
+  PutWebhookRequest,
+  UpdateMerchantRequest,
+  Webhook,
+  WebhookSecretResponse,
+} from "./openapi.js";
+import { Connection, given } from "./connection.js";
+import { pages } from "./pages.js";
+import type { CallOptions, Filter } from "./types.js";
+
+/** What sets the service up: keys, merchants, their endpoints, and the log of such changes. */
+export class Administration extends Connection {
+  /** Creates a key. The secret is shown only here. */
+  async createKey(body: CreateKeyRequest, options: CallOptions = {}): Promise<KeySecretResponse> {
+    return (await this.http.POST("/api/keys", { body, ...given(options) })).data!;
+  }
+
+  /** Lists keys, newest first. Pages are requested as needed. */
+  listKeys(filter: Filter<"/api/keys"> = {}, options: CallOptions = {}): AsyncGenerator<Key, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/keys", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.keys,
+    );
+  }
+
+  /** Creates a key in the place of another, which stays valid for the overlap. The secret is shown only here. */
+  async rotateKey(id: string, overlapSeconds: number, options: CallOptions = {}): Promise<KeySecretResponse> {
+    const { data } = await this.http.POST("/api/keys/{id}/rotate", { params: { path: { id } }, body: { overlapSeconds }, ...given(options) });
+    return data!;
+  }
+
+  /** Revokes a key. */
+  async revokeKey(id: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/keys/{id}", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+  }
+
+  /** Lists entries of the audit log, newest first. Pages are requested as needed. */
+  listAuditEntries(filter: Filter<"/api/audit"> = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/audit", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.entries,
+    );
+  }
+
+  /** Lists merchants in the order of their ids. Pages are requested as needed. */
+  listMerchants(filter: Filter<"/api/merchants"> = {}, options: CallOptions = {}): AsyncGenerator<Merchant, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/merchants", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.merchants,
+    );
+  }
+
+  /** Creates a merchant. */
+  async createMerchant(body: CreateMerchantRequest, options: CallOptions = {}): Promise<Merchant> {
+    return (await this.http.POST("/api/merchants", { body, ...given(options) })).data!.merchant;
+  }
+
+  /** Fetches a merchant. */
+  async getMerchant(id: string, options: CallOptions = {}): Promise<Merchant> {
+    const { data } = await this.http.GET("/api/merchants/{id}", { params: { path: { id } }, ...given(options) });
+    return data!.merchant;
+  }
+
+  /** Changes a merchant. */
+  async updateMerchant(id: string, body: UpdateMerchantRequest, options: CallOptions = {}): Promise<Merchant> {
+    const { data } = await this.http.PATCH("/api/merchants/{id}", { params: { path: { id } }, body, fetch: this.fetch, ...given(options) });
+    return data!.merchant;
+  }
+
+  /** Sets a merchant's logo, a PNG, JPEG or GIF image. */
+  async putMerchantLogo(id: string, image: Blob, options: CallOptions = {}): Promise<Merchant> {
+    const { data } = await this.http.PUT("/api/merchants/{id}/logo", {
+      params: { path: { id } }, body: "", bodySerializer: () => image, headers: { "Content-Type": image.type || "application/octet-stream" },
+      fetch: this.fetch, ...given(options),
+    });
+    return data!.merchant;
+  }
+
+  /** Removes a merchant's logo. */
+  async deleteMerchantLogo(id: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/merchants/{id}/logo", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+  }
+
+  /** Takes a settlement address back from a merchant. Its invoices that exist keep the address. */
+  async releaseMerchantAddress(id: string, address: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/merchants/{id}/addresses/{address}", { params: { path: { id, address } }, ...given(options) });
+  }
+
+  /** Fetches a merchant's webhook endpoint. */
+  async getWebhook(merchantId: string, options: CallOptions = {}): Promise<Webhook> {
+    const { data } = await this.http.GET("/api/merchants/{id}/webhook", { params: { path: { id: merchantId } }, ...given(options) });
+    return data!.webhook;
+  }
+
+  /** Sets a merchant's webhook URL. The first call returns the signing secret, which is shown only then. */
+  async putWebhook(merchantId: string, body: PutWebhookRequest, options: CallOptions = {}): Promise<{ webhook: Webhook; secret?: string }> {
+    const { data } = await this.http.PUT("/api/merchants/{id}/webhook", { params: { path: { id: merchantId } }, body, ...given(options) });
+    return data!;
+  }
+
+  /** Posts a test event to a merchant's endpoint, and returns the attempt. */
+  async pingWebhook(merchantId: string, options: CallOptions = {}): Promise<Attempt> {
+    const { data } = await this.http.POST("/api/merchants/{id}/webhook/ping", { params: { path: { id: merchantId } }, ...given(options) });
+    return data!.ping;
+  }
+
+  /** Stages the secret that is to replace the active one. It is shown only here. */
+  async stageWebhookSecret(merchantId: string, options: CallOptions = {}): Promise<WebhookSecretResponse> {
+    const { data } = await this.http.POST("/api/merchants/{id}/webhook/secret", { params: { path: { id: merchantId } }, ...given(options) });
+    return data!;
+  }
+
+  /** Makes the staged secret the active one. */
+  async promoteWebhookSecret(merchantId: string, options: CallOptions = {}): Promise<Webhook> {
+    const { data } = await this.http.POST("/api/merchants/{id}/webhook/secret/promote", {
+      params: { path: { id: merchantId } }, ...given(options),
+    });
+    return data!.webhook;
+  }
+
+  /** Drops the staged secret. */
+  async dropWebhookSecret(merchantId: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/merchants/{id}/webhook/secret", { params: { path: { id: merchantId } }, ...given(options) });
+  }
+}
