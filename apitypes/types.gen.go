@@ -1726,6 +1726,10 @@ type Timeline struct {
 
 	// NextCursor Present if there are more entries.
 	NextCursor string `json:"nextCursor,omitempty"`
+
+	// Truncated True on every page if the timeline leaves something out, because there is more than it has room for. Absent
+	// otherwise.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // TimelineEntry defines model for TimelineEntry.
@@ -1748,11 +1752,12 @@ type TimelineEntry struct {
 	// EventType The type of an event. More types may be added.
 	EventType EventType `json:"eventType,omitempty"`
 
-	// Kind What happened: `invoice.created`; `invoice.paid`, at the time of the block that completed the amount;
+	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.void`; `invoice.paid`, at the
+	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
 	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
 	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.confirmed`; `commitment.open` and
-	// `commitment.close`, when a transaction was signed; `event`, when an event was recorded, such as one that the
-	// invoice expired; `delivery.attempt`. More may be added.
+	// `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
+	// `delivery.attempt`. More may be added.
 	Kind string `json:"kind"`
 
 	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.

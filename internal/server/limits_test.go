@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -213,37 +212,4 @@ func TestSlowBodiesAreNotInFlight(t *testing.T) {
 		w.CloseWithError(fmt.Errorf("cut off"))
 	}
 	group.Wait()
-}
-
-// TestLimitsAreDocumented compares the table of limits in docs/operations.md with the
-// constants.
-func TestLimitsAreDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## Limits\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	section = strings.ReplaceAll(section, ",", "")
-	for _, want := range []string{
-		fmt.Sprintf("| `owner` | %d requests a second %d at once", config.DefaultPerOwner, config.DefaultPerOwner*int(ownerWindow/time.Second)),
-		fmt.Sprintf("| `address` | %d requests a second %d at once", config.DefaultPerAddress, config.DefaultPerAddress*int(addressWindow/time.Second)),
-		fmt.Sprintf("| `authentication` | %d wrong keys a second %d at once", maxRefusals/int(refusalWindow/time.Second), maxRefusals),
-		fmt.Sprintf("| `lookup` | %d wrong keys a second %d at once; besides %d a second %d at once that come again after %d s",
-			maxLookups/int(lookupWindow/time.Second), maxLookups, maxRepeated/int(repeatedWindow/time.Second), maxRepeated, int(retryPause/time.Second)),
-		fmt.Sprintf("| requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
-		fmt.Sprintf("| lists being read | %d", api.MaxPages),
-		fmt.Sprintf("| claims | %d a minute of one invoice %d of one client address %d in all", checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims),
-		fmt.Sprintf("| transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time",
-			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups),
-		fmt.Sprintf("| size of a request | body %d KiB headers %d KiB", api.MaxBody>>10, maxHeaderBytes>>10),
-		fmt.Sprintf("| time of a request | headers %d s whole %d s answer %d s", int(readHeaderTimeout.Seconds()), int(readTimeout.Seconds()), int(api.RequestTimeout.Seconds())),
-		fmt.Sprintf("| idle connections | %d s", int(idleTimeout.Seconds())),
-		fmt.Sprintf("remembers %d", maxBuckets),
-	} {
-		if !strings.Contains(section, want) {
-			t.Errorf("docs/operations.md lacks %q", want)
-		}
-	}
 }

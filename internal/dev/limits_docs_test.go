@@ -1,0 +1,26 @@
+package dev
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/devchain"
+)
+
+// TestLimitsAreDocumented compares the row of quittance dev in the table of limits with the
+// constants.
+func TestLimitsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	want := fmt.Sprintf("| `quittance dev`: an advance of the clock, its sum; blocks held, sealed, replaced; an outage of JSON-RPC | %d s to %d d, %d years; %d s, %d, %d; %d s |",
+		MinAdvance/time.Second, MaxAdvance/day, MaxAhead/(365*day), maxHold, maxMine, devchain.FinalityDepth, maxOutage)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/operations.md lacks %q", want)
+	}
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const day = 24 * time.Hour
+
+// limitRows returns the first two cells of each row of the table of limits, without the
+// commas, as the constants give them.
+func limitRows() []string {
+	seconds := func(d time.Duration) int { return int(d / time.Second) }
+	row := fmt.Sprintf
+	return []string{
+		row("`owner` | %d requests a second %d at once (`limits.perOwner`)", config.DefaultPerOwner, config.DefaultPerOwner*seconds(ownerWindow)),
+		row("`address` | %d requests a second %d at once (`limits.perAddress`)", config.DefaultPerAddress, config.DefaultPerAddress*seconds(addressWindow)),
+		row("`authentication` | %d wrong keys a second %d at once", maxRefusals/seconds(refusalWindow), maxRefusals),
+		row("`lookup` | %d wrong keys a second %d at once; besides %d a second %d at once that come again after %d s",
+			maxLookups/seconds(lookupWindow), maxLookups, maxRepeated/seconds(repeatedWindow), maxRepeated, seconds(retryPause)),
+		row("requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
+		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s", api.MaxOwnWaiting, api.MaxWaiting, seconds(api.ChunkTimeout)),
+		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
+			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
+		row("exports as CSV | %d for each owner of keys %d in all; a write %d s", api.MaxOwnExports, api.MaxExports, seconds(api.ChunkTimeout)),
+		row("lists being read | %d", api.MaxPages),
+		row("a page of a list | %d elements %d by default; %d MiB; a cursor of %d bytes", api.MaxPage, api.DefaultPage, api.MaxPageBytes>>20, api.MaxCursor),
+		row("elements examined for a part of a page | %d", store.MaxExamined),
+		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
+		row("the text `q` | %d characters", invoice.MaxLabel),
+		row("timeline of an invoice | %d payments %d refunds %d events %d attempts %d transactions",
+			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
+		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
+		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
+		row("claims | %d a minute of one invoice %d of one client address %d in all; a form of %d KiB",
+			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
+		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",
+			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
+		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
+			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
+		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; a chain's nodes have %d s; %d transfers are shown",
+			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), inspect.MaxTransfers),
+		row("payments on a checkout page | the newest %d", checkout.MaxPayments),
+		row("size of a request | body %d KiB headers %d KiB", api.MaxBody>>10, maxHeaderBytes>>10),
+		row("a JSON body | nested %d deep", api.MaxDepth),
+		row("`Idempotency-Key` | %d characters; %d hours", api.MaxIdempotencyKey, store.IdempotencyWindow/time.Hour),
+		row("an invoice | %d days until it expires; %d line items; `merchantId` of %d characters; `metadata` of %d pairs keys of %d and values of %d characters; "+
+			"`reference` `customer.id` and labels of %d `description` of %d `customer.email` of %d characters; `returnUrl` and `cancelUrl` of %d bytes",
+			invoice.MaxLifetime/day, invoice.MaxLineItems, invoice.MaxMerchantID, invoice.MaxMetadata, invoice.MaxMetadataKey, invoice.MaxMetadataValue,
+			invoice.MaxLabel, invoice.MaxDescription, invoice.MaxEmail, invoice.MaxReturnURL),
+		row("a merchant | `supportContact` of %d bytes; `statement` of %d characters; %d `allowedAddresses`; `returnHosts` of %d hosts of %d bytes",
+			invoice.MaxSupportContact, invoice.MaxStatement, invoice.MaxAllowedAddresses, invoice.MaxReturnHosts, invoice.MaxHostName),
+		row("a logo | %d KiB; %d to %d pixels wide and high", merchant.MaxLogoBytes>>10, merchant.MinLogoSide, merchant.MaxLogoSide),
+		row("keys | %d active ones of the operator and of each merchant; an overlap of %d days", apikey.MaxKeys, apikey.MaxOverlap/day),
+		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
+		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
+		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
+		row("idle connections | %d s", seconds(idleTimeout)),
+		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
+			seconds(poster.DefaultTimeout), delivery.RetryWindow/time.Hour, poster.MaxResponse>>10, poster.MaxExcerpt>>10, poster.MaxError),
+	}
+}
+
+// notInTable are constants that are named like limits, and what they are.
+var notInTable = map[string]string{
+	"checkout.MaxID":           "a longer path is 404 as every unknown one",
+	"invoice.MaxSuffix":        "of a transfer amount",
+	"poster.MaxResponseHeader": "the same as MaxResponse",
+}
+
+// TestLimitsAreDocumented compares the table of limits in docs/operations.md with the
+// constants, row by row. That of quittance dev is compared in package dev.
+func TestLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Limits\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	section = strings.ReplaceAll(section, ",", "")
+	var rows []string
+	for _, m := range regexp.MustCompile(`(?m)^\| (.*? \| .*?) \|`).FindAllStringSubmatch(section, -1)[1:] {
+		if !strings.HasPrefix(m[1], "`quittance dev`") {
+			rows = append(rows, m[1])
+		}
+	}
+	want := limitRows()
+	slices.Sort(want)
+	slices.Sort(rows)
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("the table of limits in docs/operations.md (-constants +table); limitRows and the table have the same rows:\n%s", diff)
+	}
+	if remembers := fmt.Sprintf("remembers %d", maxBuckets); !strings.Contains(section, remembers) {
+		t.Errorf("docs/operations.md lacks %q", remembers)
+	}
+	if poster.MaxResponseHeader != poster.MaxResponse {
+		t.Errorf("the table has one limit of an answer's body and headers; they are %d and %d", poster.MaxResponse, poster.MaxResponseHeader)
+	}
+}
+
+// TestEveryLimitHasARow compares the constants that limit what callers may send or get with
+// those of limitRows.
+func TestEveryLimitHasARow(t *testing.T) {
+	t.Parallel()
+	used := make(map[string]bool)
+	ast.Inspect(parseFile(t, "limits_docs_test.go"), func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if of, ok := s.X.(*ast.Ident); ok {
+				used[of.Name+"."+s.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	found := 0
+	for _, pkg := range []string{"access", "api", "apikey", "checkout", "inspect", "invoice", "merchant", "poster", "store"} {
+		for _, name := range limitsOf(t, pkg) {
+			found++
+			if _, other := notInTable[name]; !used[name] && !other {
+				t.Errorf("%s has no row in the table of limits: add it to limitRows and to docs/operations.md", name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(notInTable)) {
+		pkg, _, _ := strings.Cut(name, ".")
+		if !slices.Contains(limitsOf(t, pkg), name) {
+			t.Errorf("notInTable has %s, which does not exist", name)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d limits were found", found)
+	}
+}
+
+// limitsOf returns the exported constants of a package whose names begin with Max or Min.
+func limitsOf(t *testing.T, pkg string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../" + pkg + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, d := range parseFile(t, file).Decls {
+			constants, ok := d.(*ast.GenDecl)
+			if !ok || constants.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range constants.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					if strings.HasPrefix(name.Name, "Max") || strings.HasPrefix(name.Name, "Min") {
+						names = append(names, pkg+"."+name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func parseFile(t *testing.T, path string) *ast.File {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
