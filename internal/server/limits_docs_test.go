@@ -44,6 +44,7 @@ func limitRows() []string {
 			maxLookups/seconds(lookupWindow), maxLookups, maxRepeated/seconds(repeatedWindow), maxRepeated, seconds(retryPause)),
 		row("requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
 		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s", api.MaxOwnWaiting, api.MaxWaiting, seconds(api.ChunkTimeout)),
+		row("`wait` | %d s", api.MaxWait),
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("exports as CSV | %d for each owner of keys %d in all; a write %d s", api.MaxOwnExports, api.MaxExports, seconds(api.ChunkTimeout)),
@@ -66,6 +67,8 @@ func limitRows() []string {
 			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), inspect.MaxTransfers),
 		row("payments on a checkout page | the newest %d", checkout.MaxPayments),
 		row("size of a request | body %d KiB headers %d KiB", api.MaxBody>>10, maxHeaderBytes>>10),
+		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
+		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
 		row("a JSON body | nested %d deep", api.MaxDepth),
 		row("`Idempotency-Key` | %d characters; %d hours", api.MaxIdempotencyKey, store.IdempotencyWindow/time.Hour),
 		row("an invoice | %d days until it expires; %d line items; `merchantId` of %d characters; `metadata` of %d pairs keys of %d and values of %d characters; "+
@@ -163,6 +166,7 @@ func limitsOf(t *testing.T, pkg string) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limit := regexp.MustCompile("^(Max|Min)[A-Z]")
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -174,7 +178,7 @@ func limitsOf(t *testing.T, pkg string) (names []string) {
 			}
 			for _, spec := range constants.Specs {
 				for _, name := range spec.(*ast.ValueSpec).Names {
-					if strings.HasPrefix(name.Name, "Max") || strings.HasPrefix(name.Name, "Min") {
+					if limit.MatchString(name.Name) {
 						names = append(names, pkg+"."+name.Name)
 					}
 				}

@@ -21,7 +21,6 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )

@@ -27,7 +27,7 @@ func TestFindInvoices(t *testing.T) {
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, []store.Event{event}) })
 		upper := func(hex string) string { return "0x" + strings.ToUpper(hex[2:]) }
 		spaced := sample(invoice.FirstID(invoice.PrefixInvoice, at(1_000_000)), "m")
-		spaced.Details.Reference = " order 10018 "
+		spaced.Details.Reference, spaced.Merchant = " order 10018 ", invoice.Address{0xbb}
 		insert(t, s, spaced)
 		for _, text := range []string{" order 10018 ", "order 10018", "order 10018 "} {
 			want := 0
