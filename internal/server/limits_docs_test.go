@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
@@ -43,7 +44,9 @@ func limitRows() []string {
 		row("`lookup` | %d wrong keys a second %d at once; besides %d a second %d at once that come again after %d s",
 			maxLookups/seconds(lookupWindow), maxLookups, maxRepeated/seconds(repeatedWindow), maxRepeated, seconds(retryPause)),
 		row("requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
-		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s", api.MaxOwnWaiting, api.MaxWaiting, seconds(api.ChunkTimeout)),
+		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s and %d KiB or one event",
+			api.MaxOwnWaiting, api.MaxWaiting, seconds(api.ChunkTimeout), eventfeed.MaxNext>>10),
+		row("a stream of deliveries whose process was killed | %d s until a redelivery is no longer accepted for it", seconds(listenerTime)),
 		row("`wait` | %d s", api.MaxWait),
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
