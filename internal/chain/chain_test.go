@@ -84,6 +84,18 @@ func TestCommitmentID(t *testing.T) {
 	})
 }
 
+// TestDepositAddress wants the address of contracts.DepositAddress, and none without a factory.
+func TestDepositAddress(t *testing.T) {
+	merchant, commitment := MustAddress("0x70997970C51812dc3A010C7d01b50e0d17dc79C8"), invoice.Hash{}
+	c := Chain{DepositFactory: MustAddress("0x5FbDB2315678afecb367f032d93F642f64180aa3")}
+	if got, want := c.DepositAddress(merchant, commitment), MustAddress("0xd4fd272b5d3831135F2348030B06eca55C5812Dd"); got != want {
+		t.Errorf("deposit address is %s, want %s", got, want)
+	}
+	if got := (Chain{}).DepositAddress(merchant, commitment); !got.IsZero() {
+		t.Errorf("without a factory, the deposit address is %s", got)
+	}
+}
+
 func TestParseFinality(t *testing.T) {
 	for s, want := range map[string]Finality{
 		"0": {}, "12": {Depth: 12}, "10000": {Depth: MaxDepth}, "safe": {Tag: TagSafe}, "finalized": {Tag: TagFinalized},

@@ -18,6 +18,17 @@ func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms,
 	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
 }
 
+// DepositAddress returns where an invoice with that settlement address and
+// commitment is paid by its deposit address. It is the zero address where no
+// deposit factory is configured.
+func (c Chain) DepositAddress(merchant invoice.Address, commitment invoice.Hash) invoice.Address {
+	if c.DepositFactory.IsZero() {
+		return invoice.Address{}
+	}
+	return invoice.Address(contracts.DepositAddress(
+		common.Address(c.DepositFactory), common.Address(merchant), common.Hash(commitment)))
+}
+
 // Commits reports whether an invoice's on-chain id is the hash of its terms, its
 // registry and this chain. If not, the commitment must not be used.
 func (c Chain) Commits(inv invoice.Invoice) bool {

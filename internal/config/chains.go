@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // Limits of a chain's settings.
@@ -49,9 +50,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	if len(c.Tokens) == 0 {
 		r.fail(path+".tokens", "want at least one token")
 	}
-	if f.Registry != "" {
-		c.Registry = r.address(path+".registry", f.Registry)
-	}
+	r.contracts(path, f, &c)
 	c.Limits = r.spendLimits(path+".writer", f.Writer, c.Limits)
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
@@ -61,6 +60,23 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}
 	return out
+}
+
+// contracts reads the addresses of the service's contracts on a chain.
+func (r *resolver) contracts(path string, f chainFile, c *chain.Chain) {
+	for _, contract := range []struct {
+		key  string
+		text scalar
+		at   *invoice.Address
+	}{
+		{"registry", f.Registry, &c.Registry},
+		{"depositFactory", f.DepositFactory, &c.DepositFactory},
+		{"authorizationRelay", f.Relay, &c.AuthorizationRelay},
+	} {
+		if contract.text != "" {
+			*contract.at = r.address(path+"."+contract.key, contract.text)
+		}
+	}
 }
 
 // chainID reads a chain id, which must be that of the built-in chain, if any.

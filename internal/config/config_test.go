@@ -78,6 +78,8 @@ chains:
     rpc: [https://base.example/v1/key, {urlFile: /run/secrets/node}, {urlEnv: NODE_URL}]
     quorum: 2
     registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3
+    depositFactory: 0x00000000000000000000000000000000000000d1
+    authorizationRelay: 0x00000000000000000000000000000000000000e1
     startBlock: 0
     operatorKeyEnv: OPERATOR_KEY
   - chainKey: house
@@ -120,6 +122,12 @@ func TestParse(t *testing.T) {
 	}
 	if want := house.Tokens[0].Address; want != base.Registry {
 		t.Errorf("an address without quotes was read as %s", want)
+	}
+	if base.DepositFactory != (invoice.Address{19: 0xd1}) || base.AuthorizationRelay != (invoice.Address{19: 0xe1}) {
+		t.Errorf("depositFactory is %s, authorizationRelay %s", base.DepositFactory, base.AuthorizationRelay)
+	}
+	if !house.DepositFactory.IsZero() || !house.AuthorizationRelay.IsZero() {
+		t.Errorf("depositFactory and authorizationRelay are %s and %s by default", house.DepositFactory, house.AuthorizationRelay)
 	}
 	want := []config.Merchant{
 		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}, ReturnHosts: []string{"shop.example", "localhost"}},
@@ -371,6 +379,8 @@ func TestWrong(t *testing.T) {
 		"decimals":              {"decimals: 6", "decimals: 37", "chains[1].tokens[0].decimals: is \"37\"; want a whole number of 0 to 36"},
 		"registry, a list":      {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: [1]", "chains[0].registry"},
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
+		"deposit factory":       {"depositFactory: 0x00", "depositFactory: 0x0000", "chains[0].depositFactory"},
+		"authorization relay":   {"authorizationRelay: 0x00", "authorizationRelay: 0x0000", "chains[0].authorizationRelay"},
 		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},
 		"operator key":          {"OPERATOR_KEY", "NOT_A_KEY", "chains[0].operatorKey: is not a private key"},
 		"node's account":        {"https://base.example/v1/key", "https://me:hunter2@base.example/", "chains[0].rpc[0]: holds an account; secrets are not written here: write {urlEnv: NAME}"},

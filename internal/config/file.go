@@ -99,6 +99,8 @@ type chainFile struct {
 	Finality        *scalar     `yaml:"finality"`
 	Tokens          []tokenFile `yaml:"tokens"`
 	Registry        scalar      `yaml:"registry"`
+	DepositFactory  scalar      `yaml:"depositFactory"`
+	Relay           scalar      `yaml:"authorizationRelay"`
 	StartBlock      *scalar     `yaml:"startBlock"`
 	OperatorKeyEnv  string      `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string      `yaml:"operatorKeyFile"`

@@ -38,6 +38,7 @@ func TestShow(t *testing.T) {
 	for _, want := range []string{
 		"database: postgres://…\n", "  webhookSecretEnv: SHOP_SECRET\n", "masterKeyEnv: MASTER_KEY\n", "  - urlFile: /run/secrets/node\n",
 		"  - https://base.example/…\n", "  chainId: 8453\n", "  finality: safe\n", "  quorum: 2\n", "maxFeeGwei: 2\n",
+		"  depositFactory: ", "  authorizationRelay: ",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("it lacks %q", want)
