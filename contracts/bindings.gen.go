@@ -24,6 +24,27 @@ var (
 	_ = abi.ConvertType
 )
 
+// SignedAuthorization is an auto generated low-level Go binding around an user-defined struct.
+type SignedAuthorization struct {
+	Token       common.Address
+	From        common.Address
+	To          common.Address
+	Value       *big.Int
+	ValidAfter  *big.Int
+	ValidBefore *big.Int
+	Nonce       [32]byte
+	Signature   []byte
+	Deployer    common.Address
+	DeployData  []byte
+}
+
+// Sweep is an auto generated low-level Go binding around an user-defined struct.
+type Sweep struct {
+	Merchant common.Address
+	Id       [32]byte
+	Token    common.Address
+}
+
 // Terms is an auto generated low-level Go binding around an user-defined struct.
 type Terms struct {
 	Merchant  common.Address
@@ -31,6 +52,914 @@ type Terms struct {
 	Amount    *big.Int
 	ExpiresAt uint64
 	Salt      [32]byte
+}
+
+// AuthorizationRelayMetaData contains all meta data concerning the AuthorizationRelay contract.
+var AuthorizationRelayMetaData = bind.MetaData{
+	ABI: "[{\"inputs\":[{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"name\":\"NoToken\",\"type\":\"error\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"needed\",\"type\":\"uint256\"}],\"name\":\"NotEnoughGas\",\"type\":\"error\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"bytes32\",\"name\":\"nonce\",\"type\":\"bytes32\"},{\"indexed\":false,\"internalType\":\"bytes\",\"name\":\"reason\",\"type\":\"bytes\"}],\"name\":\"Refused\",\"type\":\"event\"},{\"inputs\":[],\"name\":\"GAS_PER_AUTHORIZATION\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"GAS_PER_BYTE\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"GAS_PER_DEPLOYER\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"components\":[{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"validAfter\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"validBefore\",\"type\":\"uint256\"},{\"internalType\":\"bytes32\",\"name\":\"nonce\",\"type\":\"bytes32\"},{\"internalType\":\"bytes\",\"name\":\"signature\",\"type\":\"bytes\"},{\"internalType\":\"address\",\"name\":\"deployer\",\"type\":\"address\"},{\"internalType\":\"bytes\",\"name\":\"deployData\",\"type\":\"bytes\"}],\"internalType\":\"structSignedAuthorization[]\",\"name\":\"authorizations\",\"type\":\"tuple[]\"}],\"name\":\"relay\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"components\":[{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"validAfter\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"validBefore\",\"type\":\"uint256\"},{\"internalType\":\"bytes32\",\"name\":\"nonce\",\"type\":\"bytes32\"},{\"internalType\":\"bytes\",\"name\":\"signature\",\"type\":\"bytes\"},{\"internalType\":\"address\",\"name\":\"deployer\",\"type\":\"address\"},{\"internalType\":\"bytes\",\"name\":\"deployData\",\"type\":\"bytes\"}],\"internalType\":\"structSignedAuthorization\",\"name\":\"a\",\"type\":\"tuple\"}],\"name\":\"relayOne\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
+	ID:  "AuthorizationRelay",
+	Bin: "0x6080604052348015600e575f5ffd5b50610a9e8061001c5f395ff3fe608060405234801561000f575f5ffd5b5060043610610064575f3560e01c80637dfd6acf1161004d5780637dfd6acf14610099578063bfdeb61b146100a1578063e9bd8dbe146100ab575f5ffd5b80634accef681461006857806361fb5cac14610084575b5f5ffd5b6100726201d4c081565b60405190815260200160405180910390f35b610097610092366004610699565b6100be565b005b610072600881565b610072620927c081565b6100976100b93660046106d1565b6101ea565b5f6100d16101208301610100840161075d565b6001600160a01b03161461013d5761013b6100f46101208301610100840161075d565b610102610120840184610776565b8080601f0160208091040260200160405190810160405280939291908181526020018383808284375f920191909152506103cc92505050565b505b61014a602082018261075d565b6001600160a01b03163b5f036101aa57610167602082018261075d565b6040517fd7e285730000000000000000000000000000000000000000000000000000000081526001600160a01b0390911660048201526024015b60405180910390fd5b6101c86101ba602083018361075d565b6101c3836103e1565b6103cc565b6101e7573d6101008111156101dc57506101005b604051815f823e8181fd5b50565b5f805b828110156102355761022184848381811061020a5761020a6107c0565b905060200281019061021c91906107d4565b610603565b61022b9083610807565b91506001016101ed565b50805a1015610273576040517f5e31f860000000000000000000000000000000000000000000000000000000008152600481018290526024016101a1565b5f5b828110156103c65736848483818110610290576102906107c0565b90506020028101906102a291906107d4565b90505f6102ae82610603565b90505f84825a6102be919061081a565b6102c89190610831565b90506102d48286610850565b9450306361fb5cac6102e8612ee084610850565b856040518363ffffffff1660e01b815260040161030591906108cd565b5f604051808303815f88803b15801561031c575f5ffd5b5087f19350505050801561032e575060015b6103b8573d80801561035b576040519150601f19603f3d011682016040523d82523d5f602084013e610360565b606091505b5060c0840135610376604086016020870161075d565b6001600160a01b03167f9655af10a2b71c918234880e5d9662c045a11da9f0e181118dc13bc209f2e709836040516103ae91906109ce565b60405180910390a3505b505050806001019050610275565b50505050565b5f6103d8835f84610684565b90505b92915050565b60606103f060e0830183610776565b90506041146104af57610409604083016020840161075d565b610419606084016040850161075d565b6060840135608085013560a086013560c087013561043a60e0890189610776565b604051602401610451989796959493929190610a03565b60408051601f198184030181529190526020810180517bffffffffffffffffffffffffffffffffffffffffffffffffffffffff167fcf0929950000000000000000000000000000000000000000000000000000000017905292915050565b6104bf604083016020840161075d565b6104cf606084016040850161075d565b6060840135608085013560a086013560c08701356104f060e0890189610776565b6040818110610501576105016107c0565b919091013560f81c905061051860e08a018a610776565b610526916020915f91610a5a565b61052f91610a81565b61053c60e08b018b610776565b61054b91604091602091610a5a565b61055491610a81565b6040516001600160a01b03998a1660248201529890971660448901526064880195909552608487019390935260a486019190915260c485015260ff1660e48401526101048301526101248201526101440160408051601f198184030181529190526020810180517bffffffffffffffffffffffffffffffffffffffffffffffffffffffff167fe3ee160e0000000000000000000000000000000000000000000000000000000017905292915050565b5f80610613610120840184610776565b905061062260e0850185610776565b61062d929150610807565b90505f6106426101208501610100860161075d565b6001600160a01b03161461065957620927c061065b565b5f5b61066682600861081a565b610673906201d4c0610807565b61067d9190610807565b9392505050565b5f5f5f83516020850186885af1949350505050565b5f602082840312156106a9575f5ffd5b813567ffffffffffffffff8111156106bf575f5ffd5b8201610140818503121561067d575f5ffd5b5f5f602083850312156106e2575f5ffd5b823567ffffffffffffffff8111156106f8575f5ffd5b8301601f81018513610708575f5ffd5b803567ffffffffffffffff81111561071e575f5ffd5b8560208260051b8401011115610732575f5ffd5b6020919091019590945092505050565b80356001600160a01b0381168114610758575f5ffd5b919050565b5f6020828403121561076d575f5ffd5b6103d882610742565b5f5f8335601e1984360301811261078b575f5ffd5b83018035915067ffffffffffffffff8211156107a5575f5ffd5b6020019150368190038213156107b9575f5ffd5b9250929050565b634e487b7160e01b5f52603260045260245ffd5b5f823561013e198336030181126107e9575f5ffd5b9190910192915050565b634e487b7160e01b5f52601160045260245ffd5b808201808211156103db576103db6107f3565b80820281158282048414176103db576103db6107f3565b5f8261084b57634e487b7160e01b5f52601260045260245ffd5b500490565b818103818111156103db576103db6107f3565b5f5f8335601e19843603018112610878575f5ffd5b830160208101925035905067ffffffffffffffff811115610897575f5ffd5b8036038213156107b9575f5ffd5b81835281816020850137505f828201602090810191909152601f909101601f19169091010190565b602081526108ee602082016108e184610742565b6001600160a01b03169052565b5f6108fb60208401610742565b6001600160a01b03811660408401525061091760408401610742565b6001600160a01b038116606084015250606083013560808381019190915283013560a08084019190915283013560c08084019190915283013560e08084019190915261096590840184610863565b61014061010085015261097d610160850182846108a5565b91505061098d6101008501610742565b6001600160a01b038116610120850152506109ac610120850185610863565b848303601f19016101408601526109c48382846108a5565b9695505050505050565b602081525f82518060208401528060208501604085015e5f604082850101526040601f19601f83011684010191505092915050565b6001600160a01b03891681526001600160a01b03881660208201528660408201528560608201528460808201528360a082015260e060c08201525f610a4c60e0830184866108a5565b9a9950505050505050505050565b5f5f85851115610a68575f5ffd5b83861115610a74575f5ffd5b5050820193919092039150565b803560208310156103db575f19602084900360031b1b169291505056",
+}
+
+// AuthorizationRelay is an auto generated Go binding around an Ethereum contract.
+type AuthorizationRelay struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *AuthorizationRelay) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewAuthorizationRelay creates a new instance of AuthorizationRelay.
+func NewAuthorizationRelay() *AuthorizationRelay {
+	parsed, err := AuthorizationRelayMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &AuthorizationRelay{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *AuthorizationRelay) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackGASPERAUTHORIZATION is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x4accef68.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function GAS_PER_AUTHORIZATION() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) PackGASPERAUTHORIZATION() []byte {
+	enc, err := authorizationRelay.abi.Pack("GAS_PER_AUTHORIZATION")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackGASPERAUTHORIZATION is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x4accef68.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function GAS_PER_AUTHORIZATION() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) TryPackGASPERAUTHORIZATION() ([]byte, error) {
+	return authorizationRelay.abi.Pack("GAS_PER_AUTHORIZATION")
+}
+
+// UnpackGASPERAUTHORIZATION is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x4accef68.
+//
+// Solidity: function GAS_PER_AUTHORIZATION() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) UnpackGASPERAUTHORIZATION(data []byte) (*big.Int, error) {
+	out, err := authorizationRelay.abi.Unpack("GAS_PER_AUTHORIZATION", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackGASPERBYTE is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x7dfd6acf.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function GAS_PER_BYTE() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) PackGASPERBYTE() []byte {
+	enc, err := authorizationRelay.abi.Pack("GAS_PER_BYTE")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackGASPERBYTE is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x7dfd6acf.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function GAS_PER_BYTE() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) TryPackGASPERBYTE() ([]byte, error) {
+	return authorizationRelay.abi.Pack("GAS_PER_BYTE")
+}
+
+// UnpackGASPERBYTE is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x7dfd6acf.
+//
+// Solidity: function GAS_PER_BYTE() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) UnpackGASPERBYTE(data []byte) (*big.Int, error) {
+	out, err := authorizationRelay.abi.Unpack("GAS_PER_BYTE", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackGASPERDEPLOYER is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xbfdeb61b.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function GAS_PER_DEPLOYER() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) PackGASPERDEPLOYER() []byte {
+	enc, err := authorizationRelay.abi.Pack("GAS_PER_DEPLOYER")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackGASPERDEPLOYER is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xbfdeb61b.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function GAS_PER_DEPLOYER() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) TryPackGASPERDEPLOYER() ([]byte, error) {
+	return authorizationRelay.abi.Pack("GAS_PER_DEPLOYER")
+}
+
+// UnpackGASPERDEPLOYER is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xbfdeb61b.
+//
+// Solidity: function GAS_PER_DEPLOYER() view returns(uint256)
+func (authorizationRelay *AuthorizationRelay) UnpackGASPERDEPLOYER(data []byte) (*big.Int, error) {
+	out, err := authorizationRelay.abi.Unpack("GAS_PER_DEPLOYER", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackRelay is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe9bd8dbe.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function relay((address,address,address,uint256,uint256,uint256,bytes32,bytes,address,bytes)[] authorizations) returns()
+func (authorizationRelay *AuthorizationRelay) PackRelay(authorizations []SignedAuthorization) []byte {
+	enc, err := authorizationRelay.abi.Pack("relay", authorizations)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackRelay is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe9bd8dbe.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function relay((address,address,address,uint256,uint256,uint256,bytes32,bytes,address,bytes)[] authorizations) returns()
+func (authorizationRelay *AuthorizationRelay) TryPackRelay(authorizations []SignedAuthorization) ([]byte, error) {
+	return authorizationRelay.abi.Pack("relay", authorizations)
+}
+
+// PackRelayOne is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x61fb5cac.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function relayOne((address,address,address,uint256,uint256,uint256,bytes32,bytes,address,bytes) a) returns()
+func (authorizationRelay *AuthorizationRelay) PackRelayOne(a SignedAuthorization) []byte {
+	enc, err := authorizationRelay.abi.Pack("relayOne", a)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackRelayOne is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x61fb5cac.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function relayOne((address,address,address,uint256,uint256,uint256,bytes32,bytes,address,bytes) a) returns()
+func (authorizationRelay *AuthorizationRelay) TryPackRelayOne(a SignedAuthorization) ([]byte, error) {
+	return authorizationRelay.abi.Pack("relayOne", a)
+}
+
+// AuthorizationRelayRefused represents a Refused event raised by the AuthorizationRelay contract.
+type AuthorizationRelayRefused struct {
+	From   common.Address
+	Nonce  [32]byte
+	Reason []byte
+	Raw    *types.Log // Blockchain specific contextual infos
+}
+
+const AuthorizationRelayRefusedEventName = "Refused"
+
+// ContractEventName returns the user-defined event name.
+func (AuthorizationRelayRefused) ContractEventName() string {
+	return AuthorizationRelayRefusedEventName
+}
+
+// UnpackRefusedEvent is the Go binding that unpacks the event data emitted
+// by contract.
+//
+// Solidity: event Refused(address indexed from, bytes32 indexed nonce, bytes reason)
+func (authorizationRelay *AuthorizationRelay) UnpackRefusedEvent(log *types.Log) (*AuthorizationRelayRefused, error) {
+	event := "Refused"
+	if len(log.Topics) == 0 {
+		return nil, bind.ErrNoEventSignature
+	}
+	if log.Topics[0] != authorizationRelay.abi.Events[event].ID {
+		return nil, bind.ErrEventSignatureMismatch
+	}
+	out := new(AuthorizationRelayRefused)
+	if len(log.Data) > 0 {
+		if err := authorizationRelay.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
+			return nil, err
+		}
+	}
+	var indexed abi.Arguments
+	for _, arg := range authorizationRelay.abi.Events[event].Inputs {
+		if arg.Indexed {
+			indexed = append(indexed, arg)
+		}
+	}
+	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
+		return nil, err
+	}
+	out.Raw = log
+	return out, nil
+}
+
+// UnpackError attempts to decode the provided error data using user-defined
+// error definitions.
+func (authorizationRelay *AuthorizationRelay) UnpackError(raw []byte) (any, error) {
+	if bytes.Equal(raw[:4], authorizationRelay.abi.Errors["NoToken"].ID.Bytes()[:4]) {
+		return authorizationRelay.UnpackNoTokenError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], authorizationRelay.abi.Errors["NotEnoughGas"].ID.Bytes()[:4]) {
+		return authorizationRelay.UnpackNotEnoughGasError(raw[4:])
+	}
+	return nil, errors.New("Unknown error")
+}
+
+// AuthorizationRelayNoToken represents a NoToken error raised by the AuthorizationRelay contract.
+type AuthorizationRelayNoToken struct {
+	Token common.Address
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error NoToken(address token)
+func AuthorizationRelayNoTokenErrorID() common.Hash {
+	return common.HexToHash("0xd7e28573065371623a3915464526e9401807d7ee8b278a4d097278d02f2eeaa3")
+}
+
+// UnpackNoTokenError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error NoToken(address token)
+func (authorizationRelay *AuthorizationRelay) UnpackNoTokenError(raw []byte) (*AuthorizationRelayNoToken, error) {
+	out := new(AuthorizationRelayNoToken)
+	if err := authorizationRelay.abi.UnpackIntoInterface(out, "NoToken", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// AuthorizationRelayNotEnoughGas represents a NotEnoughGas error raised by the AuthorizationRelay contract.
+type AuthorizationRelayNotEnoughGas struct {
+	Needed *big.Int
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error NotEnoughGas(uint256 needed)
+func AuthorizationRelayNotEnoughGasErrorID() common.Hash {
+	return common.HexToHash("0x5e31f860f933797f506b70790a3e92ae2d52bb6c7661986960a232925cc0b275")
+}
+
+// UnpackNotEnoughGasError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error NotEnoughGas(uint256 needed)
+func (authorizationRelay *AuthorizationRelay) UnpackNotEnoughGasError(raw []byte) (*AuthorizationRelayNotEnoughGas, error) {
+	out := new(AuthorizationRelayNotEnoughGas)
+	if err := authorizationRelay.abi.UnpackIntoInterface(out, "NotEnoughGas", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositMetaData contains all meta data concerning the Deposit contract.
+var DepositMetaData = bind.MetaData{
+	ABI: "[{\"inputs\":[],\"name\":\"NotADeposit\",\"type\":\"error\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"name\":\"NotTransferred\",\"type\":\"error\"},{\"inputs\":[],\"name\":\"merchant\",\"outputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"name\":\"sweep\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"stateMutability\":\"payable\",\"type\":\"receive\"}]",
+	ID:  "Deposit",
+	Bin: "0x6080604052348015600e575f5ffd5b506104a48061001c5f395ff3fe60806040526004361061002b575f3560e01c806301681a6214610036578063a5ff765114610068575f5ffd5b3661003257005b5f5ffd5b348015610041575f5ffd5b506100556100503660046103d4565b610094565b6040519081526020015b60405180910390f35b348015610073575f5ffd5b5061007c610268565b6040516001600160a01b03909116815260200161005f565b5f5f61009e610268565b90506001600160a01b03831661010a574791505f821180156100d657506100d4818360405180602001604052805f8152506102c2565b155b15610104576040516302599a8160e41b81526001600160a01b03841660048201526024015b60405180910390fd5b50919050565b6040516370a0823160e01b81523060048201525f906001600160a01b038516906370a0823190602401602060405180830381865afa15801561014e573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906101729190610401565b9050805f0361018457505f9392505050565b6101986001600160a01b03851683836102d7565b6101c0576040516302599a8160e41b81526001600160a01b03851660048201526024016100fb565b6040516370a0823160e01b81523060048201525f906001600160a01b038616906370a0823190602401602060405180830381865afa158015610204573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906102289190610401565b9050818110610255576040516302599a8160e41b81526001600160a01b03861660048201526024016100fb565b61025f8183610418565b95945050505050565b5f5f610273306102ec565b905080516014146102b0576040517f783c318e00000000000000000000000000000000000000000000000000000000815260040160405180910390fd5b6102b98161043d565b60601c91505090565b5f5f5f83516020850186885af1949350505050565b5f6102e48484845f610359565b949350505050565b60605f610304602d6001600160a01b0385163b610418565b67ffffffffffffffff81111561031c5761031c610490565b6040519080825280601f01601f191660200182016040528015610346576020820181803683370190505b5090508051602d60208301853c92915050565b6040517fa9059cbb000000000000000000000000000000000000000000000000000000005f8181526001600160a01b038616600452602485905291602083604481808b5af1925060015f511483166103c85783831516156103bc573d5f823e3d81fd5b5f873b113d1516831692505b60405250949350505050565b5f602082840312156103e4575f5ffd5b81356001600160a01b03811681146103fa575f5ffd5b9392505050565b5f60208284031215610411575f5ffd5b5051919050565b8181038181111561043757634e487b7160e01b5f52601160045260245ffd5b92915050565b805160208201516bffffffffffffffffffffffff19811691906014821015610489576bffffffffffffffffffffffff196bffffffffffffffffffffffff198360140360031b1b82161692505b5050919050565b634e487b7160e01b5f52604160045260245ffd",
+}
+
+// Deposit is an auto generated Go binding around an Ethereum contract.
+type Deposit struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *Deposit) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewDeposit creates a new instance of Deposit.
+func NewDeposit() *Deposit {
+	parsed, err := DepositMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &Deposit{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *Deposit) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackMerchant is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xa5ff7651.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function merchant() view returns(address)
+func (deposit *Deposit) PackMerchant() []byte {
+	enc, err := deposit.abi.Pack("merchant")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackMerchant is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xa5ff7651.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function merchant() view returns(address)
+func (deposit *Deposit) TryPackMerchant() ([]byte, error) {
+	return deposit.abi.Pack("merchant")
+}
+
+// UnpackMerchant is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xa5ff7651.
+//
+// Solidity: function merchant() view returns(address)
+func (deposit *Deposit) UnpackMerchant(data []byte) (common.Address, error) {
+	out, err := deposit.abi.Unpack("merchant", data)
+	if err != nil {
+		return *new(common.Address), err
+	}
+	out0 := *abi.ConvertType(out[0], new(common.Address)).(*common.Address)
+	return out0, nil
+}
+
+// PackSweep is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x01681a62.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function sweep(address token) returns(uint256 amount)
+func (deposit *Deposit) PackSweep(token common.Address) []byte {
+	enc, err := deposit.abi.Pack("sweep", token)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackSweep is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x01681a62.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function sweep(address token) returns(uint256 amount)
+func (deposit *Deposit) TryPackSweep(token common.Address) ([]byte, error) {
+	return deposit.abi.Pack("sweep", token)
+}
+
+// UnpackSweep is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x01681a62.
+//
+// Solidity: function sweep(address token) returns(uint256 amount)
+func (deposit *Deposit) UnpackSweep(data []byte) (*big.Int, error) {
+	out, err := deposit.abi.Unpack("sweep", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// UnpackError attempts to decode the provided error data using user-defined
+// error definitions.
+func (deposit *Deposit) UnpackError(raw []byte) (any, error) {
+	if bytes.Equal(raw[:4], deposit.abi.Errors["NotADeposit"].ID.Bytes()[:4]) {
+		return deposit.UnpackNotADepositError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], deposit.abi.Errors["NotTransferred"].ID.Bytes()[:4]) {
+		return deposit.UnpackNotTransferredError(raw[4:])
+	}
+	return nil, errors.New("Unknown error")
+}
+
+// DepositNotADeposit represents a NotADeposit error raised by the Deposit contract.
+type DepositNotADeposit struct {
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error NotADeposit()
+func DepositNotADepositErrorID() common.Hash {
+	return common.HexToHash("0x783c318eca85ec7977832793a22906f69527a11638614a9de1fb69bbc66cb35f")
+}
+
+// UnpackNotADepositError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error NotADeposit()
+func (deposit *Deposit) UnpackNotADepositError(raw []byte) (*DepositNotADeposit, error) {
+	out := new(DepositNotADeposit)
+	if err := deposit.abi.UnpackIntoInterface(out, "NotADeposit", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositNotTransferred represents a NotTransferred error raised by the Deposit contract.
+type DepositNotTransferred struct {
+	Token common.Address
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error NotTransferred(address token)
+func DepositNotTransferredErrorID() common.Hash {
+	return common.HexToHash("0x2599a8108a9830cf29bbade301da6fbbd471de1cbef0c1544f04e0ce060bf833")
+}
+
+// UnpackNotTransferredError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error NotTransferred(address token)
+func (deposit *Deposit) UnpackNotTransferredError(raw []byte) (*DepositNotTransferred, error) {
+	out := new(DepositNotTransferred)
+	if err := deposit.abi.UnpackIntoInterface(out, "NotTransferred", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositFactoryMetaData contains all meta data concerning the DepositFactory contract.
+var DepositFactoryMetaData = bind.MetaData{
+	ABI: "[{\"inputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"constructor\"},{\"inputs\":[],\"name\":\"CloneArgumentsTooLong\",\"type\":\"error\"},{\"inputs\":[],\"name\":\"Create2EmptyBytecode\",\"type\":\"error\"},{\"inputs\":[],\"name\":\"FailedDeployment\",\"type\":\"error\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"balance\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"needed\",\"type\":\"uint256\"}],\"name\":\"InsufficientBalance\",\"type\":\"error\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"needed\",\"type\":\"uint256\"}],\"name\":\"NotEnoughGas\",\"type\":\"error\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"deposit\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"name\":\"SweepFailed\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"deposit\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"Swept\",\"type\":\"event\"},{\"inputs\":[],\"name\":\"GAS_BESIDES\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"GAS_PER_SWEEP\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"}],\"name\":\"depositAddress\",\"outputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"implementation\",\"outputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"components\":[{\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"},{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"internalType\":\"structSweep[]\",\"name\":\"sweeps\",\"type\":\"tuple[]\"}],\"name\":\"sweep\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"components\":[{\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"},{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"}],\"internalType\":\"structSweep\",\"name\":\"s\",\"type\":\"tuple\"}],\"name\":\"sweepOne\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
+	ID:  "DepositFactory",
+	Bin: "0x6080604052348015600e575f5ffd5b50604080516135a560f21b6020808301919091523060601b6001600160601b0319166022830152600160f81b603683015282516017818403018152603790920190925280519101206001600160a01b03166040516069906099565b604051809103905ff0801580156081573d5f5f3e3d5ffd5b506001600160a01b031614609557609560a6565b60ba565b6104c080610af083390190565b634e487b7160e01b5f52600160045260245ffd5b610a29806100c75f395ff3fe608060405234801561000f575f5ffd5b506004361061006e575f3560e01c8063c659cd7d1161004d578063c659cd7d1461010b578063d508564014610120578063fe0d004614610129575f5ffd5b8062a9113a14610072578063130f5a4b1461008f5780635c60da1b146100ba575b5f5ffd5b61007c6201388081565b6040519081526020015b60405180910390f35b6100a261009d3660046107d0565b61013c565b6040516001600160a01b039091168152602001610086565b604080516135a560f21b6020808301919091523060601b6bffffffffffffffffffffffff19166022830152600160f81b603683015282516017818403018152603790920190925280519101206100a2565b61011e6101193660046107f8565b6101d2565b005b61007c61ea6081565b61007c610137366004610869565b6103c2565b5f6101c96101956040516135a560f21b60208201526bffffffffffffffffffffffff193060601b166022820152600160f81b60368201525f90603701604051602081830303815290604052805190602001205f1c905090565b6040516bffffffffffffffffffffffff19606087901b166020820152603401604051602081830303815290604052846105b8565b90505b92915050565b5f6101e06201388083610896565b90506101ee61ea60826108ad565b5a101561023f5761020161ea60826108ad565b6040517f5e31f86000000000000000000000000000000000000000000000000000000000815260040161023691815260200190565b60405180910390fd5b5f5b828110156103bc5761025662013880836108c0565b91505f610271835a61026891906108c0565b6207a1206105cf565b90503063fe0d0046610285611388846108c0565b878786818110610297576102976108d3565b9050606002016040518363ffffffff1660e01b81526004016102b991906108e7565b6020604051808303815f8887f1935050505080156102f4575060408051601f3d908101601f191682019092526102f191810190610929565b60015b6103b15784848381811061030a5761030a6108d3565b90506060020160400160208101906103229190610940565b6001600160a01b0316610377868685818110610340576103406108d3565b6103569260206060909202019081019150610940565b878786818110610368576103686108d3565b9050606002016020013561013c565b6001600160a01b03167f42cba9ba465c1c4e1024950b5d3d3f29a4e9252cddd6abf394727cc27e2d813460405160405180910390a36103b3565b505b50600101610241565b50505050565b5f806103de6103d46020850185610940565b846020013561013c565b9050806001600160a01b03163b5f03610499576104976104496040516135a560f21b60208201526bffffffffffffffffffffffff193060601b166022820152600160f81b60368201525f90603701604051602081830303815290604052805190602001205f1c905090565b6104566020860186610940565b60405160200161047e919060609190911b6bffffffffffffffffffffffff1916815260140190565b60405160208183030381529060405285602001356105de565b505b6001600160a01b0381166301681a626104b86060860160408701610940565b6040517fffffffff0000000000000000000000000000000000000000000000000000000060e084901b1681526001600160a01b0390911660048201526024016020604051808303815f875af1158015610513573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906105379190610929565b915081156105b25761054c6020840184610940565b6001600160a01b03166105656060850160408601610940565b6001600160a01b0316826001600160a01b03167fddb9e887767e767a0e6a62c15b95f9f09e40e04427f78be916fdf478da1dbc23856040516105a991815260200190565b60405180910390a45b50919050565b5f6105c5848484306105eb565b90505b9392505050565b5f8282188284100282186101c9565b5f6105c58484845f610615565b5f5f6105f7868661062e565b905061060b848280519060200120856106a5565b9695505050505050565b5f5f610621868661062e565b905061060b8385836106d7565b6060615fd38251111561066d576040517f9428905400000000000000000000000000000000000000000000000000000000815260040160405180910390fd5b815161067a90602d6108ad565b838360405160200161068e93929190610959565b604051602081830303815290604052905092915050565b5f604051836040820152846020820152828152600b8101905060ff8153605590206001600160a01b0316949350505050565b5f8347101561071b576040517fcf47918100000000000000000000000000000000000000000000000000000000815247600482015260248101859052604401610236565b81515f03610755576040517f4ca249dc00000000000000000000000000000000000000000000000000000000815260040160405180910390fd5b8282516020840186f590506001600160a01b0381166105c8573d5f036107a7576040517fb06ebf3d00000000000000000000000000000000000000000000000000000000815260040160405180910390fd5b6105c86040513d5f823e3d81fd5b80356001600160a01b03811681146107cb575f5ffd5b919050565b5f5f604083850312156107e1575f5ffd5b6107ea836107b5565b946020939093013593505050565b5f5f60208385031215610809575f5ffd5b823567ffffffffffffffff81111561081f575f5ffd5b8301601f8101851361082f575f5ffd5b803567ffffffffffffffff811115610845575f5ffd5b856020606083028401011115610859575f5ffd5b6020919091019590945092505050565b5f606082840312801561087a575f5ffd5b509092915050565b634e487b7160e01b5f52601160045260245ffd5b80820281158282048414176101cc576101cc610882565b808201808211156101cc576101cc610882565b818103818111156101cc576101cc610882565b634e487b7160e01b5f52603260045260245ffd5b606081016001600160a01b036108fc846107b5565b168252602083810135908301526001600160a01b0361091d604085016107b5565b16604083015292915050565b5f60208284031215610939575f5ffd5b5051919050565b5f60208284031215610950575f5ffd5b6101c9826107b5565b7f610000000000000000000000000000000000000000000000000000000000000081527fffff0000000000000000000000000000000000000000000000000000000000008460f01b1660018201527f3d81600a3d39f3363d3d373d3d3d363d7300000000000000000000000000000060038201526bffffffffffffffffffffffff198360601b1660148201527f5af43d82803e903d91602b57fd5bf3000000000000000000000000000000000060288201525f82518060208501603785015e5f9201603701918252509392505050566080604052348015600e575f5ffd5b506104a48061001c5f395ff3fe60806040526004361061002b575f3560e01c806301681a6214610036578063a5ff765114610068575f5ffd5b3661003257005b5f5ffd5b348015610041575f5ffd5b506100556100503660046103d4565b610094565b6040519081526020015b60405180910390f35b348015610073575f5ffd5b5061007c610268565b6040516001600160a01b03909116815260200161005f565b5f5f61009e610268565b90506001600160a01b03831661010a574791505f821180156100d657506100d4818360405180602001604052805f8152506102c2565b155b15610104576040516302599a8160e41b81526001600160a01b03841660048201526024015b60405180910390fd5b50919050565b6040516370a0823160e01b81523060048201525f906001600160a01b038516906370a0823190602401602060405180830381865afa15801561014e573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906101729190610401565b9050805f0361018457505f9392505050565b6101986001600160a01b03851683836102d7565b6101c0576040516302599a8160e41b81526001600160a01b03851660048201526024016100fb565b6040516370a0823160e01b81523060048201525f906001600160a01b038616906370a0823190602401602060405180830381865afa158015610204573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906102289190610401565b9050818110610255576040516302599a8160e41b81526001600160a01b03861660048201526024016100fb565b61025f8183610418565b95945050505050565b5f5f610273306102ec565b905080516014146102b0576040517f783c318e00000000000000000000000000000000000000000000000000000000815260040160405180910390fd5b6102b98161043d565b60601c91505090565b5f5f5f83516020850186885af1949350505050565b5f6102e48484845f610359565b949350505050565b60605f610304602d6001600160a01b0385163b610418565b67ffffffffffffffff81111561031c5761031c610490565b6040519080825280601f01601f191660200182016040528015610346576020820181803683370190505b5090508051602d60208301853c92915050565b6040517fa9059cbb000000000000000000000000000000000000000000000000000000005f8181526001600160a01b038616600452602485905291602083604481808b5af1925060015f511483166103c85783831516156103bc573d5f823e3d81fd5b5f873b113d1516831692505b60405250949350505050565b5f602082840312156103e4575f5ffd5b81356001600160a01b03811681146103fa575f5ffd5b9392505050565b5f60208284031215610411575f5ffd5b5051919050565b8181038181111561043757634e487b7160e01b5f52601160045260245ffd5b92915050565b805160208201516bffffffffffffffffffffffff19811691906014821015610489576bffffffffffffffffffffffff196bffffffffffffffffffffffff198360140360031b1b82161692505b5050919050565b634e487b7160e01b5f52604160045260245ffd",
+}
+
+// DepositFactory is an auto generated Go binding around an Ethereum contract.
+type DepositFactory struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *DepositFactory) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewDepositFactory creates a new instance of DepositFactory.
+func NewDepositFactory() *DepositFactory {
+	parsed, err := DepositFactoryMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &DepositFactory{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *DepositFactory) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackGASBESIDES is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xd5085640.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function GAS_BESIDES() view returns(uint256)
+func (depositFactory *DepositFactory) PackGASBESIDES() []byte {
+	enc, err := depositFactory.abi.Pack("GAS_BESIDES")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackGASBESIDES is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xd5085640.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function GAS_BESIDES() view returns(uint256)
+func (depositFactory *DepositFactory) TryPackGASBESIDES() ([]byte, error) {
+	return depositFactory.abi.Pack("GAS_BESIDES")
+}
+
+// UnpackGASBESIDES is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xd5085640.
+//
+// Solidity: function GAS_BESIDES() view returns(uint256)
+func (depositFactory *DepositFactory) UnpackGASBESIDES(data []byte) (*big.Int, error) {
+	out, err := depositFactory.abi.Unpack("GAS_BESIDES", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackGASPERSWEEP is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x00a9113a.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function GAS_PER_SWEEP() view returns(uint256)
+func (depositFactory *DepositFactory) PackGASPERSWEEP() []byte {
+	enc, err := depositFactory.abi.Pack("GAS_PER_SWEEP")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackGASPERSWEEP is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x00a9113a.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function GAS_PER_SWEEP() view returns(uint256)
+func (depositFactory *DepositFactory) TryPackGASPERSWEEP() ([]byte, error) {
+	return depositFactory.abi.Pack("GAS_PER_SWEEP")
+}
+
+// UnpackGASPERSWEEP is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x00a9113a.
+//
+// Solidity: function GAS_PER_SWEEP() view returns(uint256)
+func (depositFactory *DepositFactory) UnpackGASPERSWEEP(data []byte) (*big.Int, error) {
+	out, err := depositFactory.abi.Unpack("GAS_PER_SWEEP", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackDepositAddress is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x130f5a4b.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function depositAddress(address merchant, bytes32 id) view returns(address)
+func (depositFactory *DepositFactory) PackDepositAddress(merchant common.Address, id [32]byte) []byte {
+	enc, err := depositFactory.abi.Pack("depositAddress", merchant, id)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackDepositAddress is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x130f5a4b.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function depositAddress(address merchant, bytes32 id) view returns(address)
+func (depositFactory *DepositFactory) TryPackDepositAddress(merchant common.Address, id [32]byte) ([]byte, error) {
+	return depositFactory.abi.Pack("depositAddress", merchant, id)
+}
+
+// UnpackDepositAddress is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x130f5a4b.
+//
+// Solidity: function depositAddress(address merchant, bytes32 id) view returns(address)
+func (depositFactory *DepositFactory) UnpackDepositAddress(data []byte) (common.Address, error) {
+	out, err := depositFactory.abi.Unpack("depositAddress", data)
+	if err != nil {
+		return *new(common.Address), err
+	}
+	out0 := *abi.ConvertType(out[0], new(common.Address)).(*common.Address)
+	return out0, nil
+}
+
+// PackImplementation is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x5c60da1b.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function implementation() view returns(address)
+func (depositFactory *DepositFactory) PackImplementation() []byte {
+	enc, err := depositFactory.abi.Pack("implementation")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackImplementation is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x5c60da1b.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function implementation() view returns(address)
+func (depositFactory *DepositFactory) TryPackImplementation() ([]byte, error) {
+	return depositFactory.abi.Pack("implementation")
+}
+
+// UnpackImplementation is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x5c60da1b.
+//
+// Solidity: function implementation() view returns(address)
+func (depositFactory *DepositFactory) UnpackImplementation(data []byte) (common.Address, error) {
+	out, err := depositFactory.abi.Unpack("implementation", data)
+	if err != nil {
+		return *new(common.Address), err
+	}
+	out0 := *abi.ConvertType(out[0], new(common.Address)).(*common.Address)
+	return out0, nil
+}
+
+// PackSweep is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xc659cd7d.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function sweep((address,bytes32,address)[] sweeps) returns()
+func (depositFactory *DepositFactory) PackSweep(sweeps []Sweep) []byte {
+	enc, err := depositFactory.abi.Pack("sweep", sweeps)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackSweep is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xc659cd7d.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function sweep((address,bytes32,address)[] sweeps) returns()
+func (depositFactory *DepositFactory) TryPackSweep(sweeps []Sweep) ([]byte, error) {
+	return depositFactory.abi.Pack("sweep", sweeps)
+}
+
+// PackSweepOne is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xfe0d0046.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function sweepOne((address,bytes32,address) s) returns(uint256 amount)
+func (depositFactory *DepositFactory) PackSweepOne(s Sweep) []byte {
+	enc, err := depositFactory.abi.Pack("sweepOne", s)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackSweepOne is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xfe0d0046.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function sweepOne((address,bytes32,address) s) returns(uint256 amount)
+func (depositFactory *DepositFactory) TryPackSweepOne(s Sweep) ([]byte, error) {
+	return depositFactory.abi.Pack("sweepOne", s)
+}
+
+// UnpackSweepOne is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xfe0d0046.
+//
+// Solidity: function sweepOne((address,bytes32,address) s) returns(uint256 amount)
+func (depositFactory *DepositFactory) UnpackSweepOne(data []byte) (*big.Int, error) {
+	out, err := depositFactory.abi.Unpack("sweepOne", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// DepositFactorySweepFailed represents a SweepFailed event raised by the DepositFactory contract.
+type DepositFactorySweepFailed struct {
+	Deposit common.Address
+	Token   common.Address
+	Raw     *types.Log // Blockchain specific contextual infos
+}
+
+const DepositFactorySweepFailedEventName = "SweepFailed"
+
+// ContractEventName returns the user-defined event name.
+func (DepositFactorySweepFailed) ContractEventName() string {
+	return DepositFactorySweepFailedEventName
+}
+
+// UnpackSweepFailedEvent is the Go binding that unpacks the event data emitted
+// by contract.
+//
+// Solidity: event SweepFailed(address indexed deposit, address indexed token)
+func (depositFactory *DepositFactory) UnpackSweepFailedEvent(log *types.Log) (*DepositFactorySweepFailed, error) {
+	event := "SweepFailed"
+	if len(log.Topics) == 0 {
+		return nil, bind.ErrNoEventSignature
+	}
+	if log.Topics[0] != depositFactory.abi.Events[event].ID {
+		return nil, bind.ErrEventSignatureMismatch
+	}
+	out := new(DepositFactorySweepFailed)
+	if len(log.Data) > 0 {
+		if err := depositFactory.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
+			return nil, err
+		}
+	}
+	var indexed abi.Arguments
+	for _, arg := range depositFactory.abi.Events[event].Inputs {
+		if arg.Indexed {
+			indexed = append(indexed, arg)
+		}
+	}
+	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
+		return nil, err
+	}
+	out.Raw = log
+	return out, nil
+}
+
+// DepositFactorySwept represents a Swept event raised by the DepositFactory contract.
+type DepositFactorySwept struct {
+	Deposit  common.Address
+	Token    common.Address
+	Merchant common.Address
+	Amount   *big.Int
+	Raw      *types.Log // Blockchain specific contextual infos
+}
+
+const DepositFactorySweptEventName = "Swept"
+
+// ContractEventName returns the user-defined event name.
+func (DepositFactorySwept) ContractEventName() string {
+	return DepositFactorySweptEventName
+}
+
+// UnpackSweptEvent is the Go binding that unpacks the event data emitted
+// by contract.
+//
+// Solidity: event Swept(address indexed deposit, address indexed token, address indexed merchant, uint256 amount)
+func (depositFactory *DepositFactory) UnpackSweptEvent(log *types.Log) (*DepositFactorySwept, error) {
+	event := "Swept"
+	if len(log.Topics) == 0 {
+		return nil, bind.ErrNoEventSignature
+	}
+	if log.Topics[0] != depositFactory.abi.Events[event].ID {
+		return nil, bind.ErrEventSignatureMismatch
+	}
+	out := new(DepositFactorySwept)
+	if len(log.Data) > 0 {
+		if err := depositFactory.abi.UnpackIntoInterface(out, event, log.Data); err != nil {
+			return nil, err
+		}
+	}
+	var indexed abi.Arguments
+	for _, arg := range depositFactory.abi.Events[event].Inputs {
+		if arg.Indexed {
+			indexed = append(indexed, arg)
+		}
+	}
+	if err := abi.ParseTopics(out, indexed, log.Topics[1:]); err != nil {
+		return nil, err
+	}
+	out.Raw = log
+	return out, nil
+}
+
+// UnpackError attempts to decode the provided error data using user-defined
+// error definitions.
+func (depositFactory *DepositFactory) UnpackError(raw []byte) (any, error) {
+	if bytes.Equal(raw[:4], depositFactory.abi.Errors["CloneArgumentsTooLong"].ID.Bytes()[:4]) {
+		return depositFactory.UnpackCloneArgumentsTooLongError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], depositFactory.abi.Errors["Create2EmptyBytecode"].ID.Bytes()[:4]) {
+		return depositFactory.UnpackCreate2EmptyBytecodeError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], depositFactory.abi.Errors["FailedDeployment"].ID.Bytes()[:4]) {
+		return depositFactory.UnpackFailedDeploymentError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], depositFactory.abi.Errors["InsufficientBalance"].ID.Bytes()[:4]) {
+		return depositFactory.UnpackInsufficientBalanceError(raw[4:])
+	}
+	if bytes.Equal(raw[:4], depositFactory.abi.Errors["NotEnoughGas"].ID.Bytes()[:4]) {
+		return depositFactory.UnpackNotEnoughGasError(raw[4:])
+	}
+	return nil, errors.New("Unknown error")
+}
+
+// DepositFactoryCloneArgumentsTooLong represents a CloneArgumentsTooLong error raised by the DepositFactory contract.
+type DepositFactoryCloneArgumentsTooLong struct {
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error CloneArgumentsTooLong()
+func DepositFactoryCloneArgumentsTooLongErrorID() common.Hash {
+	return common.HexToHash("0x94289054871591d3430cc609d2f0e85b3474ba36313e71e06c09c95ae956555b")
+}
+
+// UnpackCloneArgumentsTooLongError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error CloneArgumentsTooLong()
+func (depositFactory *DepositFactory) UnpackCloneArgumentsTooLongError(raw []byte) (*DepositFactoryCloneArgumentsTooLong, error) {
+	out := new(DepositFactoryCloneArgumentsTooLong)
+	if err := depositFactory.abi.UnpackIntoInterface(out, "CloneArgumentsTooLong", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositFactoryCreate2EmptyBytecode represents a Create2EmptyBytecode error raised by the DepositFactory contract.
+type DepositFactoryCreate2EmptyBytecode struct {
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error Create2EmptyBytecode()
+func DepositFactoryCreate2EmptyBytecodeErrorID() common.Hash {
+	return common.HexToHash("0x4ca249dcffe41558ef8b961d71c905e4fa4317a1663f377b9610642e4e0abdb6")
+}
+
+// UnpackCreate2EmptyBytecodeError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error Create2EmptyBytecode()
+func (depositFactory *DepositFactory) UnpackCreate2EmptyBytecodeError(raw []byte) (*DepositFactoryCreate2EmptyBytecode, error) {
+	out := new(DepositFactoryCreate2EmptyBytecode)
+	if err := depositFactory.abi.UnpackIntoInterface(out, "Create2EmptyBytecode", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositFactoryFailedDeployment represents a FailedDeployment error raised by the DepositFactory contract.
+type DepositFactoryFailedDeployment struct {
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error FailedDeployment()
+func DepositFactoryFailedDeploymentErrorID() common.Hash {
+	return common.HexToHash("0xb06ebf3d5067824a3fe5d5ba19471e035a7de6c88dac362c77b162830a5b9093")
+}
+
+// UnpackFailedDeploymentError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error FailedDeployment()
+func (depositFactory *DepositFactory) UnpackFailedDeploymentError(raw []byte) (*DepositFactoryFailedDeployment, error) {
+	out := new(DepositFactoryFailedDeployment)
+	if err := depositFactory.abi.UnpackIntoInterface(out, "FailedDeployment", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositFactoryInsufficientBalance represents a InsufficientBalance error raised by the DepositFactory contract.
+type DepositFactoryInsufficientBalance struct {
+	Balance *big.Int
+	Needed  *big.Int
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error InsufficientBalance(uint256 balance, uint256 needed)
+func DepositFactoryInsufficientBalanceErrorID() common.Hash {
+	return common.HexToHash("0xcf4791818fba6e019216eb4864093b4947f674afada5d305e57d598b641dad1d")
+}
+
+// UnpackInsufficientBalanceError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error InsufficientBalance(uint256 balance, uint256 needed)
+func (depositFactory *DepositFactory) UnpackInsufficientBalanceError(raw []byte) (*DepositFactoryInsufficientBalance, error) {
+	out := new(DepositFactoryInsufficientBalance)
+	if err := depositFactory.abi.UnpackIntoInterface(out, "InsufficientBalance", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DepositFactoryNotEnoughGas represents a NotEnoughGas error raised by the DepositFactory contract.
+type DepositFactoryNotEnoughGas struct {
+	Needed *big.Int
+}
+
+// ErrorID returns the hash of canonical representation of the error's signature.
+//
+// Solidity: error NotEnoughGas(uint256 needed)
+func DepositFactoryNotEnoughGasErrorID() common.Hash {
+	return common.HexToHash("0x5e31f860f933797f506b70790a3e92ae2d52bb6c7661986960a232925cc0b275")
+}
+
+// UnpackNotEnoughGasError is the Go binding used to decode the provided
+// error data into the corresponding Go error struct.
+//
+// Solidity: error NotEnoughGas(uint256 needed)
+func (depositFactory *DepositFactory) UnpackNotEnoughGasError(raw []byte) (*DepositFactoryNotEnoughGas, error) {
+	out := new(DepositFactoryNotEnoughGas)
+	if err := depositFactory.abi.UnpackIntoInterface(out, "NotEnoughGas", raw); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // InvoiceRegistryMetaData contains all meta data concerning the InvoiceRegistry contract.

@@ -1,5 +1,5 @@
-// Package contracts holds the Solidity contracts, their compiled artifacts and the Go bindings: the invoice registry,
-// and a token that behaves as USDC does, for development chains.
+// Package contracts holds the Solidity contracts, their compiled artifacts and the Go bindings: the invoice registry, the
+// deposit factory and the authorization relay, and a token that behaves as USDC does, for development chains.
 //
 // Compiling needs npm; its output is committed, so that building the program needs only Go. The bindings pack
 // calls and unpack answers without talking to a node: NewInvoiceRegistry().PackOpen(ids) gives calldata to sign, and

@@ -27,6 +27,9 @@ type world struct {
 	testing.TB
 	*devchain.Chain
 	registry                  *contracts.InvoiceRegistry
+	factory                   *contracts.DepositFactory
+	deposit                   *contracts.Deposit
+	relay                     *contracts.AuthorizationRelay
 	token                     *contracts.TestUSDC
 	merchant, payer, operator common.Address
 	salts                     *int
@@ -60,6 +63,7 @@ func startWorld(t testing.TB, conf devchain.Config) *world {
 	return &world{
 		TB: t, Chain: chain,
 		registry: contracts.NewInvoiceRegistry(), token: contracts.NewTestUSDC(),
+		factory: contracts.NewDepositFactory(), deposit: contracts.NewDeposit(), relay: contracts.NewAuthorizationRelay(),
 		merchant: devchain.Address(chain.Keys.Merchant),
 		payer:    devchain.Address(chain.Keys.Payer),
 		operator: devchain.Address(chain.Keys.Operator),
@@ -105,6 +109,17 @@ func (w *world) must(err error) {
 func (w *world) transact(from *ecdsa.PrivateKey, to common.Address, data []byte) *types.Receipt {
 	w.Helper()
 	hash, err := w.Send(w.Context(), from, to, data)
+	w.must(err)
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), hash)
+	w.must(err)
+	return receipt
+}
+
+// transactWithGas is transact with another gas limit.
+func (w *world) transactWithGas(from *ecdsa.PrivateKey, to common.Address, data []byte, gas uint64) *types.Receipt {
+	w.Helper()
+	hash, err := w.SendWithGas(w.Context(), from, to, data, gas)
 	w.must(err)
 	w.must(w.Seal(w.Context()))
 	receipt, err := w.Mined(w.Context(), hash)

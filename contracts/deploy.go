@@ -1,12 +1,21 @@
 package contracts
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
+	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
 )
+
+// Create2Deployer is the contract that deploys what it is sent, at an address that follows from that alone. It is the
+// same on nearly all networks (github.com/Arachnid/deterministic-deployment-proxy).
+var Create2Deployer = params.DeterministicFactoryAddress
 
 // DeployRegistry sends the transaction that creates a registry and returns its address at once; the registry is there
 // when the transaction has been mined with success. admin may name further operators, operator opens and closes
@@ -20,4 +29,59 @@ func DeployRegistry(
 		return common.Address{}, nil, fmt.Errorf("deploy registry: %w", err)
 	}
 	return address, tx, nil
+}
+
+// DeployDepositFactory deploys the deposit factory as deployOnce does.
+func DeployDepositFactory(opts *bind.TransactOpts, backend bind.ContractBackend) (common.Address, *types.Transaction, error) {
+	return deployOnce(opts, backend, "deposit factory", &DepositFactoryMetaData)
+}
+
+// DeployAuthorizationRelay deploys the authorization relay as deployOnce does.
+func DeployAuthorizationRelay(opts *bind.TransactOpts, backend bind.ContractBackend) (common.Address, *types.Transaction, error) {
+	return deployOnce(opts, backend, "authorization relay", &AuthorizationRelayMetaData)
+}
+
+// deployOnce sends the transaction that creates a contract without constructor arguments, and returns its address at
+// once. Where there is a Create2Deployer, the address is that of Create2, and no transaction is sent if the contract is
+// there already. Elsewhere each call creates another one.
+func deployOnce(
+	opts *bind.TransactOpts, backend bind.ContractBackend, name string, contract *bind.MetaData,
+) (common.Address, *types.Transaction, error) {
+	address, tx, err := deployCreate2(opts, backend, contract)
+	if err != nil {
+		return common.Address{}, nil, fmt.Errorf("deploy %s: %w", name, err)
+	}
+	return address, tx, nil
+}
+
+func deployCreate2(
+	opts *bind.TransactOpts, backend bind.ContractBackend, contract *bind.MetaData,
+) (common.Address, *types.Transaction, error) {
+	ctx := opts.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	deployer, err := backend.CodeAt(ctx, Create2Deployer, nil)
+	if err != nil {
+		return common.Address{}, nil, err
+	}
+	if len(deployer) == 0 {
+		return bind.DeployContract(opts, common.FromHex(contract.Bin), backend, nil)
+	}
+	address, data := Create2(contract)
+	code, err := backend.CodeAt(ctx, address, nil)
+	if err != nil || len(code) > 0 {
+		return address, nil, err
+	}
+	bound := bind.NewBoundContract(Create2Deployer, abi.ABI{}, backend, backend, backend)
+	tx, err := bind.Transact(bound, opts, data)
+	return address, tx, err
+}
+
+// Create2 returns the address at which the Create2Deployer creates a contract without constructor arguments, the same on
+// every network and for everybody, and the calldata with which it does.
+func Create2(contract *bind.MetaData) (common.Address, []byte) {
+	var salt common.Hash
+	creation := common.FromHex(contract.Bin)
+	return crypto.CreateAddress2(Create2Deployer, salt, crypto.Keccak256(creation)), slices.Concat(salt[:], creation)
 }

@@ -90,7 +90,55 @@ func TestGas(t *testing.T) {
 		}
 		table.want(call.name, used, 1)
 	}
+	table.sweeps()
+	for _, size := range []int{1, 50} {
+		all := make([]contracts.SignedAuthorization, size)
+		for i := range all {
+			all[i] = w.paid()
+		}
+		table.want(fmt.Sprintf("`relay` of %d", size), w.gas(operator, w.AuthorizationRelay, w.relay.PackRelay(all)), size)
+	}
 	table.compare()
+}
+
+// maxSweepGas is the most gas that a deposit may take in a batch of 50, its deployment included.
+const maxSweepGas = 95_000
+
+// sweeps measures sweeps of the token to a merchant that has some.
+func (g *gasTable) sweeps() {
+	g.Helper()
+	g.fund(g.Token, g.merchant, 1)
+	for _, size := range []int{1, 50, 200} {
+		var sweeps []contracts.Sweep
+		for _, id := range gasIDs(size) {
+			sweeps = append(sweeps, contracts.Sweep{Merchant: g.merchant, Id: id, Token: g.Token})
+		}
+		g.fundAll(sweeps)
+		used := g.gas(g.Keys.Operator, g.DepositFactory, g.factory.PackSweep(sweeps))
+		g.want(fmt.Sprintf("`sweep` of %d", size), used, size)
+		if each := used / uint64(size); size == 50 && each > maxSweepGas {
+			g.Errorf("a sweep of 50 takes %d gas for each, want at most %d", each, maxSweepGas)
+		}
+		if size == 50 {
+			g.fundAll(sweeps)
+			g.want("`sweep` of 50, deployed before", g.gas(g.Keys.Operator, g.DepositFactory, g.factory.PackSweep(sweeps)), size)
+		}
+	}
+}
+
+// fundAll pays 1,000 minor units to the deposit of each sweep.
+func (g *gasTable) fundAll(sweeps []contracts.Sweep) {
+	g.Helper()
+	for batch := range slices.Chunk(sweeps, 50) {
+		for _, s := range batch {
+			_, err := g.SendToken(g.Context(), g.Keys.Payer, g.depositOf(s), big.NewInt(1000), nil)
+			g.must(err)
+		}
+		g.must(g.Seal(g.Context()))
+	}
+	for _, s := range sweeps {
+		g.wantBalance(g.depositOf(s), 1000)
+	}
 }
 
 // gasIDs returns ids that are the same in every run: zero bytes cost less.

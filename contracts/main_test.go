@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // TestMain reduces the cases of rapid, since each call of TestInvariants is a block; the flag
@@ -12,5 +14,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "50"); err != nil {
 		panic(err)
 	}
+	testdeps.Short("TestDepositInvariants", "TestInvariants")
 	os.Exit(m.Run())
 }

@@ -105,3 +105,12 @@ func sign(d Domain, key *ecdsa.PrivateKey, words ...[]byte) (Signature, error) {
 func word(n *big.Int) []byte { return math.U256Bytes(new(big.Int).Set(n)) }
 
 func address(a common.Address) []byte { return common.LeftPadBytes(a.Bytes(), 32) }
+
+// Signed returns the authorization of a token with its signature, as the relay takes it. The signer is a key, or an account
+// that is deployed.
+func (a Authorization) Signed(token common.Address, signature []byte) SignedAuthorization {
+	return SignedAuthorization{
+		Token: token, From: a.From, To: a.To, Value: a.Value,
+		ValidAfter: a.ValidAfter, ValidBefore: a.ValidBefore, Nonce: a.Nonce, Signature: signature,
+	}
+}

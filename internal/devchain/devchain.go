@@ -57,6 +57,10 @@ type Chain struct {
 	Token common.Address
 	// Registry is the invoice registry, operated by Keys.Operator.
 	Registry common.Address
+	// DepositFactory deploys and sweeps deposit addresses.
+	DepositFactory common.Address
+	// AuthorizationRelay submits several signed authorizations at once.
+	AuthorizationRelay common.Address
 	// Keys are the accounts of the genesis block.
 	Keys Keys
 

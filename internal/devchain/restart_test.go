@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"math/rand/v2"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
 )
 
 func TestRestartKeepsTheWorld(t *testing.T) {
@@ -168,9 +170,46 @@ func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	}
 }
 
+// TestStartOfAnEarlierReleasesChain deploys what a chain of the first releases lacks, once.
+func TestStartOfAnEarlierReleasesChain(t *testing.T) {
+	conf := Config{DataDir: t.TempDir(), RPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler), Now: time.Now, Rand: rand.NewChaCha8([32]byte{})}
+	stack, err := openNode(t.Context(), conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := loadKeys(conf.DataDir, conf.Rand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &Chain{Token: crypto.CreateAddress(Address(keys.Deployer), 0), Keys: keys, conf: conf, node: stack}
+	if old.eth, err = startEth(stack, keys); err != nil {
+		t.Fatal(err)
+	}
+	old.client = ethclient.NewClient(stack.Attach())
+	err = errors.Join(old.carryOut(t.Context(), old.first()),
+		os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600))
+	old.client.Close()
+	if err := errors.Join(err, closeNode(stack)); err != nil {
+		t.Fatal(err)
+	}
+
+	var heads []common.Hash
+	for range 2 {
+		c := start(t, conf)
+		requireWorld(t, c)
+		heads = append(heads, c.head().Hash())
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if heads[0] != heads[1] {
+		t.Errorf("the second start added a block: head was %s and is %s", heads[0], heads[1])
+	}
+}
+
 func requireWorld(t *testing.T, c *Chain) {
 	t.Helper()
-	for _, contract := range []common.Address{c.Token, c.Registry} {
+	for _, contract := range []common.Address{c.Token, c.Registry, c.DepositFactory, c.AuthorizationRelay} {
 		if code, err := c.Client().CodeAt(t.Context(), contract, nil); err != nil || len(code) == 0 {
 			t.Errorf("no contract at %s (%v)", contract, err)
 		}
@@ -179,8 +218,8 @@ func requireWorld(t *testing.T, c *Chain) {
 	if payer+merchant != payerTokens {
 		t.Errorf("payer and merchant have %d and %d, want %d together", payer, merchant, int64(payerTokens))
 	}
-	if nonce, err := c.Client().NonceAt(t.Context(), Address(c.Keys.Deployer), nil); err != nil || nonce != 3 {
-		t.Errorf("deployer has sent %d transactions (%v), want 3", nonce, err)
+	if nonce, err := c.Client().NonceAt(t.Context(), Address(c.Keys.Deployer), nil); err != nil || nonce != 5 {
+		t.Errorf("deployer has sent %d transactions (%v), want 5", nonce, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -75,12 +76,17 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 		conf:     conf,
 		node:     stack,
 	}
+	c.DepositFactory, _ = contracts.Create2(&contracts.DepositFactoryMetaData)
+	c.AuthorizationRelay, _ = contracts.Create2(&contracts.AuthorizationRelayMetaData)
 	if c.eth, err = startEth(stack, keys); err != nil {
 		return nil, err
 	}
 	c.client = ethclient.NewClient(stack.Attach())
 	if complete {
-		return c, c.awaitIndex(ctx)
+		if err := c.awaitIndex(ctx); err != nil {
+			return nil, err
+		}
+		return c, c.deployAdded(ctx)
 	}
 	if err := c.deploy(ctx); err != nil {
 		return nil, fmt.Errorf("deploy the contracts: %w", err)
@@ -91,21 +97,53 @@ func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, err
 	return c, os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600)
 }
 
+// step is a transaction of the deployer.
+type step struct {
+	to   *common.Address // nil creates a contract
+	data []byte
+}
+
 // deploy deploys the contracts and mints the payer's tokens, in one block.
 func (c *Chain) deploy(ctx context.Context) error {
+	return c.carryOut(ctx, append(c.first(), added()...))
+}
+
+// first returns the deployer's transactions on chains of every release.
+func (c *Chain) first() []step {
 	deployer := Address(c.Keys.Deployer)
 	token, registry := contracts.NewTestUSDC(), contracts.NewInvoiceRegistry()
-	var sent []common.Hash
-	for _, step := range []struct {
-		to   *common.Address // nil creates a contract
-		data []byte
-	}{
+	return []step{
 		{nil, append(common.FromHex(contracts.TestUSDCMetaData.Bin), token.PackConstructor(deployer)...)},
 		{nil, append(common.FromHex(contracts.InvoiceRegistryMetaData.Bin),
 			registry.PackConstructor(deployer, Address(c.Keys.Operator))...)},
 		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(payerTokens))},
-	} {
-		hash, err := c.send(ctx, c.Keys.Deployer, step.to, step.data, deployGas)
+	}
+}
+
+// added returns the deployments that chains of the first releases lack.
+func added() []step {
+	var steps []step
+	for _, contract := range []*bind.MetaData{&contracts.DepositFactoryMetaData, &contracts.AuthorizationRelayMetaData} {
+		_, data := contracts.Create2(contract)
+		steps = append(steps, step{&contracts.Create2Deployer, data})
+	}
+	return steps
+}
+
+// deployAdded deploys the contracts that a chain of an earlier release lacks.
+func (c *Chain) deployAdded(ctx context.Context) error {
+	code, err := c.client.CodeAt(ctx, c.AuthorizationRelay, nil)
+	if err != nil || len(code) > 0 {
+		return err
+	}
+	return c.carryOut(ctx, added())
+}
+
+// carryOut sends transactions of the deployer and seals them, in one block. It fails if one of them does.
+func (c *Chain) carryOut(ctx context.Context, steps []step) error {
+	var sent []common.Hash
+	for _, s := range steps {
+		hash, err := c.send(ctx, c.Keys.Deployer, s.to, s.data, deployGas)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type Package struct {
 // Packages are all that is generated: what the program calls, and what tests do. Contracts that none of them names
 // are deployed from their artifacts.
 var Packages = []Package{
-	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "TestUSDC"}},
+	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "TestUSDC"}},
 	{"hostile", "hostile/bindings.gen.go", []string{"Disperse", "Drainer", "FakeToken", "FeeToken", "Lookalike", "MerchantWallet"}},
 }
 

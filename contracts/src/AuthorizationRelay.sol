@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
+import {IERC3009} from "./InvoiceRegistry.sol";
+
+/// @notice An EIP-3009 authorization with its signature.
+/// @param token The token that it transfers.
+/// @param signature 65 bytes r, s, v of a key, or what a contract account takes (ERC-1271).
+/// @param deployer 0, or the factory that deploys the account `from` (ERC-6492).
+/// @param deployData The call of the factory.
+struct SignedAuthorization {
+    address token;
+    address from;
+    address to;
+    uint256 value;
+    uint256 validAfter;
+    uint256 validBefore;
+    bytes32 nonce;
+    bytes signature;
+    address deployer;
+    bytes deployData;
+}
+
+/// @notice The form of EIP-3009 that takes a signature of any length, as Circle's FiatToken v2.2 has it.
+interface IERC3009Bytes {
+    function transferWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature
+    ) external;
+}
+
+/// @title Quittance authorization relay
+/// @notice Submits several signed authorizations in one transaction. Anyone may call it: a signature allows one transfer
+/// and no other.
+/// @dev It has no owner and no storage, and holds nothing. Since it makes any call that a `deployer` names, nobody must
+/// give it tokens, allowances or rights.
+contract AuthorizationRelay {
+    /// @notice The gas that `relay` wants for each authorization, for a `deployer`, and for each byte of its signature and
+    /// its deployer's call.
+    uint256 public constant GAS_PER_AUTHORIZATION = 120_000;
+    uint256 public constant GAS_PER_DEPLOYER = 600_000;
+    uint256 public constant GAS_PER_BYTE = 8;
+
+    /// @dev The part of an authorization's gas that is kept for the event of a refusal.
+    uint256 private constant GAS_PER_REFUSAL = 12_000;
+
+    /// @dev How many bytes are kept of what a token reverts with.
+    uint256 private constant MAX_REASON = 256;
+
+    /// @notice The token refused an authorization.
+    /// @param reason The first 256 bytes of what the token reverted with.
+    event Refused(address indexed from, bytes32 indexed nonce, bytes reason);
+
+    /// @notice A transaction with these authorizations needs more gas.
+    error NotEnoughGas(uint256 needed);
+
+    /// @notice There is no contract at the token's address.
+    error NoToken(address token);
+
+    /// @notice Submits authorizations. One that is refused changes nothing, and does not keep the others from being
+    /// submitted.
+    /// @dev Each may use a share of the gas that is left, so that none can use up the gas of the others.
+    function relay(SignedAuthorization[] calldata authorizations) external {
+        uint256 left = 0;
+        for (uint256 i = 0; i < authorizations.length; ++i) {
+            left += _gasFor(authorizations[i]);
+        }
+        if (gasleft() < left) revert NotEnoughGas(left);
+        for (uint256 i = 0; i < authorizations.length; ++i) {
+            SignedAuthorization calldata a = authorizations[i];
+            uint256 needed = _gasFor(a);
+            uint256 share = gasleft() * needed / left;
+            left -= needed;
+            try this.relayOne{gas: share - GAS_PER_REFUSAL}(a) {}
+            catch (bytes memory reason) {
+                emit Refused(a.from, a.nonce, reason);
+            }
+        }
+    }
+
+    /// @notice Submits one authorization. It reverts if the token refuses it, with the first 256 bytes of the token's
+    /// reason.
+    function relayOne(SignedAuthorization calldata a) external {
+        if (a.deployer != address(0)) {
+            // It fails if the account is deployed already. Whether it can sign is for the token to find out.
+            LowLevelCall.callNoReturn(a.deployer, a.deployData);
+        }
+        if (a.token.code.length == 0) revert NoToken(a.token);
+        if (!LowLevelCall.callNoReturn(a.token, _transferCall(a))) {
+            assembly ("memory-safe") {
+                let size := returndatasize()
+                if gt(size, MAX_REASON) { size := MAX_REASON }
+                let reason := mload(0x40)
+                returndatacopy(reason, 0, size)
+                revert(reason, size)
+            }
+        }
+    }
+
+    /// @dev 65 bytes are passed as v, r and s, the form that every token of EIP-3009 has.
+    function _transferCall(SignedAuthorization calldata a) private pure returns (bytes memory) {
+        if (a.signature.length != 65) {
+            return abi.encodeCall(
+                IERC3009Bytes.transferWithAuthorization,
+                (a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, a.signature)
+            );
+        }
+        return abi.encodeCall(
+            IERC3009.transferWithAuthorization,
+            (
+                a.from,
+                a.to,
+                a.value,
+                a.validAfter,
+                a.validBefore,
+                a.nonce,
+                uint8(a.signature[64]),
+                bytes32(a.signature[:32]),
+                bytes32(a.signature[32:64])
+            )
+        );
+    }
+
+    function _gasFor(SignedAuthorization calldata a) private pure returns (uint256) {
+        uint256 size = a.signature.length + a.deployData.length;
+        return GAS_PER_AUTHORIZATION + GAS_PER_BYTE * size + (a.deployer == address(0) ? 0 : GAS_PER_DEPLOYER);
+    }
+}

@@ -1,0 +1,619 @@
+package contracts_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+// coin is the token of a sweep of the network's coin.
+var coin common.Address
+
+// swept is a result of a sweep, as the factory's event says it.
+type swept struct {
+	Deposit, Token common.Address
+	Amount         int64 // -1 if it failed
+}
+
+const failed = -1
+
+// depositID returns the id of the n-th deposit of a test.
+func depositID(n int) common.Hash { return common.BigToHash(big.NewInt(int64(n))) }
+
+// depositOf returns the deposit address of a sweep.
+func (w *world) depositOf(s contracts.Sweep) common.Address {
+	return contracts.DepositAddress(w.DepositFactory, s.Merchant, s.Id)
+}
+
+// toMerchant returns the sweep of a token from the n-th deposit to the test's merchant.
+func (w *world) toMerchant(n int, token common.Address) contracts.Sweep {
+	return contracts.Sweep{Merchant: w.merchant, Id: depositID(n), Token: token}
+}
+
+// sweep sends sweeps with the largest gas limit, and returns the events.
+func (w *world) sweep(sweeps ...contracts.Sweep) []swept {
+	w.Helper()
+	return w.sweptIn(w.transactWithGas(w.Keys.Payer, w.DepositFactory, w.factory.PackSweep(sweeps), params.MaxTxGas))
+}
+
+// sweptIn returns the factory's events in the receipt of a transaction that must have succeeded.
+func (w *world) sweptIn(receipt *types.Receipt) []swept {
+	w.Helper()
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatalf("the sweep failed with %d gas used", receipt.GasUsed)
+	}
+	var all []swept
+	for _, log := range receipt.Logs {
+		if log.Address != w.DepositFactory {
+			continue
+		}
+		switch log.Topics[0] {
+		case w.factory.GetABI().Events["Swept"].ID:
+			event, err := w.factory.UnpackSweptEvent(log)
+			w.must(err)
+			if got := contracts.DepositCode(w.DepositFactory, event.Merchant); !bytes.Equal(got, w.code(event.Deposit)) {
+				w.Errorf("the event's merchant %s is not that of the deposit", event.Merchant)
+			}
+			all = append(all, swept{event.Deposit, event.Token, event.Amount.Int64()})
+		case w.factory.GetABI().Events["SweepFailed"].ID:
+			event, err := w.factory.UnpackSweepFailedEvent(log)
+			w.must(err)
+			all = append(all, swept{event.Deposit, event.Token, failed})
+		default:
+			w.Errorf("the factory logged %s", log.Topics[0])
+		}
+	}
+	return all
+}
+
+func (w *world) wantSwept(got []swept, want ...swept) {
+	w.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.Errorf("-want +swept:\n%s", diff)
+	}
+}
+
+func (w *world) code(at common.Address) []byte {
+	w.Helper()
+	code, err := w.Client().CodeAt(w.Context(), at, nil)
+	w.must(err)
+	return code
+}
+
+// held returns an account's balance of a token or of the coin.
+func (w *world) held(token, holder common.Address) int64 {
+	w.Helper()
+	if token == coin {
+		amount, err := w.Client().BalanceAt(w.Context(), holder, nil)
+		w.must(err)
+		if !amount.IsInt64() {
+			w.Fatalf("%s has %s wei; use an account without coin", holder, amount)
+		}
+		return amount.Int64()
+	}
+	return new(big.Int).SetBytes(w.call(token, w.token.PackBalanceOf(holder))).Int64()
+}
+
+// sendCoin sends wei, with data. A nil receiver creates a contract.
+func (w *world) sendCoin(to *common.Address, wei int64, data []byte) *types.Receipt {
+	w.Helper()
+	nonce, err := w.Client().NonceAt(w.Context(), w.payer, nil)
+	w.must(err)
+	tx, err := types.SignNewTx(w.Keys.Payer, types.LatestSignerForChainID(w.ChainID()), &types.DynamicFeeTx{
+		ChainID: w.ChainID(), Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei),
+		Gas: 1_000_000, To: to, Value: big.NewInt(wei), Data: data,
+	})
+	w.must(err)
+	w.must(w.Client().SendTransaction(w.Context(), tx))
+	w.must(w.Seal(w.Context()))
+	receipt, err := w.Mined(w.Context(), tx.Hash())
+	w.must(err)
+	return receipt
+}
+
+// forceCoin sends wei to an address by a contract that destroys itself, which no code there can refuse.
+func (w *world) forceCoin(to common.Address, wei int64) {
+	w.Helper()
+	const push20, selfDestruct = 0x73, 0xff
+	receipt := w.sendCoin(nil, wei, slices.Concat([]byte{push20}, to.Bytes(), []byte{selfDestruct}))
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatal("the contract did not destroy itself")
+	}
+}
+
+// fund sends tokens, or coin, from the payer.
+func (w *world) fund(token, to common.Address, amount int64) {
+	w.Helper()
+	if token != coin {
+		w.do(w.Keys.Payer, token, w.token.PackTransfer(to, big.NewInt(amount)))
+		return
+	}
+	if receipt := w.sendCoin(&to, amount, nil); receipt.Status != types.ReceiptStatusSuccessful {
+		w.Fatalf("%s did not take coin", to)
+	}
+}
+
+func TestDepositAddressIsTheContracts(t *testing.T) {
+	w := newWorld(t)
+	if got := common.BytesToAddress(w.call(w.DepositFactory, w.factory.PackImplementation())); got != contracts.DepositImplementation(w.DepositFactory) {
+		t.Errorf("implementation is %s, the contract says %s", contracts.DepositImplementation(w.DepositFactory), got)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		merchant := common.BytesToAddress(rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(r, "merchant"))
+		id := common.BytesToHash(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(r, "id"))
+		want := common.BytesToAddress(w.call(w.DepositFactory, w.factory.PackDepositAddress(merchant, id)))
+		if got := contracts.DepositAddress(w.DepositFactory, merchant, id); got != want {
+			r.Fatalf("deposit address is %s, the contract says %s", got, want)
+		}
+	})
+}
+
+func TestCodeHashes(t *testing.T) {
+	w := newWorld(t)
+	for name, contract := range map[string]struct {
+		at   common.Address
+		want common.Hash
+	}{
+		"DepositFactory":     {w.DepositFactory, contracts.DepositFactoryCodeHash},
+		"Deposit":            {contracts.DepositImplementation(w.DepositFactory), contracts.DepositCodeHash},
+		"AuthorizationRelay": {w.AuthorizationRelay, contracts.AuthorizationRelayCodeHash},
+	} {
+		if got := crypto.Keccak256Hash(w.code(contract.at)); got != contract.want {
+			t.Errorf("the code of %s has the hash %s, codehashes.go says %s", name, got, contract.want)
+		}
+	}
+}
+
+// TestSweep pays a deposit address before and after its code is deployed. Nothing of the sweep depends on who sends it.
+func TestSweep(t *testing.T) {
+	w := newWorld(t)
+	s := w.toMerchant(1, w.Token)
+	deposit := w.depositOf(s)
+	w.fund(w.Token, deposit, 600)
+	w.fund(w.Token, deposit, 400)
+	w.wantSwept(w.sweep(s), swept{deposit, w.Token, 1000})
+	w.wantBalance(w.merchant, 1000)
+	if got, want := w.code(deposit), contracts.DepositCode(w.DepositFactory, w.merchant); !bytes.Equal(got, want) {
+		t.Errorf("the deposit's code is %#x, want %#x", got, want)
+	}
+	w.wantSwept(w.sweep(s)) // nothing is left
+	for i, caller := range []*ecdsa.PrivateKey{w.Keys.Merchant, w.Keys.Payer, w.Keys.Operator} {
+		w.fund(w.Token, deposit, 10)
+		receipt := w.do(caller, w.DepositFactory, w.factory.PackSweep([]contracts.Sweep{s}))
+		w.wantSwept(w.sweptIn(receipt), swept{deposit, w.Token, 10})
+		w.wantBalance(w.merchant, 1000+int64(i+1)*10)
+	}
+}
+
+// TestSweepTheDepositItself calls the deposit without the factory.
+func TestSweepTheDepositItself(t *testing.T) {
+	w := newWorld(t)
+	s := w.toMerchant(1, w.Token)
+	deposit := w.depositOf(s)
+	w.wantSwept(w.sweep(s)) // deploys it
+	w.fund(w.Token, deposit, 70)
+	w.do(w.Keys.Operator, deposit, w.deposit.PackSweep(w.Token))
+	w.wantBalance(w.merchant, 70)
+	if got := common.BytesToAddress(w.call(deposit, w.deposit.PackMerchant())); got != w.merchant {
+		t.Errorf("the deposit names the merchant %s, want %s", got, w.merchant)
+	}
+}
+
+// TestImplementationIsNoDeposit calls what the deposits are clones of.
+func TestImplementationIsNoDeposit(t *testing.T) {
+	w := newWorld(t)
+	implementation := contracts.DepositImplementation(w.DepositFactory)
+	w.fund(w.Token, implementation, 5)
+	notADeposit := w.deposit.GetABI().Errors["NotADeposit"]
+	w.refused(w.Keys.Payer, implementation, w.deposit.PackSweep(w.Token), notADeposit)
+	w.refused(w.Keys.Payer, implementation, w.deposit.PackSweep(coin), notADeposit)
+	w.wantBalance(implementation, 5)
+}
+
+// TestSweepEmpty sweeps what was never paid, and one deposit twice in a batch.
+func TestSweepEmpty(t *testing.T) {
+	w := newWorld(t)
+	w.wantSwept(w.sweep())
+	paid, unpaid := w.toMerchant(1, w.Token), w.toMerchant(2, w.Token)
+	w.fund(w.Token, w.depositOf(paid), 3)
+	w.wantSwept(w.sweep(unpaid, paid, paid, unpaid), swept{w.depositOf(paid), w.Token, 3})
+	w.wantSwept(w.sweep(w.toMerchant(3, coin), w.toMerchant(3, coin)))
+	w.wantBalance(w.merchant, 3)
+}
+
+// TestSweepAfterAnother has another caller deploy and sweep first.
+func TestSweepAfterAnother(t *testing.T) {
+	w := newWorld(t)
+	s, other := w.toMerchant(1, w.Token), w.toMerchant(2, w.Token)
+	w.fund(w.Token, w.depositOf(s), 4)
+	w.fund(w.Token, w.depositOf(other), 5)
+	w.do(w.Keys.Operator, w.DepositFactory, w.factory.PackSweepOne(s))
+	w.wantSwept(w.sweep(s, other), swept{w.depositOf(other), w.Token, 5})
+	w.wantBalance(w.merchant, 9)
+}
+
+// TestOtherTermsAreOtherDeposits sweeps with another merchant or id: it reaches nothing of the deposit.
+func TestOtherTermsAreOtherDeposits(t *testing.T) {
+	w := newWorld(t)
+	s := w.toMerchant(1, w.Token)
+	w.fund(w.Token, w.depositOf(s), 8)
+	theirs, another := s, s
+	theirs.Merchant = w.payer
+	another.Id[0] = 1
+	w.wantSwept(w.sweep(theirs, another))
+	w.wantBalance(w.depositOf(s), 8)
+	w.wantSwept(w.sweep(s), swept{w.depositOf(s), w.Token, 8})
+}
+
+// TestSweepOfCoin sends coin to a deposit before it has code and after, also by force.
+func TestSweepOfCoin(t *testing.T) {
+	w := newWorld(t)
+	s := contracts.Sweep{Merchant: common.Address{0xc0}, Id: depositID(1), Token: coin}
+	deposit, merchant := w.depositOf(s), int64(0)
+	for range 2 {
+		w.fund(coin, deposit, 30)
+		w.forceCoin(deposit, 12)
+		w.wantSwept(w.sweep(s), swept{deposit, coin, 42})
+		merchant += 42
+		if got := w.held(coin, s.Merchant); got != merchant {
+			t.Errorf("the merchant has %d wei, want %d", got, merchant)
+		}
+	}
+	if got, want := w.code(deposit), contracts.DepositCode(w.DepositFactory, s.Merchant); !bytes.Equal(got, want) {
+		t.Errorf("the deposit's code is %#x, want %#x", got, want)
+	}
+}
+
+// TestSweepToADestroyedContract has a merchant whose contract destroyed itself.
+func TestSweepToADestroyedContract(t *testing.T) {
+	w := newWorld(t)
+	const caller, selfDestruct = 0x33, 0xff
+	merchant := w.sendCoin(nil, 1, []byte{caller, selfDestruct}).ContractAddress
+	for _, token := range []common.Address{coin, w.Token} {
+		s := contracts.Sweep{Merchant: merchant, Id: depositID(1), Token: token}
+		w.fund(token, w.depositOf(s), 6)
+		w.wantSwept(w.sweep(s), swept{w.depositOf(s), token, 6})
+		if got := w.held(token, merchant); got != 6 {
+			t.Errorf("the merchant has %d of %s, want 6", got, token)
+		}
+	}
+}
+
+// TestSweepToContracts sends coin to merchants that are contracts. What one of them does leaves the others' coin, and all
+// tokens, alone.
+func TestSweepToContracts(t *testing.T) {
+	for _, test := range []struct {
+		manner string
+		taken  bool
+	}{
+		{"Takes", true}, {"TakesWithMuch", true}, {"SendsBack", true},
+		{"Refuses", false}, {"RefusesWithMuch", false}, {"BurnsGas", false},
+	} {
+		t.Run(test.manner, func(t *testing.T) {
+			w := newWorld(t)
+			merchant := w.mock("CoinReceiver", common.Address{})
+			merchant.do("behave", uint8(slices.Index(receiverManners, test.manner)))
+			before, after := w.toMerchant(1, coin), w.toMerchant(2, coin)
+			theirs := contracts.Sweep{Merchant: merchant.address, Id: depositID(3), Token: coin}
+			tokens := contracts.Sweep{Merchant: merchant.address, Id: depositID(3), Token: w.Token}
+			for _, s := range []contracts.Sweep{before, after, theirs, tokens} {
+				w.fund(s.Token, w.depositOf(s), 9)
+			}
+			want := swept{w.depositOf(theirs), coin, failed}
+			if test.taken {
+				want.Amount = 9
+			}
+			w.wantSwept(w.sweep(before, theirs, after, tokens),
+				swept{w.depositOf(before), coin, 9}, want, swept{w.depositOf(after), coin, 9}, swept{w.depositOf(tokens), w.Token, 9})
+			kept := int64(9)
+			if test.taken && test.manner != "SendsBack" {
+				kept = 0
+			}
+			if got := w.held(coin, w.depositOf(theirs)); got != kept {
+				t.Errorf("the deposit has %d wei, want %d", got, kept)
+			}
+		})
+	}
+	t.Run("without receive", func(t *testing.T) {
+		w := newWorld(t)
+		merchant := w.mock("MerchantWallet", common.Address{})
+		coins := contracts.Sweep{Merchant: merchant.address, Id: depositID(1), Token: coin}
+		tokens := contracts.Sweep{Merchant: merchant.address, Id: depositID(1), Token: w.Token}
+		w.fund(coin, w.depositOf(coins), 9)
+		w.fund(w.Token, w.depositOf(coins), 9)
+		w.wantSwept(w.sweep(coins, tokens), swept{w.depositOf(coins), coin, failed}, swept{w.depositOf(coins), w.Token, 9})
+		w.wantBalance(merchant.address, 9)
+	})
+}
+
+// TestSweepOfHostileTokens sweeps a token that misbehaves between two that do not.
+func TestSweepOfHostileTokens(t *testing.T) {
+	w := newWorld(t)
+	hostile := w.hostile()
+	for i, test := range []struct {
+		manner string
+		taken  bool
+	}{
+		{"Honest", true}, {"ReturnsNothing", true}, {"ReturnsMuch", true},
+		{"ReturnsFalse", false}, {"MovesNothing", false}, {"Reverts", false}, {"RevertsWithMuch", false}, {"BurnsGas", false},
+		{"HidesBalances", false}, {"BurnsAtBalances", false},
+	} {
+		t.Run(test.manner, func(t *testing.T) {
+			w := w.in(t)
+			before, after, theirs := w.toMerchant(3*i+1, w.Token), w.toMerchant(3*i+2, w.Token), w.toMerchant(3*i+3, hostile.address)
+			hostile.behave("Honest")
+			for _, s := range []contracts.Sweep{before, after, theirs} {
+				w.fund(s.Token, w.depositOf(s), 9)
+			}
+			merchant := w.held(hostile.address, w.merchant)
+			hostile.behave(test.manner)
+			want, moved := swept{w.depositOf(theirs), hostile.address, failed}, int64(0)
+			if test.taken {
+				want.Amount, moved = 9, 9
+			}
+			w.wantSwept(w.sweep(before, theirs, after),
+				swept{w.depositOf(before), w.Token, 9}, want, swept{w.depositOf(after), w.Token, 9})
+			hostile.behave("Honest")
+			if got := w.held(hostile.address, w.merchant) - merchant; got != moved {
+				t.Errorf("the merchant received %d, want %d", got, moved)
+			}
+			if got := w.held(hostile.address, w.depositOf(theirs)); got != 9-moved {
+				t.Errorf("the deposit has %d, want %d", got, 9-moved)
+			}
+			if !test.taken { // what failed can be swept later
+				w.wantSwept(w.sweep(theirs), swept{w.depositOf(theirs), hostile.address, 9})
+			}
+		})
+	}
+}
+
+// TestSweepOfFeeToken reports what left the deposit, of which the merchant receives less.
+func TestSweepOfFeeToken(t *testing.T) {
+	w := newWorld(t)
+	fee, parsed := w.deploy("FeeToken", w.payer)
+	for manner := range uint8(3) {
+		w.do(w.Keys.Payer, fee, pack(w, parsed, "behave", manner))
+		s := w.toMerchant(int(manner), fee)
+		w.fund(fee, w.depositOf(s), 1000) // of which 990 arrive
+		merchant := w.held(fee, w.merchant)
+		w.wantSwept(w.sweep(s), swept{w.depositOf(s), fee, 990})
+		if got := w.held(fee, w.merchant) - merchant; got != 981 {
+			t.Errorf("the merchant received %d, want 981", got)
+		}
+	}
+}
+
+// TestSweepOfNoToken sweeps tokens that do not exist: an account, and a contract that is no token.
+func TestSweepOfNoToken(t *testing.T) {
+	w := newWorld(t)
+	for i, token := range []common.Address{w.payer, w.Registry, w.DepositFactory, common.BytesToAddress([]byte{4})} {
+		s := w.toMerchant(i, token)
+		paid := w.toMerchant(i+100, w.Token)
+		w.fund(w.Token, w.depositOf(paid), 2)
+		w.wantSwept(w.sweep(s, paid), swept{w.depositOf(s), token, failed}, swept{w.depositOf(paid), w.Token, 2})
+	}
+}
+
+// TestSweepToABlacklistedMerchant keeps the tokens until the merchant can receive them.
+func TestSweepToABlacklistedMerchant(t *testing.T) {
+	w := newWorld(t)
+	token := w.hostile()
+	theirs := contracts.Sweep{Merchant: w.operator, Id: depositID(1), Token: token.address}
+	other := w.toMerchant(1, token.address)
+	w.fund(token.address, w.depositOf(theirs), 11)
+	w.fund(token.address, w.depositOf(other), 12)
+	token.do("blacklist", w.operator, true)
+	w.wantSwept(w.sweep(theirs, other), swept{w.depositOf(theirs), token.address, failed}, swept{w.depositOf(other), token.address, 12})
+	if got := w.held(token.address, w.depositOf(theirs)); got != 11 {
+		t.Errorf("the deposit has %d, want 11", got)
+	}
+	token.do("blacklist", w.operator, false)
+	w.wantSwept(w.sweep(theirs), swept{w.depositOf(theirs), token.address, 11})
+}
+
+// TestSweepReentrancy lets a token, and a merchant, call back while a deposit is swept. Whatever the call does, everything
+// arrives once, at its merchant.
+func TestSweepReentrancy(t *testing.T) {
+	w := newWorld(t)
+	for i, name := range []string{"same deposit", "other deposit", "the deposit itself", "deploy another", "a batch"} {
+		n := 10 * i
+		call := func(token common.Address, merchant common.Address) (common.Address, []byte) {
+			same := contracts.Sweep{Merchant: merchant, Id: depositID(n + 1), Token: token}
+			other := contracts.Sweep{Merchant: w.merchant, Id: depositID(n + 2), Token: w.Token}
+			fresh := contracts.Sweep{Merchant: w.merchant, Id: depositID(n + 3), Token: coin}
+			switch name {
+			case "same deposit":
+				return w.DepositFactory, w.factory.PackSweepOne(same)
+			case "other deposit":
+				return w.DepositFactory, w.factory.PackSweepOne(other)
+			case "the deposit itself":
+				return w.depositOf(same), w.deposit.PackSweep(token)
+			case "deploy another":
+				return w.DepositFactory, w.factory.PackSweepOne(fresh)
+			}
+			return w.DepositFactory, w.factory.PackSweep([]contracts.Sweep{same, other, fresh})
+		}
+		t.Run("token: "+name, func(t *testing.T) {
+			w := w.in(t)
+			token := w.hostile()
+			theirs, other := w.toMerchant(n+1, token.address), w.toMerchant(n+2, w.Token)
+			w.fund(token.address, w.depositOf(theirs), 21)
+			w.fund(w.Token, w.depositOf(other), 22)
+			merchant := w.held(w.Token, w.merchant)
+			target, payload := call(token.address, w.merchant)
+			token.do("arm", target, payload)
+			first := w.sweep(theirs, other)
+			if !token.is("attempted") && first[0].Amount != failed { // a failure undoes that, too
+				t.Error("the token did not call back")
+			}
+			token.behave("Honest")
+			w.sweep(theirs)
+			w.wantBalance(w.depositOf(other), 0)
+			if got := w.held(w.Token, w.merchant) - merchant; got != 22 {
+				t.Errorf("the merchant received %d of the other token, want 22", got)
+			}
+			if got := w.held(token.address, w.merchant); got != 21 {
+				t.Errorf("the merchant has %d of the token, want 21", got)
+			}
+		})
+		t.Run("merchant: "+name, func(t *testing.T) {
+			w := w.in(t)
+			merchant := w.mock("CoinReceiver", common.Address{})
+			theirs := contracts.Sweep{Merchant: merchant.address, Id: depositID(n + 1), Token: coin}
+			other := w.toMerchant(n+2, w.Token)
+			w.fund(coin, w.depositOf(theirs), 23)
+			w.fund(w.Token, w.depositOf(other), 24)
+			before := w.held(w.Token, w.merchant)
+			target, payload := call(coin, merchant.address)
+			merchant.do("arm", target, payload)
+			w.sweep(theirs, other)
+			if !merchant.is("attempted") {
+				t.Error("the merchant did not call back")
+			}
+			if got := w.held(coin, merchant.address); got != 23 {
+				t.Errorf("the merchant has %d wei, want 23", got)
+			}
+			if got := w.held(w.Token, w.merchant) - before; got != 24 {
+				t.Errorf("the other merchant received %d, want 24", got)
+			}
+		})
+	}
+}
+
+// TestOneFailsAmong200 sweeps 200 deposits, one of which burns all the gas that it is given.
+func TestOneFailsAmong200(t *testing.T) {
+	w := newWorld(t)
+	hostile := w.hostile()
+	disperse, parsed := w.deploy("Disperse", common.Address{})
+	sweeps, to, amounts := make([]contracts.Sweep, 200), make([]common.Address, 200), make([]*big.Int, 200)
+	for i := range sweeps {
+		sweeps[i] = w.toMerchant(i, w.Token)
+		to[i], amounts[i] = w.depositOf(sweeps[i]), big.NewInt(5)
+	}
+	w.do(w.Keys.Payer, w.Token, w.token.PackApprove(disperse, big.NewInt(1_000_000)))
+	for i := 0; i < len(to); i += 50 {
+		receipt := w.transactWithGas(w.Keys.Payer, disperse, pack(w, parsed, "disperse", w.Token, to[i:i+50], amounts[i:i+50]), params.MaxTxGas)
+		if receipt.Status != types.ReceiptStatusSuccessful {
+			t.Fatal("the deposits were not paid")
+		}
+	}
+	sweeps[100].Token = hostile.address
+	w.fund(hostile.address, w.depositOf(sweeps[100]), 5)
+	hostile.behave("BurnsGas")
+	got := w.sweep(sweeps...)
+	for i, s := range got {
+		want := swept{w.depositOf(sweeps[i]), w.Token, 5}
+		if i == 100 {
+			want = swept{want.Deposit, hostile.address, failed}
+		}
+		if s != want {
+			t.Errorf("%d: %+v, want %+v", i, s, want)
+		}
+	}
+	if len(got) != 200 {
+		t.Errorf("%d results, want 200", len(got))
+	}
+	w.wantBalance(w.merchant, 199*5)
+}
+
+// TestSweepWithTheEstimatedGas sends batches with exactly the gas that the node estimates. An estimate is the least gas with
+// which a transaction succeeds, and must be enough for every sweep in it.
+func TestSweepWithTheEstimatedGas(t *testing.T) {
+	w := newWorld(t)
+	hostile := w.hostile()
+	n := 0
+	for _, size := range []int{1, 2, 7, 30} {
+		for _, failing := range []bool{false, true} {
+			hostile.behave("Honest")
+			var sweeps []contracts.Sweep
+			var want []swept
+			for range size {
+				n++
+				sweeps = append(sweeps, w.toMerchant(n, w.Token))
+				w.fund(w.Token, w.depositOf(sweeps[len(sweeps)-1]), 5)
+				want = append(want, swept{w.depositOf(sweeps[len(sweeps)-1]), w.Token, 5})
+			}
+			if failing {
+				sweeps[0].Token = hostile.address
+				w.fund(hostile.address, w.depositOf(sweeps[0]), 5)
+				hostile.behave("BurnsGas")
+				want[0] = swept{w.depositOf(sweeps[0]), hostile.address, failed}
+			}
+			data := w.factory.PackSweep(sweeps)
+			gas, err := w.Client().EstimateGas(w.Context(), ethereum.CallMsg{From: w.payer, To: &w.DepositFactory, Data: data})
+			w.must(err)
+			w.wantSwept(w.sweptIn(w.transactWithGas(w.Keys.Payer, w.DepositFactory, data, gas)), want...)
+		}
+	}
+}
+
+// TestSweepWantsEnoughGas sends a batch with so little gas that its sweeps could fail for that alone.
+func TestSweepWantsEnoughGas(t *testing.T) {
+	w := newWorld(t)
+	s := w.toMerchant(1, w.Token)
+	w.fund(w.Token, w.depositOf(s), 5)
+	data := w.factory.PackSweep([]contracts.Sweep{s, w.toMerchant(2, w.Token), w.toMerchant(3, w.Token)})
+	receipt := w.transactWithGas(w.Keys.Payer, w.DepositFactory, data, 3*sweepGas)
+	if receipt.Status != types.ReceiptStatusFailed || len(receipt.Logs) > 0 {
+		t.Errorf("the status is %d with %d logs, want failure", receipt.Status, len(receipt.Logs))
+	}
+	w.wantBalance(w.depositOf(s), 5)
+	gas, err := w.factory.UnpackGASPERSWEEP(w.call(w.DepositFactory, w.factory.PackGASPERSWEEP()))
+	w.must(err)
+	if gas.Uint64() != sweepGas {
+		t.Errorf("the factory wants %s gas, the test supposes %d", gas, sweepGas)
+	}
+}
+
+// sweepGas is the factory's GAS_PER_SWEEP.
+const sweepGas = 80_000
+
+// TestFactoryTakesNoCoin sends coin to the factory, and with a sweep.
+func TestFactoryTakesNoCoin(t *testing.T) {
+	w := newWorld(t)
+	for _, data := range [][]byte{nil, w.factory.PackSweep(nil), w.factory.PackSweepOne(w.toMerchant(1, coin))} {
+		if receipt := w.sendCoin(&w.DepositFactory, 1, data); receipt.Status != types.ReceiptStatusFailed {
+			t.Errorf("the factory took coin with %#x", data)
+		}
+	}
+	if receipt := w.sendCoin(&w.AuthorizationRelay, 1, nil); receipt.Status != types.ReceiptStatusFailed {
+		t.Error("the relay took coin")
+	}
+}
+
+// TestABIsHaveNoMore wants no function besides the known ones: nothing changes what a deposit does.
+func TestABIsHaveNoMore(t *testing.T) {
+	for name, contract := range map[string]struct {
+		methods []string
+		got     []string
+	}{
+		"Deposit":        {[]string{"merchant", "sweep"}, methodsOf(contracts.NewDeposit().GetABI())},
+		"DepositFactory": {[]string{"GAS_BESIDES", "GAS_PER_SWEEP", "depositAddress", "implementation", "sweep", "sweepOne"}, methodsOf(contracts.NewDepositFactory().GetABI())},
+		"AuthorizationRelay": {
+			[]string{"GAS_PER_AUTHORIZATION", "GAS_PER_BYTE", "GAS_PER_DEPLOYER", "relay", "relayOne"},
+			methodsOf(contracts.NewAuthorizationRelay().GetABI()),
+		},
+	} {
+		if diff := cmp.Diff(contract.methods, contract.got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	// A clone cannot change its code or destroy itself: its implementation has neither of these instructions.
+	for _, op := range opcodes(t, contracts.DepositMetaData.Bin) {
+		if op == "DELEGATECALL" || op == "CALLCODE" || op == "SELFDESTRUCT" || op == "SSTORE" || op == "CREATE" || op == "CREATE2" {
+			t.Errorf("the deposit's code has %s", op)
+		}
+	}
+}
