@@ -154,6 +154,8 @@ func localChain(node *devchain.Chain) (chain.Chain, error) {
 	c.RPC = []string{node.WSURL()}
 	c.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(node.Token), Decimals: 6}}
 	c.Registry = invoice.Address(node.Registry)
+	c.DepositFactory = invoice.Address(node.DepositFactory)
+	c.AuthorizationRelay = invoice.Address(node.AuthorizationRelay)
 	return c, nil
 }
 

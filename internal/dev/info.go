@@ -43,12 +43,14 @@ type ProviderInfo struct {
 // ChainInfo is the embedded chain. Finality is the number of blocks that confirm a
 // payment.
 type ChainInfo struct {
-	ChainKey string `json:"chainKey"`
-	ChainID  uint64 `json:"chainId"`
-	RPCURL   string `json:"rpcUrl"`
-	Token    string `json:"token"`
-	Registry string `json:"registry"`
-	Finality uint64 `json:"finality"`
+	ChainKey           string `json:"chainKey"`
+	ChainID            uint64 `json:"chainId"`
+	RPCURL             string `json:"rpcUrl"`
+	Token              string `json:"token"`
+	Registry           string `json:"registry"`
+	DepositFactory     string `json:"depositFactory"`
+	AuthorizationRelay string `json:"authorizationRelay"`
+	Finality           uint64 `json:"finality"`
 }
 
 // Write writes the Info to a file, atomically.
@@ -68,7 +70,9 @@ func newInfo(baseURL string, s state, c chain.Chain, node *devchain.Chain) Info 
 		Provider: ProviderInfo{Name: ProviderName, WebhookSecret: s.ProviderSecret},
 		Chain: ChainInfo{
 			ChainKey: c.Key, ChainID: c.ID, RPCURL: node.RPCURL(),
-			Token: node.Token.Hex(), Registry: node.Registry.Hex(), Finality: c.Finality.Depth,
+			Token: node.Token.Hex(), Registry: node.Registry.Hex(),
+			DepositFactory: node.DepositFactory.Hex(), AuthorizationRelay: node.AuthorizationRelay.Hex(),
+			Finality: c.Finality.Depth,
 		},
 	}
 }
