@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -209,62 +208,4 @@ func printResume(env environment, chainKey, reason string, resumed bool) error {
 		_, err = fmt.Fprintln(env.stdout, "It is resumed; a running service continues within seconds.")
 	}
 	return err
-}
-
-func newChainDeploy(env environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "deploy --rpc URL --key-env VAR",
-		Short: "deploy the registry contract to a chain",
-		Long: `Deploys the invoice registry to a chain and prints its address, which belongs
-into the configuration as the chain's registry. The key's account pays for the
-gas, administers the registry and is its first operator.`,
-		Example: "  OPERATOR_KEY=… quittance chain deploy --rpc https://your-node.example --key-env OPERATOR_KEY",
-		Args:    noArgs,
-	}
-	url := cmd.Flags().String("rpc", "", "JSON-RPC `URL` of a node of the chain")
-	keyEnv := cmd.Flags().String("key-env", "", "environment variable `VAR` that holds the private key, 64 hex digits")
-	operator := cmd.Flags().String("operator", "", "another account, `ADDR`, that may open and close invoices")
-	asJSON := jsonFlag(cmd, "write JSON: registry, the address")
-	cobra.CheckErr(cmd.MarkFlagRequired("rpc"))
-	cobra.CheckErr(cmd.MarkFlagRequired("key-env"))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := deployment(*url, *keyEnv, *operator)
-		if err != nil {
-			return usageError{err}
-		}
-		registry, err := d.Deploy(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return env.writeJSON(struct {
-				Registry string `json:"registry"`
-			}{chain.Checksum(registry)})
-		}
-		_, err = fmt.Fprintln(env.stdout, chain.Checksum(registry))
-		return err
-	}
-	return cmd
-}
-
-// deployment parses the arguments of chain deploy.
-func deployment(url, keyEnv, operator string) (chain.Deployment, error) {
-	if err := config.CheckNodeURL(url); err != nil {
-		return chain.Deployment{}, fmt.Errorf("--rpc %w", err)
-	}
-	text, ok := os.LookupEnv(keyEnv)
-	if !ok {
-		return chain.Deployment{}, fmt.Errorf("the environment variable %s is not set; it must hold the private key", keyEnv)
-	}
-	key, err := config.ParseKey(text)
-	if err != nil {
-		return chain.Deployment{}, fmt.Errorf("the environment variable %s %w", keyEnv, err)
-	}
-	d := chain.Deployment{RPC: url, Key: key}
-	if operator != "" {
-		if d.Operator, err = chain.ParseAddress(operator); err != nil {
-			return chain.Deployment{}, fmt.Errorf("--operator %w", err)
-		}
-	}
-	return d, nil
 }

@@ -89,7 +89,7 @@ func TestResealJSON(t *testing.T) {
 	}
 }
 
-// TestDevJSON deploys a registry on the chain of a development world, and makes
+// TestDevJSON deploys the contracts on the chain of a development world, and makes
 // an event happen there.
 func TestDevJSON(t *testing.T) {
 	info := filepath.Join(t.TempDir(), "info.json")
@@ -108,8 +108,10 @@ func TestDevJSON(t *testing.T) {
 	}
 	t.Setenv("KEY", world.Payer.PrivateKey)
 	code, got := answer(t, "chain", "deploy", "--rpc", world.Chain.RPCURL, "--key-env", "KEY", "--json")
-	if registry, ok := got["registry"].(string); code != 0 || !ok || !strings.HasPrefix(registry, "0x") || len(registry) != 42 {
-		t.Errorf("deploy: exit code %d: %v", code, got)
+	for _, contract := range []string{"registry", "depositFactory", "authorizationRelay"} {
+		if address, ok := got[contract].(string); code != 0 || !ok || !strings.HasPrefix(address, "0x") || len(address) != 42 {
+			t.Errorf("deploy: exit code %d: %s is missing: %v", code, contract, got)
+		}
 	}
 	code, got = answer(t, "trigger", "invoice.created", "--url", world.BaseURL, "--json")
 	event, ok := got["event"].(map[string]any)

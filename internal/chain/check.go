@@ -8,8 +8,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -21,8 +23,9 @@ var ErrMismatch = errors.New("the configuration does not match the node")
 const decimalsCall = "0x313ce567"
 
 // Check compares the node with the chain's configuration: the chain id, the
-// decimals of the tokens, and that the registry is a contract. A difference is an
-// ErrMismatch; other errors mean that the node did not answer.
+// decimals of the tokens, that the registry is a contract, and the code of the
+// deposit factory and of the authorization relay. A difference is an ErrMismatch;
+// other errors mean that the node did not answer.
 func (c *Client) Check(ctx context.Context, conf Chain) error {
 	var id hexutil.Uint64
 	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
@@ -37,14 +40,47 @@ func (c *Client) Check(ctx context.Context, conf Chain) error {
 			return err
 		}
 	}
-	if conf.Registry.IsZero() {
-		return nil
+	if !conf.Registry.IsZero() {
+		if _, err := c.codeOf(ctx, conf, "registry", conf.Registry); err != nil {
+			return err
+		}
 	}
-	return c.checkCode(ctx, conf, "registry", conf.Registry)
+	return c.checkContracts(ctx, conf)
+}
+
+// checkContracts compares the code of the deposit factory and of the
+// authorization relay with what this release deploys. A factory with the right
+// code can still have been created by other code, which gave it another
+// implementation, so that is compared, too.
+func (c *Client) checkContracts(ctx context.Context, conf Chain) error {
+	implementation := contracts.DepositImplementation(common.Address(conf.DepositFactory))
+	for _, contract := range []struct {
+		of   invoice.Address // nothing is checked if it is zero
+		what string
+		at   invoice.Address
+		hash common.Hash
+	}{
+		{conf.DepositFactory, "depositFactory", conf.DepositFactory, contracts.DepositFactoryCodeHash},
+		{conf.DepositFactory, "implementation of deposits", invoice.Address(implementation), contracts.DepositCodeHash},
+		{conf.AuthorizationRelay, "authorizationRelay", conf.AuthorizationRelay, contracts.AuthorizationRelayCodeHash},
+	} {
+		if contract.of.IsZero() {
+			continue
+		}
+		code, err := c.codeOf(ctx, conf, contract.what, contract.at)
+		if err != nil {
+			return err
+		}
+		if crypto.Keccak256Hash(code) != contract.hash {
+			return fmt.Errorf("%w: the contract at %s on chain %s, where its %s should be, has other code than this release deploys; correct the address",
+				ErrMismatch, Checksum(contract.at), conf.Key, contract.what)
+		}
+	}
+	return nil
 }
 
 func (c *Client) checkToken(ctx context.Context, conf Chain, token Token) error {
-	if err := c.checkCode(ctx, conf, "token "+token.Currency, token.Address); err != nil {
+	if _, err := c.codeOf(ctx, conf, "token "+token.Currency, token.Address); err != nil {
 		return err
 	}
 	var word hexutil.Bytes
@@ -60,14 +96,15 @@ func (c *Client) checkToken(ctx context.Context, conf Chain, token Token) error 
 	return nil
 }
 
-func (c *Client) checkCode(ctx context.Context, conf Chain, what string, at invoice.Address) error {
+// codeOf returns the code of a contract. It is an ErrMismatch if there is none.
+func (c *Client) codeOf(ctx context.Context, conf Chain, what string, at invoice.Address) ([]byte, error) {
 	var code hexutil.Bytes
 	if err := c.call(ctx, &code, "eth_getCode", common.Address(at), "latest"); err != nil {
-		return err
+		return nil, err
 	}
 	if len(code) == 0 {
-		return fmt.Errorf("%w: there is no contract at %s on chain %s, where its %s should be; correct the address",
+		return nil, fmt.Errorf("%w: there is no contract at %s on chain %s, where its %s should be; correct the address",
 			ErrMismatch, Checksum(at), conf.Key, what)
 	}
-	return nil
+	return code, nil
 }

@@ -298,11 +298,15 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*chain.Chain){
-		"chain id 5, but chain test has chain id 6": func(c *chain.Chain) { c.ID = 6 },
-		"its token USDC should be":                  func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: alice, Decimals: 6}} },
-		"token USDC has 18":                         func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: token, Decimals: 18}} },
-		"token USDC has 6":                          func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: registry, Decimals: 6}} },
-		"its registry should be":                    func(c *chain.Chain) { c.Registry = bob },
+		"chain id 5, but chain test has chain id 6":        func(c *chain.Chain) { c.ID = 6 },
+		"its token USDC should be":                         func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: alice, Decimals: 6}} },
+		"token USDC has 18":                                func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: token, Decimals: 18}} },
+		"token USDC has 6":                                 func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: registry, Decimals: 6}} },
+		"its registry should be":                           func(c *chain.Chain) { c.Registry = bob },
+		"its depositFactory should be; correct":            func(c *chain.Chain) { c.DepositFactory = bob },
+		"its depositFactory should be, has other code":     func(c *chain.Chain) { c.DepositFactory = registry },
+		"its authorizationRelay should be; correct":        func(c *chain.Chain) { c.AuthorizationRelay = bob },
+		"its authorizationRelay should be, has other code": func(c *chain.Chain) { c.AuthorizationRelay = registry },
 	} {
 		bad := good
 		change(&bad)

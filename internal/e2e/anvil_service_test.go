@@ -91,11 +91,12 @@ func deployToken(tb testing.TB, a *anviltest.Anvil) string {
 // deploy deploys the registry as an operator does.
 func (s *service) deploy() string {
 	s.Helper()
-	c := launchWith(s, []string{deployerEnv + "=" + s.admin.Key}, "chain", "deploy", "--rpc", s.chain.URL(), "--key-env", deployerEnv)
+	c := launchWith(s, []string{deployerEnv + "=" + s.admin.Key}, "chain", "deploy", "--rpc", s.chain.URL(), "--key-env", deployerEnv,
+		"--contracts", "registry")
 	if code := c.exit(s, patience); code != 0 {
 		s.Fatalf("chain deploy ended with %d: %s", code, c.stderr.String())
 	}
-	registry := strings.TrimSpace(c.stdout.String())
+	registry := strings.Trim(strings.TrimPrefix(c.stdout.String(), "registry: "), "\"\n")
 	if registry != common.HexToAddress(registry).Hex() {
 		s.Fatalf("chain deploy printed %q; want an address", registry)
 	}

@@ -52,11 +52,11 @@ func TestServe(t *testing.T) {
 	ctx := within(t, 90*time.Second)
 	env := []string{"ACME_SECRET=whsec_of_acme_shop", "OPERATOR_KEY=" + info.Payer.PrivateKey}
 
-	deploy := launchWith(t, env, "chain", "deploy", "--rpc", info.Chain.RPCURL, "--key-env", "OPERATOR_KEY")
+	deploy := launchWith(t, env, "chain", "deploy", "--rpc", info.Chain.RPCURL, "--key-env", "OPERATOR_KEY", "--contracts", "registry")
 	if code := deploy.exit(t, patience); code != 0 {
 		t.Fatalf("deploy: exit code %d", code)
 	}
-	registry := strings.TrimSpace(deploy.stdout.String())
+	registry := strings.Trim(strings.TrimPrefix(deploy.stdout.String(), "registry: "), "\"\n")
 	if !common.IsHexAddress(registry) || common.HexToAddress(registry).Hex() != registry || registry == info.Chain.Registry {
 		t.Fatalf("deploy printed %q", deploy.stdout.String())
 	}

@@ -29,7 +29,7 @@ func onAnvil(t *testing.T) *world {
 	must(t, err)
 	registry, err := chain.Deployment{
 		RPC: a.URL(), Key: admin, Operator: invoice.Address(crypto.PubkeyToAddress(operator.PublicKey)),
-	}.Deploy(t.Context())
+	}.Deploy(t.Context(), chain.Registry)
 	must(t, err)
 	client, err := ethclient.Dial(a.URL())
 	must(t, err)

@@ -1,0 +1,53 @@
+package chain
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// DepositState is what a node says of a deposit address.
+type DepositState struct {
+	ChainID  uint64
+	Deployed bool // whether the address has its code, which it needs for a sweep alone
+}
+
+// InspectDeposit asks the node at a URL whether the contracts behind a deposit
+// address have the code of this release, so that what is paid there can go to the
+// merchant alone. It is an ErrMismatch if they have not, or if chainID is given and
+// not the node's.
+func InspectDeposit(
+	ctx context.Context, url string, chainID uint64, factory, merchant invoice.Address, commitment invoice.Hash,
+) (DepositState, error) {
+	c, err := NewClient(ClientConfig{URL: url})
+	if err != nil {
+		return DepositState{}, err
+	}
+	defer c.Close()
+	var id hexutil.Uint64
+	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
+		return DepositState{}, err
+	}
+	if chainID != 0 && uint64(id) != chainID {
+		return DepositState{}, fmt.Errorf("%w: %s serves chain id %d, want %d", ErrMismatch, c.name, uint64(id), chainID)
+	}
+	conf := Chain{Key: fmt.Sprint(uint64(id)), ID: uint64(id), DepositFactory: factory}
+	if err := c.checkContracts(ctx, conf); err != nil {
+		return DepositState{}, err
+	}
+	var code hexutil.Bytes
+	address := common.Address(conf.DepositAddress(merchant, commitment))
+	if err := c.call(ctx, &code, "eth_getCode", address, "latest"); err != nil {
+		return DepositState{}, err
+	}
+	if want := contracts.DepositCode(common.Address(factory), common.Address(merchant)); len(code) > 0 && !bytes.Equal(code, want) {
+		return DepositState{}, fmt.Errorf("%w: the code at %s is not that of a deposit address", ErrMismatch, address)
+	}
+	return DepositState{ChainID: uint64(id), Deployed: len(code) > 0}, nil
+}
