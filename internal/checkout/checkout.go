@@ -125,6 +125,7 @@ func (c *Checkout) Routes() []Route {
 	all := []Route{
 		{"GET /checkout/{id}", c.serve(c.page)},
 		{"GET /checkout/{id}/status", c.serve(c.status)},
+		{"GET /checkout/{id}/terms", c.serve(c.terms)},
 		{"GET /checkout/{id}/check", c.serve(c.check)},
 		{"GET /checkout/{id}/logo", c.serve(c.logo)},
 	}

@@ -54,6 +54,7 @@ GET /checkout/{id} public none
 GET /checkout/{id}/check public none
 GET /checkout/{id}/logo public none
 GET /checkout/{id}/status public none
+GET /checkout/{id}/terms public none
 GET /debug/pprof/ operator none
 GET /debug/pprof/profile operator none
 GET /debug/pprof/symbol operator none
