@@ -105,7 +105,7 @@ func (d *depositWorld) bystanders() []common.Address {
 func (m *depositModel) check(r *rapid.T) {
 	for h, want := range m.held {
 		if h.token == m.hostile.address && (m.manner == "HidesBalances" || m.manner == "BurnsAtBalances") {
-			continue // it is compared when the token tells again
+			continue // it is compared once the token answers again
 		}
 		if got := m.world.held(h.token, h.holder); got != want {
 			r.Fatalf("%s has %d of %s, want %d", h.holder, got, h.token, want)

@@ -1,6 +1,9 @@
 package contracts_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -35,6 +38,27 @@ func TestDepositAddress(t *testing.T) {
 		}
 		if got := contracts.DepositAddress(factory, merchant, id); got != common.HexToAddress(v.address) {
 			t.Errorf("deposit address is %s, want %s", got, v.address)
+		}
+	}
+}
+
+// TestDepositDocs wants docs/deposits.md to have the vectors and the hashes of the code.
+func TestDepositDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/deposits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []string{
+		fmt.Sprintf("| `DepositFactory` | `%s` |", contracts.DepositFactoryCodeHash),
+		fmt.Sprintf("| its `implementation()` | `%s` |", contracts.DepositCodeHash),
+		fmt.Sprintf("| `AuthorizationRelay` | `%s` |", contracts.AuthorizationRelayCodeHash),
+	}
+	for _, v := range depositVectors {
+		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | `%s` | `%s` |", v.factory, v.merchant, v.commitmentID, v.address))
+	}
+	for _, row := range rows {
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/deposits.md lacks the row %s", row)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *Client) checkToken(ctx context.Context, conf Chain, token Token) error 
 	return nil
 }
 
-// codeOf returns the code of a contract. It is an ErrMismatch if there is none.
+// codeOf returns the code of a contract. Without code, the error is an ErrMismatch.
 func (c *Client) codeOf(ctx context.Context, conf Chain, what string, at invoice.Address) ([]byte, error) {
 	var code hexutil.Bytes
 	if err := c.call(ctx, &code, "eth_getCode", common.Address(at), "latest"); err != nil {

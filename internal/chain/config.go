@@ -21,8 +21,8 @@ type Chain struct {
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
 	Quorum     int             // how many nodes must report the same payment before it confirms: 2; 0 and 1 mean one
 
-	DepositFactory     invoice.Address // deploys and sweeps deposit addresses; zero when there is none
-	AuthorizationRelay invoice.Address // submits several signed authorizations at once; zero when there is none
+	DepositFactory     invoice.Address // deploys and sweeps deposit addresses; zero without one
+	AuthorizationRelay invoice.Address // submits several signed authorizations at once; zero without one
 
 	Limits SpendLimits // of the writer
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
