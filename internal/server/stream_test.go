@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -259,6 +260,25 @@ func listedEvents(t *testing.T, url string) (all []string) {
 		if after = list.NextCursor; len(list.Events) == 0 {
 			return all
 		}
+	}
+}
+
+// TestRefusedStreamsAreCounted opens more streams than an owner may have.
+func TestRefusedStreamsAreCounted(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	url := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
+	for range api.MaxOwnWaiting {
+		openStream(t, url+"/api/events/stream", "", "")
+	}
+	for range 2 {
+		if a := ask(t, http.MethodGet, url+"/api/events/stream", ""); a.status != http.StatusTooManyRequests || a.code != "rate_limited" {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+	}
+	const want = `quittance_http_refused_total{limit="waiting"} 2`
+	if a := ask(t, http.MethodGet, url+"/metrics", ""); !strings.Contains(a.body, want+"\n") {
+		t.Errorf("the metrics lack %s", want)
 	}
 }
 
