@@ -209,7 +209,7 @@ func leaseAll(lane delivery.Lane, now int64) delivery.LeaseRequest {
 
 // isList reports whether a caller reads the statement's rows in pages.
 func (s statement) isList() bool {
-	return (strings.Contains(s.query, " DESC LIMIT $") || strings.Contains(s.query, " AS invoices WHERE ") || strings.Contains(s.query, " AS payments WHERE ") || strings.HasPrefix(s.what, "claims of ")) && s.what != "refund" && s.what != "notice" &&
+	return (strings.Contains(s.query, " DESC LIMIT $") || strings.Contains(s.query, " AS invoices WHERE ") || strings.Contains(s.query, " AS payments WHERE ") || strings.HasPrefix(s.what, "claims of ") || strings.HasPrefix(s.what, "report: ")) && s.what != "refund" && s.what != "notice" &&
 		!strings.Contains(s.query, "payments.tx_hash = $")
 }
 
@@ -296,6 +296,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		do(what, err)
 	}
 	recordRefundLists(t, read, &what)
+	recordReports(t, read, &what)
 	for i := range 8 * 5 {
 		states := []delivery.Status{"", delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 		f := store.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}

@@ -12,9 +12,14 @@ const refundColumns = transferColumns + ", payment_id"
 
 // selectRefunds reads refunds with the invoice of the refunded payment, and the prepared
 // refunds that they pay.
-var selectRefunds = "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
-	`, payments.invoice_id, payments.merchant_id, prepared.id FROM refunds JOIN payments ON payments.id = refunds.payment_id
+var selectRefunds = selectRefundsBy("")
+
+// selectRefundsBy is selectRefunds with INDEXED BY, or nothing, after the table refunds.
+func selectRefundsBy(index string) string {
+	return "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
+		`, payments.invoice_id, payments.merchant_id, prepared.id FROM refunds ` + index + `JOIN payments ON payments.id = refunds.payment_id
 	LEFT JOIN refund_records AS prepared ON prepared.refund_id = refunds.id AND prepared.tag IS NOT NULL `
+}
 
 func scanRefund(row scanner) (invoice.Refund, error) {
 	var r invoice.Refund

@@ -60,7 +60,7 @@ func (q *queries) ReportedPayments(ctx context.Context, f ReportFilter) ([]Repor
 // ReportedRefunds returns confirmed refunds of payments that have an invoice.
 func (q *queries) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error) {
 	w := f.condition("refunds.confirmed_at", "refunds.id")
-	return queryAll(ctx, q, scanRefund, selectRefunds+w.text()[1:]+
+	return queryAll(ctx, q, scanRefund, selectRefundsBy(q.indexedBy("refunds_by_confirmation"))+w.text()[1:]+
 		fmt.Sprintf(" ORDER BY refunds.confirmed_at, refunds.id LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
 

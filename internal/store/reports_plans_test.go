@@ -1,0 +1,26 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// recordReports reads first and later pages of reports.
+func recordReports(t *testing.T, read *store.Store, what *string) {
+	t.Helper()
+	for _, merchant := range []string{"", "m"} {
+		for _, after := range []string{"", "x"} {
+			*what = "report: of " + merchant + " after " + after
+			f := store.ReportFilter{MerchantID: merchant, From: at(1), To: at(1000), After: at(7), AfterID: after, Limit: 500}
+			_, err := read.ReportedPayments(t.Context(), f)
+			must(t, err)
+			_, err = read.ReportedRefunds(t.Context(), f)
+			must(t, err)
+		}
+	}
+	*what = "report: between"
+	_, err := read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
+	must(t, err)
+}
