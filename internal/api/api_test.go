@@ -126,11 +126,19 @@ func (b *backend) ApproveRefund(ctx context.Context, _, _ string, _ invoice.Addr
 	return invoice.RefundRecord{}, b.fail(ctx)
 }
 
-func (b *backend) RefundRecord(ctx context.Context, _ string) (invoice.RefundRecord, error) {
-	return invoice.RefundRecord{}, b.fail(ctx)
+func (b *backend) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
+	i := slices.IndexFunc(b.refunds, func(r invoice.RefundRecord) bool { return r.ID == id })
+	if i < 0 {
+		return invoice.RefundRecord{}, b.fail(ctx)
+	}
+	return b.refunds[i], b.fail(ctx)
 }
 
-func (b *backend) RefundRecords(ctx context.Context, _ store.RefundFilter) ([]invoice.RefundRecord, error) {
+// RefundRecords returns one page, with up to 4 refunds.
+func (b *backend) RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error) {
+	if f.Before != "" {
+		return nil, b.fail(ctx)
+	}
 	return b.refunds, b.fail(ctx)
 }
 

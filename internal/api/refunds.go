@@ -118,6 +118,7 @@ func (a *API) visiblePayment(r *http.Request) (store.PaymentRow, error) {
 
 // writeRefund answers with a refund, and with its transaction or the page for the payer.
 func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
+	refund.Status = refund.StatusAt(a.now())
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund)}
 	network, known := a.chains[refund.ChainKey]
 	if known && refund.CanBeSent(a.now()) {
@@ -261,6 +262,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, refund := range rows {
+				refund.Status = refund.StatusAt(a.now())
 				out[i] = apiconv.RefundRecord(refund)
 			}
 			return out, nil

@@ -184,6 +184,45 @@ func (s integration) wantRefunds(t *testing.T, path string, want []string) {
 	}
 }
 
+// TestRefundsExpireByTheClock reads refunds that are stored as pending, of which one has
+// expired, and one that was sent.
+func TestRefundsExpireByTheClock(t *testing.T) {
+	pending := func(id string, expires int64) invoice.RefundRecord {
+		return invoice.RefundRecord{
+			ID: id, PaymentID: invoice.PrefixPayment + number(1), Tag: invoice.Hash{1}, Amount: invoice.NewAmount(1), Left: invoice.NewAmount(1), To: invoice.Address{2},
+			Status: invoice.RefundPending, CreatedAt: invoice.Unix(now - 9), ExpiresAt: invoice.Unix(expires), ChainKey: "base", Currency: "USDC",
+		}
+	}
+	sent := pending(invoice.PrefixRefund+number(3), now)
+	sent.Transfer = invoice.Refund{ID: invoice.PrefixRefund + number(5), Status: invoice.Pending, Transfer: invoice.Transfer{Amount: invoice.NewAmount(1)}}
+	asked := pending(invoice.PrefixRefund+number(4), now)
+	asked.Status, asked.To, asked.ClaimToken = invoice.RefundAwaitingAddress, invoice.Address{}, "token"
+	b := newListBackend(1)
+	b.refunds = []invoice.RefundRecord{pending(invoice.PrefixRefund+number(1), now), pending(invoice.PrefixRefund+number(2), now+1), sent, asked}
+	b.history.Refunds = b.refunds
+	h := newAPI(t, b)
+	want := []apitypes.RefundStatus{apitypes.RefundExpired, apitypes.RefundPending, apitypes.RefundPending, apitypes.RefundExpired}
+	records, _ := exported(t, h, "/api/refunds")
+	for i, r := range decode[apitypes.RefundList](t, do(h, "GET", "/api/refunds", ""), http.StatusOK).Refunds {
+		one := decode[apitypes.RefundResponse](t, do(h, "GET", "/api/refunds/"+r.ID, ""), http.StatusOK)
+		if r.Status != want[i] || one.Refund.Status != want[i] || records[i+1][1] != string(want[i]) {
+			t.Errorf("%s is %s in the list, %s by itself and %s in CSV, want %s", r.ID, r.Status, one.Refund.Status, records[i+1][1], want[i])
+		}
+		if (one.Transaction != nil) != (i == 1) || one.ClaimURL != "" {
+			t.Errorf("%s has the transaction %v and the page %q", r.ID, one.Transaction, one.ClaimURL)
+		}
+	}
+	expired := 0
+	for _, e := range decode[apitypes.Timeline](t, do(h, "GET", "/api/invoices/"+invoiceID(0)+"/timeline", ""), http.StatusOK).Entries {
+		if e.Kind == "refund.expired" && e.At == now {
+			expired++
+		}
+	}
+	if expired != 2 {
+		t.Errorf("the timeline has %d expired refunds, want 2", expired)
+	}
+}
+
 func TestPrepareRefundRefusesBodies(t *testing.T) {
 	b := newListBackend(5)
 	h := newAPI(t, b)

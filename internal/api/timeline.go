@@ -61,7 +61,7 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all, rest := timelineOf(h), ""
+	all, rest := timelineOf(h, a.now()), ""
 	if h.Truncated {
 		rest = `,"truncated":true`
 	}
@@ -83,7 +83,7 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 }
 
 // timelineOf returns the entries of a history in their order.
-func timelineOf(h store.InvoiceHistory) timeline {
+func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 	var t timeline
 	inv := h.Invoice
 	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})
@@ -123,6 +123,10 @@ func timelineOf(h store.InvoiceHistory) timeline {
 		t.add(r.CreatedAt, rankSeen, r.ID, entry)
 		entry.Kind = "refund.canceled"
 		t.add(r.CanceledAt, rankConfirmed, r.ID, entry)
+		if r.StatusAt(now) == invoice.RefundExpired {
+			entry.Kind = "refund.expired"
+			t.add(r.ExpiresAt, rankConfirmed, r.ID, entry)
+		}
 		entry.Kind = "refund.confirmed"
 		t.add(r.Transfer.ConfirmedAt, rankConfirmed, r.ID, entry)
 	}

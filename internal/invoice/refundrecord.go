@@ -95,8 +95,22 @@ func (r RefundRecord) Sent() bool { return r.Transfer.ID != "" && r.Transfer.Sta
 
 // IsOpen reports whether a prepared refund is not sent and can be by a time.
 func (r RefundRecord) IsOpen(now time.Time) bool {
-	waits := r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval || r.Status == RefundPending
-	return r.Prepared() && waits && !r.Sent() && now.Before(r.ExpiresAt)
+	return r.waits() && now.Before(r.ExpiresAt)
+}
+
+// StatusAt returns the state at a time. A refund that has expired is stored as expired a
+// little later.
+func (r RefundRecord) StatusAt(now time.Time) RefundStatus {
+	if r.waits() && !now.Before(r.ExpiresAt) {
+		return RefundExpired
+	}
+	return r.Status
+}
+
+// waits reports whether a prepared refund is not sent, and was neither canceled nor stored
+// as expired.
+func (r RefundRecord) waits() bool {
+	return r.Prepared() && !r.Sent() && (r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval || r.Status == RefundPending)
 }
 
 // CanBeSent reports whether the transaction of a prepared refund may be sent.

@@ -17,15 +17,11 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// maintain deletes expired idempotency keys, expires prepared refunds, and completes what
-// a process of an older version has written since: the registries of its invoices, and
+// maintain deletes expired idempotency keys, and completes what a process of an older version has written since: the registries of its invoices, and
 // the records of its refunds.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
-	}
-	if err := s.settle.ExpireRefunds(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("expiry of prepared refunds failed, will retry", "err", err)
 	}
 	if err := s.settle.AdoptRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("search for refunds of older versions failed, will retry", "err", err)
@@ -33,6 +29,14 @@ func (s *Server) maintain(ctx context.Context) {
 	var err error
 	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
+	}
+}
+
+// expireRefunds stores which prepared refunds have expired, by which lists are filtered.
+// Everything else judges by the clock.
+func (s *Server) expireRefunds(ctx context.Context) {
+	if err := s.settle.ExpireRefunds(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("expiry of prepared refunds failed, will retry", "err", err)
 	}
 }
 

@@ -56,6 +56,8 @@ const (
 	maintenanceInterval = 10 * time.Minute
 	// remainderInterval is how often assignRemainders runs.
 	remainderInterval = 30 * time.Second
+	// refundInterval is how often expireRefunds runs.
+	refundInterval = 30 * time.Second
 )
 
 // Config says what to run. Listeners, Database, Chains, Now, Rand and Logger are
@@ -367,6 +369,7 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
+	group.Go(func() error { return every(ctx, refundInterval, s.expireRefunds) })
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)
 		group.Go(func() error {
