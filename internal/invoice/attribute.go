@@ -35,11 +35,20 @@ type Candidate struct {
 	// Remainder is what is left to pay after transfers earlier on the chain;
 	// zero unless they paid a part.
 	Remainder Amount
+	// Authorized says that the authorization which made the transfer is bound to this
+	// invoice.
+	Authorized bool
 }
 
 // NamedBy reports whether the transfer's transaction names the candidate.
 func (c Candidate) NamedBy(t Transfer) bool {
-	return c.Accepts(t) && (c.hasCommitment(t.Evidence.Registry) || c.hasCommitment(t.Evidence.Authorization) || c.hasCommitment(t.Evidence.Calldata))
+	return c.Accepts(t) && (c.hasCommitment(t.Evidence.Registry) || c.isAuthorizedBy(t) || c.hasCommitment(t.Evidence.Calldata))
+}
+
+// isAuthorizedBy reports whether the transfer was made by an authorization whose nonce is
+// the candidate's commitment or is bound to it.
+func (c Candidate) isAuthorizedBy(t Transfer) bool {
+	return c.hasCommitment(t.Evidence.Authorization) || c.Authorized && !t.Evidence.Authorization.IsZero()
 }
 
 // MatchedBy reports whether the transfer names the candidate or has a transfer
@@ -84,7 +93,7 @@ func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attributio
 		fits   func(Candidate) bool
 	}{
 		{ByRegistry, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Registry) }},
-		{ByAuthorization, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Authorization) }},
+		{ByAuthorization, func(c Candidate) bool { return c.isAuthorizedBy(t) }},
 		{ByCalldata, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Calldata) }},
 		{ByTransferAmount, func(c Candidate) bool { return c.matchesTransferAmount(t) && c.awaits(t) }},
 		{ByAmount, func(c Candidate) bool { return c.matchesAmount(t, isTransferAmount) }},

@@ -21,6 +21,8 @@ const (
 	PrefixIntent   = "int_"
 	PrefixTx       = "ctx_"
 	PrefixClaim    = "clm_"
+	// PrefixAuthorization is that of authorizations.
+	PrefixAuthorization = "aut_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

@@ -98,6 +98,9 @@ func (b *transferBatch) findIdentified(ctx context.Context, entries []*entry) er
 				e.named = append(e.named, id)
 			}
 		}
+		if id := e.bound.InvoiceID; id != "" && !slices.Contains(e.named, id) {
+			e.named = append(e.named, id)
+		}
 		ids = append(ids, e.named...)
 		if e.assigned != "" {
 			ids = append(ids, e.assigned)
@@ -138,7 +141,9 @@ func (b *transferBatch) extend(ctx context.Context, limit int, lists ...*invoice
 func (b *transferBatch) identified(e *entry) []invoice.Candidate {
 	var candidates []invoice.Candidate
 	for _, id := range e.named {
-		candidates = append(candidates, invoice.Candidate{Invoice: b.invoices.byID[id], HasTransferAmount: id == e.assigned})
+		candidates = append(candidates, invoice.Candidate{
+			Invoice: b.invoices.byID[id], HasTransferAmount: id == e.assigned, Authorized: id == e.bound.InvoiceID,
+		})
 	}
 	if e.assigned != "" && !slices.Contains(e.named, e.assigned) {
 		candidates = append(candidates, invoice.Candidate{Invoice: b.invoices.byID[e.assigned], HasTransferAmount: true})

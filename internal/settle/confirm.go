@@ -50,6 +50,9 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 			return err
 		}
 		cur.Confirmed = finalized
+		if err := s.endAuthorizations(ctx, tx, chainKey, *cur); err != nil {
+			return err
+		}
 		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
 }

@@ -118,6 +118,7 @@ func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
 		return err
 	}
 	b.put(was, p)
+	b.authorize(e, p.Payment)
 	if p.Status == invoice.Confirmed {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}

@@ -51,6 +51,9 @@ type Signals struct {
 	// OnUnattributed is called with each payment that no rule attributes, once it
 	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
+	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or
+	// refused.
+	OnAuthorization func(chainKey string, refused invoice.Refusal)
 }
 
 // orIgnored returns the signals with functions that do nothing for nil ones.
@@ -70,6 +73,9 @@ func (s Signals) orIgnored() Signals {
 	if s.OnUnattributed == nil {
 		s.OnUnattributed = func(invoice.Payment) {}
 	}
+	if s.OnAuthorization == nil {
+		s.OnAuthorization = func(string, invoice.Refusal) {}
+	}
 	return s
 }
 
@@ -83,7 +89,9 @@ type Config struct {
 	// given those that are stored with its endpoint. Nil means no optional events.
 	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals        Signals
-	Now            func() time.Time
+	// Gasless is zero where the service sends no authorizations.
+	Gasless Gasless
+	Now     func() time.Time
 	// Schedule is the clock by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
 	Rand     io.Reader // nil is crypto/rand
@@ -97,6 +105,7 @@ type Service struct {
 	merchants      Merchants
 	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	signals        Signals
+	gasless        Gasless
 	now            func() time.Time
 	schedule       func() time.Time
 	rand           io.Reader
@@ -120,7 +129,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
-		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(),
+		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), gasless: cfg.Gasless,
 		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}

@@ -42,6 +42,8 @@ type transferBatch struct {
 	marked          map[string]bool    // ids of the payments that are stored as undecided
 	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
 
+	authorized map[string]string // ids of the payments that authorizations made, by authorization, to be written
+
 	// The confirmed payments and refunds, which recompute counts.
 	confirmed []invoice.Payment
 	refunded  []invoice.Refund
@@ -54,6 +56,10 @@ type entry struct {
 	invoice.Transfer
 	paymentID string // empty when it is not to a settlement address
 	refundID  string // empty when it is not from a settlement address
+
+	// bound is the authorization that made it, with its invoice; zero without one that the
+	// service accepted.
+	bound store.BoundAuthorization
 
 	// The invoices that it can pay: see findCandidates.
 	named    []string // ids of those that its transaction names
@@ -74,7 +80,7 @@ func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chai
 		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
 		invoices: invoices, refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
-		undecided: make(map[string]bool), marked: make(map[string]bool),
+		undecided: make(map[string]bool), marked: make(map[string]bool), authorized: make(map[string]string),
 	}
 	for _, t := range transfers {
 		b.entries = append(b.entries, &entry{Transfer: t})
@@ -130,6 +136,9 @@ func (b *transferBatch) load(ctx context.Context) error {
 			e.refundID = invoice.TransferID(invoice.PrefixRefund, e.ChainKey, e.TxHash, e.Ordinal)
 		}
 	}
+	if err := b.loadAuthorizations(ctx); err != nil {
+		return err
+	}
 	stored, err := b.tx.PaymentsByID(ctx, ids)
 	for _, p := range stored {
 		b.payments[p.ID] = p
@@ -166,10 +175,13 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 // same money on the same evidence, since a provider can have made up the first
 // evidence. An attribution made off the chain does not depend on evidence. A
 // payment without an invoice stays without, unless other evidence names one. An
-// undecided payment is attributed whenever it is read.
+// undecided payment is attributed whenever it is read, and so is one whose authorization
+// was bound to an invoice since.
 func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
+		return false
+	case e.bound.InvoiceID != "" && e.bound.InvoiceID != p.InvoiceID && !p.Method.OffChain():
 		return false
 	case p.Attributed():
 		return p.Evidence == e.Evidence || p.Method.OffChain()
@@ -202,6 +214,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}
 	b.put(was, p)
+	b.authorize(e, p.Payment)
 	return nil
 }
 
@@ -313,6 +326,9 @@ func (b *transferBatch) save(ctx context.Context) error {
 		return err
 	}
 	b.reattributed = nil
+	if err := b.saveAuthorizations(ctx); err != nil {
+		return err
+	}
 	if err := b.saveUndecided(ctx, rows); err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ type Package struct {
 // Packages are all that is generated: what the program calls, and what tests do. Contracts that none of them names
 // are deployed from their artifacts.
 var Packages = []Package{
-	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "TestUSDC"}},
-	{"hostile", "hostile/bindings.gen.go", []string{"Disperse", "Drainer", "FakeToken", "FeeToken", "Lookalike", "MerchantWallet"}},
+	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "AuthorizationCheck", "TestUSDC"}},
+	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "Disperse", "Drainer", "FakeToken", "FeeToken", "Lookalike", "MerchantWallet"}},
 }
 
 // Artifact is what the compile step writes for each contract.

@@ -1,0 +1,127 @@
+package contracts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// RelayedAuthorization is a signed authorization as AuthorizationRelay and AuthorizationCheck take it.
+type RelayedAuthorization = AuthorizationCheckAuthorization
+
+// erc6492Suffix ends a signature that says how to deploy its signer's account.
+var erc6492Suffix = bytes.Repeat([]byte{0x64, 0x92}, 16)
+
+// erc6492 is what such a signature wraps: the deployer, its calldata and the account's signature.
+var erc6492 = abi.Arguments{{Type: abiType("address")}, {Type: abiType("bytes")}, {Type: abiType("bytes")}}
+
+func abiType(name string) abi.Type {
+	t, err := abi.NewType(name, "", nil)
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return t
+}
+
+// AuthorizationOf returns an authorization with its signature, without the wrapping of ERC-6492, and what deploys the
+// payer's account. It fails for a signature that ends as ERC-6492 says and is not of its form.
+func AuthorizationOf(token common.Address, a Authorization, signature []byte) (RelayedAuthorization, error) {
+	r := RelayedAuthorization{
+		Token: token, From: a.From, To: a.To, Value: a.Value, ValidAfter: a.ValidAfter, ValidBefore: a.ValidBefore,
+		Nonce: a.Nonce, Signature: signature, DeployData: []byte{},
+	}
+	wrapped, ok := bytes.CutSuffix(signature, erc6492Suffix)
+	if !ok {
+		return r, nil
+	}
+	fields, err := erc6492.Unpack(wrapped)
+	if err != nil {
+		return RelayedAuthorization{}, fmt.Errorf("unpack deployer, calldata and signature: %w", err)
+	}
+	var deployed, unwrapped bool
+	r.Deployer, ok = fields[0].(common.Address)
+	r.DeployData, deployed = fields[1].([]byte)
+	r.Signature, unwrapped = fields[2].([]byte)
+	if !ok || !deployed || !unwrapped || r.Deployer == (common.Address{}) {
+		return RelayedAuthorization{}, errors.New("the deployer is missing")
+	}
+	return r, nil
+}
+
+// WrapSignature returns an account's signature in the form of ERC-6492, with what deploys the account.
+func WrapSignature(deployer common.Address, deployData, signature []byte) ([]byte, error) {
+	packed, err := erc6492.Pack(deployer, deployData, signature)
+	return append(packed, erc6492Suffix...), err
+}
+
+// PackTransferWithAuthorization returns the call of the token that makes the transfer: with v, r and s for a signature
+// of 65 bytes, which every version of the token takes.
+func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
+	token := NewTestUSDC()
+	if len(a.Signature) != signatureLen {
+		return token.PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, a.Signature)
+	}
+	return token.PackTransferWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce,
+		a.Signature[64], [32]byte(a.Signature[:32]), [32]byte(a.Signature[32:64]))
+}
+
+// signatureLen is the length of a signature of a key, in bytes.
+const signatureLen = 65
+
+// PackAuthorizationCheck returns the data of an eth_call without a destination that checks an authorization.
+func PackAuthorizationCheck(a RelayedAuthorization) []byte {
+	return append(common.FromHex(AuthorizationCheckMetaData.Bin), NewAuthorizationCheck().PackConstructor(a)...)
+}
+
+// AuthorizationFinding is what an authorization's check has found, as of one block.
+type AuthorizationFinding struct {
+	Time        time.Time   // of the block
+	Separator   common.Hash // the token's DOMAIN_SEPARATOR; zero if it has none
+	Contract    bool        // the payer's account is a contract by then
+	Signed      bool        // the payer has signed
+	Used        bool        // the nonce was used or canceled
+	Blacklisted bool        // the payer or the recipient is blocked
+	Paused      bool
+	Transferred bool     // the transfer would be made
+	Balance     *big.Int // of the payer, minor units
+	Gas         uint64   // of the account's deployment and the transfer
+	Failure     []byte   // what the transfer reverted with, the first bytes
+}
+
+// findingWords is how many words a finding has before its failure: the offset of the struct, ten fields and the offset
+// of the failure.
+const findingWords = 12
+
+// ParseAuthorizationFinding reads what an authorization's check has returned.
+func ParseAuthorizationFinding(answer []byte) (AuthorizationFinding, error) {
+	if len(answer) < 32*(findingWords+1) {
+		return AuthorizationFinding{}, fmt.Errorf("the check of an authorization returned %d bytes", len(answer))
+	}
+	field := func(i int) *big.Int { return new(big.Int).SetBytes(answer[32*(i+1) : 32*(i+2)]) }
+	is := func(i int) bool { return field(i).Sign() != 0 }
+	seconds, gas, length := field(0), field(9), field(11)
+	if !seconds.IsInt64() || !gas.IsInt64() || !length.IsInt64() || int64(len(answer)-32*(findingWords+1)) < length.Int64() {
+		return AuthorizationFinding{}, errors.New("the check of an authorization returned something else")
+	}
+	return AuthorizationFinding{
+		Time: time.Unix(seconds.Int64(), 0).UTC(), Separator: common.BigToHash(field(1)),
+		Contract: is(2), Signed: is(3), Used: is(4), Blacklisted: is(5), Paused: is(6), Transferred: is(7),
+		Balance: field(8), Gas: gas.Uint64(), Failure: answer[32*(findingWords+1):][:length.Int64()],
+	}, nil
+}
+
+// Reason returns what the transfer reverted with: the text of a require, or the selector of an error.
+func (f AuthorizationFinding) Reason() string {
+	if text, err := abi.UnpackRevert(f.Failure); err == nil {
+		return fmt.Sprintf("%.120q", text)
+	}
+	if len(f.Failure) >= 4 {
+		return fmt.Sprintf("error %#x", f.Failure[:4])
+	}
+	return "without a reason"
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {TestUSDC} from "../../src/TestUSDC.sol";
+
+/// @title The test token with the powers that Circle has over its own: to block accounts, and to pause
+contract BlockableUSDC is TestUSDC {
+    /// @notice Whether an account can neither send nor receive.
+    mapping(address account => bool) public isBlacklisted;
+
+    /// @notice Whether nobody can.
+    bool public paused;
+
+    constructor(address owner) TestUSDC(owner) {}
+
+    /// @notice Blocks an account, or no longer.
+    function setBlocked(address account, bool blocked) external onlyOwner {
+        isBlacklisted[account] = blocked;
+    }
+
+    /// @notice Pauses the token, or no longer.
+    function setPaused(bool pause) external onlyOwner {
+        paused = pause;
+    }
+
+    function _update(address from, address to, uint256 value) internal override {
+        require(!paused, "Pausable: paused");
+        require(!isBlacklisted[from] && !isBlacklisted[to], "Blacklistable: account is blacklisted");
+        super._update(from, to, value);
+    }
+}

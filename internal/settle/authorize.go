@@ -1,0 +1,250 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// AuthorizationChecker checks authorizations at the nodes of a chain.
+type AuthorizationChecker interface {
+	// CheckAuthorization simulates an authorization at the chain's newest block. The error is
+	// an *invoice.RefusalError if it would fail there, and another one if no node answers.
+	CheckAuthorization(ctx context.Context, chainKey string, token invoice.Address, a invoice.Authorization) (AuthorizationCheck, error)
+}
+
+// AuthorizationCheck is what a simulation of an authorization has found.
+type AuthorizationCheck struct {
+	Time time.Time // of the newest block
+	Gas  uint64    // that the transfer used
+}
+
+// AuthorizationBudget bounds the authorizations of a chain that are accepted in any 24
+// hours.
+type AuthorizationBudget struct {
+	PerMerchant int64 // for the invoices of one merchant
+	PerPayer    int64 // of one payer
+	PerDay      int64 // all of them
+}
+
+// budgetWindow is how long an authorization counts against a budget.
+const budgetWindow = 24 * time.Hour
+
+// Gasless says where the service sends authorizations that payers have signed.
+type Gasless struct {
+	Checker AuthorizationChecker
+	// Budgets are the budgets by chain key. Other chains take no authorizations.
+	Budgets map[string]AuthorizationBudget
+}
+
+// Authorize accepts a payer's authorization for an invoice: it checks it, binds its nonce
+// to the invoice for ever, and leaves it to the transaction manager to send. An
+// authorization that was accepted before is returned as it is now, so that a repetition
+// has no effect.
+//
+// Errors are store.ErrNotFound for an unknown invoice, and *invoice.RefusalError, with
+// which nothing was stored. Other errors say nothing about the authorization; it can be
+// submitted again.
+func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error) {
+	a = a.Normal()
+	inv, err := s.store.Invoice(ctx, invoiceID)
+	if err != nil {
+		return store.Authorization{}, err
+	}
+	known, err := boundTo(ctx, s.store, inv, a)
+	if err != nil || known.ID != "" {
+		return known, err
+	}
+	checked, err := s.CheckAuthorization(ctx, inv, a)
+	if err != nil {
+		return store.Authorization{}, err
+	}
+	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
+		known, err = s.acceptAuthorization(ctx, tx, invoiceID, a, checked)
+		return err
+	})
+	if err != nil {
+		s.countAuthorization(inv.ChainKey, err)
+		return store.Authorization{}, err
+	}
+	s.signals.OnAuthorization(inv.ChainKey, "")
+	s.signals.WakeTxManager(inv.ChainKey)
+	return known, nil
+}
+
+// CheckAuthorization checks an authorization for an invoice, which need not be stored,
+// without accepting it. Errors are those of Authorize.
+func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (checked AuthorizationCheck, err error) {
+	defer func() { s.countAuthorization(inv.ChainKey, err) }()
+	now := s.now()
+	if err := inv.CheckAuthorization(a, now, now); err != nil {
+		return AuthorizationCheck{}, err
+	}
+	if err := s.mayAccept(ctx, s.store, inv, a); err != nil {
+		return AuthorizationCheck{}, err
+	}
+	checked, err = s.gasless.Checker.CheckAuthorization(ctx, inv.ChainKey, inv.Token, a.Normal())
+	if err != nil {
+		return AuthorizationCheck{}, err
+	}
+	return checked, inv.CheckAuthorization(a, earlier(now, checked.Time), later(now, checked.Time))
+}
+
+// countAuthorization signals a refusal.
+func (s *Service) countAuthorization(chainKey string, err error) {
+	if refusal := (*invoice.RefusalError)(nil); errors.As(err, &refusal) {
+		s.signals.OnAuthorization(chainKey, refusal.Reason)
+	}
+}
+
+// acceptAuthorization stores an authorization that was checked, under the cursor of its
+// chain: what it depends on does not change until the transaction ends.
+func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, invoiceID string, a invoice.Authorization, checked AuthorizationCheck) (store.Authorization, error) {
+	inv, err := tx.Invoice(ctx, invoiceID)
+	if err != nil {
+		return store.Authorization{}, err
+	}
+	if _, err := lockRunning(ctx, tx, inv.ChainKey); errors.Is(err, ErrHalted) || errors.Is(err, store.ErrNotFound) {
+		return store.Authorization{}, invoice.Refuse(invoice.RefusedGaslessOff, "The service does not read the chain now, so it could not see the payment.")
+	} else if err != nil {
+		return store.Authorization{}, err
+	}
+	if inv, err = tx.Invoice(ctx, invoiceID); err != nil { // as of the lock
+		return store.Authorization{}, err
+	}
+	if known, err := boundTo(ctx, tx, inv, a); err != nil || known.ID != "" {
+		return known, err
+	}
+	now := s.now()
+	if err := inv.CheckAuthorization(a, earlier(now, checked.Time), later(now, checked.Time)); err != nil {
+		return store.Authorization{}, err
+	}
+	if err := s.mayAccept(ctx, tx, inv, a); err != nil {
+		return store.Authorization{}, err
+	}
+	accepted := store.Authorization{
+		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: now,
+	}
+	return accepted, tx.InsertAuthorization(ctx, accepted)
+}
+
+// authorizationReader reads what the acceptance of an authorization depends on.
+// *store.Store and *store.Tx implement it.
+type authorizationReader interface {
+	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
+	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
+	InvoicesByCommitment(ctx context.Context, commitments []invoice.Hash) (map[invoice.Hash]string, error)
+	CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error)
+}
+
+// boundTo returns the accepted authorization if a is it, and an empty one if the nonce is
+// not bound. A nonce that is bound otherwise is RefusedMismatch.
+func boundTo(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) (store.Authorization, error) {
+	known, err := r.AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Authorization{}, nil
+	case err != nil:
+		return store.Authorization{}, err
+	case known.InvoiceID != inv.ID || !known.Equal(a):
+		return store.Authorization{}, invoice.Refuse(invoice.RefusedMismatch)
+	}
+	return known, nil
+}
+
+// mayAccept returns why a new authorization for the invoice is not accepted, as far as
+// stored rows say.
+func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) error {
+	budget, on := s.gasless.Budgets[inv.ChainKey]
+	if !on || s.gasless.Checker == nil {
+		return invoice.Refuse(invoice.RefusedGaslessOff)
+	}
+	named, err := r.InvoicesByCommitment(ctx, []invoice.Hash{a.Nonce})
+	if err != nil {
+		return err
+	}
+	if other := named[a.Nonce]; other != "" && other != inv.ID {
+		return invoice.Refuse(invoice.RefusedNonceOfOther)
+	}
+	switch _, err := r.PendingAuthorization(ctx, inv.ID); {
+	case err == nil:
+		return invoice.Refuse(invoice.RefusedPending)
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, s.now().Add(-budgetWindow))
+	if err != nil {
+		return err
+	}
+	for _, bound := range []struct {
+		whose string
+		used  int64
+		most  int64
+	}{
+		{"this payer", payer, budget.PerPayer}, {"this merchant", merchant, budget.PerMerchant}, {"all payers", all, budget.PerDay},
+	} {
+		if bound.used >= bound.most {
+			return invoice.Refuse(invoice.RefusedBudget, "The service sends at most %d authorizations for %s in 24 hours; pay by a transfer.", bound.most, bound.whose)
+		}
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// loadAuthorizations reads which invoices the authorizations of the entries are bound to.
+func (b *transferBatch) loadAuthorizations(ctx context.Context) error {
+	var entries []*entry
+	var transfers []invoice.Transfer
+	for _, e := range b.entries {
+		if e.paymentID != "" && !e.Evidence.Authorization.IsZero() {
+			entries, transfers = append(entries, e), append(transfers, e.Transfer)
+		}
+	}
+	bound, err := b.tx.BoundAuthorizations(ctx, transfers)
+	for i, a := range bound {
+		entries[i].bound = a
+	}
+	return err
+}
+
+// authorize notes the payment that an authorization made for its invoice.
+func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
+	if e.bound.InvoiceID != "" && e.bound.InvoiceID == p.InvoiceID && e.bound.PaymentID != p.ID {
+		b.authorized[e.bound.ID] = p.ID
+	}
+}
+
+// saveAuthorizations writes the payments of authorizations, which must be written already.
+func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
+	for id, paymentID := range b.authorized {
+		if err := b.tx.SetAuthorizationPayment(ctx, id, paymentID); err != nil {
+			return err
+		}
+	}
+	clear(b.authorized)
+	return nil
+}
+
+// endAuthorizations ends the authorizations whose outcome the chain's finalized block makes
+// certain. Every payment up to that block is stored, and none of a later block can be made
+// by an authorization whose window closed before it.
+func (s *Service) endAuthorizations(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) error {
+	return tx.EndAuthorizations(ctx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
+}

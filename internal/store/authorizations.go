@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// AuthorizationStatus is the state of a stored authorization.
+type AuthorizationStatus string
+
+// The states of an authorization. A reorg can orphan the payment of one in the first two.
+const (
+	AuthorizationAccepted AuthorizationStatus = "accepted" // to be sent
+	AuthorizationSent     AuthorizationStatus = "sent"     // a transaction carries it
+	AuthorizationPaid     AuthorizationStatus = "paid"     // its payment is final
+	AuthorizationRefused  AuthorizationStatus = "refused"  // it was not carried out and never will be
+)
+
+// Authorization is a signed transfer that was accepted for an invoice.
+type Authorization struct {
+	invoice.Authorization
+	ID         string
+	ChainKey   string
+	Token      invoice.Address
+	InvoiceID  string
+	MerchantID string
+	Gas        uint64 // that the transfer used in a simulation
+	Status     AuthorizationStatus
+	Reason     invoice.Refusal // with AuthorizationRefused
+	TxID       string          // newest transaction that carries or carried it; empty if none ever did
+	CreatedAt  time.Time
+	EndedAt    time.Time // when it was paid or refused; zero before
+	// Payment is its transfer; nil before it was observed. It is read and not written.
+	Payment *AuthorizedPayment
+}
+
+// AuthorizedPayment is the payment that an authorization made.
+type AuthorizedPayment struct {
+	ID     string
+	TxHash invoice.Hash
+	Status invoice.PaymentStatus
+}
+
+// Paid reports whether a payment of the authorization was observed that no reorg has
+// orphaned.
+func (a Authorization) Paid() bool {
+	return a.Payment != nil && a.Payment.Status != invoice.Orphaned
+}
+
+const authorizationColumns = "a.id, a.chain_key, a.token, a.authorizer, a.nonce, a.invoice_id, a.merchant_id, a.recipient, a.value, " +
+	"a.valid_after, a.valid_before, a.signature, a.gas, a.status, a.reason, a.tx_id, a.created_ms, a.ended_ms, p.id, p.tx_hash, p.status"
+
+// authorizationTables joins each authorization with its payment.
+const authorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id = a.payment_id"
+
+// isUnpaid holds for authorizations without a payment, or with an orphaned one.
+const isUnpaid = "(a.payment_id IS NULL OR p.status = 'orphaned')"
+
+func scanAuthorization(row scanner) (a Authorization, err error) {
+	var gas int64
+	var p AuthorizedPayment
+	err = row.Scan(&a.ID, &a.ChainKey, addressCol(&a.Token), addressCol(&a.From), hashCol(&a.Nonce), &a.InvoiceID, &a.MerchantID,
+		addressCol(&a.To), amountCol(&a.Value), seconds{&a.ValidAfter}, seconds{&a.ValidBefore},
+		parsedColumn[[]byte]{&a.Signature, hexutil.Decode}, &gas, &a.Status, nullText(&a.Reason), nullText(&a.TxID),
+		milliseconds{&a.CreatedAt}, milliseconds{&a.EndedAt}, nullText(&p.ID), hashCol(&p.TxHash), nullText(&p.Status))
+	a.Gas = uint64(gas)
+	if p.ID != "" {
+		a.Payment = &p
+	}
+	return a, err
+}
+
+// InsertAuthorization inserts an accepted authorization. It returns ErrConflict if the
+// nonce of the payer is bound.
+func (tx *Tx) InsertAuthorization(ctx context.Context, a Authorization) error {
+	n, err := tx.exec(ctx, `INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value,
+			valid_after, valid_before, signature, gas, status, created_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'accepted', $14)
+		ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING`,
+		a.ID, a.ChainKey, a.Token.String(), a.From.String(), a.Nonce.String(), a.InvoiceID, a.MerchantID, a.To.String(), a.Value.String(),
+		a.ValidAfter.Unix(), a.ValidBefore.Unix(), hexutil.Encode(a.Signature), int64(a.Gas), a.CreatedAt.UnixMilli())
+	if err == nil && n != 1 {
+		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, ErrConflict)
+	}
+	return err
+}
+
+// Authorization returns the authorization with the id, or ErrNotFound.
+func (q *queries) Authorization(ctx context.Context, id string) (Authorization, error) {
+	return queryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+" WHERE a.id = $1", id)
+}
+
+// AuthorizationByNonce returns the authorization that a nonce of a payer is bound to, or
+// ErrNotFound.
+func (q *queries) AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (Authorization, error) {
+	return queryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
+		" WHERE a.chain_key = $1 AND a.token = $2 AND a.authorizer = $3 AND a.nonce = $4",
+		chainKey, token.String(), authorizer.String(), nonce.String())
+}
+
+// AuthorizationsOfInvoice returns up to limit authorizations of an invoice, newest first.
+func (q *queries) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Authorization, error) {
+	return queryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
+		" WHERE a.invoice_id = $1 ORDER BY a.id DESC LIMIT $2", invoiceID, limit)
+}
+
+// BoundAuthorization is the invoice that a nonce is bound to.
+type BoundAuthorization struct {
+	ID        string
+	InvoiceID string
+	PaymentID string // empty before its transfer was observed
+}
+
+// BoundAuthorizations returns, for each transfer that an authorization made, the invoice
+// that its nonce is bound to, by the transfer's index. Transfers without one are left out.
+func (q *queries) BoundAuthorizations(ctx context.Context, transfers []invoice.Transfer) (map[int]BoundAuthorization, error) {
+	bound := make(map[int]BoundAuthorization)
+	var rows [][]any
+	for i, t := range transfers {
+		if nonce := t.Evidence.Authorization; !nonce.IsZero() {
+			rows = append(rows, []any{int64(i), t.ChainKey, t.Token.String(), t.From.String(), nonce.String()})
+		}
+	}
+	err := inBatches(rows, []any{int64(-1), "", "", "", ""}, func(part [][]any) error {
+		text, args := withWanted([]string{"n BIGINT", "chain", "contract", "payer", "wanted_nonce"}, part)
+		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
+			var n int
+			var a BoundAuthorization
+			err := row.Scan(&n, &a.ID, &a.InvoiceID, nullText(&a.PaymentID))
+			bound[n] = a
+			return struct{}{}, err
+		}, text+`SELECT n, id, invoice_id, payment_id FROM wanted CROSS JOIN authorizations
+			WHERE chain_key = chain AND token = contract AND authorizer = payer AND nonce = wanted_nonce`, args...)
+		return err
+	})
+	return bound, err
+}
+
+// SetAuthorizationPayment records the payment that an authorization made.
+func (tx *Tx) SetAuthorizationPayment(ctx context.Context, id, paymentID string) error {
+	_, err := tx.exec(ctx, "UPDATE authorizations SET payment_id = $2 WHERE id = $1", id, paymentID)
+	return err
+}
+
+// EndAuthorizations ends those authorizations of a chain whose outcome is certain at a
+// final block of that time: paid ones whose payment is confirmed, and refused ones whose
+// window the chain has passed without a payment.
+func (tx *Tx) EndAuthorizations(ctx context.Context, chainKey string, final time.Time, reason invoice.Refusal, now time.Time) error {
+	_, err := tx.exec(ctx, `UPDATE authorizations SET status = 'paid', ended_ms = $2 WHERE chain_key = $1 AND status IN ('accepted', 'sent')
+		AND payment_id IN (SELECT id FROM payments WHERE status = 'confirmed' AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $3, ended_ms = $4
+		WHERE chain_key = $1 AND status IN ('accepted', 'sent') AND valid_before <= $2
+		AND (payment_id IS NULL OR EXISTS (SELECT 1 FROM payments WHERE payments.id = authorizations.payment_id AND payments.status = 'orphaned'))`,
+		chainKey, final.Unix(), string(reason), now.UnixMilli())
+	return err
+}
+
+// CountAuthorizations returns how many authorizations of a chain were accepted since a
+// time: all of them, those for the merchant and those of the payer. Those that were
+// refused without having been sent are not counted.
+func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error) {
+	const counted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2 AND (status <> 'refused' OR tx_id IS NOT NULL)"
+	n, err := queryRow(ctx, q, func(row scanner) (n [3]int64, err error) {
+		err = row.Scan(&n[0], &n[1], &n[2])
+		return n, err
+	}, "SELECT ("+counted+"), ("+counted+" AND merchant_id = $3), ("+counted+" AND authorizer = $4)",
+		chainKey, since.UnixMilli(), merchantID, authorizer.String())
+	return n[0], n[1], n[2], err
+}
+
+// PendingAuthorization returns an authorization of the invoice whose outcome is open and
+// that has no payment, or ErrNotFound.
+func (q *queries) PendingAuthorization(ctx context.Context, invoiceID string) (Authorization, error) {
+	return queryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
+		" WHERE a.invoice_id = $1 AND a.status IN ('accepted', 'sent') AND "+isUnpaid+" LIMIT 1", invoiceID)
+}
+
+// DueAuthorizations returns accepted authorizations of the chain without a payment, the
+// first to lapse first.
+func (q *queries) DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]Authorization, error) {
+	return queryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
+		" WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'accepted' AND "+isUnpaid+
+		" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
+}
+
+// RefuseAuthorizations refuses authorizations that no transaction ever carried. It leaves
+// the others alone, and returns ErrConflict if the lease was lost.
+func (s *Store) RefuseAuthorizations(ctx context.Context, l WorkLease, reason invoice.Refusal, at time.Time, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
+		for _, id := range ids {
+			_, err := tx.exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
+				WHERE id = $1 AND status = 'accepted' AND tx_id IS NULL AND payment_id IS NULL`, id, string(reason), at.UnixMilli())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// assignAuthorizations has a transaction carry accepted authorizations. It returns
+// ErrConflict if one is not accepted.
+func (tx *Tx) assignAuthorizations(ctx context.Context, txID string, ids []string) error {
+	for _, id := range ids {
+		n, err := tx.exec(ctx, "UPDATE authorizations SET status = 'sent', tx_id = $2 WHERE id = $1 AND status = 'accepted'", id, txID)
+		if err != nil {
+			return err
+		}
+		if n != 1 {
+			return fmt.Errorf("authorization %s is not due: %w", id, ErrConflict)
+		}
+	}
+	return nil
+}
+
+// releaseAuthorizations makes those that a transaction carries due again.
+func (tx *Tx) releaseAuthorizations(ctx context.Context, txID string) error {
+	_, err := tx.exec(ctx, "UPDATE authorizations SET status = 'accepted' WHERE tx_id = $1 AND status = 'sent'", txID)
+	return err
+}
