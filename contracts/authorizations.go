@@ -12,7 +12,7 @@ import (
 )
 
 // RelayedAuthorization is a signed authorization as AuthorizationRelay and AuthorizationCheck take it.
-type RelayedAuthorization = AuthorizationCheckAuthorization
+type RelayedAuthorization = SignedAuthorization
 
 // erc6492Suffix ends a signature that says how to deploy its signer's account.
 var erc6492Suffix = bytes.Repeat([]byte{0x64, 0x92}, 16)
@@ -69,6 +69,12 @@ func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
 	return token.PackTransferWithAuthorization0(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce,
 		a.Signature[64], [32]byte(a.Signature[:32]), [32]byte(a.Signature[32:64]))
 }
+
+// PackRelay returns the call of AuthorizationRelay that submits authorizations.
+func PackRelay(all []RelayedAuthorization) []byte { return NewAuthorizationRelay().PackRelay(all) }
+
+// PackRelayOne returns the call of AuthorizationRelay that reverts if the token refuses the authorization.
+func PackRelayOne(a RelayedAuthorization) []byte { return NewAuthorizationRelay().PackRelayOne(a) }
 
 // signatureLen is the length of a signature of a key, in bytes.
 const signatureLen = 65

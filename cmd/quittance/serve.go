@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/tracing/otlp"
 )
 
@@ -174,7 +175,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.Providers = append(out.Providers, api.Provider(p))
 	}
 	for _, c := range cfg.Chains {
-		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey})
+		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey, Gasless: (*settle.AuthorizationBudget)(c.Gasless)})
 	}
 	return out
 }

@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
+import {SignedAuthorization} from "./AuthorizationRelay.sol";
 
 /// @notice What is called of a token with EIP-3009, as Circle's FiatToken v2.2 has it.
 interface IAuthorizedToken {
@@ -10,46 +11,12 @@ interface IAuthorizedToken {
     function authorizationState(address authorizer, bytes32 nonce) external view returns (bool);
     function isBlacklisted(address account) external view returns (bool);
     function paused() external view returns (bool);
-    function transferWithAuthorization(
-        address from,
-        address to,
-        uint256 value,
-        uint256 validAfter,
-        uint256 validBefore,
-        bytes32 nonce,
-        uint8 v,
-        bytes32 r,
-        bytes32 s
-    ) external;
-    function transferWithAuthorization(
-        address from,
-        address to,
-        uint256 value,
-        uint256 validAfter,
-        uint256 validBefore,
-        bytes32 nonce,
-        bytes memory signature
-    ) external;
 }
 
 /// @title Authorization check
 /// @notice Simulates an EIP-3009 authorization. It is never deployed: eth_call runs its constructor, which returns what
 /// it found instead of code, all as of one block.
 contract AuthorizationCheck {
-    /// @notice An authorization to check. `deployer` is 0, or what deploys the payer's account by `deployData` (ERC-6492).
-    struct Authorization {
-        address token;
-        address from;
-        address to;
-        uint256 value;
-        uint256 validAfter;
-        uint256 validBefore;
-        bytes32 nonce;
-        bytes signature;
-        address deployer;
-        bytes deployData;
-    }
-
     /// @notice What was found. `gas` is what the deployment and the transfer used.
     struct Finding {
         uint256 time;
@@ -73,7 +40,7 @@ contract AuthorizationCheck {
     uint256 private constant CALL_GAS = 3_000_000;
     uint256 private constant MAX_FAILURE = 256;
 
-    constructor(Authorization memory a) {
+    constructor(SignedAuthorization memory a) {
         Finding memory f;
         f.time = block.timestamp;
         uint256 before = gasleft();
@@ -97,7 +64,7 @@ contract AuthorizationCheck {
     }
 
     /// @dev Makes the transfer, and requires that it moved the value.
-    function _transfer(Authorization memory a) private returns (bool moved, bytes memory failure) {
+    function _transfer(SignedAuthorization memory a) private returns (bool moved, bytes memory failure) {
         uint256 had = _read(a.token, abi.encodeCall(IAuthorizedToken.balanceOf, (a.to)));
         bytes memory data;
         if (a.signature.length == 65) {
@@ -119,7 +86,7 @@ contract AuthorizationCheck {
     }
 
     /// @dev Whether the payer has signed: by ERC-1271 if it is a contract by now, else by its key.
-    function _isSigned(Authorization memory a, bytes32 separator) private view returns (bool) {
+    function _isSigned(SignedAuthorization memory a, bytes32 separator) private view returns (bool) {
         bytes32 digest = keccak256(
             abi.encodePacked(
                 hex"1901",

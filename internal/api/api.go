@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -71,6 +72,7 @@ type Ledger interface {
 	PrepareRefund(ctx context.Context, req settle.RefundRequest) (invoice.RefundRecord, error)
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
+	Authorizations
 	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
@@ -108,6 +110,10 @@ type Reader interface {
 	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
 	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f store.KeyFilter) ([]access.Record, error)
+	// Authorization returns an authorization, or store.ErrNotFound.
+	Authorization(ctx context.Context, id string) (store.Authorization, error)
+	// AuthorizationsOfInvoice returns the newest authorizations of an invoice.
+	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]store.Authorization, error)
 	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.
@@ -218,8 +224,10 @@ type API struct {
 	logger        *slog.Logger
 	pages         pages
 	feed          Feed
-	stopping      context.Context // ends when the service stops
-	waiting       *slots          // of event streams and requests with wait
+	stopping      context.Context            // ends when the service stops
+	waiting       *slots                     // of event streams and requests with wait
+	waitingPayers *slots                     // of payers' requests with wait, by invoice
+	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
 	reports       *slots
 	exports       *slots // of CSV
 }
@@ -240,6 +248,7 @@ func New(c Config) *API {
 	}
 	a := &API{
 		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
+		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused),
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),

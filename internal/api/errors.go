@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/ratelimit"
@@ -57,6 +58,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
 	apitypes.CodeBodyTooLarge:          {http.StatusRequestEntityTooLarge, "The body is too large"},
 	apitypes.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
+	apitypes.CodeAuthorizationRefused:  {http.StatusUnprocessableEntity, "The authorization does not pay the invoice"},
 	apitypes.CodeIdempotencyMismatch:   {http.StatusUnprocessableEntity, "The key was used with another request"},
 	apitypes.CodeRateLimited:           {http.StatusTooManyRequests, "Too many requests"},
 	apitypes.CodeInternal:              {http.StatusInternalServerError, "Internal error"},
@@ -73,6 +75,7 @@ type problemError struct {
 	detail string
 	// invoiceID is another invoice, with reference_taken.
 	invoiceID string
+	reason    invoice.Refusal // with authorization_refused
 }
 
 // Error returns the code and the detail.
@@ -124,6 +127,7 @@ var problems = []struct {
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
+	{gasless.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},
 	{store.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
 	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
@@ -135,6 +139,7 @@ func problemFor(err error) *problemError {
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
 	var taken *settle.ReferenceTakenError
+	var refusal *invoice.RefusalError
 	var exceeded *ratelimit.ExceededError
 	switch {
 	case errors.As(err, &exceeded): // the first, because refusals of guesses are to be cheap
@@ -143,6 +148,8 @@ func problemFor(err error) *problemError {
 		return known
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+	case errors.As(err, &refusal):
+		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: refusal.Reason, detail: refusal.Detail}
 	case errors.As(err, &taken):
 		return &problemError{code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
 			detail: "Another draft or open invoice of the merchant has this reference; invoiceId names it."}
@@ -177,5 +184,6 @@ func (e *problemError) document() apitypes.Problem {
 		Code:      e.code,
 		Field:     e.field,
 		InvoiceID: e.invoiceID,
+		Reason:    string(e.reason),
 	}
 }

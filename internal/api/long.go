@@ -51,7 +51,11 @@ func newSlots(name string, mostOwn, mostAll int, refused func(limit string)) *sl
 // enter takes a slot for the owner of the context's key, and returns a function that
 // frees it. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
 func (s *slots) enter(ctx context.Context) (leave func(), err error) {
-	owner := access.FromContext(ctx).MerchantID
+	return s.enterAs(access.FromContext(ctx).MerchantID)
+}
+
+// enterAs is enter for an owner.
+func (s *slots) enterAs(owner string) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -33,6 +33,8 @@ var parameters = map[string][]string{
 	"GET /api/invoices/{id}/timeline": {"limit", "cursor"},
 
 	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor", "timezone"},
+
+	"POST /checkout/{id}/authorization": {"wait"}, "GET /checkout/{id}/authorization": {"authorization", "wait"},
 }
 
 // ownCode maps parameters to their error codes, if not invalid_field.

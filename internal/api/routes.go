@@ -12,6 +12,8 @@ type Route struct {
 	Pattern string
 	// Scope is what a caller's key must have. It is empty for a route that needs no key.
 	Scope access.Scope
+	// Public says that a route without a scope needs no signature either.
+	Public bool
 	// Parameters are the names of the query's parameters. A request with others is refused.
 	Parameters []string
 	Handler    http.Handler
@@ -24,7 +26,13 @@ var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
 	"GET /api/reports/settlement": func(*http.Request) bool { return true },
 	"GET /api/invoices/{id}":      func(r *http.Request) bool { return r.URL.Query().Has("wait") },
+	"POST /checkout/{id}/authorization": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
+	"GET /checkout/{id}/authorization":  func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 }
+
+// publicRoutes are the routes for payers' programs, which need neither a key nor a
+// signature.
+var publicRoutes = map[string]bool{"POST /checkout/{id}/authorization": true, "GET /checkout/{id}/authorization": true}
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
@@ -78,11 +86,14 @@ func (a *API) Routes() []Route {
 		{"DELETE /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.dropSecret},
 		{"POST /api/merchants/{id}/webhook/secret/promote", access.WebhooksWrite, a.promoteSecret},
 		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
+		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
+		{"GET /checkout/{id}/authorization", "", a.getAuthorization},
 	}
 	routes := make([]Route, len(all))
 	for i, r := range all {
 		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Parameters: parameters[r.pattern], Handler: a.serve(r.handler), long: longRoutes[r.pattern]}
-		if r.scope != "" { // a provider chose the URL of its notices
+		routes[i].Public = publicRoutes[r.pattern]
+		if r.scope != "" || routes[i].Public { // a provider chose the URL of its notices
 			routes[i].Handler = a.serve(checked(parameters[r.pattern], r.handler))
 		}
 	}

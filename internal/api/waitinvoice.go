@@ -37,8 +37,8 @@ func (q *query) invoiceWait() (wait invoiceWait, ok bool) {
 	if !ok {
 		return wait, false
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > MaxWait || text != strconv.Itoa(n) {
+	n, ok := parseWait(text, MaxWait)
+	if !ok {
 		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", MaxWait)
 	}
 	wait.seconds = n
@@ -46,6 +46,12 @@ func (q *query) invoiceWait() (wait invoiceWait, ok bool) {
 		wait.status = invoice.Open
 	}
 	return wait, true
+}
+
+// parseWait parses a number of seconds up to most.
+func parseWait(text string, most int) (seconds int, ok bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n <= most && text == strconv.Itoa(n)
 }
 
 // invoiceStatus parses a status of an invoice.

@@ -59,6 +59,10 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		}
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}
+	out.Gasless = r.gasless(path+".gasless", f.Gasless)
+	if out.Gasless != nil && f.OperatorKeyEnv == "" && f.OperatorKeyFile == "" {
+		r.fail(path+".gasless.enabled", "is on; it needs an operator key, which pays for the gas")
+	}
 	return out
 }
 

@@ -100,6 +100,9 @@ type Chain struct {
 	// OperatorKey signs the registry's transactions. It is nil where commitments
 	// are not recorded on chain.
 	OperatorKey *ecdsa.PrivateKey
+	// Gasless bounds the authorizations that the service sends for payers. It is nil where
+	// it sends none.
+	Gasless *Gasless
 }
 
 // Source gives access to the variables and files that a configuration names.

@@ -105,6 +105,7 @@ type chainFile struct {
 	OperatorKeyEnv  string      `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string      `yaml:"operatorKeyFile"`
 	Writer          writerFile  `yaml:"writer"`
+	Gasless         gaslessFile `yaml:"gasless"`
 }
 
 type tokenFile struct {

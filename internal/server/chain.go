@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/indexer"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -17,6 +18,9 @@ import (
 type Chain struct {
 	chain.Chain
 	OperatorKey *ecdsa.PrivateKey // nil: commitments are not recorded on chain
+	// Gasless bounds the authorizations that are sent for payers; nil: none are. It takes an
+	// OperatorKey.
+	Gasless *settle.AuthorizationBudget
 	// PollInterval is how often the head is asked for; 0 is
 	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
@@ -47,7 +51,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
 			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
-			Logger: s.cfg.Logger, Wake: run.wake, Metrics: s.txMetrics, Now: s.cfg.Now, Rand: s.cfg.Rand,
+			Logger: s.cfg.Logger, Wake: run.wake, Metrics: s.txMetrics, Gasless: c.Gasless != nil, Now: s.cfg.Now, Rand: s.cfg.Rand,
 		})
 		if err != nil {
 			run.pool.Close()

@@ -38,9 +38,11 @@ func (e renderers) renderer(r *http.Request) errorRenderer {
 	return e.api
 }
 
-// isPage reports whether a path is one of the payers' pages.
+// isPage reports whether a path is one of the payers' pages, and not one for their
+// programs.
 func isPage(path string) bool {
-	return strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/")
+	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(path, "/authorization")
+	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/"))
 }
 
 // writeError answers with an error.

@@ -53,6 +53,7 @@ func TestWrongMethods(t *testing.T) {
 		"/checkout/inv_1/status":                     "GET, HEAD",
 		"/checkout/inv_1/check":                      "GET, HEAD",
 		"/checkout/inv_1/claim":                      "POST",
+		"/checkout/inv_1/authorization":              "GET, HEAD, POST",
 		"/checkout/inv_1/test-payment":               "POST",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {

@@ -71,13 +71,17 @@ func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
 }
 
 // apiRoutes returns the routes of the API. Notices of transfer providers, which carry a
-// signature instead of a key, come in at the public door.
+// signature instead of a key, and the requests of payers' programs come in at the public
+// door.
 func apiRoutes(rest *api.API) []route {
 	var table []route
 	for _, r := range rest.Routes() {
-		if r.Scope == "" {
+		switch {
+		case r.Public:
+			table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler, r.IsLong})
+		case r.Scope == "":
 			table = append(table, route{r.Pattern, PublicDoor, signatureCredential, "", r.Handler, nil})
-		} else {
+		default:
 			table = append(table, route{r.Pattern, APIDoor, keyCredential, r.Scope, r.Handler, r.IsLong})
 		}
 	}

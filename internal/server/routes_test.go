@@ -51,6 +51,7 @@ GET /api/refunds/{id} api key payments:read
 GET /api/reports/settlement api key payments:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
+GET /checkout/{id}/authorization public none
 GET /checkout/{id}/check public none
 GET /checkout/{id}/logo public none
 GET /checkout/{id}/status public none
@@ -89,6 +90,7 @@ POST /api/payments/{id}/refunds api key invoices:write
 POST /api/refunds/{id}/approve api key invoices:write
 POST /api/refunds/{id}/cancel api key invoices:write
 POST /api/webhooks/{provider} public signature
+POST /checkout/{id}/authorization public none
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/test-payment public none
 POST /refunds/{token} public none

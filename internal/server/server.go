@@ -275,8 +275,10 @@ func (s *Server) build(ctx context.Context) error {
 					run.indexer.Wake()
 				}
 			},
-			OnUnattributed: newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
+			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
+			OnAuthorization: countAuthorizations(s.registry),
 		},
+		Gasless: s.gasless(),
 	})
 	for _, c := range s.cfg.Chains {
 		run, err := s.newChainWorkers(c)

@@ -209,19 +209,30 @@ func (s *Store) RefuseAuthorizations(ctx context.Context, l WorkLease, reason in
 	})
 }
 
-// assignAuthorizations has a transaction carry accepted authorizations. It returns
-// ErrConflict if one is not accepted.
-func (tx *Tx) assignAuthorizations(ctx context.Context, txID string, ids []string) error {
+// CountDueAuthorizations returns how many accepted authorizations of the chain have no
+// payment.
+func (q *queries) CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error) {
+	return queryRow(ctx, q, scanSeq, "SELECT count(*)"+authorizationTables+
+		" WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'accepted' AND "+isUnpaid, chainKey)
+}
+
+// ReleaseAuthorizations makes those that a transaction carries and that are not ended due
+// again. It returns ErrConflict if the lease was lost.
+func (s *Store) ReleaseAuthorizations(ctx context.Context, l WorkLease, txID string) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error { return tx.releaseAuthorizations(ctx, txID) })
+}
+
+// assignAuthorizations has a transaction carry accepted authorizations, and returns how
+// many it carries.
+func (tx *Tx) assignAuthorizations(ctx context.Context, txID string, ids []string) (assigned int64, err error) {
 	for _, id := range ids {
 		n, err := tx.exec(ctx, "UPDATE authorizations SET status = 'sent', tx_id = $2 WHERE id = $1 AND status = 'accepted'", id, txID)
 		if err != nil {
-			return err
+			return assigned, err
 		}
-		if n != 1 {
-			return fmt.Errorf("authorization %s is not due: %w", id, ErrConflict)
-		}
+		assigned += n
 	}
-	return nil
+	return assigned, nil
 }
 
 // releaseAuthorizations makes those that a transaction carries due again.

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of authorizations at the public door.
+const (
+	// AuthorizationsOfInvoice bounds the authorizations per minute that are submitted for one
+	// invoice.
+	AuthorizationsOfInvoice = 20
+	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
+	MaxAuthorizationWait = 30
+	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time, and
+	// MaxWaitingForInvoice those for one invoice.
+	MaxWaitingPayers, MaxWaitingForInvoice = 300, 5
+	// authorizationWindow is the period of AuthorizationsOfInvoice.
+	authorizationWindow = time.Minute
+	// limitedInvoices is for how many invoices the limit is kept.
+	limitedInvoices = 10_000
+)
+
+// Authorizations accepts payers' authorizations. *settle.Service implements it.
+type Authorizations interface {
+	// Authorize accepts an authorization for an invoice, or returns it as it is now. Errors
+	// are store.ErrNotFound, *invoice.RefusalError and internal ones.
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
+}
+
+// submitAuthorization answers POST /checkout/{id}/authorization.
+func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	q := parseQuery(r)
+	wait := q.authorizationWait()
+	if q.err != nil {
+		return q.err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return invalidJSON(err)
+	}
+	submitted, err := parseAuthorization(body)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if !isVisibleASCII(id) {
+		return store.ErrNotFound
+	}
+	if err := a.submitted.Take(id).Err(); err != nil {
+		return err
+	}
+	accepted, err := a.ledger.Authorize(r.Context(), id, submitted)
+	if err != nil {
+		return fmt.Errorf("authorize payment of %s: %w", id, err)
+	}
+	return a.answerAuthorization(w, r, accepted, wait)
+}
+
+// getAuthorization answers GET /checkout/{id}/authorization.
+func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	wait := q.authorizationWait()
+	named, given := q.get("authorization")
+	if q.err != nil {
+		return q.err
+	}
+	invoiceID := r.PathValue("id")
+	if !isVisibleASCII(invoiceID) || given && !isVisibleASCII(named) {
+		return store.ErrNotFound
+	}
+	const newest = 1
+	if !given {
+		found, err := a.reader.AuthorizationsOfInvoice(r.Context(), invoiceID, newest)
+		if err != nil {
+			return fmt.Errorf("read the authorizations of %s: %w", invoiceID, err)
+		}
+		if len(found) == 0 {
+			return store.ErrNotFound
+		}
+		return a.answerAuthorization(w, r, found[0], wait)
+	}
+	found, err := a.reader.Authorization(r.Context(), named)
+	if err == nil && found.InvoiceID != invoiceID {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("read authorization: %w", err)
+	}
+	return a.answerAuthorization(w, r, found, wait)
+}
+
+// answerAuthorization answers with the state of an authorization, as soon as its outcome
+// is known or the time is over.
+func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found store.Authorization, wait time.Duration) error {
+	if wait > 0 && apiconv.AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
+		leave, err := a.waitingPayers.enterAs(found.InvoiceID)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		if found, err = a.awaitAuthorization(w, r, found, wait); err != nil {
+			return err
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: apiconv.Authorization(found)})
+	return nil
+}
+
+// awaitAuthorization returns an authorization once its outcome is known, or the time is
+// over, or the client or the service ends the request.
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known store.Authorization, wait time.Duration) (store.Authorization, error) {
+	whole, cancel := a.longContext(r)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(whole, wait)
+	defer cancel()
+	if err := extendDeadlines(w); err != nil {
+		return known, err
+	}
+	after, err := a.feed.Head(ctx)
+	for err == nil {
+		known, err = a.reader.Authorization(ctx, known.ID)
+		if err != nil || apiconv.AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
+			break
+		}
+		after, err = a.nextEventAbout(ctx, known.InvoiceID, after)
+	}
+	if err != nil && ctx.Err() == nil {
+		return known, err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
+	defer cancel()
+	now, err := a.reader.Authorization(last, known.ID)
+	return now, cmp.Or(err, extendDeadlines(w))
+}
+
+// authorizationWait parses the parameter wait.
+func (q *query) authorizationWait() time.Duration {
+	text, ok := q.get("wait")
+	if !ok {
+		return 0
+	}
+	n, ok := parseWait(text, MaxAuthorizationWait)
+	if !ok {
+		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", MaxAuthorizationWait)
+	}
+	return time.Duration(n) * time.Second
+}
+
+// parseAuthorization parses the body of an authorization.
+func parseAuthorization(body []byte) (invoice.Authorization, error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return invoice.Authorization{}, invalidJSON(err)
+	}
+	var a invoice.Authorization
+	err = cmp.Or(
+		text(o, "", "from", &a.From, chain.ParseAddress),
+		text(o, "", "to", &a.To, chain.ParseAddress),
+		text(o, "", "value", &a.Value, invoice.ParseAmount),
+		seconds(o, "validAfter", &a.ValidAfter),
+		seconds(o, "validBefore", &a.ValidBefore),
+		text(o, "", "nonce", &a.Nonce, invoice.ParseHash),
+		text(o, "", "signature", &a.Signature, parseSignature),
+	)
+	return a, err
+}
+
+// parseSignature parses a signature in hex.
+func parseSignature(s string) ([]byte, error) {
+	digits, ok := strings.CutPrefix(s, "0x")
+	signature, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(signature) == 0 || len(signature) > invoice.MaxAuthorizationSignature {
+		return nil, fmt.Errorf("must be 0x and the hex digits of 1 to %d bytes", invoice.MaxAuthorizationSignature)
+	}
+	return signature, nil
+}
+
+// newSubmitted returns the limit of the authorizations for one invoice.
+func newSubmitted(now func() time.Time) *ratelimit.Buckets[string] {
+	limit := ratelimit.Limit{Name: "authorizations", Quota: AuthorizationsOfInvoice, Window: authorizationWindow}
+	return ratelimit.NewBuckets[string](limit, limitedInvoices, now)
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/gasless"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// gasless returns where the service sends payers' authorizations.
+func (s *Server) gasless() settle.Gasless {
+	budgets := make(map[string]settle.AuthorizationBudget)
+	for _, c := range s.cfg.Chains {
+		if c.Gasless != nil && c.OperatorKey != nil {
+			budgets[c.Key] = *c.Gasless
+		}
+	}
+	return settle.Gasless{Budgets: budgets, Checker: s.authorizationChecker()}
+}
+
+// authorizationChecker returns a checker of authorizations at the nodes of the chains.
+func (s *Server) authorizationChecker() *gasless.Checker {
+	return gasless.NewChecker(s.networks(), func(chainKey string) gasless.Caller {
+		if run := s.byKey[chainKey]; run != nil {
+			return run.pool
+		}
+		return nil
+	})
+}
+
+// countAuthorizations returns a function that counts authorizations by their result.
+func countAuthorizations(reg prometheus.Registerer) func(chainKey string, refused invoice.Refusal) {
+	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quittance_authorizations_total", Help: "Payers' authorizations, by the result of their check: accepted, or the reason of the refusal.",
+	}, []string{"chain", "result"})
+	reg.MustRegister(results)
+	return func(chainKey string, refused invoice.Refusal) {
+		result := "accepted"
+		if refused != "" {
+			result = string(refused)
+		}
+		results.WithLabelValues(chainKey, result).Inc()
+	}
+}
