@@ -24,8 +24,8 @@ type Route struct {
 var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/events/stream": func(*http.Request) bool { return true },
 	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
-	"GET /api/reports/settlement": func(*http.Request) bool { return true },
-	"GET /api/invoices/{id}":      func(r *http.Request) bool { return r.URL.Query().Has("wait") },
+	"GET /api/reports/settlement":       func(*http.Request) bool { return true },
+	"GET /api/invoices/{id}":            func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 	"POST /checkout/{id}/authorization": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 	"GET /checkout/{id}/authorization":  func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 }

@@ -1,0 +1,394 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// headChecker finds nothing wrong with an authorization, unless it is told so.
+type headChecker struct {
+	w    *world
+	fail error
+}
+
+func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Address, invoice.Authorization) (settle.AuthorizationCheck, error) {
+	return settle.AuthorizationCheck{Time: c.w.head().Time, Gas: 60_000}, c.fail
+}
+
+// gasless has the world's service take authorizations with a budget.
+func (w *world) gasless(budget settle.AuthorizationBudget) *headChecker {
+	checker := &headChecker{w: w}
+	w.Service = w.service(func(c *settle.Config) {
+		c.Gasless = settle.Gasless{Checker: checker, Budgets: map[string]settle.AuthorizationBudget{w.chainKey: budget}}
+	})
+	return checker
+}
+
+// plenty is a budget that no test uses up.
+var plenty = settle.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
+
+// authorization returns one of the payer over what the invoice asks for, with the nonce.
+func (w *world) authorization(inv invoice.Invoice, nonce invoice.Hash) invoice.Authorization {
+	return invoice.Authorization{
+		From: payer, To: inv.PayTo(), Value: w.invoice(inv.ID).Due(), ValidAfter: invoice.Unix(0),
+		ValidBefore: invoice.Unix(w.seconds.Load() + 600), Nonce: nonce, Signature: []byte{1, 2, 3},
+	}
+}
+
+// transferOf returns the transfer that an authorization makes, in a transaction of its own.
+func (w *world) transferOf(a invoice.Authorization) invoice.Transfer {
+	t := w.pay(a.Value)
+	t.From, t.To = a.From, a.To
+	return tagged(t, invoice.Evidence{Authorization: a.Nonce})
+}
+
+// stored returns an authorization as it is now.
+func (w *world) stored(id string) store.Authorization {
+	w.t.Helper()
+	a, err := w.db.store.Authorization(w.t.Context(), id)
+	w.must(err)
+	return a
+}
+
+// wantRefused demands that an error refuses an authorization for a reason.
+func wantRefused(t *testing.T, err error, want invoice.Refusal) {
+	t.Helper()
+	var refusal *invoice.RefusalError
+	if !errors.As(err, &refusal) || refusal.Reason != want || refusal.Detail == "" {
+		t.Errorf("refused with %v, want %s and a sentence", err, want)
+	}
+}
+
+func TestAuthorize(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		w.signals()
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		if accepted.Status != store.AuthorizationAccepted || accepted.InvoiceID != inv.ID || accepted.Gas != 60_000 || accepted.Paid() {
+			t.Fatalf("accepted %+v", accepted)
+		}
+		if got := w.signals(); !slices.Contains(got, "intents "+w.chainKey) {
+			t.Errorf("signalled %v, want the transaction manager", got)
+		}
+		again, err := w.Authorize(t.Context(), inv.ID, a)
+		if err != nil || again.ID != accepted.ID {
+			t.Errorf("again it is %s, %v; want %s", again.ID, err, accepted.ID)
+		}
+
+		transfer := w.transferOf(a)
+		w.mine(start+1, transfer)
+		p := w.payment(transfer)
+		if p.InvoiceID != inv.ID || p.Method != invoice.ByAuthorization {
+			t.Errorf("the transfer belongs to %q by %q", p.InvoiceID, p.Method)
+		}
+		if got := w.stored(accepted.ID); !got.Paid() || got.Payment.ID != p.ID || got.Payment.Status != invoice.Pending || got.Payment.TxHash != transfer.TxHash {
+			t.Errorf("observed, it is %+v", got)
+		}
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid || got.Payment.Status != invoice.Confirmed || got.EndedAt.IsZero() {
+			t.Errorf("final, it is %+v", got)
+		}
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s", got.Status)
+		}
+		if again, err = w.Authorize(t.Context(), inv.ID, a); err != nil || again.Status != store.AuthorizationPaid {
+			t.Errorf("afterwards it is %s, %v", again.Status, err)
+		}
+	})
+}
+
+// TestAuthorizationIsBound wants the nonce of an accepted authorization to name one
+// invoice, with one payload, for ever.
+func TestAuthorizationIsBound(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv, other := w.create(), w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		_, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		for name, change := range map[string]func(*invoice.Authorization){
+			"value":       func(a *invoice.Authorization) { a.Value = a.Value.Plus(invoice.NewAmount(1)) },
+			"recipient":   func(a *invoice.Authorization) { a.To = invoice.Address{9} },
+			"validBefore": func(a *invoice.Authorization) { a.ValidBefore = a.ValidBefore.Add(time.Second) },
+			"validAfter":  func(a *invoice.Authorization) { a.ValidAfter = a.ValidAfter.Add(time.Second) },
+			"signature":   func(a *invoice.Authorization) { a.Signature = []byte{9} },
+		} {
+			changed := a
+			change(&changed)
+			if _, err := w.Authorize(t.Context(), inv.ID, changed); err == nil {
+				t.Errorf("with another %s it is accepted", name)
+			} else {
+				wantRefused(t, err, invoice.RefusedMismatch)
+			}
+		}
+		_, err = w.Authorize(t.Context(), other.ID, a)
+		wantRefused(t, err, invoice.RefusedMismatch)
+		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+		wantRefused(t, err, invoice.RefusedPending)
+		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, inv.CommitmentID))
+		wantRefused(t, err, invoice.RefusedNonceOfOther)
+		_, err = w.Authorize(t.Context(), "inv_none", a)
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("of no invoice it is %v", err)
+		}
+	})
+}
+
+// TestAuthorizationInAReorg wants the outcome to be unknown while a reorg has dropped the
+// transfer, and paid again when another transaction has made it.
+func TestAuthorizationInAReorg(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		w.mine(start+1, w.transferOf(a))
+		w.reorg(1)
+		if got := w.stored(accepted.ID); got.Paid() || got.Status != store.AuthorizationAccepted {
+			t.Errorf("after a reorg it is %+v", got)
+		}
+		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+		wantRefused(t, err, invoice.RefusedPending)
+		second := w.transferOf(a)
+		w.mine(start+2, second)
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid || got.Payment.TxHash != second.TxHash {
+			t.Errorf("made by another transaction, it is %+v", got)
+		}
+	})
+}
+
+// TestAuthorizationLapses wants a refusal when a final block is at the end of the window,
+// and not before.
+func TestAuthorizationLapses(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		w.mine(a.ValidBefore.Unix() - 1)
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+			t.Errorf("in the last second it is %s", got.Status)
+		}
+		w.mine(a.ValidBefore.Unix())
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+			t.Errorf("before the block is final it is %s", got.Status)
+		}
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused || got.Reason != invoice.RefusedWindowClosed || got.Reason.Detail() == "" {
+			t.Errorf("afterwards it is %+v", got)
+		}
+		w.seconds.Store(a.ValidBefore.Unix())
+		next, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+		if err != nil || next.ID == accepted.ID {
+			t.Errorf("another one: %v", err)
+		}
+	})
+}
+
+// TestAuthorizationBudgets tests each bound at its edge, and that it comes back after 24
+// hours.
+func TestAuthorizationBudgets(t *testing.T) {
+	for name, budget := range map[string]settle.AuthorizationBudget{
+		"payer":    {PerPayer: 2, PerMerchant: 9, PerDay: 9},
+		"merchant": {PerPayer: 9, PerMerchant: 2, PerDay: 9},
+		"day":      {PerPayer: 9, PerMerchant: 9, PerDay: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				w.gasless(budget)
+				authorize := func(n int) error {
+					inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(w.seconds.Load() + 7200) })
+					_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce", n)))
+					return err
+				}
+				w.must(authorize(1))
+				w.must(authorize(2))
+				wantRefused(t, authorize(3), invoice.RefusedBudget)
+				w.seconds.Add(24*3600 - 1)
+				w.mine(w.seconds.Load())
+				wantRefused(t, authorize(4), invoice.RefusedBudget)
+				w.seconds.Add(1)
+				w.must(authorize(5))
+			})
+		})
+	}
+}
+
+// TestAuthorizeAtOnce has the same authorization submitted at the same time: it is accepted
+// once, and all callers get it.
+func TestAuthorizeAtOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		ids := make([]string, 8)
+		var group sync.WaitGroup
+		for i := range ids {
+			group.Go(func() {
+				accepted, err := w.Authorize(t.Context(), inv.ID, a)
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = accepted.ID
+			})
+		}
+		group.Wait()
+		if slices.Sort(ids); ids[0] == "" || ids[0] != ids[len(ids)-1] {
+			t.Errorf("accepted %v", ids)
+		}
+	})
+}
+
+func TestAuthorizeRefusals(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))
+		wantRefused(t, err, invoice.RefusedGaslessOff)
+
+		checker := w.gasless(plenty)
+		checker.fail = invoice.Refuse(invoice.RefusedSignature)
+		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))
+		wantRefused(t, err, invoice.RefusedSignature)
+		checker.fail = errors.New("no node answers")
+		if _, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce"))); !errors.Is(err, checker.fail) {
+			t.Errorf("without a node: %v", err)
+		}
+		checker.fail = nil
+		if found, err := w.db.store.AuthorizationsOfInvoice(t.Context(), inv.ID, 10); err != nil || len(found) > 0 {
+			t.Errorf("stored %d, %v; want nothing", len(found), err)
+		}
+		w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
+		_, err = w.Authorize(t.Context(), inv.ID, invoice.Authorization{From: payer, To: inv.PayTo(), Value: inv.Amount, ValidBefore: invoice.Unix(start + 600)})
+		wantRefused(t, err, invoice.RefusedNotPayable)
+
+		late := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
+		_, err = w.Authorize(t.Context(), late.ID, w.authorization(late, w.hash("nonce")))
+		wantRefused(t, err, invoice.RefusedGaslessOff)
+	})
+}
+
+// TestBoundNonces plays random histories of authorizations with any nonce, transfers,
+// reorgs and restarts: each transfer by a bound nonce belongs to the invoice that the nonce
+// was bound to, and the outcome of each authorization is what the chain says.
+func TestBoundNonces(t *testing.T) {
+	t.Parallel()
+	properties(t, func(db *database, random *rand.Rand) string {
+		h := &boundHistory{w: db.world(t), random: random, bound: make(map[string]store.Authorization)}
+		h.w.gasless(plenty)
+		for range 40 {
+			if wrong := h.step(); wrong != "" {
+				return wrong
+			}
+		}
+		h.w.mine(h.w.seconds.Load() + 7200)
+		h.w.final()
+		return h.check(true)
+	})
+}
+
+// boundHistory is a history of authorizations.
+type boundHistory struct {
+	w         *world
+	random    *rand.Rand
+	invoices  []invoice.Invoice
+	bound     map[string]store.Authorization // by id
+}
+
+func (h *boundHistory) step() string {
+	w := h.w
+	switch h.random.IntN(7) {
+	case 0, 1:
+		h.invoices = append(h.invoices, w.create(amount(uint64(1+h.random.IntN(3))*1_000_000)))
+	case 2, 3:
+		if len(h.invoices) == 0 {
+			return ""
+		}
+		inv := pick(h.random, h.invoices...)
+		nonce := pick(h.random, inv.CommitmentID, w.hash("nonce", h.random.IntN(8)))
+		a := w.authorization(inv, nonce)
+		a.From = invoice.Address{0xbb, byte(h.random.IntN(3))}
+		if accepted, err := w.Authorize(w.t.Context(), inv.ID, a); err == nil {
+			if was, ok := h.bound[accepted.ID]; ok && was.InvoiceID != accepted.InvoiceID {
+				return fmt.Sprintf("%s was bound to %s, and is bound to %s", accepted.ID, was.InvoiceID, accepted.InvoiceID)
+			}
+			h.bound[accepted.ID] = accepted
+		} else if refusal := (*invoice.RefusalError)(nil); !errors.As(err, &refusal) {
+			return err.Error()
+		}
+	case 4:
+		h.mine()
+	case 5:
+		if n := len(w.blocks) - 1; n > 0 && w.head().Number > h.finalNumber() {
+			w.reorg(1)
+		}
+	case 6:
+		w.final()
+		return h.check(false)
+	}
+	return ""
+}
+
+// finalNumber returns the newest final block.
+func (h *boundHistory) finalNumber() uint64 {
+	cursor, err := h.w.db.store.Cursor(h.w.t.Context(), h.w.chainKey)
+	h.w.must(err)
+	return cursor.Confirmed.Number
+}
+
+// mine mines a block with the transfers of some authorizations that were not carried out.
+func (h *boundHistory) mine() {
+	var transfers []invoice.Transfer
+	for id := range h.bound {
+		if a := h.w.stored(id); !a.Paid() && a.Status != store.AuthorizationRefused && h.random.IntN(2) == 0 {
+			transfers = append(transfers, h.w.transferOf(a.Authorization))
+		}
+	}
+	h.w.seconds.Add(int64(h.random.IntN(60)))
+	h.w.mine(h.w.seconds.Load(), transfers...)
+}
+
+// check compares what is stored with what was bound. done says that every window is over.
+func (h *boundHistory) check(done bool) string {
+	for id, was := range h.bound {
+		a := h.w.stored(id)
+		if a.InvoiceID != was.InvoiceID {
+			return fmt.Sprintf("%s moved from %s to %s", id, was.InvoiceID, a.InvoiceID)
+		}
+		switch {
+		case a.Status == store.AuthorizationPaid && (!a.Paid() || a.Payment.Status != invoice.Confirmed):
+			return fmt.Sprintf("%s is paid without a confirmed payment", id)
+		case a.Status == store.AuthorizationRefused && a.Paid():
+			return fmt.Sprintf("%s is refused and was carried out", id)
+		case done && a.Status != store.AuthorizationPaid && a.Status != store.AuthorizationRefused:
+			return fmt.Sprintf("%s is %s after its window", id, a.Status)
+		}
+		if a.Payment == nil {
+			continue
+		}
+		p, err := h.w.db.store.Payment(h.w.t.Context(), a.Payment.ID)
+		h.w.must(err)
+		if p.InvoiceID != was.InvoiceID || p.Method != invoice.ByAuthorization {
+			return fmt.Sprintf("%s is bound to %s, and its transfer belongs to %q by %q", id, was.InvoiceID, p.InvoiceID, p.Method)
+		}
+	}
+	return ""
+}
+
+var _ settle.AuthorizationChecker = (*headChecker)(nil)
