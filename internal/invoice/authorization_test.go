@@ -23,27 +23,33 @@ func TestCheckAuthorization(t *testing.T) {
 		change func(*invoice.Invoice, *invoice.Authorization)
 		want   invoice.Refusal
 	}{
-		"right":                   {func(*invoice.Invoice, *invoice.Authorization) {}, ""},
-		"draft":                   {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Drafted }, invoice.RefusedNotPayable},
-		"expired":                 {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Expired }, invoice.RefusedNotPayable},
-		"paid":                    {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Paid }, invoice.RefusedNotPayable},
-		"void":                    {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Void }, invoice.RefusedNotPayable},
-		"covered":                 {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Sums.InTime = i.Amount }, invoice.RefusedNotPayable},
-		"another recipient":       {func(_ *invoice.Invoice, a *invoice.Authorization) { a.To = invoice.Address{1} }, invoice.RefusedRecipient},
-		"to oneself":              {func(i *invoice.Invoice, a *invoice.Authorization) { a.From = i.Merchant }, invoice.RefusedSelf},
-		"too little":              {func(_ *invoice.Invoice, a *invoice.Authorization) { a.Value = invoice.NewAmount(99) }, invoice.RefusedValue},
-		"too much":                {func(_ *invoice.Invoice, a *invoice.Authorization) { a.Value = invoice.NewAmount(101) }, invoice.RefusedValue},
-		"transfer amount":         {func(i *invoice.Invoice, a *invoice.Authorization) { a.Value = i.TransferAmount }, invoice.RefusedValue},
-		"what remains":            {func(i *invoice.Invoice, a *invoice.Authorization) { i.Remaining, a.Value = invoice.NewAmount(40), invoice.NewAmount(40) }, ""},
-		"all of a part":           {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Remaining = invoice.NewAmount(40) }, invoice.RefusedValue},
-		"valid since":             {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidAfter = invoice.Unix(1499) }, ""},
-		"valid from the next on":  {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidAfter = invoice.Unix(1500) }, invoice.RefusedNotYetValid},
-		"too short":               {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(1519) }, invoice.RefusedExpired},
-		"past":                    {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(0) }, invoice.RefusedExpired},
-		"to the last second":      {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(2001) }, ""},
-		"past the last second":    {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(2002) }, invoice.RefusedPastInvoice},
-		"as long as can be":       {func(i *invoice.Invoice, a *invoice.Authorization) { i.ExpiresAt, a.ValidBefore = invoice.Unix(9999), invoice.Unix(1500+hour) }, ""},
-		"longer than can be":      {func(i *invoice.Invoice, a *invoice.Authorization) { i.ExpiresAt, a.ValidBefore = invoice.Unix(9999), invoice.Unix(1501+hour) }, invoice.RefusedWindow},
+		"right":             {func(*invoice.Invoice, *invoice.Authorization) {}, ""},
+		"draft":             {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Drafted }, invoice.RefusedNotPayable},
+		"expired":           {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Expired }, invoice.RefusedNotPayable},
+		"paid":              {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Paid }, invoice.RefusedNotPayable},
+		"void":              {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Status = invoice.Void }, invoice.RefusedNotPayable},
+		"covered":           {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Sums.InTime = i.Amount }, invoice.RefusedNotPayable},
+		"another recipient": {func(_ *invoice.Invoice, a *invoice.Authorization) { a.To = invoice.Address{1} }, invoice.RefusedRecipient},
+		"to oneself":        {func(i *invoice.Invoice, a *invoice.Authorization) { a.From = i.Merchant }, invoice.RefusedSelf},
+		"too little":        {func(_ *invoice.Invoice, a *invoice.Authorization) { a.Value = invoice.NewAmount(99) }, invoice.RefusedValue},
+		"too much":          {func(_ *invoice.Invoice, a *invoice.Authorization) { a.Value = invoice.NewAmount(101) }, invoice.RefusedValue},
+		"transfer amount":   {func(i *invoice.Invoice, a *invoice.Authorization) { a.Value = i.TransferAmount }, invoice.RefusedValue},
+		"what remains": {func(i *invoice.Invoice, a *invoice.Authorization) {
+			i.Remaining, a.Value = invoice.NewAmount(40), invoice.NewAmount(40)
+		}, ""},
+		"all of a part":          {func(i *invoice.Invoice, _ *invoice.Authorization) { i.Remaining = invoice.NewAmount(40) }, invoice.RefusedValue},
+		"valid since":            {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidAfter = invoice.Unix(1499) }, ""},
+		"valid from the next on": {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidAfter = invoice.Unix(1500) }, invoice.RefusedNotYetValid},
+		"too short":              {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(1519) }, invoice.RefusedExpired},
+		"past":                   {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(0) }, invoice.RefusedExpired},
+		"to the last second":     {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(2001) }, ""},
+		"past the last second":   {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(2002) }, invoice.RefusedPastInvoice},
+		"as long as can be": {func(i *invoice.Invoice, a *invoice.Authorization) {
+			i.ExpiresAt, a.ValidBefore = invoice.Unix(9999), invoice.Unix(1500+hour)
+		}, ""},
+		"longer than can be": {func(i *invoice.Invoice, a *invoice.Authorization) {
+			i.ExpiresAt, a.ValidBefore = invoice.Unix(9999), invoice.Unix(1501+hour)
+		}, invoice.RefusedWindow},
 		"a window without an end": {func(_ *invoice.Invoice, a *invoice.Authorization) { a.ValidBefore = invoice.Unix(1 << 60) }, invoice.RefusedPastInvoice},
 	} {
 		inv := openInvoice("a")

@@ -305,10 +305,10 @@ func TestBoundNonces(t *testing.T) {
 
 // boundHistory is a history of authorizations.
 type boundHistory struct {
-	w         *world
-	random    *rand.Rand
-	invoices  []invoice.Invoice
-	bound     map[string]store.Authorization // by id
+	w        *world
+	random   *rand.Rand
+	invoices []invoice.Invoice
+	bound    map[string]store.Authorization // by id
 }
 
 func (h *boundHistory) step() string {
