@@ -40,6 +40,27 @@ func (e AttributionMethod) Valid() bool {
 	}
 }
 
+// Defines values for AuthorizationStatus.
+const (
+	AuthorizationPaid    AuthorizationStatus = "paid"
+	AuthorizationRefused AuthorizationStatus = "refused"
+	AuthorizationUnknown AuthorizationStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the AuthorizationStatus enum.
+func (e AuthorizationStatus) Valid() bool {
+	switch e {
+	case AuthorizationPaid:
+		return true
+	case AuthorizationRefused:
+		return true
+	case AuthorizationUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ClaimStatus.
 const (
 	ClaimAccepted ClaimStatus = "accepted"
@@ -124,6 +145,7 @@ func (e DeliveryWait) Valid() bool {
 // Defines values for ErrorCode.
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
+	CodeAuthorizationRefused  ErrorCode = "authorization_refused"
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
 	CodeChainBehind           ErrorCode = "chain_behind"
 	CodeConfiguredEndpoint    ErrorCode = "configured_endpoint"
@@ -169,6 +191,8 @@ const (
 func (e ErrorCode) Valid() bool {
 	switch e {
 	case CodeAlreadyAttributed:
+		return true
+	case CodeAuthorizationRefused:
 		return true
 	case CodeBodyTooLarge:
 		return true
@@ -610,6 +634,59 @@ type AuditList struct {
 	// NextCursor Present if there are more entries.
 	NextCursor string `json:"nextCursor,omitempty"`
 }
+
+// Authorization A signed transfer that was accepted for an invoice, and its outcome.
+type Authorization struct {
+	ID        string    `json:"id"`
+	InvoiceID InvoiceID `json:"invoiceId"`
+	ChainKey  string    `json:"chainKey"`
+
+	// From An account or contract, with the ERC-55 checksum in responses.
+	From Address `json:"from"`
+
+	// To An account or contract, with the ERC-55 checksum in responses.
+	To Address `json:"to"`
+
+	// Value An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Value PositiveAmount `json:"value"`
+
+	// ValidBefore Unix seconds.
+	ValidBefore Time `json:"validBefore"`
+	Nonce       Hash `json:"nonce"`
+
+	// Status The outcome. `paid`: the transfer was observed in a block, and `paymentStatus` says whether it is final. `refused`:
+	// nothing was charged, and never will be by this authorization. `unknown`: do not sign again; it becomes one of the
+	// others by itself.
+	Status AuthorizationStatus `json:"status"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+	TxHash    Hash `json:"txHash,omitempty"`
+
+	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
+	PaymentID PaymentID `json:"paymentId,omitempty"`
+
+	// PaymentStatus `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+	// reorg; it can be mined again.
+	PaymentStatus PaymentStatus `json:"paymentStatus,omitempty"`
+
+	// Reason With `refused`, why.
+	Reason string `json:"reason,omitempty"`
+
+	// Detail A sentence about the outcome, for humans.
+	Detail string `json:"detail,omitempty"`
+}
+
+// AuthorizationResponse defines model for AuthorizationResponse.
+type AuthorizationResponse struct {
+	// Authorization A signed transfer that was accepted for an invoice, and its outcome.
+	Authorization Authorization `json:"authorization"`
+}
+
+// AuthorizationStatus The outcome. `paid`: the transfer was observed in a block, and `paymentStatus` says whether it is final. `refused`:
+// nothing was charged, and never will be by this authorization. `unknown`: do not sign again; it becomes one of the
+// others by itself.
+type AuthorizationStatus string
 
 // CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 // It has the form of `returnUrl`.
@@ -1388,6 +1465,9 @@ type Problem struct {
 	Field     string    `json:"field,omitempty"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
+	// Reason With `authorization_refused`: why. `docs/payments.md` has the list, which may grow.
+	Reason string `json:"reason,omitempty"`
+
 	// RequestID The id of the request, as in the header `X-Request-Id` and in the service's log.
 	RequestID string `json:"requestId,omitempty"`
 }
@@ -1713,6 +1793,28 @@ type SettlementReportResponse struct {
 
 // SignedSum A difference of sums in minor units, which may be negative.
 type SignedSum = string
+
+// SubmitAuthorizationRequest A transfer that the payer has signed (EIP-3009).
+type SubmitAuthorizationRequest struct {
+	// From An account or contract, with the ERC-55 checksum in responses.
+	From Address `json:"from"`
+
+	// To An account or contract, with the ERC-55 checksum in responses.
+	To Address `json:"to"`
+
+	// Value An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Value PositiveAmount `json:"value"`
+
+	// ValidAfter Unix seconds.
+	ValidAfter Time `json:"validAfter"`
+
+	// ValidBefore Unix seconds.
+	ValidBefore Time `json:"validBefore"`
+	Nonce       Hash `json:"nonce"`
+
+	// Signature Of a key (65 bytes), or as ERC-1271 or ERC-6492 define, in hex; at most 8,192 bytes.
+	Signature string `json:"signature"`
+}
 
 // Sum A sum of amounts in minor units. It may exceed 256 bits.
 type Sum = string
