@@ -110,12 +110,17 @@ func (tx *Tx) assignItems(ctx context.Context, t ChainTx, items []string) (int64
 	switch t.Kind {
 	case TxOpen, TxClose:
 		return tx.changeIntents(ctx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
+	case TxAuthorization:
+		return tx.assignAuthorizations(ctx, t.ID, items)
 	}
 	return 0, fmt.Errorf("no items belong to a transaction of kind %q", t.Kind)
 }
 
 // releaseItems makes the items of a transaction due again, whatever its kind.
 func (tx *Tx) releaseItems(ctx context.Context, txID string) error {
+	if err := tx.releaseAuthorizations(ctx, txID); err != nil {
+		return err
+	}
 	return tx.releaseIntents(ctx, txID)
 }
 
@@ -194,7 +199,8 @@ func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time
 // no event on the chain yet.
 func (q *queries) UnsettledTxs(ctx context.Context, chainKey string) ([]ChainTx, error) {
 	return q.chainTxs(ctx, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
-		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL)`, chainKey)
+		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL
+		SELECT a.tx_id`+authorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+isUnpaid+`)`, chainKey)
 }
 
 // ChainTxsFrom returns, by nonce, the sender's transactions from a nonce on.

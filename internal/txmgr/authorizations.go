@@ -2,6 +2,7 @@ package txmgr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -95,8 +96,8 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 	return batch{
 		kind: store.TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
 		pack: func(int) []byte { return contracts.PackTransferWithAuthorization(r.call) },
-		refused: func(ctx context.Context, _ int, _ error) error {
-			return k.refuse(ctx, r.row, invoice.RefusedReverts)
+		refused: func(ctx context.Context, _ int, why error) error {
+			return errors.Join(k.refuse(ctx, r.row, invoice.RefusedReverts), fmt.Errorf("the token refuses authorization %s: %w", r.row.ID, why))
 		},
 	}
 }
@@ -183,7 +184,9 @@ func (k *authorizationWork) refuse(ctx context.Context, a store.Authorization, r
 	return k.w.conf.Store.RefuseAuthorizations(ctx, k.w.lease, reason, k.w.conf.Now(), a.ID)
 }
 
-func (k *authorizationWork) mined(store.ChainTx) { k.batch = min(2*k.batch, maxAuthorizations) }
+func (k *authorizationWork) mined(store.ChainTx, *chain.Receipt) {
+	k.batch = min(2*k.batch, maxAuthorizations)
+}
 
 func (k *authorizationWork) reverted(store.ChainTx) error { return nil }
 

@@ -16,6 +16,17 @@ const (
 	// maxBatch is how many intents one transaction carries: about 5 million
 	// gas, below the 16.7 million that EIP-7825 allows a transaction.
 	maxBatch = 200
+	// maxAuthorizations is how many authorizations one transaction carries: about 5 million
+	// gas, or less if accounts are deployed.
+	maxAuthorizations = 25
+	// maxDueAuthorizations is how many due authorizations one round examines.
+	maxDueAuthorizations = 200
+	// authorizationBudget is the part of the daily budget, in percent, up to which
+	// authorizations may begin a transaction.
+	authorizationBudget = 90
+	// retryAuthorization is when an authorization that would be reverted, and was sent
+	// before, is simulated again.
+	retryAuthorization = 15 * time.Second
 	// maxGas is the largest estimate that is believed. Rollups count what they
 	// pay for data as gas, too.
 	maxGas = 1 << 25

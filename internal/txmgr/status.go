@@ -99,7 +99,10 @@ func (w *Writer) count(ctx context.Context) error {
 
 // Metrics are the measurements of all writers of a process.
 type Metrics struct {
-	due       *prometheus.GaugeVec
+	due *prometheus.GaugeVec
+
+	authorizations *prometheus.GaugeVec // that are due
+
 	elsewhere *prometheus.GaugeVec
 	balance   *prometheus.GaugeVec
 	spent     *prometheus.GaugeVec
@@ -115,6 +118,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_due_intents", Help: "Changes that the chain's registry has not been sent.",
+		}, []string{"chain"}),
+		authorizations: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_writer_due_authorizations", Help: "Payers' authorizations that were accepted and are to be sent.",
 		}, []string{"chain"}),
 		elsewhere: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_other_registry_intents", Help: "Changes that another registry than the configured one was not sent.",
@@ -132,14 +138,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_writer_blocked", Help: "1 while a kind of work is kept back, by the reason: funds, fees, budget, stuck or role.",
 		}, []string{"chain", "reason"}),
 		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quittance_writer_transactions_total", Help: "Transactions by their kind (open, close or sweep) and by what became of them.",
+			Name: "quittance_writer_transactions_total", Help: "Transactions by their kind (open, close, sweep or authorization) and by what became of them.",
 		}, []string{"chain", "kind", "status"}),
 		bumps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_fee_bumps_total", Help: "Stuck transactions replaced by one with a higher fee.",
 		}, []string{"chain"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.due, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
+		reg.MustRegister(m.due, m.authorizations, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
 	}
 	return m
 }

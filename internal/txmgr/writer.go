@@ -69,6 +69,11 @@ type Store interface {
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
 	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
+	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
+	CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error)
+	InvoicesWithoutLines(ctx context.Context, ids []string) ([]invoice.Invoice, error)
+	RefuseAuthorizations(ctx context.Context, l store.WorkLease, reason invoice.Refusal, at time.Time, ids ...string) error
+	ReleaseAuthorizations(ctx context.Context, l store.WorkLease, txID string) error
 	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
 	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
 	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost) error
@@ -90,6 +95,7 @@ type Config struct {
 	Poll     time.Duration   // between looks; 0 means DefaultPoll
 	LeaseTTL time.Duration   // after which a dead writer is replaced; 0 means DefaultLeaseTTL
 	Metrics  *Metrics        // nil keeps none
+	Gasless  bool            // payers' authorizations are sent
 
 	Now  func() time.Time // nil means time.Now
 	Rand io.Reader        // for identifiers; nil means crypto/rand.Reader
@@ -153,6 +159,9 @@ func New(conf Config) (*Writer, error) {
 	}
 	w.registry = newRegistryWork(w)
 	w.works = []work{w.registry}
+	if conf.Gasless {
+		w.works = []work{newAuthorizationWork(w), w.registry} // authorizations lapse
+	}
 	return w, nil
 }
 
