@@ -60,6 +60,10 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 	}
 	checked, err := s.CheckAuthorization(ctx, inv, a)
 	if err != nil {
+		// The same request may have been accepted meanwhile, which fails the checks of this one.
+		if known, again := boundTo(ctx, s.store, inv, a); again == nil && known.ID != "" {
+			return known, nil
+		}
 		return store.Authorization{}, err
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
