@@ -39,6 +39,9 @@ type backend struct {
 	hands    []settle.ManualAttribution
 	claims   []store.Claim
 	events   []store.EventRow
+
+	authorizations []store.Authorization
+
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first

@@ -21,6 +21,25 @@ const MaxAuthorizations = 1_000_000
 // DefaultGasless are the limits by default.
 func DefaultGasless() Gasless { return Gasless{PerMerchant: 1000, PerPayer: 20, PerDay: 5000} }
 
+// fill sets the settings to those in effect; limits is nil while it is off.
+func (f *gaslessFile) fill(limits *Gasless) {
+	f.Enabled = "off"
+	if limits != nil {
+		f.Enabled = "on"
+	}
+	defaults := DefaultGasless()
+	for _, setting := range []struct {
+		text     **scalar
+		fallback int64
+	}{
+		{&f.PerMerchant, defaults.PerMerchant}, {&f.PerPayer, defaults.PerPayer}, {&f.PerDay, defaults.PerDay},
+	} {
+		if *setting.text == nil {
+			*setting.text = number(uint64(setting.fallback))
+		}
+	}
+}
+
 // gasless reads the limits of a chain; nil if it is off.
 func (r *resolver) gasless(path string, f gaslessFile) *Gasless {
 	limits := DefaultGasless()

@@ -60,6 +60,7 @@ func (f file) withDefaults(cfg Config) file {
 	}
 	for i := range f.Chains {
 		f.Chains[i].fill(cfg.Chains[i].Chain)
+		f.Chains[i].Gasless.fill(cfg.Chains[i].Gasless)
 	}
 	return f
 }

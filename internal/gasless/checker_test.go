@@ -38,7 +38,8 @@ func newWorld(t *testing.T) *world {
 	w.token = w.create(common.FromHex(hostile.BlockableUSDCMetaData.Bin), hostile.NewBlockableUSDC().PackConstructor(deployer))
 	w.factory = w.create(common.FromHex(hostile.SmartAccountFactoryMetaData.Bin), nil)
 	w.network, _ = chain.Lookup(chain.Local)
-	w.network.ID, w.network.AuthorizationRelay = dev.ChainID().Uint64(), invoice.Address(dev.AuthorizationRelay)
+	w.network.ID = dev.ChainID().Uint64()
+	w.network.AuthorizationRelay = invoice.Address(w.create(common.FromHex(contracts.AuthorizationRelayMetaData.Bin), nil))
 	w.checker = w.newChecker(w.network)
 	w.mint(devchain.Address(dev.Keys.Payer))
 	return w

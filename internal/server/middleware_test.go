@@ -87,7 +87,7 @@ func serveTest(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 func wantErrorFor(t *testing.T, w *httptest.ResponseRecorder, path string, status int, code string) {
 	t.Helper()
 	mediaType, text, policy := "application/problem+json", `"code":"`+code+`"`, false
-	if strings.HasPrefix(path, "/checkout/") {
+	if isPage(path) {
 		mediaType, text, policy = "text/html; charset=utf-8", "<h1", true
 	}
 	header := w.Header()
