@@ -23,7 +23,7 @@ import (
 )
 
 // childEnv has the test binary run a writer instead of tests: database, node,
-// registry and key, one in a line.
+// registry, key and, to send authorizations, relay, one in a line.
 const childEnv = "QUITTANCE_TEST_WRITER"
 
 // kills is how often TestKilledWriter kills one.
@@ -59,8 +59,11 @@ func runChild(args []string) error {
 	}
 	local, _ := chain.Lookup(chain.Local)
 	local.Registry = invoice.Address(common.HexToAddress(args[2]))
+	if len(args) > 4 {
+		local.AuthorizationRelay = invoice.Address(common.HexToAddress(args[4]))
+	}
 	writer, err := New(Config{
-		Chain: local, Key: key, Client: endpoint, Store: s,
+		Chain: local, Key: key, Client: endpoint, Store: s, Gasless: len(args) > 4,
 		Poll: trafficTime / 4, LeaseTTL: 5 * trafficTime,
 	})
 	if err != nil {

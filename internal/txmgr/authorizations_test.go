@@ -1,0 +1,416 @@
+package txmgr
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// authorizationUsed is the first topic of the token's log of an authorization.
+var authorizationUsed = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
+
+// gasless has a writer send authorizations, by the embedded chain's relay.
+func (w *world) gasless(c *Config) {
+	c.Gasless, c.Chain.AuthorizationRelay = true, invoice.Address(w.dev.AuthorizationRelay)
+}
+
+// payer returns the key of a fresh account that has the tokens.
+func (w *world) payer(tokens int64) *ecdsa.PrivateKey {
+	w.Helper()
+	key, err := crypto.GenerateKey()
+	must(w, err)
+	w.fund(devchain.Address(key), tokens)
+	return key
+}
+
+// fund gives an account tokens.
+func (w *world) fund(to common.Address, tokens int64) {
+	w.Helper()
+	_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, to, big.NewInt(tokens), nil)
+	must(w, err)
+	w.seal(1)
+}
+
+// accept stores an accepted authorization of a key's account, or of another account for
+// which sign makes the signature, over 7 tokens.
+func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) store.Authorization {
+	w.Helper()
+	amount := invoice.NewAmount(7)
+	inv := invoice.Invoice{
+		ID: w.ids.New(invoice.PrefixInvoice), CommitmentID: commitments(1)[0], MerchantID: "m", ChainKey: chain.Local, Currency: chain.USDC,
+		Status: invoice.Open, CreatedAt: invoice.Unix(1),
+		Terms: invoice.Terms{Merchant: invoice.Address(devchain.Address(w.dev.Keys.Merchant)), Token: invoice.Address(w.dev.Token), Amount: amount, ExpiresAt: invoice.Unix(9_000_000_000)},
+	}
+	a := store.Authorization{
+		ID: w.ids.New(invoice.PrefixAuthorization), ChainKey: chain.Local, Token: inv.Token, InvoiceID: inv.ID, MerchantID: "m", Gas: 60_000, CreatedAt: time.Unix(1, 0),
+		Authorization: invoice.Authorization{
+			From: invoice.Address(from), To: inv.Merchant, Value: amount, ValidAfter: invoice.Unix(0), ValidBefore: invoice.Unix(8_000_000_000), Nonce: inv.CommitmentID,
+		},
+	}
+	a.Signature = sign(contracts.Authorization{
+		From: from, To: common.Address(a.To), Value: big.NewInt(7), ValidAfter: new(big.Int), ValidBefore: big.NewInt(8_000_000_000), Nonce: common.Hash(a.Nonce),
+	})
+	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
+		all := []store.SettlementAddress{{ChainKey: chain.Local, Address: inv.Merchant, MerchantID: "m"}}
+		if err := tx.InsertSettlementAddresses(w.ctx, all, invoice.Unix(1)); err != nil {
+			return err
+		}
+		if _, err := tx.InsertInvoices(w.ctx, []invoice.Invoice{inv}); err != nil {
+			return err
+		}
+		return tx.InsertAuthorization(w.ctx, a)
+	}))
+	return a
+}
+
+// acceptOf is accept for a key's account.
+func (w *world) acceptOf(key *ecdsa.PrivateKey) store.Authorization {
+	w.Helper()
+	return w.accept(devchain.Address(key), func(a contracts.Authorization) []byte { return w.signed(a, key) })
+}
+
+func (w *world) signed(a contracts.Authorization, key *ecdsa.PrivateKey) []byte {
+	w.Helper()
+	sig, err := a.Sign(contracts.TestUSDCDomain(w.dev.ChainID(), w.dev.Token), key)
+	must(w, err)
+	return sig.Bytes()
+}
+
+// indexAuthorizations stores the payments of authorizations as the service's indexer does,
+// on a chain without reorgs.
+func (w *world) indexAuthorizations() {
+	w.Helper()
+	w.index()
+	logs, err := w.client.FilterLogs(w.ctx, ethereum.FilterQuery{
+		FromBlock: new(big.Int).SetUint64(w.start), Addresses: []common.Address{w.dev.Token}, Topics: [][]common.Hash{{authorizationUsed}},
+	})
+	must(w, err)
+	final := w.head() - finality
+	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
+		for _, l := range logs {
+			a, err := tx.AuthorizationByNonce(w.ctx, chain.Local, invoice.Address(l.Address), invoice.Address(l.Topics[1][12:]), invoice.Hash(l.Topics[2]))
+			if err != nil {
+				return err
+			}
+			id := invoice.TransferID(invoice.PrefixPayment, chain.Local, invoice.Hash(l.TxHash), int(l.Index))
+			p := store.PaymentRow{SeenID: id, Payment: invoice.Payment{
+				ID: id, InvoiceID: a.InvoiceID, MerchantID: "m", Method: invoice.ByAuthorization, Status: invoice.Pending, ObservedAt: invoice.Unix(1),
+				Transfer: invoice.Transfer{
+					Position: invoice.Position{BlockNumber: l.BlockNumber, BlockHash: invoice.Hash(l.BlockHash), BlockTime: invoice.Unix(1), LogIndex: int(l.Index)},
+					ChainKey: chain.Local, TxHash: invoice.Hash(l.TxHash), Ordinal: int(l.Index), Token: a.Token, Currency: chain.USDC,
+					From: a.From, To: a.To, Amount: a.Value, Evidence: invoice.Evidence{Authorization: a.Nonce},
+				},
+			}}
+			if l.BlockNumber <= final {
+				p.Status, p.ConfirmedAt = invoice.Confirmed, invoice.Unix(1)
+			}
+			if err := tx.SavePayments(w.ctx, []store.PaymentRow{p}); err != nil {
+				return err
+			}
+			if err := tx.SetAuthorizationPayment(w.ctx, a.ID, p.ID); err != nil {
+				return err
+			}
+		}
+		return tx.EndAuthorizations(w.ctx, chain.Local, invoice.Unix(2), invoice.RefusedWindowClosed, time.Unix(2, 0))
+	}))
+}
+
+func (w *world) stored(a store.Authorization) store.Authorization {
+	w.Helper()
+	now, err := w.store.Authorization(w.ctx, a.ID)
+	must(w, err)
+	return now
+}
+
+// wantStates demands the states of authorizations.
+func (w *world) wantStates(want store.AuthorizationStatus, all ...store.Authorization) {
+	w.Helper()
+	for i, a := range all {
+		if now := w.stored(a); now.Status != want {
+			w.Errorf("authorization %d is %s (%s), want %s", i, now.Status, now.Reason, want)
+		}
+	}
+}
+
+// wantMerchantHas demands how many tokens the merchant has.
+func (w *world) wantMerchantHas(want int64) {
+	w.Helper()
+	got, err := w.dev.Balance(w.ctx, devchain.Address(w.dev.Keys.Merchant))
+	must(w, err)
+	if got.Cmp(big.NewInt(want)) != 0 {
+		w.Errorf("the merchant has %s tokens, want %d", got, want)
+	}
+}
+
+// settled seals and indexes until what was mined is final.
+func (w *world) settled(writer *Writer) {
+	w.Helper()
+	w.seal(finality + 1)
+	w.indexAuthorizations()
+	w.tick(writer)
+}
+
+// create deploys a contract.
+func (w *world) create(code []byte) common.Address {
+	w.Helper()
+	hash, err := w.dev.Create(w.ctx, w.dev.Keys.Deployer, code)
+	must(w, err)
+	w.seal(1)
+	receipt, err := w.dev.Mined(w.ctx, hash)
+	must(w, err)
+	return receipt.ContractAddress
+}
+
+// TestAuthorizationsShareATransaction sends those of keys and of an account that is not
+// deployed by the relay. They are paid, at one transaction's cost, and nothing is sent again.
+func TestAuthorizationsShareATransaction(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		factory := w.create(common.FromHex(hostile.SmartAccountFactoryMetaData.Bin))
+		owner := w.dev.Keys.Payer
+		code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
+		account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
+		w.fund(account, 7)
+		all := []store.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
+			wrapped, err := contracts.WrapSignature(factory, hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner)), append([]byte{0}, w.signed(a, owner)...))
+			must(t, err)
+			return wrapped
+		})}
+		w.tick(writer)
+		w.wantStates(store.AuthorizationSent, all...)
+		if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxAuthorization || tx.Destination != invoice.Address(w.dev.AuthorizationRelay) {
+			t.Errorf("the transaction is of kind %s, to %s", tx.Kind, tx.Destination)
+		}
+		w.seal(1)
+		w.tick(writer)
+		w.wantMerchantHas(21)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, all...)
+		w.settled(writer)
+		w.wantTxs(store.TxMined)
+	})
+}
+
+// TestOneAuthorizationCallsTheToken sends one that is alone past the relay, before intents.
+func TestOneAuthorizationCallsTheToken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		a := w.acceptOf(w.payer(7))
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+		w.tick(writer)
+		if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxAuthorization || tx.Destination != invoice.Address(w.dev.Token) {
+			t.Errorf("the transaction is of kind %s, to %s", tx.Kind, tx.Destination)
+		}
+		w.seal(1)
+		w.tick(writer) // sends the intent
+		w.wantMerchantHas(7)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, a)
+		w.wantTxs(store.TxMined, store.TxMined)
+	})
+}
+
+// TestOnePayerInABatch sends two authorizations of an account, which has enough for one,
+// one after the other: the second costs nothing.
+func TestOnePayerInABatch(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		payer := w.payer(7)
+		first, second := w.acceptOf(payer), w.acceptOf(payer)
+		w.tick(writer)
+		w.seal(1)
+		w.tick(writer)
+		w.settled(writer)
+		w.wantMerchantHas(7)
+		paid, refused := 0, 0
+		for _, a := range []store.Authorization{w.stored(first), w.stored(second)} {
+			switch {
+			case a.Status == store.AuthorizationPaid:
+				paid++
+			case a.Status == store.AuthorizationRefused && a.Reason == invoice.RefusedReverts:
+				refused++
+			}
+		}
+		if paid != 1 || refused != 1 {
+			t.Errorf("%d are paid and %d refused, want one of each", paid, refused)
+		}
+		w.wantTxs(store.TxMined)
+	})
+}
+
+// TestRefusedBeforeItIsSent wants no transaction for one that would be reverted, and for
+// one whose invoice was closed.
+func TestRefusedBeforeItIsSent(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		poor, closed := w.acceptOf(w.payer(6)), w.acceptOf(w.payer(7))
+		must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
+			inv, err := tx.Invoice(w.ctx, closed.InvoiceID)
+			if err != nil {
+				return err
+			}
+			inv.Status = invoice.Void
+			return tx.UpdateInvoices(w.ctx, []invoice.Invoice{inv})
+		}))
+		w.tick(writer)
+		w.wantStates(store.AuthorizationRefused, poor, closed)
+		if got := w.stored(poor).Reason; got != invoice.RefusedReverts {
+			t.Errorf("the poor payer is refused for %s", got)
+		}
+		if got := w.stored(closed).Reason; got != invoice.RefusedInvoiceClosed {
+			t.Errorf("the closed invoice is refused for %s", got)
+		}
+		w.wantTxs()
+	})
+}
+
+// TestFailedAuthorizationIsSentAgain wants one that fails on the chain to be neither
+// refused nor sent while it would fail, and to be sent when it would succeed.
+func TestFailedAuthorizationIsSentAgain(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		payer := w.dev.Keys.Payer // who can pay for gas, too
+		a := w.acceptOf(payer)
+		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
+		must(t, err)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationSent, a)
+		// The payer's own transfer comes first.
+		data := contracts.NewTestUSDC().PackTransfer(common.Address{1}, has)
+		own, err := w.dev.Sign(payer, w.nonceOf(devchain.Address(payer)), w.dev.Token, data)
+		must(t, err)
+		ours := new(types.Transaction)
+		must(t, ours.UnmarshalBinary(w.txs()[0].Attempts[0].Raw))
+		must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{own, ours}))
+		w.tick(writer)
+		w.wantTxs(store.TxFailed)
+		w.wantStates(store.AuthorizationAccepted, a)
+		w.tick(writer)
+		w.clock.Add(retryAuthorization)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationAccepted, a)
+		w.wantTxs(store.TxFailed)
+
+		_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), big.NewInt(7)))
+		must(t, err)
+		w.seal(1)
+		w.clock.Add(retryAuthorization)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationSent, a)
+		w.seal(1)
+		w.tick(writer)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, a)
+		w.wantMerchantHas(7)
+	})
+}
+
+// TestKilledWriterOfAuthorizations kills writers, each a process, at a random request to
+// the node, while authorizations come and go: each is carried out once.
+func TestKilledWriterOfAuthorizations(t *testing.T) {
+	for name, database := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			w := newWorld(t, newChain(t), storetest.Open(t, url))
+			line, near := newFaultyProxy(t, w.dev.RPCURL())
+			env := strings.Join([]string{
+				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)), w.dev.AuthorizationRelay.Hex(),
+			}, "\n")
+			var payers []*ecdsa.PrivateKey
+			for range 8 {
+				payers = append(payers, w.payer(1_000_000))
+			}
+			child := startChild(t, env)
+			var died atomic.Bool
+			arm := func() {
+				left, how := rand.IntN(30), requestLost+fate(rand.IntN(2))
+				victim := child
+				line.decide(func() fate {
+					if left--; left >= 0 {
+						return arrives
+					}
+					victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
+					died.Store(true)
+					return how
+				})
+			}
+			arm()
+			killed := 0
+			var all []store.Authorization
+			w.traffic(func(int) bool { return killed < kills }, func() {
+				if killed < kills && len(all) < 300 {
+					all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
+				}
+				w.indexAuthorizations()
+				if !died.Load() {
+					return
+				}
+				child.wait()
+				killed++
+				child = startChild(t, env)
+				died.Store(false)
+				if killed < kills {
+					arm()
+				} else {
+					line.decide(nil)
+				}
+			})
+			w.awaitPaid(all)
+			child.stop(t)
+			w.wantMerchantHas(7 * int64(len(all)))
+			t.Logf("%d authorizations in %d transactions survived %d kills", len(all), len(w.txs()), killed)
+		})
+	}
+}
+
+// awaitPaid seals blocks until all authorizations are paid.
+func (w *world) awaitPaid(all []store.Authorization) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	clock := time.NewTicker(trafficTime)
+	defer clock.Stop()
+	for {
+		open := 0
+		for _, a := range all {
+			now := w.stored(a)
+			if now.Status == store.AuthorizationRefused {
+				w.Fatalf("%s is refused: %s", a.ID, now.Reason)
+			}
+			if now.Status != store.AuthorizationPaid {
+				open++
+			}
+		}
+		if open == 0 {
+			return
+		}
+		w.seal(1)
+		w.indexAuthorizations()
+		select {
+		case <-clock.C:
+		case <-ctx.Done():
+			w.Fatal(fmt.Sprintf("%d of %d authorizations are not paid", open, len(all)))
+		}
+	}
+}
