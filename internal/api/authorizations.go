@@ -138,7 +138,7 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known s
 		if err != nil || apiconv.AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
 			break
 		}
-		after, err = a.nextEventAbout(ctx, known.InvoiceID, after)
+		after, err = a.nextAbout(ctx, invoice.Invoice{ID: known.InvoiceID, MerchantID: known.MerchantID}, after)
 	}
 	if err != nil && ctx.Err() == nil {
 		return known, err

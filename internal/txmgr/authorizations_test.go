@@ -39,12 +39,12 @@ func (w *world) payer(tokens int64) *ecdsa.PrivateKey {
 	w.Helper()
 	key, err := crypto.GenerateKey()
 	must(w, err)
-	w.fund(devchain.Address(key), tokens)
+	w.giveTokens(devchain.Address(key), tokens)
 	return key
 }
 
-// fund gives an account tokens.
-func (w *world) fund(to common.Address, tokens int64) {
+// giveTokens gives an account tokens.
+func (w *world) giveTokens(to common.Address, tokens int64) {
 	w.Helper()
 	_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, to, big.NewInt(tokens), nil)
 	must(w, err)
@@ -190,7 +190,7 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 		owner := w.dev.Keys.Payer
 		code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
 		account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
-		w.fund(account, 7)
+		w.giveTokens(account, 7)
 		all := []store.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
 			wrapped, err := contracts.WrapSignature(factory, hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner)), append([]byte{0}, w.signed(a, owner)...))
 			must(t, err)
