@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
@@ -64,6 +65,11 @@ func limitRows() []string {
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
+		row("authorizations | %d a minute of one invoice; %d checked at a time; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
+			"in 24 hours %d for one merchant %d of one payer %d in all (`chains[].gasless`)",
+			api.AuthorizationsOfInvoice, gasless.MaxChecks, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
+			gasless.MaxGas, gasless.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
+		row("requests of payers that wait | %d s; %d for one invoice %d in all", api.MaxAuthorizationWait, api.MaxWaitingForInvoice, api.MaxWaitingPayers),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
 		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; a chain's nodes have %d s; %d transfers are shown",

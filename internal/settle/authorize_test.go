@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// headChecker finds nothing wrong with an authorization, unless it is told so.
+// headChecker accepts every authorization as of the head, unless fail is set.
 type headChecker struct {
 	w    *world
 	fail error
