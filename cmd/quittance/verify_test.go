@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/dev"
+)
+
+// TestVerifyDeposit verifies the deposit address of an invoice of a development world, and has a service say other things
+// about the same invoice.
+func TestVerifyDeposit(t *testing.T) {
+	info := filepath.Join(t.TempDir(), "info.json")
+	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
+	world := readInfo(t, info)
+	c, err := client.New(world.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{
+		MerchantID: world.Merchant.ID, MerchantAddress: world.Merchant.Address, Amount: "4900000", Currency: "USDC",
+		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := contracts.DepositAddress(common.HexToAddress(world.Chain.DepositFactory), common.HexToAddress(world.Merchant.Address),
+		common.HexToHash(made.OnChainInvoiceID)).Hex()
+	page := world.BaseURL + made.CheckoutURL
+	for _, args := range [][]string{
+		{page}, {made.ID, "--url", world.BaseURL}, {page, "--rpc", world.Chain.RPCURL},
+		{"--factory", world.Chain.DepositFactory, "--merchant", world.Merchant.Address, "--id", made.OnChainInvoiceID, "--rpc", world.Chain.RPCURL},
+	} {
+		code, got := answer(t, append([]string{"verify", "deposit", "--json"}, args...)...)
+		if code != 0 || got["depositAddress"] != want || got["fault"] != nil {
+			t.Errorf("%q: exit code %d: %v, want %s", args, code, got, want)
+		}
+	}
+	for fault, args := range map[string][]string{
+		"has other code than this release deploys": {page, "--rpc", world.Chain.RPCURL, "--factory", world.Chain.Registry},
+		"there is no contract":                     {page, "--rpc", world.Chain.RPCURL, "--factory", world.Merchant.Address},
+		"the service says that the merchant's":     {page, "--merchant", world.Chain.Token},
+		"the on-chain id of these terms is":        {page, "--id", "0x" + strings.Repeat("1", 64)},
+	} {
+		wantFault(t, fault, args...)
+	}
+	for fault, change := range map[string]func(*checkout.Terms){
+		"the on-chain id of these terms is": func(t *checkout.Terms) { t.Amount = "1" },
+		"serves chain id 1337, want 1":      func(t *checkout.Terms) { changeChain(t, 1) },
+		"the terms of the service: token":   func(t *checkout.Terms) { t.Token = "" },
+	} {
+		lying := changedTerms(t, page, change)
+		wantFault(t, fault, lying, "--rpc", world.Chain.RPCURL, "--merchant", world.Merchant.Address)
+	}
+}
+
+// wantFault demands that verify deposit ends with an error that says fault.
+func wantFault(t *testing.T, fault string, args ...string) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"verify", "deposit"}, args...))
+	if code != 1 || !strings.Contains(stderr.String(), fault) {
+		t.Errorf("%q: exit code %d: %s%s; want the fault %q", args, code, &stdout, &stderr, fault)
+	}
+}
+
+// changeChain puts an invoice onto another chain, with the id that it has there.
+func changeChain(terms *checkout.Terms, chainID uint64) {
+	terms.ChainID = chainID
+	if id, err := terms.Commitment(); err == nil {
+		terms.CommitmentID = id.String()
+	}
+}
+
+// changedTerms serves the terms of a checkout page with a change, and returns the URL of its page.
+func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) string {
+	t.Helper()
+	terms, err := fetchTerms(t.Context(), environment{}, "", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(terms)
+	text, err := json.Marshal(terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		w.Write(text) //nolint:errcheck // the client may hang up
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/checkout/" + terms.InvoiceID
+}
+
+// readInfo reads what quittance dev --info wrote.
+func readInfo(t *testing.T, path string) dev.Info {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info dev.Info
+	if err := json.Unmarshal(text, &info); err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
