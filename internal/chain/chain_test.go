@@ -96,6 +96,19 @@ func TestDepositAddress(t *testing.T) {
 	}
 }
 
+// TestOwnsContract wants the addresses of the chain's contracts, and none for what is not configured.
+func TestOwnsContract(t *testing.T) {
+	c := Chain{Registry: invoice.Address{1}, DepositFactory: invoice.Address{2}, AuthorizationRelay: invoice.Address{3}}
+	for i := range byte(5) {
+		if got, want := c.OwnsContract(invoice.Address{i}), 0 < i && i < 4; got != want {
+			t.Errorf("OwnsContract(%s) = %t", invoice.Address{i}, got)
+		}
+	}
+	if (Chain{}).OwnsContract(invoice.Address{}) {
+		t.Error("the zero address is a contract of a chain without any")
+	}
+}
+
 func TestParseFinality(t *testing.T) {
 	for s, want := range map[string]Finality{
 		"0": {}, "12": {Depth: 12}, "10000": {Depth: MaxDepth}, "safe": {Tag: TagSafe}, "finalized": {Tag: TagFinalized},

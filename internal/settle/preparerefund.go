@@ -160,12 +160,12 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 // CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to
 // an address.
 func (s *Service) CheckRecipient(r invoice.RefundRecord, to invoice.Address) error {
-	switch to {
-	case invoice.Address{}:
+	switch {
+	case to.IsZero():
 		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
-	case r.Token, s.byKey[r.ChainKey].Registry:
+	case to == r.Token, s.byKey[r.ChainKey].OwnsContract(to):
 		return &invoice.FieldError{Field: "to", Detail: "is a contract that would keep the money"}
-	case r.From:
+	case to == r.From:
 		return &invoice.FieldError{Field: "to", Detail: "is the settlement address itself"}
 	}
 	return nil
