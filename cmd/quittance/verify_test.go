@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,11 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/dev"
 )
@@ -51,6 +57,7 @@ func TestVerifyDeposit(t *testing.T) {
 	}
 	for fault, args := range map[string][]string{
 		"has other code than this release deploys": {page, "--rpc", world.Chain.RPCURL, "--factory", world.Chain.Registry},
+		"where its implementation of deposits":     {page, "--rpc", world.Chain.RPCURL, "--factory", forgeFactory(t, world)},
 		"there is no contract":                     {page, "--rpc", world.Chain.RPCURL, "--factory", world.Merchant.Address},
 		"the service says that the merchant's":     {page, "--merchant", world.Chain.Token},
 		"the on-chain id of these terms is":        {page, "--id", "0x" + strings.Repeat("1", 64)},
@@ -65,6 +72,37 @@ func TestVerifyDeposit(t *testing.T) {
 		lying := changedTerms(t, page, change)
 		wantFault(t, fault, lying, "--rpc", world.Chain.RPCURL, "--merchant", world.Merchant.Address)
 	}
+}
+
+// forgeFactory deploys the code of the deposit factory without its constructor, which would create the implementation, and
+// returns the address. A constructor of its own could create another one.
+func forgeFactory(t *testing.T, world dev.Info) string {
+	t.Helper()
+	node, done, err := chain.Dial(t.Context(), world.Chain.RPCURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	code, err := node.CodeAt(t.Context(), common.HexToAddress(world.Chain.DepositFactory), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := crypto.HexToECDSA(strings.TrimPrefix(world.Payer.PrivateKey, "0x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	returnsRest := binary.BigEndian.AppendUint16([]byte{0x61}, uint16(len(code)))           // PUSH2
+	returnsRest = append(returnsRest, 0x80, 0x60, 0x0c, 0x60, 0x00, 0x39, 0x60, 0x00, 0xf3) // CODECOPY and RETURN
+	opts := bind.NewKeyedTransactor(key, new(big.Int).SetUint64(world.Chain.ChainID))
+	opts.Context = t.Context()
+	address, tx, err := bind.DeployContract(opts, append(returnsRest, code...), node, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if receipt, err := bind.WaitMined(t.Context(), node, tx.Hash()); err != nil || receipt.Status != types.ReceiptStatusSuccessful {
+		t.Fatalf("the forged factory was not deployed: %v", err)
+	}
+	return address.Hex()
 }
 
 // wantFault demands that verify deposit ends with an error that says fault.
