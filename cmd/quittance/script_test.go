@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 type short struct{ *testing.M }
 
 func (m short) Run() int {
-	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help")
+	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help",
+		"TestScenario.*", "TestClock", "TestServeStops", "TestDevJSON", "TestTriggerTimeout", "TestDevRPCListen")
 	return m.M.Run()
 }
 

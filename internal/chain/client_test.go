@@ -21,9 +21,13 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testdeps.Short("TestPoolSendDoesNotWait", "TestHostileNodes")
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	token    = invoice.Address{0x70}

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestFarBehind")
+	testdeps.Short("TestFarBehind", "TestSlowVote", "TestStuckGoroutineHoldsNothing", "TestStreamOrder")
 	goleak.VerifyTestMain(m,
 		// geth keeps one pool of signature checkers for the whole process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

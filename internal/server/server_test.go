@@ -18,7 +18,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestStreamsOfReplicas")
+	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestStreamsOfReplicas",
+		"TestHaltedAndResumed", "TestSilentConnectionsMakeRoom", "TestStopLosesNoRequest", "TestStopFailsReadinessFirst")
 	goleak.VerifyTestMain(m)
 }
 

@@ -9,6 +9,6 @@ import (
 
 func TestMain(m *testing.M) {
 	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestLockServiceOnPostgres", "TestStatementsForOneEvent",
-		"TestOpenStrangePaths", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties")
+		"TestOpenStrangePaths", "TestDestroyedFile", "TestCrash", "TestVerifyAudit", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties")
 	os.Exit(m.Run())
 }

@@ -3,7 +3,6 @@ package apitest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,9 +93,6 @@ type spec struct {
 var loadOnce = sync.OnceValues(func() (*spec, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(quittance.OpenAPI)
 	if err != nil {
-		return nil, err
-	}
-	if err := doc.Validate(context.Background()); err != nil {
 		return nil, err
 	}
 	doc.Servers = nil // tests have servers of their own

@@ -14,6 +14,14 @@ const invoiceJSON = `{"id":"inv_06ajrm4k5xwqz8v3d0n7c2b9hr","merchantId":"acme",
 
 const problemJSON = `{"type":"https://example.com/#x","title":"No","status":404,"detail":"None.","code":"not_found"}`
 
+// TestSpecificationIsValid validates openapi.yaml with its examples, which takes too long
+// for each test binary that loads it.
+func TestSpecificationIsValid(t *testing.T) {
+	if err := load(t).doc.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Without this test, a check that accepts everything would go unnoticed.
 func TestCheckFindsWhatDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
