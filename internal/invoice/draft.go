@@ -26,9 +26,11 @@ func fieldErrorf(field, format string, args ...any) error {
 // and the currency.
 type Draft struct {
 	// Unissued asks for an invoice that is a draft: it is opened later.
-	Unissued   bool
-	MerchantID string
-	Merchant   Address
+	Unissued bool
+	// Unregistered asks for an invoice whose commitment is not recorded on chain.
+	Unregistered bool
+	MerchantID   string
+	Merchant     Address
 	// AddressOmitted is set if the request names no address: Merchant is the merchant's
 	// default then, or zero without one.
 	AddressOmitted bool

@@ -114,6 +114,9 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 	if d.Unissued {
 		inv.Status = invoice.Drafted
 	}
+	if d.Unregistered {
+		inv.Registry = invoice.Address{}
+	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv, nil
 }
