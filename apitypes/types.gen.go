@@ -1857,8 +1857,8 @@ type TimelineEntry struct {
 	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.void`; `invoice.paid`, at the
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
 	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
-	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.confirmed`; `commitment.open` and
-	// `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
+	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `commitment.open`
+	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
 	// `delivery.attempt`. More may be added.
 	Kind string `json:"kind"`
 
@@ -2035,6 +2035,123 @@ type WebhookSecretResponse struct {
 	// Secret The secret, shown in this response only. Its text, prefix included, is the key of `X-Service-Signature`.
 	Secret string `json:"secret"`
 }
+
+// X402Kind defines model for X402Kind.
+type X402Kind struct {
+	// X402Version 2.
+	X402Version X402Version `json:"x402Version"`
+	Scheme      string      `json:"scheme"`
+	Network     string      `json:"network"`
+}
+
+// X402PaymentPayload A payment that a client offers, as the x402 protocol has it. Other members are ignored.
+type X402PaymentPayload struct {
+	// X402Version 2.
+	X402Version X402Version   `json:"x402Version"`
+	Resource    *X402Resource `json:"resource,omitempty"`
+
+	// Accepted What a payment of a resource must be, as the x402 protocol has it. Other members are ignored.
+	Accepted X402PaymentRequirements `json:"accepted"`
+
+	// Payload `authorization`, the EIP-3009 authorization with the strings `from`, `to`, `value`, `validAfter`,
+	// `validBefore` and `nonce`, and its `signature`.
+	Payload map[string]interface{} `json:"payload"`
+}
+
+// X402PaymentRequirements What a payment of a resource must be, as the x402 protocol has it. Other members are ignored.
+type X402PaymentRequirements struct {
+	// Scheme `exact`.
+	Scheme string `json:"scheme"`
+
+	// Network The chain in CAIP-2, `eip155:` and its id.
+	Network string `json:"network"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount"`
+
+	// Asset An account or contract, with the ERC-55 checksum in responses.
+	Asset Address `json:"asset"`
+
+	// PayTo An account or contract, with the ERC-55 checksum in responses.
+	PayTo Address `json:"payTo"`
+
+	// MaxTimeoutSeconds How long the payment may take.
+	MaxTimeoutSeconds int64 `json:"maxTimeoutSeconds"`
+
+	// Extra `name` and `version` of the token's EIP-712 domain, and `assetTransferMethod`, which is `eip3009`.
+	Extra map[string]interface{} `json:"extra,omitempty"`
+}
+
+// X402Request defines model for X402Request.
+type X402Request struct {
+	// X402Version 2.
+	X402Version X402Version `json:"x402Version"`
+
+	// PaymentPayload A payment that a client offers, as the x402 protocol has it. Other members are ignored.
+	PaymentPayload X402PaymentPayload `json:"paymentPayload"`
+
+	// PaymentRequirements What a payment of a resource must be, as the x402 protocol has it. Other members are ignored.
+	PaymentRequirements X402PaymentRequirements `json:"paymentRequirements"`
+}
+
+// X402Resource defines model for X402Resource.
+type X402Resource struct {
+	URL         string `json:"url"`
+	Description string `json:"description,omitempty"`
+	MimeType    string `json:"mimeType,omitempty"`
+}
+
+// X402SettleResponse defines model for X402SettleResponse.
+type X402SettleResponse struct {
+	// Success Whether the payment is in a block.
+	Success bool `json:"success"`
+
+	// ErrorReason A reason of the protocol, such as `insufficient_funds` or `settlement_pending`.
+	ErrorReason string `json:"errorReason,omitempty"`
+
+	// ErrorMessage The reason in words.
+	ErrorMessage string `json:"errorMessage,omitempty"`
+
+	// Payer The account that pays.
+	Payer string `json:"payer,omitempty"`
+
+	// Transaction The hash of the transaction; empty without success.
+	Transaction string `json:"transaction"`
+
+	// Network The chain in CAIP-2; empty if the request names none.
+	Network string `json:"network"`
+
+	// Amount What was paid, in minor units.
+	Amount string `json:"amount,omitempty"`
+}
+
+// X402Supported defines model for X402Supported.
+type X402Supported struct {
+	Kinds []X402Kind `json:"kinds"`
+
+	// Extensions Extensions of the protocol; none.
+	Extensions []string `json:"extensions"`
+
+	// Signers The accounts that send payments, by network.
+	Signers map[string][]Address `json:"signers"`
+}
+
+// X402VerifyResponse defines model for X402VerifyResponse.
+type X402VerifyResponse struct {
+	IsValid bool `json:"isValid"`
+
+	// InvalidReason A reason of the protocol, such as `insufficient_funds`.
+	InvalidReason string `json:"invalidReason,omitempty"`
+
+	// InvalidMessage The reason in words.
+	InvalidMessage string `json:"invalidMessage,omitempty"`
+
+	// Payer The account that pays.
+	Payer string `json:"payer,omitempty"`
+}
+
+// X402Version 2.
+type X402Version = int64
 
 // RateLimited Problem details (RFC 9457) of a request that was refused or failed.
 type RateLimited = Problem

@@ -23,6 +23,7 @@ var methods = map[string]string{
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",
 	"promoteWebhookSecret": "PromoteWebhookSecret", "dropWebhookSecret": "DropWebhookSecret",
 	"receiveNotice": "", // called by a transfer provider
+	"getX402Supported": "X402Supported", "verifyX402": "VerifyX402", "settleX402": "SettleX402",
 }
 
 // TestEveryOperationHasAMethod compares the methods with the operations of openapi.yaml.

@@ -190,6 +190,8 @@ type Config struct {
 	Keys      Keys
 	Accounts  Accounts
 	Feed      Feed
+	// Facilitator is required for the routes below /x402/.
+	Facilitator Facilitator
 	// Stopping ends when the service stops. Long requests end with it; nil means never.
 	Stopping context.Context
 	// Authenticator is required for WithPrincipal.
@@ -224,6 +226,7 @@ type API struct {
 	logger        *slog.Logger
 	pages         pages
 	feed          Feed
+	facilitator   Facilitator
 	stopping      context.Context            // ends when the service stops
 	waiting       *slots                     // of event streams and requests with wait
 	waitingPayers *slots                     // of payers' requests with wait, by invoice
@@ -247,7 +250,7 @@ func New(c Config) *API {
 		c.Refused = func(string) {}
 	}
 	a := &API{
-		feed: c.Feed, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
+		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused),
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),

@@ -32,7 +32,7 @@ var longRoutes = map[string]func(*http.Request) bool{
 
 // publicRoutes are the routes for payers' programs, which need neither a key nor a
 // signature.
-var publicRoutes = map[string]bool{"POST /checkout/{id}/authorization": true, "GET /checkout/{id}/authorization": true}
+var publicRoutes = map[string]bool{"POST /checkout/{id}/authorization": true, "GET /checkout/{id}/authorization": true, patternPayInvoice: true}
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
@@ -88,6 +88,10 @@ func (a *API) Routes() []Route {
 		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
 		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
 		{"GET /checkout/{id}/authorization", "", a.getAuthorization},
+		{patternPayInvoice, "", a.payInvoice},
+		{"GET /x402/supported", access.InvoicesRead, a.x402Supported},
+		{"POST /x402/verify", access.InvoicesRead, a.x402Verify},
+		{"POST /x402/settle", access.InvoicesWrite, a.x402Settle},
 	}
 	routes := make([]Route, len(all))
 	for i, r := range all {

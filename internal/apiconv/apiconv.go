@@ -43,6 +43,15 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 	return w
 }
 
+// PublicInvoice returns an invoice as payers may see it: without what is between the
+// merchant and the service.
+func PublicInvoice(inv invoice.Invoice) apitypes.Invoice {
+	inv.Details = invoice.Details{Description: inv.Details.Description}
+	w := Invoice(inv)
+	w.Tolerance = ""
+	return w
+}
+
 func addDetails(w *apitypes.Invoice, d invoice.Details) {
 	w.Reference, w.UniqueReference, w.Description = d.Reference, d.UniqueReference, d.Description
 	w.ReturnURL, w.CancelURL, w.Metadata = d.ReturnURL, d.CancelURL, d.Metadata

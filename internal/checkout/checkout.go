@@ -71,6 +71,10 @@ type Config struct {
 	Claims     Claims
 	Refunds    Refunds
 	TestWallet TestWallet // for development chains only
+	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
+	// which chains they can pay. Nil without.
+	X402      http.Handler
+	TakesX402 func(chainKey string) bool
 	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of
 	// the request's host.
 	Origins *http.CrossOriginProtection
@@ -92,6 +96,8 @@ type Checkout struct {
 	named      limiter       // of addresses for refunds
 	inspecting chan struct{} // holds a token for each lookup in flight
 	testWallet TestWallet
+	x402       http.Handler
+	takesX402  func(chainKey string) bool
 	sameOrigin *http.CrossOriginProtection
 	now        func() time.Time
 	logger     *slog.Logger
@@ -109,7 +115,7 @@ func New(c Config) *Checkout {
 	return &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
 		claims: c.Claims, refunds: c.Refunds, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
-		sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
+		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 // pageData is the data of the page's template.
@@ -23,6 +24,7 @@ type pageData struct {
 	Reload     int  // seconds until browsers without scripts reload; 0: never
 	TestWallet bool // offer it
 	Ask        *question
+	X402       string // path where programs pay; empty if they cannot
 }
 
 // statusData is the JSON that the script polls to detect changes of the page.
@@ -33,13 +35,34 @@ type statusData struct {
 	Refresh int    `json:"refresh"` // seconds until the next poll
 }
 
-// page answers with an invoice's page.
+// page answers with an invoice's page. Programs are answered as at x402Path.
 func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
+	if c.x402 != nil {
+		w.Header().Add("Vary", "Accept")
+		w.Header().Add("Vary", x402.HeaderSignature)
+		if isProgram(r) {
+			c.x402.ServeHTTP(w, r)
+			return nil
+		}
+	}
 	data, err := c.currentPage(r)
 	if err != nil {
 		return err
 	}
 	return c.render(w, r, http.StatusOK, "page.html", data)
+}
+
+// x402Path is the path below which programs pay invoices.
+const x402Path = "/x402/invoices/"
+
+// isProgram reports whether a request for a page carries a payment of the x402 protocol, or
+// accepts JSON and no page.
+func isProgram(r *http.Request) bool {
+	if r.Header.Get(x402.HeaderSignature) != "" {
+		return true
+	}
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
 // status answers with the statusData of an invoice.
@@ -96,6 +119,9 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 		data.Left = int64(s.invoice.ExpiresAt.Sub(s.now)/time.Second) + 1 // the last second is included
 		data.LeftText = timeLeft(data.Left)
 		data.TestWallet = c.testWallet != nil && v.State == waiting
+		if c.x402 != nil && c.takesX402(s.invoice.ChainKey) {
+			data.X402 = x402Path + s.invoice.ID
+		}
 	}
 	return data, nil
 }

@@ -14,17 +14,18 @@ import (
 // handlers builds the API and the checkout, and returns a function that returns the
 // handler of a listener's requests.
 func (s *Server) handlers() func(*Listener) http.Handler {
-	chains := s.networks()
+	chains, payments := s.networks(), s.facilitator()
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	table, errs := s.routes(rest, page), renderers{rest, page}

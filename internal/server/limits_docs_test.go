@@ -23,12 +23,14 @@ import (
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 const day = 24 * time.Hour
@@ -61,6 +63,10 @@ func limitRows() []string {
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
+		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
+			"%d requests that wait; success is answered %d times; an invoice asks for %d s",
+			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting,
+			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
 		row("claims | %d a minute of one invoice %d of one client address %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",

@@ -58,11 +58,19 @@ var matrix = map[string]matrixRow{
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
 	"DELETE /api/merchants/{id}/addresses/{address}": {status: 403}, // the operator's alone
 	"GET /api/merchants/{id}/webhook":                {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
+	"GET /x402/supported": {status: 200}, "POST /x402/verify": {body: x402Body, status: 200}, "POST /x402/settle": {body: x402Body, status: 200},
 	"POST /api/merchants/{id}/webhook/ping":           {status: 200},
 	"POST /api/merchants/{id}/webhook/secret":         {status: 201},
 	"DELETE /api/merchants/{id}/webhook/secret":       {status: 204},
 	"POST /api/merchants/{id}/webhook/secret/promote": {status: 409}, // none is staged
 }
+
+// x402Body is a payment to the merchant's address on a chain that takes none.
+const x402Body = `{"x402Version":2,"paymentRequirements":` + x402Terms + `,"paymentPayload":{"x402Version":2,"accepted":` + x402Terms + `,"payload":{"signature":"0x00",
+	"authorization":{"from":"0x0000000000000000000000000000000000000009","to":"{address}","value":"1","validAfter":"0","validBefore":"{expires}",
+	"nonce":"0x0000000000000000000000000000000000000000000000000000000000000001"}}}}`
+
+const x402Terms = `{"scheme":"exact","network":"eip155:7","amount":"1","asset":"{token}","payTo":"{address}","maxTimeoutSeconds":60}`
 
 // matrixWorld is a service with the merchants acme and globex, which have an object of
 // each kind.
@@ -190,7 +198,7 @@ func (w *matrixWorld) call(pattern, merchant, named, authorization string, chang
 		member = fmt.Sprintf(`,"merchantId":%q`, named)
 	}
 	body := strings.NewReplacer("{merchant}", member, "{expires}", fmt.Sprint(time.Now().Unix()+3600), "{address}", ids["address"],
-		"{invoice}", ids["invoices"], "{scope}", string(access.KeysWrite)).Replace(row.body)
+		"{invoice}", ids["invoices"], "{scope}", string(access.KeysWrite), "{token}", testToken.String()).Replace(row.body)
 	return ask(w.t, method, w.url+path+"?"+query, body, append(change, func(r *http.Request) {
 		if authorization != "" {
 			r.Header.Add("Authorization", authorization)
@@ -326,8 +334,14 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		}
 		named, missing := w.call(r.pattern, "globex", "acme", globex), w.call(r.pattern, "globex", "nobody", globex)
 		status, code := http.StatusForbidden, "forbidden"
-		if r.pattern == "GET /api/merchants" { // it has no parameter merchantId
+		switch r.pattern {
+		case "GET /api/merchants", "GET /x402/supported": // they have no parameter merchantId
 			status, code = http.StatusBadRequest, "invalid_field"
+		case "POST /x402/verify", "POST /x402/settle": // they have no member merchantId
+			status, code = http.StatusOK, ""
+			if foreign := w.call(r.pattern, "acme", "", globex); !strings.Contains(foreign.body, "invalid_payment_requirements") {
+				t.Errorf("answered %.300s to a payment to acme", foreign.body)
+			}
 		}
 		if named.status != status || named.code != code || anonymous(named) != anonymous(missing) {
 			t.Errorf("with merchantId it answered %d %.300s; for an unknown merchant %d %.300s", named.status, named.body, missing.status, missing.body)

@@ -9,8 +9,8 @@ import (
 // unrouted are the patterns of requests that no route takes.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
-	"/refunds/",
-	"/api", "/checkout", "/refunds", // ServeMux would redirect them to /api/, /checkout/ and /refunds/
+	"/refunds/", "/x402/",
+	"/api", "/checkout", "/refunds", "/x402", // ServeMux would redirect them to /api/, /checkout/, /refunds/ and /x402/
 	"GET /api/events/redeliver", // GET /api/events/{id} would take it
 }
 

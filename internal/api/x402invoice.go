@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/facilitator"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
+)
+
+// patternPayInvoice is the route by which any client pays an invoice by x402.
+const patternPayInvoice = "GET /x402/invoices/{id}"
+
+// PayInvoice answers a request for an invoice as GET /x402/invoices/{id} does.
+func (a *API) PayInvoice() http.Handler { return a.serve(a.payInvoice) }
+
+// payInvoice answers GET /x402/invoices/{id}: 200 with the invoice if it is paid or the
+// request pays it, and else 402 with what a payment must be.
+func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
+	inv, err := a.publicInvoice(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var answer apitypes.X402SettleResponse
+	switch offered := r.Header.Values(x402.HeaderSignature); len(offered) {
+	case 0:
+		if isSettled(inv) {
+			break
+		}
+		pending, ok, err := a.facilitator.Pending(r.Context(), inv)
+		if err != nil {
+			return err
+		}
+		if !ok || pending.ErrorReason != "" && pending.ErrorReason != string(x402.Pending) {
+			return a.requirePayment(w, r, inv, x402.HeaderSignature+" header is required")
+		}
+		answer = pending
+	case 1:
+		p, err := x402.ParseSignatureHeader(offered[0])
+		if err != nil {
+			return invalidField(x402.HeaderSignature, "%v", err)
+		}
+		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, facilitator.ErrNotTaken) {
+			return err
+		}
+	default:
+		return invalidField(x402.HeaderSignature, "must be given once")
+	}
+	return a.answerPayment(w, r, inv.ID, answer)
+}
+
+// answerPayment answers with the invoice if it is settled, and else with why the payment
+// failed or is still open.
+func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, answer apitypes.X402SettleResponse) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout) // the payment may have taken as long
+	defer cancel()
+	inv, err := a.publicInvoice(ctx, id)
+	if err != nil {
+		return err
+	}
+	if answer.Success || answer.ErrorReason != "" && !isSettled(inv) {
+		value, err := x402.EncodeHeader(answer)
+		if err != nil {
+			return fmt.Errorf("encode the settlement: %w", err)
+		}
+		w.Header().Set(x402.HeaderResponse, value)
+	}
+	switch {
+	case answer.Success || isSettled(inv):
+		a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.PublicInvoice(inv)})
+		return nil
+	case answer.ErrorReason == string(x402.Pending) && r.Header.Get(x402.HeaderSignature) == "":
+		w.Header().Set("Retry-After", "1")
+		return problemf(apitypes.CodePaymentPending, "A payment of this invoice is being made; do not sign another, and ask again.")
+	case answer.ErrorReason == string(x402.Pending):
+		w.Header().Set("Retry-After", "1")
+		a.writeJSON(w, r, http.StatusPaymentRequired, answer)
+		return nil
+	}
+	return a.requirePayment(w, r.WithContext(ctx), inv, answer.ErrorReason)
+}
+
+// requirePayment answers 402 with what a payment of the invoice must be.
+func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice.Invoice, reason string) error {
+	want, err := a.facilitator.Requirements(r.Context(), inv)
+	switch {
+	case errors.Is(err, facilitator.ErrNotPayable):
+		return problemf(apitypes.CodeInvoiceFinal, "This invoice can no longer be paid.")
+	case errors.Is(err, facilitator.ErrNotTaken):
+		return problemf(apitypes.CodeNotFound, "This service takes no payments by x402 on the chain of the invoice.")
+	case err != nil:
+		return err
+	}
+	description := inv.Details.Description
+	if description == "" {
+		description = "Invoice " + inv.ID
+	}
+	required := x402.PaymentRequired{
+		Version: x402.Version, Error: reason, Accepts: []apitypes.X402PaymentRequirements{want.JSON()},
+		Resource: apitypes.X402Resource{URL: a.urlOf(r) + "/x402/invoices/" + inv.ID, Description: description, MimeType: "application/json"},
+	}
+	value, err := x402.EncodeHeader(required)
+	if err != nil {
+		return fmt.Errorf("encode the requirements: %w", err)
+	}
+	w.Header().Set(x402.HeaderRequired, value)
+	a.writeJSON(w, r, http.StatusPaymentRequired, required)
+	return nil
+}
+
+// urlOf returns the URL of the service, without a trailing slash: the configured one, or
+// that of the request.
+func (a *API) urlOf(r *http.Request) string {
+	if a.publicURL != "" {
+		return a.publicURL
+	}
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// publicInvoice returns an invoice that payers may see, or store.ErrNotFound.
+func (a *API) publicInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	inv, err := a.reader.Invoice(ctx, id)
+	if err == nil && inv.Status == invoice.Drafted {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return invoice.Invoice{}, fmt.Errorf("read invoice: %w", err)
+	}
+	return inv, nil
+}
+
+// isSettled reports whether payments in blocks cover the invoice, final or not.
+func isSettled(inv invoice.Invoice) bool {
+	return inv.Status == invoice.Paid || inv.Status == invoice.Open && inv.Covered()
+}

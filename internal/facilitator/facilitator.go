@@ -1,0 +1,192 @@
+// Package facilitator takes payments by the x402 protocol: of invoices, from any client
+// (Pay), and of merchants' own resources, through their servers (Verify and Settle).
+//
+// A payer is charged at most once for what it signed, because an authorization is bound to
+// one invoice when it is accepted. While its outcome is open, the answer is the reason
+// settlement_pending, and the same payment repeated gives the outcome.
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
+)
+
+// Limits of payments.
+const (
+	// MaxWait bounds the wait for the block of a payment.
+	MaxWait = 20 * time.Second
+	// MaxWaiting is how many requests wait for a block at a time. Further ones are answered
+	// at once.
+	MaxWaiting = 256
+	// MaxAnswers is how often a settlement of a merchant's resource is answered with
+	// success: an answer can be lost, and each repetition may give the resource again.
+	MaxAnswers = 3
+	// Timeout is maxTimeoutSeconds of an invoice, unless the invoice expires earlier.
+	Timeout = 5 * time.Minute
+)
+
+// Ledger changes the state. *settle.Service implements it and documents the errors.
+type Ledger interface {
+	Create(ctx context.Context, req settle.CreateRequest) (invoice.Invoice, error)
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
+	CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (settle.AuthorizationCheck, error)
+}
+
+// Store reads and writes the database. *store.Store implements it.
+type Store interface {
+	// Authorization returns an authorization, or store.ErrNotFound.
+	Authorization(ctx context.Context, id string) (store.Authorization, error)
+	// AuthorizationByNonce returns the authorization that has a nonce of a payer, or
+	// store.ErrNotFound.
+	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
+	// PendingAuthorization returns the invoice's authorization whose outcome is open, or
+	// store.ErrNotFound.
+	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
+	// SentTx returns the hash of a transaction as it was last sent, or store.ErrNotFound.
+	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
+	// X402Settlement returns the settlement of an authorization, or store.ErrNotFound.
+	X402Settlement(ctx context.Context, key store.AuthorizationKey) (store.X402Settlement, error)
+	// SaveX402Settlement stores a settlement unless the authorization has one.
+	SaveX402Settlement(ctx context.Context, s store.X402Settlement) error
+	// CountX402Answer counts an answer of a settlement, unless it has had that many.
+	CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (counted bool, err error)
+	// IsHeldByOther reports whether other merchants hold an address and this one does not.
+	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
+}
+
+// Merchants finds merchants. *merchant.Manager implements it.
+type Merchants interface {
+	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
+}
+
+// Chains is what the nodes of the chains say.
+type Chains interface {
+	// Domain returns the EIP-712 domain of a token.
+	Domain(ctx context.Context, chainKey string, token invoice.Address) (x402.Domain, error)
+	// Sender returns the account that sends the authorizations of a chain, and whether the
+	// service sends any.
+	Sender(chainKey string) (invoice.Address, bool)
+}
+
+// Feed hands out new events. *eventfeed.Feed implements it.
+type Feed interface {
+	Head(ctx context.Context) (eventfeed.Position, error)
+	Next(ctx context.Context, after eventfeed.Position) (eventfeed.News, error)
+}
+
+// Config is the configuration of a Service. All fields are required.
+type Config struct {
+	Ledger    Ledger
+	Store     Store
+	Merchants Merchants
+	Networks  []chain.Chain
+	Chains    Chains
+	Feed      Feed
+	// Stopping ends when the service stops; requests that wait end with it.
+	Stopping context.Context
+	Now      func() time.Time
+}
+
+// Service takes payments. It is safe for concurrent use.
+type Service struct {
+	Config
+	byID    map[uint64]chain.Chain
+	byKey   map[string]chain.Chain
+	waiting chan struct{} // holds a token for each request that waits for a block
+}
+
+// New returns a Service. It panics if a field of the configuration is missing.
+func New(cfg Config) *Service {
+	if cfg.Ledger == nil || cfg.Store == nil || cfg.Merchants == nil || cfg.Chains == nil || cfg.Feed == nil || cfg.Stopping == nil || cfg.Now == nil {
+		panic("facilitator: a field of Config is missing")
+	}
+	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: make(chan struct{}, MaxWaiting)}
+	for _, c := range cfg.Networks {
+		s.byID[c.ID], s.byKey[c.Key] = c, c
+	}
+	return s
+}
+
+// Supported returns the kinds of payment that the service takes.
+func (s *Service) Supported() apitypes.X402Supported {
+	all := apitypes.X402Supported{Kinds: []apitypes.X402Kind{}, Extensions: []string{}, Signers: make(map[string][]string)}
+	for _, c := range s.Networks {
+		sender, ok := s.Chains.Sender(c.Key)
+		if !ok {
+			continue
+		}
+		network := x402.Network(c.ID)
+		all.Kinds = append(all.Kinds, apitypes.X402Kind{X402Version: x402.Version, Scheme: x402.Scheme, Network: network})
+		all.Signers[network] = []string{chain.Checksum(sender)}
+	}
+	return all
+}
+
+// Takes reports whether the service takes payments by x402 on a chain.
+func (s *Service) Takes(chainKey string) bool {
+	_, ok := s.Chains.Sender(chainKey)
+	return ok
+}
+
+// failure returns the answer to a payment that err refuses. Other errors than refusals are
+// returned.
+func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
+	var invalid *x402.Error
+	var refused *invoice.RefusalError
+	r := apitypes.X402SettleResponse{Network: x402.Network(p.Accepted.ChainID), Payer: chain.Checksum(p.Authorization.From)}
+	switch {
+	case errors.As(err, &invalid):
+		r.ErrorReason, r.ErrorMessage = string(invalid.Reason), invalid.Detail
+	case errors.As(err, &refused):
+		r.ErrorReason, r.ErrorMessage = string(x402.ReasonOf(refused.Reason)), refused.Detail
+	default:
+		return r, err
+	}
+	return r, nil
+}
+
+// outcome returns the answer to a payment whose authorization was accepted.
+func (s *Service) outcome(ctx context.Context, c chain.Chain, a store.Authorization) apitypes.X402SettleResponse {
+	r := apitypes.X402SettleResponse{Network: x402.Network(c.ID), Payer: chain.Checksum(a.From)}
+	switch {
+	case a.Paid():
+		r.Success, r.Transaction, r.Amount = true, a.Payment.TxHash.String(), a.Value.String()
+	case a.Status == store.AuthorizationRefused:
+		r.ErrorReason, r.ErrorMessage = string(x402.ReasonOf(a.Reason)), a.Reason.Detail()
+	default:
+		r.ErrorReason = string(x402.Pending)
+		r.ErrorMessage = "The outcome is not known yet. Do not sign again; repeat the same payment to learn it."
+		if sent, err := s.Store.SentTx(context.WithoutCancel(ctx), a.TxID); err == nil { // it may not be sent yet
+			r.Transaction = sent.String()
+		}
+	}
+	return r
+}
+
+// key returns what identifies an authorization.
+func key(c chain.Chain, token invoice.Address, a invoice.Authorization) store.AuthorizationKey {
+	return store.AuthorizationKey{ChainKey: c.Key, Token: token, Authorizer: a.From, Nonce: a.Nonce}
+}
+
+// network returns the chain and the token of requirements, or an *x402.Error.
+func (s *Service) network(r x402.Requirements) (chain.Chain, chain.Token, error) {
+	c, ok := s.byID[r.ChainID]
+	if !ok {
+		return c, chain.Token{}, &x402.Error{Reason: x402.InvalidNetwork, Detail: fmt.Sprintf("%s is not a network of this service", x402.Network(r.ChainID))}
+	}
+	token, ok := c.TokenAt(r.Token)
+	if !ok {
+		return c, token, &x402.Error{Reason: x402.InvalidRequirements, Detail: fmt.Sprintf("%s is not a token of this service on %s", r.Token, x402.Network(r.ChainID))}
+	}
+	return c, token, nil
+}

@@ -1,0 +1,87 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
+)
+
+// ErrNotPayable is returned for an invoice that can no longer be paid, or not yet.
+var ErrNotPayable = errors.New("the invoice awaits no payment")
+
+// ErrNotTaken is returned for an invoice on a chain where the service sends no
+// authorizations.
+var ErrNotTaken = errors.New("the service sends no authorizations on the chain")
+
+// Requirements returns what a payment of an invoice must be. Errors are ErrNotPayable,
+// ErrNotTaken and those of the chain's nodes.
+func (s *Service) Requirements(ctx context.Context, inv invoice.Invoice) (x402.Requirements, error) {
+	due := inv.Due()
+	left := inv.ExpiresAt.Sub(s.Now()).Truncate(time.Second)
+	if due.IsZero() || left < invoice.MinAuthorizationWindow {
+		return x402.Requirements{}, ErrNotPayable
+	}
+	c, ok := s.byKey[inv.ChainKey]
+	if _, sends := s.Chains.Sender(inv.ChainKey); !ok || !sends {
+		return x402.Requirements{}, ErrNotTaken
+	}
+	domain, err := s.Chains.Domain(ctx, inv.ChainKey, inv.Token)
+	if err != nil {
+		return x402.Requirements{}, fmt.Errorf("read the domain of token %s on %s: %w", inv.Token, inv.ChainKey, err)
+	}
+	return x402.Requirements{ChainID: c.ID, Token: inv.Token, PayTo: inv.PayTo(), Amount: due, Timeout: min(Timeout, left), Domain: domain}, nil
+}
+
+// Pay pays an invoice and waits for its block. A payment that was accepted before is not
+// sent again; the answer is its outcome. Only failures that say nothing about the payment
+// are errors.
+func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) (apitypes.X402SettleResponse, error) {
+	c, ok := s.byKey[inv.ChainKey]
+	if !ok {
+		return apitypes.X402SettleResponse{}, ErrNotTaken
+	}
+	accepted, err := s.Store.AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, p.Authorization.From, p.Authorization.Nonce)
+	if errors.Is(err, store.ErrNotFound) {
+		err = checkTransfer(c, inv, p)
+		if err == nil {
+			accepted, err = s.Ledger.Authorize(ctx, inv.ID, p.Authorization)
+		}
+	} else if err == nil && (accepted.InvoiceID != inv.ID || !accepted.Equal(p.Authorization)) {
+		err = invoice.Refuse(invoice.RefusedMismatch)
+	}
+	if err != nil {
+		return failure(p, err)
+	}
+	accepted, err = s.await(ctx, accepted)
+	return s.outcome(ctx, c, accepted), err
+}
+
+// checkTransfer returns an *x402.Error unless the payment is on the invoice's chain, in its
+// token, to its address and over what is due.
+func checkTransfer(c chain.Chain, inv invoice.Invoice, p x402.Payment) error {
+	want := x402.Requirements{ChainID: c.ID, Token: inv.Token, PayTo: inv.PayTo(), Amount: inv.Due()}
+	if want.Amount.IsZero() {
+		return &x402.Error{Reason: x402.InvalidState, Detail: ErrNotPayable.Error()}
+	}
+	return x402.Request{Payment: p, Requirements: want}.Check()
+}
+
+// Pending waits for the outcome of a payment of the invoice that is being made, and returns
+// its answer. ok is false if none is being made.
+func (s *Service) Pending(ctx context.Context, inv invoice.Invoice) (r apitypes.X402SettleResponse, ok bool, err error) {
+	a, err := s.Store.PendingAuthorization(ctx, inv.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return r, false, nil
+	}
+	if err == nil {
+		a, err = s.await(ctx, a)
+	}
+	return s.outcome(ctx, s.byKey[inv.ChainKey], a), err == nil, err
+}

@@ -1,0 +1,241 @@
+package facilitator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
+)
+
+// purchase is a payment of a merchant's resource.
+type purchase struct {
+	x402.Request
+	merchantID string
+	chain      chain.Chain
+	token      chain.Token
+}
+
+// key identifies the purchase's authorization.
+func (p purchase) key() store.AuthorizationKey {
+	return key(p.chain, p.token.Address, p.Payment.Authorization)
+}
+
+// newPurchase checks the parts of a request that do not depend on the state. Errors are
+// *x402.Error.
+func (s *Service) newPurchase(merchantID string, r x402.Request) (purchase, error) {
+	c, token, err := s.network(r.Requirements)
+	if err != nil {
+		return purchase{}, err
+	}
+	return purchase{Request: r, merchantID: merchantID, chain: c, token: token}, r.Check()
+}
+
+// Verify reports whether Settle would accept a payment of a merchant's resource, or has
+// accepted it. Only failures that say nothing about the payment are errors.
+func (s *Service) Verify(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402VerifyResponse, error) {
+	p, err := s.newPurchase(merchantID, r)
+	if err == nil {
+		err = s.verify(ctx, p)
+	}
+	if err == nil {
+		return apitypes.X402VerifyResponse{IsValid: true, Payer: chain.Checksum(r.Payment.Authorization.From)}, nil
+	}
+	refused, err := failure(r.Payment, err)
+	return apitypes.X402VerifyResponse{InvalidReason: refused.ErrorReason, InvalidMessage: refused.ErrorMessage, Payer: refused.Payer}, err
+}
+
+// verify returns why a purchase cannot be made, as an *x402.Error or an
+// *invoice.RefusalError.
+func (s *Service) verify(ctx context.Context, p purchase) error {
+	known, err := s.settlement(ctx, p)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return s.check(ctx, p)
+	case err != nil:
+		return err
+	case known.Answers >= MaxAnswers:
+		return errAnswered
+	}
+	accepted, err := s.authorization(ctx, p)
+	if errors.Is(err, store.ErrNotFound) { // the service was stopped before it accepted it
+		return s.check(ctx, p)
+	}
+	if err == nil && accepted.Status == store.AuthorizationRefused {
+		err = &invoice.RefusalError{Reason: accepted.Reason, Detail: accepted.Reason.Detail()}
+	}
+	return err
+}
+
+// check checks a purchase whose authorization was not accepted yet.
+func (s *Service) check(ctx context.Context, p purchase) error {
+	if err := s.checkPayee(ctx, p); err != nil {
+		return err
+	}
+	domain, err := s.Chains.Domain(ctx, p.chain.Key, p.token.Address)
+	if err != nil {
+		return fmt.Errorf("read the domain of token %s on %s: %w", p.token.Address, p.chain.Key, err)
+	}
+	if named := p.Requirements.Domain; named != (x402.Domain{}) && named != domain {
+		return &x402.Error{Reason: x402.DomainMismatch, Detail: fmt.Sprintf("the token's domain is %q, version %q", domain.Name, domain.Version)}
+	}
+	_, err = s.Ledger.CheckAuthorization(ctx, p.invoice(), p.Payment.Authorization)
+	return err
+}
+
+// checkPayee returns an *x402.Error unless the merchant may be paid at the address.
+func (s *Service) checkPayee(ctx context.Context, p purchase) error {
+	m, known, err := s.Merchants.Find(ctx, p.merchantID)
+	if err != nil {
+		return err
+	}
+	payTo := p.Requirements.PayTo
+	foreign, err := s.Store.IsHeldByOther(ctx, payTo, p.merchantID)
+	if err != nil {
+		return err
+	}
+	if !known || foreign || !m.Allows(p.chain.Key, payTo) {
+		return &x402.Error{Reason: x402.InvalidRequirements, Detail: fmt.Sprintf("payTo %s is not an address of the merchant", payTo)}
+	}
+	return nil
+}
+
+// Settle makes a payment of a merchant's resource and waits for its block. The payment has
+// an invoice of its own, whose reference is the resource. A payment that was accepted
+// before is not sent again: the answer is its outcome, at most MaxAnswers times if it is
+// success. Only failures that say nothing about the payment are errors.
+func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402SettleResponse, error) {
+	p, err := s.newPurchase(merchantID, r)
+	var accepted store.Authorization
+	if err == nil {
+		accepted, err = s.accept(ctx, p)
+	}
+	if err == nil {
+		accepted, err = s.await(ctx, accepted)
+	}
+	if err == nil && accepted.Paid() {
+		err = s.countAnswer(ctx, p)
+	}
+	if err != nil {
+		return failure(r.Payment, err)
+	}
+	return s.outcome(ctx, p.chain, accepted), nil
+}
+
+// errAnswered is the refusal of a payment whose success was answered often enough.
+var errAnswered = &x402.Error{Reason: x402.NonceUsed, Detail: fmt.Sprintf("this payment was answered with success %d times; sign another", MaxAnswers)}
+
+// countAnswer counts an answer with success, or returns errAnswered.
+func (s *Service) countAnswer(ctx context.Context, p purchase) error {
+	counted, err := s.Store.CountX402Answer(context.WithoutCancel(ctx), p.key(), MaxAnswers)
+	if err == nil && !counted {
+		err = errAnswered
+	}
+	return err
+}
+
+// accept returns the accepted authorization of a purchase. If it is new, accept creates its
+// invoice. Each step can be repeated after the service was killed between two of them.
+func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, error) {
+	known, err := s.settlement(ctx, p)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		if known, err = s.open(ctx, p); err != nil {
+			return store.Authorization{}, err
+		}
+	case err != nil:
+		return store.Authorization{}, err
+	}
+	return s.Ledger.Authorize(ctx, known.InvoiceID, p.Payment.Authorization)
+}
+
+// open creates the invoice of a purchase that passes the checks, and returns the settlement.
+func (s *Service) open(ctx context.Context, p purchase) (store.X402Settlement, error) {
+	if err := s.check(ctx, p); err != nil {
+		return store.X402Settlement{}, err
+	}
+	inv, err := s.Ledger.Create(ctx, settle.CreateRequest{
+		Draft: p.draft(), IdempotencyKey: p.key().String(), Scope: "x402/" + p.merchantID, ByMerchant: true,
+	})
+	if invalid := (*invoice.FieldError)(nil); errors.As(err, &invalid) {
+		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
+	}
+	if err != nil {
+		return store.X402Settlement{}, err
+	}
+	saved := store.X402Settlement{AuthorizationKey: p.key(), InvoiceID: inv.ID, MerchantID: p.merchantID, Resource: p.resource(), CreatedAt: s.Now()}
+	if err := s.Store.SaveX402Settlement(ctx, saved); err != nil {
+		return store.X402Settlement{}, err
+	}
+	return s.settlement(ctx, p) // of whichever request was first
+}
+
+// settlement returns the settlement of a purchase, or store.ErrNotFound. If its
+// authorization was used for another resource, the error is an *invoice.RefusalError.
+func (s *Service) settlement(ctx context.Context, p purchase) (store.X402Settlement, error) {
+	known, err := s.Store.X402Settlement(ctx, p.key())
+	if err == nil && (known.MerchantID != p.merchantID || known.Resource != p.resource()) {
+		err = invoice.Refuse(invoice.RefusedMismatch)
+	}
+	return known, err
+}
+
+// authorization returns the accepted authorization of a purchase, or store.ErrNotFound.
+func (s *Service) authorization(ctx context.Context, p purchase) (store.Authorization, error) {
+	a := p.Payment.Authorization
+	known, err := s.Store.AuthorizationByNonce(ctx, p.chain.Key, p.token.Address, a.From, a.Nonce)
+	if err == nil && !known.Equal(a) {
+		err = invoice.Refuse(invoice.RefusedMismatch)
+	}
+	return known, err
+}
+
+// expiresAt returns the last second in which the authorization is valid.
+func (p purchase) expiresAt() time.Time { return p.Payment.Authorization.ValidBefore.Add(-time.Second) }
+
+// invoice returns the invoice that a payment of the purchase is checked against.
+func (p purchase) invoice() invoice.Invoice {
+	return invoice.Invoice{
+		Terms:      invoice.Terms{Merchant: p.Requirements.PayTo, Token: p.token.Address, Amount: p.Requirements.Amount, ExpiresAt: p.expiresAt()},
+		MerchantID: p.merchantID, Currency: p.token.Currency, ChainKey: p.chain.Key, Status: invoice.Open,
+	}
+}
+
+// draft returns the draft of the purchase's invoice. It depends on the request alone, so
+// that a repetition creates no second one.
+func (p purchase) draft() invoice.Draft {
+	return invoice.Draft{
+		Unregistered: true, MerchantID: p.merchantID, Merchant: p.Requirements.PayTo, Amount: p.Requirements.Amount,
+		Currency: p.token.Currency, ChainKey: p.chain.Key, ExpiresAt: p.expiresAt(),
+		Details: invoice.Details{Reference: p.resource()},
+	}
+}
+
+// resource returns the URL of the resource, or another text that identifies it where the
+// URL cannot be a reference.
+func (p purchase) resource() string {
+	url := p.Payment.Resource
+	if url == "" {
+		return "x402"
+	}
+	if invoice.CheckLabel("reference", url) == nil {
+		return url
+	}
+	sum := sha256.Sum256([]byte(url))
+	digest := " sha256:" + hex.EncodeToString(sum[:])
+	for n := invoice.MaxLabel - utf8.RuneCountInString(digest); n > 0; n-- {
+		if n <= len(url) && invoice.CheckLabel("reference", url[:n]+digest) == nil {
+			return url[:n] + digest
+		}
+	}
+	return "x402" + digest
+}
