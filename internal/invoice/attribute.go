@@ -61,10 +61,10 @@ func (c Candidate) matchesTransferAmount(t Transfer) bool {
 	return c.Accepts(t) && c.HasTransferAmount && !t.BlockTime.After(c.ExpiresAt.Add(LateWindow))
 }
 
-// awaits reports whether the candidate is payable at the transfer and not
-// covered.
+// awaits reports whether an amount can identify the candidate: it is payable at the
+// transfer and not covered. The amount of a transfer never identifies a deposit invoice.
 func (c Candidate) awaits(t Transfer) bool {
-	return c.Accepts(t) && c.PayableAt(t.Position) && !c.Covered
+	return !c.IsDeposit() && c.Accepts(t) && c.PayableAt(t.Position) && !c.Covered
 }
 
 // Attribution is the invoice that a transfer pays, and the rule that found it.
@@ -76,7 +76,8 @@ type Attribution struct {
 // Attribute returns the invoice that a transfer pays among the candidates, by
 // the first rule that fits. It depends on the transfer's position on the chain
 // and on the transfers below it, never on the present state of an invoice, so
-// that reading the chain again gives the same result.
+// that reading the chain again gives the same result. A transfer to a deposit address
+// pays its invoice, whatever its amount, time and evidence.
 //
 // Where a rule fits two invoices no later rule is tried: the transfer stays
 // unattributed and ok is false. A transfer of zero, and one from an address to
@@ -92,6 +93,7 @@ func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attributio
 		method Method
 		fits   func(Candidate) bool
 	}{
+		{ByDeposit, func(c Candidate) bool { return c.isDepositedBy(t) }},
 		{ByRegistry, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Registry) }},
 		{ByAuthorization, func(c Candidate) bool { return c.isAuthorizedBy(t) }},
 		{ByCalldata, func(c Candidate) bool { return c.hasCommitment(t.Evidence.Calldata) }},
@@ -149,10 +151,10 @@ func (c Candidate) matchesAmount(t Transfer, isTransferAmount bool) bool {
 	return due && c.awaits(t)
 }
 
-// Accepts reports whether t moves the invoice's token to the invoice's address
-// on the invoice's chain. A draft accepts nothing.
+// Accepts reports whether t moves the invoice's token to its settlement or deposit
+// address on its chain. A draft accepts nothing.
 func (inv Invoice) Accepts(t Transfer) bool {
-	return inv.Status != Drafted && inv.ChainKey == t.ChainKey && inv.Token == t.Token && inv.Merchant == t.To
+	return inv.Status != Drafted && inv.ChainKey == t.ChainKey && inv.Token == t.Token && (inv.Merchant == t.To || inv.isDepositedBy(t))
 }
 
 // PayableAt reports whether a transfer at that position is above the blocks

@@ -193,6 +193,63 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
+// TestAttributeDeposit pays a deposit invoice over 100: at its address whatever the
+// transfer says, and at the settlement address by evidence alone.
+func TestAttributeDeposit(t *testing.T) {
+	t.Parallel()
+	deposit := invoice.Address{0xdd}
+	a, b := openInvoice("a"), openInvoice("b")
+	a.Collection, a.DepositAddress, a.TransferAmount, a.Tolerance = invoice.Deposit, deposit, invoice.Amount{}, invoice.NewAmount(5)
+	to := func(receiver invoice.Address, amount uint64, change ...func(*invoice.Transfer)) invoice.Transfer {
+		m := transfer(amount)
+		m.To = receiver
+		for _, by := range change {
+			by(&m)
+		}
+		return m
+	}
+	named := func(inv invoice.Invoice) func(*invoice.Transfer) {
+		return func(m *invoice.Transfer) { m.Evidence.Calldata = inv.CommitmentID }
+	}
+	for _, test := range []struct {
+		name     string
+		transfer invoice.Transfer
+		status   invoice.Status
+		invoice  string
+		method   invoice.Method
+	}{
+		{"its amount", to(deposit, 100), invoice.Open, "a", invoice.ByDeposit},
+		{"a minor unit", to(deposit, 1), invoice.Open, "a", invoice.ByDeposit},
+		{"the transfer amount of another", to(deposit, 107), invoice.Open, "a", invoice.ByDeposit},
+		{"naming another", to(deposit, 100, named(b)), invoice.Open, "a", invoice.ByDeposit},
+		{"years late", to(deposit, 3, func(m *invoice.Transfer) { m.BlockTime = invoice.Unix(1 << 40) }), invoice.Expired, "a", invoice.ByDeposit},
+		{"below the block that was known", to(deposit, 3, func(m *invoice.Transfer) { m.BlockNumber = 1 }), invoice.Open, "a", invoice.ByDeposit},
+		{"paid", to(deposit, 3), invoice.Paid, "a", invoice.ByDeposit},
+		{"void", to(deposit, 3), invoice.Void, "a", invoice.ByDeposit},
+		{"nothing", to(deposit, 0), invoice.Open, "", ""},
+		{"another token", to(deposit, 100, func(m *invoice.Transfer) { m.Token = invoice.Address{0xce} }), invoice.Open, "", ""},
+		{"another chain", to(deposit, 100, func(m *invoice.Transfer) { m.ChainKey = "ethereum" }), invoice.Open, "", ""},
+		{"draft", to(deposit, 100), invoice.Drafted, "", ""},
+		{"another address", to(invoice.Address{0xde}, 100), invoice.Open, "", ""},
+		{"named at the settlement address", to(merchant, 3, named(a)), invoice.Open, "a", invoice.ByCalldata},
+		{"an amount at the settlement address", to(merchant, 107), invoice.Open, "b", invoice.ByTransferAmount},
+		{"the amount of both at the settlement address", to(merchant, 100), invoice.Open, "b", invoice.ByAmount},
+		{"within its tolerance at the settlement address", to(merchant, 96), invoice.Open, "", ""},
+		{"its remainder at the settlement address", to(merchant, 40), invoice.Open, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			own := a
+			own.Status = test.status
+			candidates := []invoice.Candidate{{Invoice: b}, {Invoice: own, Remainder: invoice.NewAmount(40)}}
+			got, ok := invoice.Attribute(test.transfer, markTransferAmount(test.transfer, candidates), false)
+			if ok != (test.invoice != "") || ok && (got.Invoice.ID != test.invoice || got.Method != test.method) {
+				t.Errorf("attributed: %t, to %q by %q, want %q by %q", ok, got.Invoice.ID, got.Method, test.invoice, test.method)
+			}
+		})
+	}
+}
+
 // TestAttributeTruncated guesses nothing where more invoices have the amount than
 // there are candidates.
 func TestAttributeTruncated(t *testing.T) {

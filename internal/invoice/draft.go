@@ -39,6 +39,7 @@ type Draft struct {
 	ChainKey       string
 	LineItems      []LineItem
 	ExpiresAt      time.Time
+	Collection     Collection // empty: the merchant's default
 	Details        Details
 }
 
@@ -61,6 +62,11 @@ func (d Draft) Check(now time.Time) error {
 	}
 	if err := d.checkLineItems(); err != nil {
 		return err
+	}
+	if d.Collection != "" {
+		if err := CheckCollection(d.Collection); err != nil {
+			return err
+		}
 	}
 	return d.Details.Check()
 }

@@ -21,6 +21,7 @@ const (
 	PrefixIntent   = "int_"
 	PrefixTx       = "ctx_"
 	PrefixClaim    = "clm_"
+	PrefixSweep    = "swp_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"
 )

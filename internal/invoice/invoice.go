@@ -68,6 +68,14 @@ type Invoice struct {
 	// registry, or it is unknown.
 	Registry Address
 
+	Collection Collection
+	// DepositFactory and DepositAddress are fixed when a deposit invoice is opened. They
+	// are zero for other invoices and for drafts.
+	DepositFactory, DepositAddress Address
+	// SweptTx is the transaction of the newest confirmed sweep of the invoice's token; zero
+	// without one.
+	SweptTx Hash
+
 	// FromBlock is the newest block that was read when the invoice was created, 0
 	// for none; transfers in blocks above can pay it. A reorg of that block lowers
 	// it.
@@ -78,12 +86,13 @@ type Invoice struct {
 	ClosedBlock uint64
 
 	// TransferAmount is the amount with a suffix by which a plain transfer is
-	// attributed. It is zero when no suffix was free.
+	// attributed. It is zero when no suffix was free, and for deposit invoices.
 	TransferAmount Amount
 	// Remaining is what is left to pay after a part was paid, confirmed or not. It
 	// is zero unless the invoice is open and partly paid.
 	Remaining Amount
-	// RemainingTransfer is Remaining with a suffix; zero when none was free.
+	// RemainingTransfer is Remaining with a suffix; zero when none was free, and for deposit
+	// invoices.
 	RemainingTransfer Amount
 	// Tolerance is how much less than the amount pays the invoice. It is fixed at
 	// creation, and less than the amount.

@@ -1,6 +1,7 @@
 package invoice
 
 import (
+	"cmp"
 	"maps"
 	"net/mail"
 	"net/url"
@@ -27,6 +28,7 @@ type Merchant struct {
 	SupportContact string // e-mail address or https URL for payers, or empty
 	Statement      string // text for payers, or empty
 	Tolerance      Tolerance
+	Collection     Collection // of invoices that are created without one; empty is Direct
 	// DefaultAddresses are the settlement addresses, by chain key, of invoices that are
 	// created without one.
 	DefaultAddresses map[string]Address
@@ -81,6 +83,7 @@ func (m Merchant) Allows(chainKey string, a Address) bool {
 type MerchantChange struct {
 	Name, Color, SupportContact, Statement *string
 	Tolerance                              *Tolerance
+	Collection                             *Collection
 	DefaultAddresses                       map[string]Address // replaces all
 	Allowed                                []AllowedAddress   // replaces all, after the delay
 	// Immediately applies Allowed without the delay.
@@ -102,6 +105,9 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 	m.Color = strings.ToLower(m.Color)
 	if c.Tolerance != nil {
 		m.Tolerance = *c.Tolerance
+	}
+	if c.Collection != nil {
+		m.Collection = *c.Collection
 	}
 	if c.DefaultAddresses != nil {
 		m.DefaultAddresses = maps.Clone(c.DefaultAddresses)
@@ -150,6 +156,9 @@ func (m Merchant) check() error {
 		return fieldErrorf("supportContact", "must be an e-mail address or a URL that begins with https://, of at most %d bytes", MaxSupportContact)
 	case utf8.RuneCountInString(m.Statement) > MaxStatement || strings.ContainsFunc(m.Statement, disguises):
 		return fieldErrorf("statement", "must be at most %d characters, without control characters and overrides of the writing direction", MaxStatement)
+	}
+	if err := CheckCollection(cmp.Or(m.Collection, Direct)); err != nil {
+		return err
 	}
 	if err := CheckLabel("name", m.Name); err != nil {
 		return err

@@ -76,6 +76,8 @@ type Method string
 
 // The methods of attribution, strongest first.
 const (
+	// ByDeposit: the transfer went to the invoice's deposit address.
+	ByDeposit        Method = "deposit"
 	ByRegistry       Method = "registry"
 	ByAuthorization  Method = "authorization"
 	ByCalldata       Method = "calldata"
@@ -97,7 +99,7 @@ func (m Method) Inferred() bool { return m == ByAmount || m == ByTolerance }
 // chain, which evidence on the chain cannot change.
 func (m Method) OffChain() bool { return m == ByHand || m == ByClaim }
 
-// Payment is a transfer to a settlement address. InvoiceID, MerchantID and Method
+// Payment is a transfer to a settlement or deposit address. InvoiceID, MerchantID and Method
 // are empty while it is not attributed to an invoice. Its own times are in UTC and
 // whole seconds.
 type Payment struct {
@@ -110,6 +112,12 @@ type Payment struct {
 	ObservedAt  time.Time
 	ConfirmedAt time.Time // zero unless confirmed
 
+	// DepositOf is the invoice whose deposit address received the payment, and SettlesTo the
+	// settlement address of that invoice. Both are zero for a payment to a settlement
+	// address. If the payment is in another currency than the invoice, it is not attributed.
+	DepositOf string
+	SettlesTo Address
+
 	// AttributedBy and AttributedAt are set for off-chain methods alone.
 	AttributedBy string
 	AttributedAt time.Time
@@ -117,6 +125,18 @@ type Payment struct {
 
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
+
+// InOtherCurrency reports whether the payment went to a deposit address in another currency
+// than that of the invoice. It counts for no invoice, and is swept like any other.
+func (p Payment) InOtherCurrency() bool { return p.DepositOf != "" && !p.Attributed() }
+
+// RefundedFrom returns the settlement address from which the merchant refunds the payment.
+func (p Payment) RefundedFrom() Address {
+	if !p.SettlesTo.IsZero() {
+		return p.SettlesTo
+	}
+	return p.To
+}
 
 // Attributed reports whether the refunded payment belongs to an invoice.
 func (r Refund) Attributed() bool { return r.InvoiceID != "" }

@@ -12,7 +12,7 @@ type RefundMatch struct {
 // refunds. remaining returns how much of a payment is not refunded yet. tag is
 // the id of the sender's invoice that the transaction's calldata names, or empty.
 // A payment fits when it was mined before the transfer, which goes from its
-// receiver to its payer in its token and does not exceed what remains, and when
+// settlement address to its payer in its token and does not exceed what remains, and when
 // it belongs to the invoice that is named, if one is; ok is false when none fits.
 // Unless an invoice is named, an unattributed payment can be refunded as well.
 //
@@ -38,11 +38,11 @@ func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amo
 	return m, ok
 }
 
-// reversedBy reports whether a later transfer goes from the payment's receiver to
-// its payer in its token.
+// reversedBy reports whether a later transfer goes from the payment's settlement
+// address to its payer in its token.
 func (p Payment) reversedBy(t Transfer) bool {
 	return p.Status != Orphaned && p.Before(t.Position) && p.ChainKey == t.ChainKey && p.Token == t.Token &&
-		p.To == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
+		p.RefundedFrom() == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }
 
 // filter returns the payments that are wanted.

@@ -11,7 +11,7 @@ import (
 type Gap = store.Gap
 
 // Block is what the indexer read of one block: the transfers to and from
-// settlement addresses, in the order of their logs, and the registry's events.
+// settlement and deposit addresses, in the order of their logs, and the registry's events.
 type Block struct {
 	invoice.Header
 	Transfers []invoice.Transfer

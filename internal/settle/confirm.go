@@ -18,7 +18,7 @@ const keptHeaders = 256
 // expireBatch is how many invoices one transaction expires.
 const expireBatch = 500
 
-// Confirm makes the blocks up to a finalized one final: payments and refunds are
+// Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are
 // confirmed, invoices are paid, and intents whose event is in these blocks are
 // finished. Then the invoices expire whose expiresAt the chain has passed. The
 // finalized block must be one that was read; one that is final already changes
@@ -57,7 +57,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 	})
 }
 
-// confirmTransfers confirms the pending payments and refunds up to a block and
+// confirmTransfers confirms the pending payments, refunds and sweeps up to a block and
 // recomputes their invoices. indexed is the newest block that was read.
 func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed uint64) error {
 	payments, err := tx.PendingPayments(ctx, chainKey, 0, through)
@@ -68,8 +68,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err != nil {
 		return err
 	}
-	if len(payments)+len(refunds) == 0 {
-		return nil
+	sweeps, err := tx.PendingSweeps(ctx, chainKey, 0, through)
+	if err != nil || len(payments)+len(refunds)+len(sweeps) == 0 {
+		return err
 	}
 	now := s.seconds()
 	ids := make([]string, 0, len(payments)+len(refunds))
@@ -91,6 +92,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
+		return err
+	}
+	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
 		return err
 	}
 	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {

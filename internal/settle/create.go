@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -108,7 +109,7 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 		ID:         id,
 		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
-		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now,
+		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now, Collection: cmp.Or(d.Collection, m.Collection, invoice.Direct),
 		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry, Details: d.Details,
 	}
 	if d.Unissued {
@@ -118,7 +119,7 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 		inv.Registry = invoice.Address{}
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
-	return inv, nil
+	return withDepositAddress(inv, c)
 }
 
 // emitCreated emits invoice.created, and enqueues the intent to open the

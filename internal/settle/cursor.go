@@ -59,13 +59,13 @@ func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64)
 	return s.store.Headers(ctx, chainKey, from, to)
 }
 
-// Watched returns which of the addresses are settlement addresses.
+// Watched returns which of the addresses are settlement or deposit addresses.
 func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.Address) (map[invoice.Address]bool, error) {
-	return s.store.SettlementAddresses(ctx, chainKey, addrs)
+	return s.store.WatchedAddresses(ctx, chainKey, addrs)
 }
 
 // Pending returns the transfers up to a block that are not final yet: pending
-// payments, pending refunds, and possible refunds that are undecided. Verify them
+// payments, refunds and sweeps, and possible refunds that are undecided. Verify them
 // by their receipts, then pass the revision to Confirm.
 func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
 	cur, err := s.store.Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
@@ -86,22 +86,36 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	for _, r := range refunds {
 		all = append(all, r.Transfer)
 	}
+	sweeps, err := s.store.PendingSweeps(ctx, chainKey, 0, through)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, w := range sweeps {
+		all = append(all, w.Transfer)
+	}
 	undecided, err := s.store.UndecidedRefunds(ctx, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
 	return append(all, undecided...), cur.Revision, err
 }
 
-// Orphaned returns the transfers of orphaned payments in blocks above the
+// Orphaned returns the transfers of orphaned payments and sweeps in blocks above the
 // finalized height and up to a number. Where such a block is canonical, the
-// payment was missed when the block was read again.
+// transfer was missed when the block was read again.
 func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
 	cur, err := s.store.Cursor(ctx, chainKey)
 	if err != nil {
 		return nil, err
 	}
 	payments, err := s.store.OrphanedPayments(ctx, chainKey, cur.Confirmed.Number+1, through)
-	transfers := make([]invoice.Transfer, len(payments))
-	for i, p := range payments {
-		transfers[i] = p.Transfer
+	if err != nil {
+		return nil, err
+	}
+	sweeps, err := s.store.OrphanedSweeps(ctx, chainKey, cur.Confirmed.Number+1, through)
+	var transfers []invoice.Transfer
+	for _, p := range payments {
+		transfers = append(transfers, p.Transfer)
+	}
+	for _, w := range sweeps {
+		transfers = append(transfers, w.Transfer)
 	}
 	return transfers, err
 }

@@ -22,19 +22,21 @@ var (
 // InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be
 // changed of a draft alone.
 type InvoiceChange struct {
-	Merchant  *invoice.Address
-	Amount    *invoice.Amount
-	Currency  *string
-	ChainKey  *string
-	LineItems *[]invoice.LineItem // replaces all
-	ExpiresAt *time.Time
-	Details   invoice.DetailsChange
+	Merchant   *invoice.Address
+	Amount     *invoice.Amount
+	Currency   *string
+	ChainKey   *string
+	LineItems  *[]invoice.LineItem // replaces all
+	ExpiresAt  *time.Time
+	Collection *invoice.Collection
+	Details    invoice.DetailsChange
 }
 
 // changesTerms reports whether the change sets a term of the invoice to another value.
 func (c InvoiceChange) changesTerms(inv invoice.Invoice) bool {
 	return differs(c.Merchant, inv.Merchant) || differs(c.Amount, inv.Amount) || differs(c.Currency, inv.Currency) || differs(c.ChainKey, inv.ChainKey) ||
-		c.LineItems != nil && !slices.Equal(*c.LineItems, inv.LineItems) || c.ExpiresAt != nil && !c.ExpiresAt.Equal(inv.ExpiresAt)
+		c.LineItems != nil && !slices.Equal(*c.LineItems, inv.LineItems) || c.ExpiresAt != nil && !c.ExpiresAt.Equal(inv.ExpiresAt) ||
+		differs(c.Collection, inv.Collection)
 }
 
 func differs[T comparable](to *T, is T) bool { return to != nil && *to != is }
@@ -43,7 +45,7 @@ func differs[T comparable](to *T, is T) bool { return to != nil && *to != is }
 func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
 	d := invoice.Draft{
 		Unissued: true, MerchantID: inv.MerchantID, Merchant: inv.Merchant, Amount: inv.Amount, Currency: inv.Currency, ChainKey: inv.ChainKey,
-		LineItems: inv.LineItems, ExpiresAt: inv.ExpiresAt, Details: inv.Details.Change(c.Details),
+		LineItems: inv.LineItems, ExpiresAt: inv.ExpiresAt, Collection: inv.Collection, Details: inv.Details.Change(c.Details),
 	}
 	set(&d.Merchant, c.Merchant)
 	set(&d.Amount, c.Amount)
@@ -51,6 +53,7 @@ func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
 	set(&d.ChainKey, c.ChainKey)
 	set(&d.LineItems, c.LineItems)
 	set(&d.ExpiresAt, c.ExpiresAt)
+	set(&d.Collection, c.Collection)
 	return d
 }
 

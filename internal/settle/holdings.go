@@ -34,12 +34,21 @@ var errNotHeld = &invoice.FieldError{
 }
 
 // hold makes the merchants of creates hold their settlement addresses: the operator's
-// creates grant them, a merchant's own creates claim them.
+// creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
+// address, since what it receives belongs to its invoice.
 func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall) (h holdings, err error) {
 	h.at = s.now()
 	var claims, grants []store.Holding
 	origins := make(map[invoice.Address]access.Origin)
-	for _, c := range s.holdings.stale(calls, h.at) {
+	stale := s.holdings.stale(calls, h.at)
+	deposits, err := depositsAmong(ctx, tx, stale)
+	if err != nil {
+		return h, err
+	}
+	for _, c := range stale {
+		if deposits[c.Value.inv.Merchant] {
+			continue
+		}
 		h.found = append(h.found, c.Value.heldAs())
 		if c.Value.byMerchant {
 			claims = append(claims, c.Value.holding())
@@ -57,16 +66,25 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 		out.audit = append(out.audit, access.NewAddressLost(by, h.at, l.MerchantID, chain.Checksum(l.Address)))
 	}
 	denied, err := tx.ClaimAddresses(ctx, claims, h.at)
-	if err != nil || len(denied) == 0 {
+	if err != nil || len(denied)+len(deposits) == 0 {
 		return h, err
 	}
-	isDenied := func(c heldAs) bool { return c.claim && slices.Contains(denied, c.Holding) }
+	isDenied := func(c heldAs) bool { return deposits[c.Address] || c.claim && slices.Contains(denied, c.Holding) }
 	h.found = slices.DeleteFunc(h.found, isDenied)
 	h.refused = make(map[*createCall]bool)
 	for _, c := range calls {
 		h.refused[c] = isDenied(c.Value.heldAs())
 	}
 	return h, nil
+}
+
+// depositsAmong returns which settlement addresses of creates are deposit addresses.
+func depositsAmong(ctx context.Context, tx *store.Tx, calls []*createCall) (map[invoice.Address]bool, error) {
+	addresses := make([]invoice.Address, len(calls))
+	for i, c := range calls {
+		addresses[i] = c.Value.inv.Merchant
+	}
+	return tx.AreDeposits(ctx, addresses)
 }
 
 func (c *create) holding() store.Holding {

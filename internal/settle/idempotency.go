@@ -74,6 +74,10 @@ func (s *Service) asDrafted(inv invoice.Invoice, d invoice.Draft) invoice.Invoic
 	}
 	inv.Token, inv.Amount, inv.ExpiresAt = token.Address, d.Amount, d.ExpiresAt
 	inv.Currency, inv.ChainKey, inv.LineItems = d.Currency, d.ChainKey, d.LineItems
+	inv.DepositFactory, inv.DepositAddress = invoice.Address{}, invoice.Address{}
+	if d.Collection != "" {
+		inv.Collection = d.Collection
+	}
 	inv.Status, inv.TransferAmount, inv.Registry, inv.ClosedBlock = invoice.Drafted, invoice.Amount{}, c.Registry, inv.FromBlock
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return inv
@@ -91,6 +95,9 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	}
 	if d.Unissued {
 		fields = append(fields, true)
+	}
+	if d.Collection != "" {
+		fields = append(fields, "collection", d.Collection)
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {

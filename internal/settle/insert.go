@@ -77,7 +77,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 	return inserted, refused, err
 }
 
-// bind sets the transfer amounts of open invoices, and the blocks from which they can be
+// bind sets the transfer amounts of open direct invoices, and the blocks from which they can be
 // paid. Drafts can be paid in no block.
 func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, try int) error {
 	var chains []string
@@ -88,7 +88,7 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 		if !slices.Contains(chains, inv.ChainKey) {
 			chains = append(chains, inv.ChainKey)
 		}
-		if inv.Status == invoice.Open {
+		if inv.Status == invoice.Open && !inv.IsDeposit() {
 			open, bases = append(open, inv), append(bases, amountKey(*inv, inv.Amount))
 		}
 	}

@@ -87,8 +87,8 @@ func (m *machine) checkRules(r *rapid.T) {
 	var before []invoice.Payment
 	for _, b := range m.blocks {
 		for _, t := range b.Transfers {
-			if t.To != m.address || len(m.made) == 0 {
-				continue // nobody's address
+			if !m.isPayment(t) || len(m.made) == 0 {
+				continue // nobody's address, or a sweep
 			}
 			for i := range all {
 				all[i].Covered, all[i].Remainder = invoice.NewHistory(all[i].Invoice, before).DueAt(t.Position)
@@ -133,6 +133,9 @@ func (m *machine) createOne(r *rapid.T, unissued bool) invoice.Invoice {
 	d.Unissued = unissued
 	d.Amount = invoice.NewAmount(rapid.SampledFrom([]uint64{1000, 2000, 3000}).Draw(r, "amount"))
 	d.ExpiresAt = invoice.Unix(m.seconds.Load() + rapid.Int64Range(1, 60).Draw(r, "lifetime"))
+	if rapid.IntRange(0, 2).Draw(r, "collection") == 0 {
+		d.Collection = invoice.Deposit
+	}
 	inv, err := m.Create(m.t.Context(), settle.CreateRequest{Draft: d})
 	if err != nil {
 		r.Fatal(err)
@@ -255,6 +258,9 @@ func (m *machine) transfer(r *rapid.T, sameBlock []invoice.Transfer) invoice.Tra
 		return m.pay(invoice.NewAmount(7))
 	}
 	inv := rapid.SampledFrom(m.made).Draw(r, "for")
+	if !inv.DepositAddress.IsZero() {
+		return m.depositTransfer(r, inv)
+	}
 	amounts := []invoice.Amount{
 		inv.TransferAmount, inv.TransferAmount, inv.Amount, invoice.NewAmount(600), invoice.NewAmount(5000),
 		inv.Amount.Minus(invoice.NewAmount(7)), // within the tolerance of a lenient merchant
@@ -271,6 +277,96 @@ func (m *machine) transfer(r *rapid.T, sameBlock []invoice.Transfer) invoice.Tra
 		t.From, t.To = t.To, t.From
 	}
 	return t
+}
+
+// depositTransfer makes a transfer of any amount to or from a deposit address, or one
+// between its merchant and the payer.
+func (m *machine) depositTransfer(r *rapid.T, inv invoice.Invoice) invoice.Transfer {
+	n := rapid.SampledFrom([]uint64{number(inv.Amount), 40, 600, 1000, 1400, 2000, 5000}).Draw(r, "transferred")
+	t := m.deposit(inv, n)
+	switch rapid.SampledFrom([]string{"deposit", "deposit", "named", "other currency", "sweep", "sweep", "sweep of other currency", "settlement", "back"}).Draw(r, "kind") {
+	case "named":
+		t.Evidence.Calldata = rapid.SampledFrom(m.made).Draw(r, "named").CommitmentID
+	case "other currency":
+		t = inEUR(t)
+	case "sweep":
+		t = m.sweep(inv, n)
+	case "sweep of other currency":
+		t = inEUR(m.sweep(inv, n))
+	case "settlement":
+		t.To = m.address
+		if rapid.Bool().Draw(r, "named") {
+			t.Evidence.Registry = inv.CommitmentID
+		}
+	case "back":
+		t = m.back(t.Amount)
+	}
+	return t
+}
+
+// depositOf returns the invoice whose deposit address it is, or a zero one.
+func (m *machine) depositOf(a invoice.Address) (inv invoice.Invoice) {
+	if i := slices.IndexFunc(m.made, func(inv invoice.Invoice) bool { return !inv.DepositAddress.IsZero() && inv.DepositAddress == a }); i >= 0 {
+		inv = m.made[i]
+	}
+	return inv
+}
+
+// isPayment reports whether a transfer goes to an address of the merchant or of an invoice,
+// and does not come from one of these.
+func (m *machine) isPayment(t invoice.Transfer) bool {
+	return m.depositOf(t.From).ID == "" && (t.To == m.address || m.depositOf(t.To).ID != "")
+}
+
+// checkDeposits says that transfers from deposit addresses are sweeps and nothing else, and
+// that what the addresses hold is what they received less what was swept.
+func (m *machine) checkDeposits(r *rapid.T) {
+	on := make(map[invoice.Hash]invoice.Position)
+	held := map[invoice.Address]map[string]uint64{usdc: {}, eurc: {}}
+	received, swept := make(map[string]uint64), make(map[string]uint64)
+	newest := make(map[string]invoice.Hash)
+	for _, b := range m.blocks {
+		for _, t := range b.Transfers {
+			on[t.TxHash] = t.Position
+			if inv := m.depositOf(t.From); inv.ID != "" {
+				swept[inv.ID+t.Currency] += number(t.Amount)
+				if t.Token == inv.Token {
+					newest[inv.ID] = t.TxHash
+				}
+			} else if inv := m.depositOf(t.To); inv.ID != "" {
+				received[inv.ID+t.Currency] += number(t.Amount)
+			}
+		}
+	}
+	for _, inv := range m.made {
+		for token, currency := range map[invoice.Address]string{usdc: "USDC", eurc: "EURC"} {
+			if in, out := received[inv.ID+currency], swept[inv.ID+currency]; in > out {
+				held[token][inv.ID] = in - out
+			}
+		}
+		if got := m.invoice(inv.ID).SweptTx; got != newest[inv.ID] {
+			r.Errorf("invoice %s was swept by %s, want %s", inv.ID, got, newest[inv.ID])
+		}
+	}
+	for token, want := range held {
+		if diff := gocmp.Diff(want, m.unswept(token)); diff != "" {
+			r.Errorf("deposit addresses hold of %s (-chain +stored):\n%s", token, diff)
+		}
+	}
+	for _, t := range m.transfers {
+		inv := m.depositOf(t.From)
+		if inv.ID == "" {
+			continue
+		}
+		s, ok := m.swept(t)
+		position, stands := on[t.TxHash]
+		if stands != (s.Status == invoice.Confirmed) || stands && (!ok || s.Position != position || s.InvoiceID != inv.ID) {
+			r.Errorf("sweep %s is %q at %+v of %s; on the chain: %t, at %+v", t.TxHash, s.Status, s.Position, s.InvoiceID, stands, position)
+		}
+		if m.isPaymentOrRefund(t) {
+			r.Errorf("sweep %s is a payment or a refund", t.TxHash)
+		}
+	}
 }
 
 func (m *machine) reorg(r *rapid.T) {
@@ -310,6 +406,7 @@ func (m *machine) check(r *rapid.T) {
 			r.Errorf("invoice %s (-chain +stored):\n%s", inv.ID, diff)
 		}
 	}
+	m.checkDeposits(r)
 	m.checkEvents(r, stored)
 }
 
@@ -328,7 +425,7 @@ func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]s
 	seen := make(map[invoice.Hash]bool)
 	watched := len(m.made) > 0
 	for _, t := range m.transfers {
-		if t.To != m.address || seen[t.TxHash] || !watched {
+		if !m.isPayment(t) || seen[t.TxHash] || !watched {
 			continue
 		}
 		seen[t.TxHash] = true
@@ -367,6 +464,15 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 	for _, p := range stored {
 		i := slices.IndexFunc(m.made, func(inv invoice.Invoice) bool { return inv.ID == p.InvoiceID })
 		inv, name := m.made[i], named[p.TxHash]
+		if at := m.depositOf(p.To); at.ID != "" {
+			if inv.ID != at.ID || p.Method != invoice.ByDeposit || p.Currency != "USDC" || p.SettlesTo != m.address {
+				r.Errorf("payment %s of %s to the deposit address of %s went to %s by %s", p.ID, p.Currency, at.ID, inv.ID, p.Method)
+			}
+			continue
+		}
+		if inv.IsDeposit() && name.IsZero() {
+			r.Errorf("payment %s of %s to the settlement address went to %s by %s", p.ID, p.Amount, inv.ID, p.Method)
+		}
 		if !name.IsZero() && name != inv.CommitmentID {
 			r.Errorf("payment %s names %s and went to %s", p.ID, name, inv.ID)
 		}

@@ -135,14 +135,14 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 	now := s.seconds()
 	r = invoice.RefundRecord{
 		ID: s.ids.New(invoice.PrefixRefund), PaymentID: p.ID, InvoiceID: p.InvoiceID, MerchantID: p.MerchantID, ChainKey: p.ChainKey,
-		Token: p.Token, From: p.To, Payer: p.From, Status: invoice.RefundPending, CreatedAt: now, Amount: amount, Reason: req.Reason,
+		Token: p.Token, From: p.RefundedFrom(), Payer: p.From, Status: invoice.RefundPending, CreatedAt: now, Amount: amount, Reason: req.Reason,
 		ExpiresAt: now.Add(invoice.RefundLifetime),
 	}
 	r.Tag = chain.RefundTag(r.ID)
 	if r.MerchantID == "" {
 		r.MerchantID = req.MerchantID
 	}
-	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p.Transfer, invoice.ManyInvoices); err != nil {
+	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p, invoice.ManyInvoices); err != nil {
 		return r, err
 	}
 	if req.AskPayer {

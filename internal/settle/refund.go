@@ -44,7 +44,7 @@ func (b *transferBatch) loadRefunds(ctx context.Context) error {
 
 // addRefundable adds a payment to those that can be refunded.
 func (b *transferBatch) addRefundable(p invoice.Payment) {
-	pair := store.Pair{Payer: p.From, Receiver: p.To}
+	pair := store.Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	b.paidPairs[pair] = true
 	if set, ok := b.refundable[pair]; ok {
 		set[p.ID] = p

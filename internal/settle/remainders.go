@@ -13,7 +13,7 @@ import (
 )
 
 // saveInvoices writes the changed invoices, and assigns a transfer amount to
-// what remains of each that is partly paid, unless it has one. Earlier transfer
+// what remains of each direct one that is partly paid, unless it has one. Earlier transfer
 // amounts stay. The payments must have been written. indexed is the newest block
 // that was read.
 func (s *Service) saveInvoices(ctx context.Context, invoices *invoiceSet, indexed uint64) error {
@@ -23,7 +23,7 @@ func (s *Service) saveInvoices(ctx context.Context, invoices *invoiceSet, indexe
 	var partlyPaid []string
 	for id := range invoices.changed {
 		inv := invoices.byID[id]
-		if len(invoices.remainders[id]) > 0 || inv.Status == invoice.Open && !inv.Remaining.IsZero() {
+		if !inv.IsDeposit() && (len(invoices.remainders[id]) > 0 || inv.Status == invoice.Open && !inv.Remaining.IsZero()) {
 			partlyPaid = append(partlyPaid, id)
 		} else if inv.RemainingTransfer = (invoice.Amount{}); inv.Remaining.IsZero() {
 			invoices.put(inv)

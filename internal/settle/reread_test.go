@@ -55,7 +55,8 @@ type terms struct {
 	amount, transfer        uint64
 	expires                 int64 // seconds after start
 	lenient, bound, partner bool
-	void                    int // it is made void when the block of this index is the newest; 0 for never
+	void                    int  // it is made void when the block of this index is the newest; 0 for never
+	deposit                 bool // paid at a deposit address
 }
 
 type storyBlock struct {
@@ -73,11 +74,19 @@ const (
 )
 
 // storyTransfer is a transfer of an amount. Its calldata names the invoice of, unless that
-// is negative.
+// is negative. If deposit is not nil, it goes to or comes from a deposit address.
 type storyTransfer struct {
 	amount   uint64
 	of       int
 	from, to party
+	deposit  *storyDeposit
+}
+
+// storyDeposit says that a transfer goes to the deposit address of an invoice, in another
+// currency than the invoice's, or that it is swept to the merchant.
+type storyDeposit struct {
+	of           int
+	other, sweep bool
 }
 
 // newStory returns a story with few amounts, so that they collide.
@@ -96,6 +105,7 @@ func newStory(r *rand.Rand) story {
 		}
 		taken[t.transfer] = true
 		t.partner = partners && r.IntN(3) == 0
+		t.deposit = r.IntN(3) == 0
 		s.terms = append(s.terms, t)
 	}
 	at := int64(0)
@@ -119,6 +129,9 @@ func newStory(r *rand.Rand) story {
 			case 1, 2:
 				move.from, move.to = theMerchant, pick(r, thePartner, thePartner, thePayer)
 				move.amount = pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000)
+			}
+			if d := r.IntN(len(s.terms)); s.terms[d].deposit {
+				move.deposit = &storyDeposit{of: d, other: r.IntN(5) == 0, sweep: r.IntN(3) == 0}
 			}
 			b.transfers = append(b.transfers, move)
 		}
@@ -293,6 +306,10 @@ func (s story) insert(w *world) []invoice.Invoice {
 		if t.partner {
 			inv.Merchant = w.account(thePartner)
 		}
+		if t.deposit {
+			inv.Collection, inv.DepositFactory, inv.TransferAmount = invoice.Deposit, factory, invoice.Amount{}
+			inv.DepositAddress = invoice.Address{0: 0xd0, 1: byte(i), 18: w.address[18], 19: w.address[19]}
+		}
 		all[i] = inv
 	}
 	if slices.ContainsFunc(s.terms, func(t terms) bool { return t.partner }) {
@@ -318,6 +335,16 @@ func (s story) chain(w *world, invoices []invoice.Invoice) []settle.Block {
 		for _, t := range b.transfers {
 			move := w.pay(invoice.NewAmount(t.amount))
 			move.From, move.To = w.account(t.from), w.account(t.to)
+			if d := t.deposit; d != nil {
+				if d.sweep {
+					move.From, move.To = invoices[d.of].DepositAddress, invoices[d.of].Merchant
+				} else {
+					move.To = invoices[d.of].DepositAddress
+				}
+				if d.other {
+					move = inEUR(move)
+				}
+			}
 			if t.of >= 0 {
 				move.Evidence.Calldata = invoices[t.of].CommitmentID
 			}
@@ -333,11 +360,13 @@ func (s story) chain(w *world, invoices []invoice.Invoice) []settle.Block {
 func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block) outcome {
 	var out outcome
 	number := map[string]int{"": -1}
+	held, heldEUR := w.unswept(usdc), w.unswept(eurc)
 	for i, inv := range invoices {
 		number[inv.ID] = i
 		got := w.invoice(inv.ID)
 		out.Invoices = append(out.Invoices, fmt.Sprintf("%d over %s, told %s, until %d, from %d: %s %q with %s, refunded %s", i, inv.Amount,
 			inv.TransferAmount, inv.ExpiresAt.Unix()-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid, got.AmountRefunded))
+		out.Invoices = append(out.Invoices, fmt.Sprintf("%d is swept: %t; holds %d and %d", i, !got.SweptTx.IsZero(), held[inv.ID], heldEUR[inv.ID]))
 	}
 	paid := make(map[string]string)
 	for _, b := range all {
@@ -355,6 +384,9 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block)
 				if f.Status != invoice.Orphaned {
 					line += fmt.Sprintf(": pays back %s, %s", paid[f.PaymentID], f.Status)
 				}
+			}
+			if s, ok := w.swept(t); ok {
+				line += fmt.Sprintf(": sweeps %d, %s", number[s.InvoiceID], s.Status)
 			}
 			out.Transfers = append(out.Transfers, line)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Rollback orphans all payments and refunds above the given header, which is the
+// Rollback orphans all payments, refunds and sweeps above the given header, which is the
 // newest that is still canonical. The headers above it stay, so that Observe
 // learns which of these blocks were replaced. Rollback returns
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
@@ -44,7 +44,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 	})
 }
 
-// orphanAbove orphans the payments and refunds of blocks above the number, and
+// orphanAbove orphans the payments, refunds and sweeps of blocks above the number, and
 // removes them from the sums.
 func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
 	payments, err := tx.PendingPayments(ctx, chainKey, number+1, math.MaxInt64)

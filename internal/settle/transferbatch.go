@@ -44,18 +44,23 @@ type transferBatch struct {
 
 	authorized map[string]string // ids of the payments that authorizations made, by authorization, to be written
 
-	// The confirmed payments and refunds, which recompute counts.
+	// The confirmed payments and refunds, which recompute counts, and the confirmed sweeps.
 	confirmed []invoice.Payment
 	refunded  []invoice.Refund
+	swept     []invoice.Sweep
 	moved     bool // a pending payment was found in another block than before
 }
 
-// entry is a transfer of a batch. It can be a payment when it goes to a
-// settlement address, and a refund when it comes from one.
+// entry is a transfer of a batch. It is a sweep when it comes from a deposit address.
+// Otherwise it can be a payment when it goes to a settlement or deposit address, and a
+// refund when it comes from a settlement address.
 type entry struct {
 	invoice.Transfer
-	paymentID string // empty when it is not to a settlement address
+	paymentID string // empty when it is no payment
 	refundID  string // empty when it is not from a settlement address
+	sweepID   string // empty when it is no sweep
+	depositOf string // the invoice whose deposit address receives it; empty without one
+	sweepOf   string // the invoice whose deposit address it comes from; empty without one
 
 	// bound is the authorization that made it, with its invoice; zero without one that the
 	// service accepted.
@@ -90,7 +95,7 @@ func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chai
 
 // store stores the transfers, the invoices they change and the events.
 func (b *transferBatch) store(ctx context.Context) error {
-	for _, load := range []func(context.Context) error{b.load, b.loadUndecided, b.loadCandidates, b.loadRefunds} {
+	for _, load := range []func(context.Context) error{b.load, b.loadUndecided, b.loadCandidates, b.loadRefunds, b.storeSweeps} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -114,21 +119,28 @@ func (b *transferBatch) store(ctx context.Context) error {
 	return b.finish(ctx)
 }
 
-// load finds out which of the transfers go to or come from a settlement address,
-// and reads the payments that are stored already.
+// load finds out which of the transfers go to or come from a settlement or deposit
+// address, and reads the payments that are stored already.
 func (b *transferBatch) load(ctx context.Context) error {
 	var ends []invoice.Address
 	for _, e := range b.entries {
 		ends = append(ends, e.From, e.To)
 	}
 	slices.SortFunc(ends, func(a, b invoice.Address) int { return bytes.Compare(a[:], b[:]) })
-	ours, err := b.tx.SettlementAddresses(ctx, b.chain.key, slices.Compact(ends))
+	ends = slices.Compact(ends)
+	ours, err := b.tx.SettlementAddresses(ctx, b.chain.key, ends)
 	if err != nil {
+		return err
+	}
+	if err := b.loadDeposits(ctx, ends); err != nil {
 		return err
 	}
 	var ids []string
 	for _, e := range b.entries {
-		if ours[e.To] {
+		if e.sweepID != "" {
+			continue
+		}
+		if ours[e.To] || e.depositOf != "" {
 			e.paymentID = invoice.TransferID(invoice.PrefixPayment, e.ChainKey, e.TxHash, e.Ordinal)
 			ids = append(ids, e.paymentID)
 		}
@@ -154,7 +166,7 @@ func (b *transferBatch) load(ctx context.Context) error {
 func (b *transferBatch) loadCandidates(ctx context.Context) error {
 	var open []*entry
 	for _, e := range b.entries {
-		if p := b.payments[e.paymentID]; e.paymentID != "" && p.Status != invoice.Confirmed && !b.keepsAttribution(p, e) {
+		if p := b.payments[e.paymentID]; e.paymentID != "" && e.depositOf == "" && p.Status != invoice.Confirmed && !b.keepsAttribution(p, e) {
 			open = append(open, e)
 		}
 	}
@@ -189,7 +201,7 @@ func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 	return !b.undecided[p.ID] && p.Evidence == e.Evidence
 }
 
-// storePayment stores a transfer to a settlement address. A transfer that a
+// storePayment stores a transfer to a settlement or deposit address. A transfer that a
 // reorg moved to another block is the same payment.
 func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	p, known := b.payments[e.paymentID]
@@ -245,6 +257,9 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 // attribution has to be deferred. A transfer that refunds a payment exactly is
 // not attributed by an inferred method.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
+	if e.depositOf != "" {
+		return b.attributeDeposit(e, p)
+	}
 	candidates, truncated, err := b.candidatesAt(ctx, *p, e)
 	if err != nil {
 		return err
@@ -303,6 +318,9 @@ func (b *transferBatch) finish(ctx context.Context) error {
 		return err
 	}
 	if err := b.refundSums.save(ctx); err != nil {
+		return err
+	}
+	if err := b.tx.AddToDeposits(ctx, b.confirmed, b.swept); err != nil {
 		return err
 	}
 	return b.service.saveInvoices(ctx, b.invoices, b.chain.indexed)

@@ -24,6 +24,11 @@ import (
 //     transfer amount alone.
 //   - A payment of the transfer amount of an invoice is never attributed to another
 //     invoice by that one's amount, remainder or tolerance.
+//   - A payment to the deposit address of an invoice counts for that invoice, whatever its
+//     amount and evidence, and for none if it is in another currency. No amount at the
+//     settlement address counts for a deposit invoice.
+//   - A transfer out of a deposit address is a sweep, and neither a payment nor a refund,
+//     also if an invoice asks for its amount.
 //
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
@@ -97,6 +102,9 @@ func (g *game) create() {
 	d.Amount = invoice.NewAmount(pick(g.Rand, amounts...))
 	d.ExpiresAt = invoice.Unix(g.seconds.Load() + 20 + g.Int64N(100))
 	d.Unissued = g.IntN(5) == 0
+	if g.IntN(4) == 0 {
+		d.Collection = invoice.Deposit
+	}
 	inv, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: d})
 	g.must(err)
 	g.made = append(g.made, inv.ID)
@@ -179,6 +187,12 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	inv := g.invoice(pick(g.Rand, g.made...))
 	var t invoice.Transfer
 	of := ""
+	if !inv.DepositAddress.IsZero() {
+		t = g.depositTransfer(inv)
+		g.meant[t.TxHash] = meant{}
+		g.mined = append(g.mined, t)
+		return t, true
+	}
 	switch told := g.shown[inv.ID]; g.IntN(8) {
 	case 0, 1, 2, 3:
 		if len(told) == 0 {
@@ -202,6 +216,26 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	return t, true
 }
 
+// depositTransfer makes a transfer to or from a deposit address, of an amount that another
+// invoice may ask for.
+func (g *game) depositTransfer(inv invoice.Invoice) invoice.Transfer {
+	other := g.invoice(pick(g.Rand, g.made...))
+	amounts := []uint64{number(inv.Amount), number(other.Amount), 1 + g.Uint64N(3_000_000)}
+	for _, told := range g.shown[other.ID] {
+		amounts = append(amounts, number(told))
+	}
+	n := pick(g.Rand, amounts...)
+	switch g.IntN(6) {
+	case 0, 1:
+		return g.sweep(inv, n)
+	case 2:
+		return inEUR(g.deposit(inv, n))
+	case 3:
+		return tagged(g.deposit(inv, n), invoice.Evidence{Calldata: other.CommitmentID})
+	}
+	return g.deposit(inv, n)
+}
+
 // judge says whether the transfers of a block went where they must.
 func (g *game) judge(b settle.Block) {
 	invoices := make(map[string]invoice.Invoice)
@@ -214,8 +248,20 @@ func (g *game) judge(b settle.Block) {
 			payments = append(payments, row.Payment)
 		}
 	}
+	deposits := make(map[invoice.Address]string)
+	for _, inv := range invoices {
+		if !inv.DepositAddress.IsZero() {
+			deposits[inv.DepositAddress] = inv.ID
+		}
+	}
 	for _, t := range b.Transfers {
 		m := g.meant[t.TxHash]
+		if deposits[t.From] != "" {
+			if s, ok := g.swept(t); !ok || s.InvoiceID != deposits[t.From] || g.isPaymentOrRefund(t) {
+				g.wrong = append(g.wrong, fmt.Sprintf("the sweep of %s from %s is stored as a sweep of %q", t.Amount, deposits[t.From], s.InvoiceID))
+			}
+			continue
+		}
 		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		g.must(err)
 		if m.seen {
@@ -226,6 +272,15 @@ func (g *game) judge(b settle.Block) {
 		}
 		m.seen, m.seenAs = true, p.InvoiceID
 		g.meant[t.TxHash] = m
+		if id := deposits[t.To]; id != "" {
+			if counts := t.Token == usdc; counts != (p.InvoiceID == id && p.Method == invoice.ByDeposit) || p.DepositOf != id || !counts && p.Attributed() {
+				g.wrong = append(g.wrong, fmt.Sprintf("%s %s to the deposit address of %s went to %q by %q", t.Amount, t.Currency, id, p.InvoiceID, p.Method))
+			}
+			continue
+		}
+		if invoices[p.InvoiceID].IsDeposit() && t.Evidence == (invoice.Evidence{}) {
+			g.wrong = append(g.wrong, fmt.Sprintf("%s at the settlement address went to the deposit invoice %s by %q", t.Amount, p.InvoiceID, p.Method))
+		}
 		g.wrong = append(g.wrong, g.misplaced(t, p, m, invoices, payments)...)
 	}
 }
@@ -255,7 +310,7 @@ func (g *game) misplaced(t invoice.Transfer, p store.PaymentRow, m meant, invoic
 		return false
 	}
 	for _, asks := range invoices {
-		if asks.Amount == t.Amount && waits(asks) && !(toldFor(to.ID) && waits(to)) {
+		if !asks.IsDeposit() && asks.Amount == t.Amount && waits(asks) && !(toldFor(to.ID) && waits(to)) {
 			wrong = append(wrong, fmt.Sprintf("%s asks for %s, which went to %s over %s by %q", asks.ID, t.Amount, to.ID, to.Amount, p.Method))
 		}
 	}

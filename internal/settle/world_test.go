@@ -49,7 +49,9 @@ const (
 
 var (
 	usdc     = invoice.Address{0x70}
+	eurc     = invoice.Address{0x71}
 	registry = invoice.Address{0x60}
+	factory  = invoice.Address{0x61}
 	payer    = invoice.Address{0xbb}
 )
 
@@ -101,8 +103,8 @@ type world struct {
 }
 
 // merchants knows every merchant except "stranger". "silent" has no endpoint, merchants
-// with the prefix "lenient-" have a tolerance of 5 %, and "listed" has a list of return
-// hosts.
+// with the prefix "lenient-" have a tolerance of 5 %, those with the prefix "depositing-"
+// collect by deposit addresses, and "listed" has a list of return hosts.
 type merchants struct{}
 
 func (merchants) WantsEvents(id string) bool { return id != "silent" }
@@ -110,6 +112,9 @@ func (merchants) WantsEvents(id string) bool { return id != "silent" }
 func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	if strings.HasPrefix(id, "lenient-") {
 		m.Tolerance = invoice.Tolerance{BasisPoints: 500}
+	}
+	if strings.HasPrefix(id, "depositing-") {
+		m.Collection = invoice.Deposit
 	}
 	if id == "listed" {
 		m.ReturnHosts = []string{"shop.example", "localhost"}
@@ -132,7 +137,7 @@ func (db *database) world(t testing.TB) *world {
 // service returns a service with empty caches, as after a restart, with a changed
 // configuration.
 func (w *world) service(change ...func(*settle.Config)) *settle.Service {
-	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
+	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}, {Currency: "EURC", Address: eurc, Decimals: 6}}
 	signal := func(format string, args ...any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -141,7 +146,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 	cfg := settle.Config{
 		Store: w.db.store,
 		Chains: []chain.Chain{
-			{Key: w.chainKey, ID: 1337, Tokens: tokens, Registry: registry},
+			{Key: w.chainKey, ID: 1337, Tokens: tokens, Registry: registry, DepositFactory: factory},
 			{Key: "unregistered", ID: 7, Tokens: tokens},
 		},
 		Merchants: merchants{},
@@ -239,6 +244,68 @@ func (w *world) pay(a invoice.Amount) invoice.Transfer {
 		ChainKey: w.chainKey, TxHash: w.hash("tx", w.txs), Token: usdc, Currency: "USDC",
 		From: payer, To: w.address, Amount: a,
 	}
+}
+
+// deposited asks for payments at a deposit address.
+func deposited(d *invoice.Draft) { d.Collection = invoice.Deposit }
+
+// deposit returns a transfer to the deposit address of an invoice.
+func (w *world) deposit(inv invoice.Invoice, n uint64) invoice.Transfer {
+	t := w.pay(invoice.NewAmount(n))
+	t.To = inv.DepositAddress
+	return t
+}
+
+// sweep returns a transfer from the deposit address of an invoice to its merchant.
+func (w *world) sweep(inv invoice.Invoice, n uint64) invoice.Transfer {
+	t := w.pay(invoice.NewAmount(n))
+	t.From, t.To = inv.DepositAddress, inv.Merchant
+	return t
+}
+
+// inEUR returns the transfer in the other currency of the chain.
+func inEUR(t invoice.Transfer) invoice.Transfer {
+	t.Token, t.Currency = eurc, "EURC"
+	return t
+}
+
+// swept returns the sweep that a transfer is stored as; ok is false for none.
+func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
+	w.t.Helper()
+	found, err := w.db.store.SweepsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixSweep, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	if len(found) == 0 {
+		return s, false
+	}
+	return found[0], true
+}
+
+// unswept returns what deposit addresses hold of a token, by invoice.
+func (w *world) unswept(token invoice.Address) map[string]uint64 {
+	w.t.Helper()
+	held := make(map[string]uint64)
+	var after store.DepositPosition
+	for {
+		page, err := w.db.store.UnsweptDeposits(w.t.Context(), w.chainKey, token, after, 3)
+		w.must(err)
+		for _, d := range page {
+			held[d.InvoiceID] = number(d.Amount)
+			after = d.Position()
+		}
+		if len(page) < 3 {
+			return held
+		}
+	}
+}
+
+// isPaymentOrRefund reports whether a transfer is stored as either.
+func (w *world) isPaymentOrRefund(t invoice.Transfer) bool {
+	w.t.Helper()
+	payments, err := w.db.store.PaymentsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	return len(payments)+len(refunds) > 0
 }
 
 // back returns a transfer from the merchant to the payer.

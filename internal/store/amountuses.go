@@ -24,7 +24,7 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 
 // AmountUse says which invoices an amount at an address already refers to.
 type AmountUse struct {
-	// Taken says that it is the amount or the transfer amount of an open invoice.
+	// Taken says that it is the amount or the transfer amount of an open direct invoice.
 	Taken bool
 	// Until is the last expiresAt of the closed invoices that had it as transfer
 	// amount; zero without such an invoice since the requested time.
@@ -99,7 +99,7 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 		}
 		return struct{}{}, err
 	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
-			AND chain_key = chain AND token = coin AND status = 'open' LIMIT 1 OFFSET 0)
+			AND chain_key = chain AND token = coin AND status = 'open' AND collection = 'direct' LIMIT 1 OFFSET 0)
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (SELECT CASE told.live WHEN 1 THEN `+strconv.Itoa(live)+` ELSE told.expires_at END AS until `+

@@ -49,7 +49,7 @@ func (q *queries) InvoicesByTransferAmount(ctx context.Context, transfers []invo
 		"SELECT told.invoice_id "+transferAmountsOfWanted+"AND told.from_block < wanted.block "+newestTransferAmount)
 }
 
-// InvoicesByAmount returns, for each of the lookups, the ids of up to limit
+// InvoicesByAmount returns, for each of the lookups, the ids of up to limit direct
 // invoices that have the amount, or had it as a remainder. Invoices that were
 // closed below FirstBlock are covered or expired there; indexes leave them out,
 // since their number only grows.
@@ -59,17 +59,17 @@ func (q *queries) InvoicesByAmount(ctx context.Context, lookups []AmountLookup, 
 		rows[n] = append(l.values(n), l.Amount.String())
 	}
 	const (
-		hasAmount    = "amount = moved AND " + payable + " AND "
+		hasAmount    = "amount = moved AND collection = 'direct' AND " + payable + " AND "
 		hadRemainder = `remainder = 1 AND base = moved AND merchant_address = receiver AND chain_key = chain AND token = coin AND expires_at >= mined AND `
 	)
 	return q.listInvoices(ctx, append(lookupColumns, "moved"), rows, limit,
-		"SELECT id FROM invoices "+q.indexedBy("invoices_open_by_amount")+"WHERE "+hasAmount+"status = 'open'",
-		"SELECT id FROM invoices "+q.indexedBy("invoices_closed_by_amount")+"WHERE "+hasAmount+"status <> 'open' AND closed_block >= lowest",
+		"SELECT id FROM invoices "+q.indexedBy("invoices_open_by_amount_direct")+"WHERE "+hasAmount+"status = 'open'",
+		"SELECT id FROM invoices "+q.indexedBy("invoices_closed_by_amount_direct")+"WHERE "+hasAmount+"status <> 'open' AND closed_block >= lowest",
 		"SELECT invoice_id FROM told_amounts "+q.indexedBy("told_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block IS NULL",
 		"SELECT invoice_id FROM told_amounts "+q.indexedBy("told_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block >= lowest")
 }
 
-// InvoicesWithTolerance returns, for each of the lookups, the ids of up to limit
+// InvoicesWithTolerance returns, for each of the lookups, the ids of up to limit direct
 // invoices with a tolerance and an amount above the lookup's, up to twice of it.
 // No others tolerate its amount, since a tolerance is at most half of an
 // invoice's amount.
@@ -89,10 +89,10 @@ func (q *queries) InvoicesWithTolerance(ctx context.Context, lookups []AmountLoo
 			rows = append(rows, append(l.values(n), int64(digits), from, to))
 		}
 	}
-	const tolerates = "tolerance <> '0' AND length(amount) = digits AND amount BETWEEN low AND high AND " + payable + " AND "
+	const tolerates = "tolerance <> '0' AND collection = 'direct' AND length(amount) = digits AND amount BETWEEN low AND high AND " + payable + " AND "
 	return q.listInvoices(ctx, append(lookupColumns, "digits BIGINT", "low", "high"), rows, limit,
-		"SELECT id FROM invoices "+q.indexedBy("invoices_by_tolerance")+"WHERE "+tolerates+"status = 'open'",
-		"SELECT id FROM invoices "+q.indexedBy("invoices_closed_by_tolerance")+"WHERE "+tolerates+"status <> 'open' AND closed_block >= lowest")
+		"SELECT id FROM invoices "+q.indexedBy("invoices_by_tolerance_direct")+"WHERE "+tolerates+"status = 'open'",
+		"SELECT id FROM invoices "+q.indexedBy("invoices_closed_by_tolerance_direct")+"WHERE "+tolerates+"status <> 'open' AND closed_block >= lowest")
 }
 
 // lookupColumns are the first columns of a lookup in the table wanted, and

@@ -27,15 +27,18 @@ func (tx *Tx) UpdateDraft(ctx context.Context, inv invoice.Invoice) error {
 		closed = nil
 	}
 	n, err := tx.exec(ctx, `UPDATE invoices SET commitment_id = $1, merchant_address = $2, chain_key = $3, token = $4, currency = $5, amount = $6,
-		transfer_amount = $7, tolerance = $8, line_items = $9, status = $10, expires_at = $11, from_block = $12, closed_block = $13, registry = $14
-		WHERE id = $15 AND status = 'draft'`,
+		transfer_amount = $7, tolerance = $8, line_items = $9, status = $10, expires_at = $11, from_block = $12, closed_block = $13, registry = $14,
+		collection = $15, deposit_factory = $16, deposit_address = $17 WHERE id = $18 AND status = 'draft'`,
 		inv.CommitmentID.String(), inv.Merchant.String(), inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(),
 		orNull(inv.TransferAmount), inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed,
-		inv.Registry.String(), inv.ID)
+		inv.Registry.String(), string(inv.Collection), orNull(inv.DepositFactory), orNull(inv.DepositAddress), inv.ID)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.insertDeposits(ctx, []invoice.Invoice{inv})
 }
 
 // ReplaceDetails writes the details of a locked invoice, and its reservation if it is a

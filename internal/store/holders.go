@@ -181,8 +181,9 @@ func sortedHoldings(all []Holding) []Holding {
 }
 
 // insertUnattributed adds payments without an invoice, by their SeenID, to the unattributed
-// payments of the merchants that hold the address which received them, and whose invoices
-// named it on that chain. It locks the address, so that a merchant that loses it keeps none.
+// payments of the merchants that hold the settlement address which received them, and whose
+// invoices named it on that chain. It locks the address, so that a merchant that loses it
+// keeps none. Those at a deposit address are added to the payments of its merchant.
 func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
 	return inBatches(seen, "", func(part []string) error {
 		if tx.postgres { // in a statement of its own: the next one sees what others did before
@@ -199,6 +200,12 @@ func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
 			WHERE (held.sole_holder = settled.merchant_id OR EXISTS (
 				SELECT 1 FROM address_grants AS granted WHERE granted.address = held.address AND granted.merchant_id = settled.merchant_id))
 			AND payments.seen_id IN `+parameterList(0, len(part)), toAny(part)...)
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+			SELECT payments.seen_id, invoices.merchant_id, payments.chain_key FROM payments JOIN invoices ON invoices.id = payments.deposit_of
+			WHERE payments.seen_id IN `+parameterList(0, len(part)), toAny(part)...)
 		return err
 	})
 }

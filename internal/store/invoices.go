@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,7 +12,8 @@ import (
 
 const invoiceColumns = `id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
 	amount, transfer_amount, tolerance, line_items, status, exception, amount_paid, amount_refunded,
-	created_at, expires_at, settled_tx, settled_at, from_block, closed_block, remaining, remaining_transfer, registry, ` + sumColumns
+	created_at, expires_at, settled_tx, settled_at, from_block, closed_block, remaining, remaining_transfer, registry,
+	collection, deposit_factory, deposit_address, swept_tx, ` + sumColumns
 
 func scanInvoice(row scanner) (invoice.Invoice, error) {
 	var inv invoice.Invoice
@@ -20,11 +22,12 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 		amountCol(&inv.Amount), amountCol(&inv.TransferAmount), amountCol(&inv.Tolerance), linesCol(&inv.LineItems),
 		&inv.Status, &inv.Exception, amountCol(&inv.AmountPaid), amountCol(&inv.AmountRefunded),
 		seconds{&inv.CreatedAt}, seconds{&inv.ExpiresAt}, hashCol(&inv.SettledTx), seconds{&inv.SettledAt},
-		&inv.FromBlock, nullUint{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry)}, sumTargets(&inv.Sums)...)...)
+		&inv.FromBlock, nullUint{&inv.ClosedBlock}, amountCol(&inv.Remaining), amountCol(&inv.RemainingTransfer), addressCol(&inv.Registry),
+		&inv.Collection, addressCol(&inv.DepositFactory), addressCol(&inv.DepositAddress), hashCol(&inv.SweptTx)}, sumTargets(&inv.Sums)...)...)
 	return inv, err
 }
 
-// InsertInvoices inserts new invoices with their transfer amounts, and returns the ids of
+// InsertInvoices inserts new invoices with their transfer amounts and deposit addresses, and returns the ids of
 // those that were inserted. It leaves out an invoice whose transfer amount an open invoice
 // has.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
@@ -56,13 +59,18 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		}
 		rows = append(rows, []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
 			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String()})
+			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String(),
+			string(cmp.Or(inv.Collection, invoice.Direct)), orNull(inv.DepositFactory), orNull(inv.DepositAddress)})
 	}
 	if err := tx.insert(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block", "registry"},
+			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block", "registry",
+			"collection", "deposit_factory", "deposit_address"},
 	}, rows); err != nil {
+		return nil, err
+	}
+	if err := tx.insertDeposits(ctx, kept); err != nil {
 		return nil, err
 	}
 	return inserted, tx.insertDetails(ctx, kept)

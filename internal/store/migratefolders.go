@@ -12,7 +12,7 @@ import (
 
 // A migration whose statements only one database knows is a folder with a file for each.
 //
-//go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters
+//go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters migrations/00035_deposits
 var folders embed.FS
 
 // readFolder returns the file of a folder for the database.
@@ -33,11 +33,16 @@ func triggerMigrations(dialect goose.Dialect) goose.ProviderOption {
 // indexMigrations returns the migrations that add indexes to tables of an earlier release.
 // PostgreSQL creates these outside of a transaction, while others write to the table.
 func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
-	return goose.WithGoMigrations(indexMigration(32, "00032_report_of_refunds", dialect), indexMigration(33, "00033_list_filters", dialect))
+	return goose.WithGoMigrations(indexMigration(32, "00032_report_of_refunds", dialect), indexMigration(33, "00033_list_filters", dialect), widenAfter(35, "00035_deposits", dialect))
 }
 
 // indexMigration returns the migration of a folder.
 func indexMigration(version int64, folder string, dialect goose.Dialect) *goose.Migration {
+	return goose.NewGoMigration(version, folderUp(folder, dialect), nil)
+}
+
+// folderUp runs the file of a folder: on SQLite in a transaction, and on PostgreSQL without.
+func folderUp(folder string, dialect goose.Dialect) *goose.GoFunc {
 	up := inTransaction(folder, dialect)
 	if dialect == goose.DialectPostgres {
 		up = &goose.GoFunc{RunDB: func(ctx context.Context, db *sql.DB) error {
@@ -56,7 +61,7 @@ func indexMigration(version int64, folder string, dialect goose.Dialect) *goose.
 			return nil
 		}}
 	}
-	return goose.NewGoMigration(version, up, nil)
+	return up
 }
 
 // inTransaction runs the file of a folder in a transaction.

@@ -22,7 +22,7 @@ const (
 // of the index invoices_near.
 const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND status IN ('open', 'expired') AND length(amount) = $4 AND amount "
 
-// NearInvoices returns invoices of the transfer's receiver, chain and token
+// NearInvoices returns direct invoices of the transfer's receiver, chain and token
 // that it could be meant for though no rule attributes it: unpaid ones with its
 // amount or the next amounts above and below, partly paid ones, and closed ones
 // with exactly its amount. Of equal amounts it takes the newest that were
@@ -59,7 +59,7 @@ func (n *nearSearch) add(invoices []invoice.Invoice, err error) error {
 	for _, inv := range invoices {
 		known := slices.ContainsFunc(n.found, func(k invoice.NearInvoice) bool { return k.ID == inv.ID })
 		wanted := n.merchantID == "" || inv.MerchantID == n.merchantID
-		if !known && wanted && inv.ChainKey == n.t.ChainKey && inv.Token == n.t.Token {
+		if !known && wanted && !inv.IsDeposit() && inv.ChainKey == n.t.ChainKey && inv.Token == n.t.Token {
 			n.found = append(n.found, invoice.NearInvoice{
 				Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer},
 				Covered: inv.Status == invoice.Paid || inv.Covered(),
@@ -138,6 +138,6 @@ func (n *nearSearch) partlyPaid(ctx context.Context) error {
 // closed adds the invoices with exactly the amount that were closed last.
 func (n *nearSearch) closed(ctx context.Context) error {
 	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE amount = $1 AND merchant_address = $2 AND status <> 'open' AND status <> 'draft' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
+		WHERE amount = $1 AND merchant_address = $2 AND collection = 'direct' AND status <> 'open' AND status <> 'draft' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
 		n.t.Amount.String(), n.t.To.String(), invoice.UnixSeconds(n.createdBefore), nearLimit))
 }

@@ -35,27 +35,29 @@ type PaymentRow struct {
 	SeenAfter int64 // number of the newest event when it was first seen
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to"
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
 		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
-		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter)
+		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter, nullText(&p.DepositOf), addressCol(&p.SettlesTo))
 	return p, err
 }
 
 // SavePayments inserts payments, and updates existing ones: their block,
 // transfer, state and invoice. The payments must be distinct. Those without an
 // invoice are added to the unattributed payments of the merchants that hold the
-// address which received them, and whose invoices named it on that chain.
+// settlement address which received them, and whose invoices named it on that chain, or
+// of the merchant whose deposit address it was.
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
 	var unattributed []string
 	for i, p := range payments {
 		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
-			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter)
+			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
+			orNull(p.DepositOf), orNull(p.SettlesTo))
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed = append(unattributed, p.SeenID)
@@ -68,7 +70,8 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
 			merchant_id = excluded.merchant_id, method = excluded.method,
-			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at`}, rows)
+			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at,
+			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to`}, rows)
 	if err != nil {
 		return err
 	}
@@ -138,25 +141,37 @@ func (q *queries) PaymentsInTime(ctx context.Context, inv invoice.Invoice) ([]Pa
 // matched with: the newest.
 const pairLimit = 2000
 
-// PaymentsBetween returns the newest payments from one account to another in
-// blocks up to a number.
-func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address, through uint64) ([]PaymentRow, error) {
-	return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND block_number <= $4
-		ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
+// PaymentsBetween returns the newest payments from one account to a settlement address, and
+// the newest to deposit addresses of it, in blocks up to a number.
+func (q *queries) PaymentsBetween(ctx context.Context, chainKey string, from, to invoice.Address, through uint64) (found []PaymentRow, err error) {
+	for _, receiver := range receivers {
+		some, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+			WHERE from_address = $1 AND `+receiver+` = $2 AND chain_key = $3 AND block_number <= $4
+			ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	return found, nil
 }
 
-// Pair is a payer and a receiver.
+// receivers are the columns of payments that hold a settlement address: that of a payment
+// to the address itself, and of one to a deposit address.
+var receivers = []string{"to_address", "settles_to"}
+
+// Pair is a payer and a settlement address.
 type Pair struct{ Payer, Receiver invoice.Address }
 
-// PaidPairs returns the pairs between which there are payments.
+// PaidPairs returns the pairs between which there are payments, also by deposit addresses.
 func (q *queries) PaidPairs(ctx context.Context, chainKey string, pairs []Pair) (map[Pair]bool, error) {
 	rows := make([][]any, len(pairs))
 	for i, p := range pairs {
 		rows[i] = []any{chainKey, p.Payer.String(), p.Receiver.String()}
 	}
 	found, err := q.whichExist(ctx, []string{"chain", "payer", "receiver"}, rows,
-		"payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain")
+		`payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain
+		UNION ALL SELECT 1 FROM payments WHERE from_address = payer AND settles_to = receiver AND chain_key = chain`)
 	paid := make(map[Pair]bool, len(found))
 	for _, n := range found {
 		paid[pairs[n]] = true
@@ -180,7 +195,7 @@ func (q *queries) OrphanedPayments(ctx context.Context, chainKey string, from, t
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// ConfirmThrough confirms the chain's pending payments and refunds in blocks up
+// ConfirmThrough confirms the chain's pending payments, refunds and sweeps in blocks up
 // to a number, at a time.
 func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64, at time.Time) error {
 	if err := tx.recordStatuses(ctx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
@@ -190,7 +205,7 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
 
-// OrphanAbove orphans the chain's pending payments and refunds in blocks above
+// OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above
 // a number, at a time, and deletes the undecided refunds there.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, at time.Time) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
@@ -203,9 +218,9 @@ func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, a
 		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
 
-// changeTransfers runs an update on payments and on refunds.
+// changeTransfers runs an update on payments, refunds and sweeps.
 func (tx *Tx) changeTransfers(ctx context.Context, update string, args ...any) error {
-	for _, table := range []string{"payments", "refunds"} {
+	for _, table := range []string{"payments", "refunds", "sweeps"} {
 		if _, err := tx.exec(ctx, "UPDATE "+table+" "+update, args...); err != nil {
 			return err
 		}

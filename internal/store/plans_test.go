@@ -350,7 +350,26 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"untold":      func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
 		"heights":     func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
 		"final times": func() error { _, err := read.FinalTimes(ctx, []string{"base"}); return err },
-		"undecided":   func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
+		"deposits": func() error {
+			_, err := read.Deposits(ctx, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"deposit holdings": func() error {
+			_, err := read.AreDeposits(ctx, []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"watched": func() error {
+			_, err := read.WatchedAddresses(ctx, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"sweeps":          func() error { _, err := read.SweepsByID(ctx, []string{"swp_1"}); return err },
+		"pending sweeps":  func() error { _, err := read.PendingSweeps(ctx, "base", 0, 999); return err },
+		"orphaned sweeps": func() error { _, err := read.OrphanedSweeps(ctx, "base", 0, 999); return err },
+		"unswept": func() error {
+			_, err := read.UnsweptDeposits(ctx, "base", moved.Token, store.DepositPosition{}, 200)
+			return err
+		},
+		"undecided": func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
 		"undecided refunds": func() error {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
 			return err
@@ -438,7 +457,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PreparedFor(ctx, "base", []string{invoice.Hash{1}.String()}, []string{moved.To.String(), moved.From.String()})
 			return err
 		},
-		"many invoices": func() error { _, err := read.HasPaidManyInvoices(ctx, moved, 10); return err },
+		"many invoices": func() error { _, err := read.HasPaidManyInvoices(ctx, invoice.Payment{Transfer: moved}, 10); return err },
 		"unrecorded":    func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
 		"key":           func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
 		"cursor":        func() error { _, err := read.Cursor(ctx, "base"); return err },
@@ -501,6 +520,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			},
 			"reckoned": func() error {
 				return write.UpdateInvoices(ctx, []invoice.Invoice{sample("inv_1", "m"), sample("inv_2", "m")})
+			},
+			"add to deposits": func() error {
+				inv := invoice.Invoice{ID: "inv_3", DepositAddress: invoice.Address{0xda}}
+				return write.AddToDeposits(ctx, []invoice.Payment{depositPayment(inv).Payment}, []invoice.Sweep{depositSweep(inv, 91, 60)})
 			},
 			"paid back": func() error {
 				return write.SaveRefundedSums(ctx, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})

@@ -21,7 +21,7 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, payments.to_address, payments.from_address, payments.amount, payments.paid_back,
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
@@ -180,14 +180,22 @@ func (q *queries) PreparedFor(ctx context.Context, chainKey string, tags, recipi
 	return append(named, fitting...), err
 }
 
-// HasPaidManyInvoices reports whether an account paid at least n invoices at an address,
-// by up to pairLimit of its payments.
-func (q *queries) HasPaidManyInvoices(ctx context.Context, p invoice.Transfer, n int) (bool, error) {
-	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) { return id, row.Scan(&id) },
-		`SELECT invoice_id FROM payments WHERE from_address = $1 AND to_address = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4`,
-		p.From.String(), p.To.String(), p.ChainKey, pairLimit)
+// HasPaidManyInvoices reports whether the account of a payment paid at least n invoices at
+// the settlement address or deposit addresses of it, by up to pairLimit of its payments of
+// each kind.
+func (q *queries) HasPaidManyInvoices(ctx context.Context, p invoice.Payment, n int) (bool, error) {
+	var ids []string
+	for _, receiver := range receivers {
+		some, err := queryAll(ctx, q, scanID,
+			"SELECT invoice_id FROM payments WHERE from_address = $1 AND "+receiver+" = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4",
+			p.From.String(), p.RefundedFrom().String(), p.ChainKey, pairLimit)
+		if err != nil {
+			return false, err
+		}
+		ids = append(ids, some...)
+	}
 	slices.Sort(ids)
-	return len(slices.Compact(ids)) >= n, err
+	return len(slices.Compact(ids)) >= n, nil
 }
 
 // RefundFilter selects records. Empty fields match all.

@@ -24,6 +24,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			fill(t, s)
 			_, err := s.ReadClock(t.Context(), time.Unix(1, 0), func(_ store.ClockReading, source time.Time) time.Time { return source })
 			must(t, err)
+			account := "0x" + strings.Repeat("7", 40)
 			tx := "'0x" + strings.Repeat("f", 64) + "'"
 			for _, statement := range []string{
 				"UPDATE merchants SET id = ''",
@@ -37,6 +38,31 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO listeners VALUES ('', 'm', '', '', 1)",
 				"INSERT INTO listeners VALUES ('l', NULL, '', '', 1)",
 				"INSERT INTO listeners VALUES ('l', 'm', '', '', NULL)",
+
+				"UPDATE invoices SET collection = 'escrow'",
+				"UPDATE invoices SET collection = NULL",
+				"UPDATE invoices SET deposit_factory = '" + account + "'", // of direct ones
+				"UPDATE invoices SET collection = 'deposit', deposit_address = '" + account + "'",
+				"UPDATE invoices SET collection = 'deposit', deposit_factory = '0xaa'",
+				"UPDATE invoices SET swept_tx = " + tx,
+				"UPDATE payments SET settles_to = '" + account + "'",
+				"UPDATE payments SET deposit_of = 'inv_1', settles_to = '0xaa'",
+				"INSERT INTO deposits VALUES ('base', '0xaa', 'inv_1', 'm')",
+				"INSERT INTO deposits VALUES ('base', '" + account + "', 'inv_9', 'm')",
+				"INSERT INTO deposits VALUES ('base', '" + account + "', 'inv_1', 'nobody')",
+				"INSERT INTO deposits SELECT chain_key, address, 'inv_2', merchant_id FROM deposits", // which is that of another
+				"INSERT INTO deposits SELECT chain_key, '" + account + "', invoice_id, merchant_id FROM deposits",
+				"UPDATE deposit_balances SET unswept = '0'",
+				"UPDATE deposit_balances SET since = NULL",
+				"UPDATE deposit_balances SET received = '-1'",
+				"UPDATE deposit_balances SET swept = ''",
+				"UPDATE deposit_balances SET address = '" + account + "'", // which is no deposit address
+				"UPDATE sweeps SET status = 'confirmed'",
+				"UPDATE sweeps SET from_address = '" + account + "'",
+				"UPDATE sweeps SET invoice_id = 'inv_9'",
+				"UPDATE sweeps SET amount = '0'",
+				"UPDATE sweeps SET chain_key = 'none'",
+				"DELETE FROM deposits",
 
 				"UPDATE invoices SET status = 'Paid'",
 				"UPDATE invoices SET status = 'paid'",
@@ -212,7 +238,10 @@ func fill(t *testing.T, s *store.Store) {
 	startChain(t, s, "base")
 	one, two := sample("inv_1", "m"), sample("inv_2", "m")
 	one.TransferAmount, two.TransferAmount = invoice.NewAmount(107), invoice.NewAmount(109)
-	insert(t, s, one, two)
+	deposited := sample("inv_3", "m")
+	deposited.Collection, deposited.DepositFactory, deposited.DepositAddress = invoice.Deposit, invoice.Address{0xfa}, invoice.Address{0xda}
+	insert(t, s, one, two, deposited)
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return fillDeposit(ctx, tx, deposited) })
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
 		paid, unknown := samplePayment(1), samplePayment(2)
 		paid.InvoiceID, paid.MerchantID, paid.Method = "inv_1", "m", invoice.ByAmount

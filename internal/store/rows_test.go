@@ -38,7 +38,7 @@ func sample(id, merchant string) invoice.Invoice {
 		Terms:        invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
 		ID:           id,
 		CommitmentID: sha256.Sum256([]byte(id)), MerchantID: merchant, Currency: "USDC", ChainKey: "base",
-		Status: invoice.Open, CreatedAt: invoice.Unix(1000),
+		Status: invoice.Open, CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
 	}
 }
 
@@ -103,6 +103,7 @@ func TestInvoiceRoundTrip(t *testing.T) {
 		full.LineItems = []invoice.LineItem{
 			{Label: "naïve \"quotes\" <&> \\ \x00 ☕ $1 ?1", Amount: invoice.NewAmount(1)}, {Label: "b", Amount: invoice.MaxAmount},
 		}
+		full.Collection, full.DepositFactory, full.DepositAddress = invoice.Deposit, invoice.Address{0xfa}, invoice.Address{0xda}
 		full.Currency, full.ChainKey, full.CreatedAt, full.ExpiresAt = "EURC", "arc-testnet", invoice.Unix(1<<37), invoice.Unix(1<<37+1)
 		insert(t, s, plain, full)
 		check := func(want invoice.Invoice) {

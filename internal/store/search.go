@@ -19,7 +19,7 @@ const (
 
 // FindInvoices returns the newest invoices that a text names: by their id or the beginning
 // of it, on-chain id, reference, a transaction that paid, refunded or recorded them, the
-// account that paid, their settlement address, or the id of a payment, refund, claim or
+// account that paid, their settlement or deposit address, or the id of a payment, refund, claim or
 // event. Spaces around the text are ignored, and so is its case, but not that of a
 // reference. Unless merchantID is empty, it leaves out other merchants' invoices. The number
 // of rows it reads is bounded.
@@ -96,8 +96,12 @@ var namedBy = map[string]string{
 }
 
 // invoicesOfAddress returns the newest invoices that settle to an address or were paid
-// from it.
+// from it, and the one whose deposit address it is.
 func (q *queries) invoicesOfAddress(ctx context.Context, address, merchantID string, limit int) (ids []string, err error) {
+	ids, err = queryAll(ctx, q, scanID, "SELECT invoice_id FROM deposits WHERE address = $1", address)
+	if err != nil {
+		return nil, err
+	}
 	settling, _, err := q.Invoices(ctx, InvoiceFilter{MerchantID: merchantID, To: address, Limit: limit})
 	if err != nil {
 		return nil, err

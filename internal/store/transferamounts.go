@@ -114,9 +114,9 @@ const lacksTransferAmount = "status = 'open' AND (sums_stale = 1 OR remaining IS
 
 // InvoicesLackingTransferAmounts returns the ids of open invoices of the chain
 // that may lack a transfer amount for their remainder, in ascending order, above
-// the given id.
+// the given id. Deposit invoices have no transfer amounts.
 func (q *queries) InvoicesLackingTransferAmounts(ctx context.Context, chainKey, after string, limit int) ([]string, error) {
-	return queryAll(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+lacksTransferAmount+" ORDER BY id LIMIT $3",
+	return queryAll(ctx, q, scanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+lacksTransferAmount+" AND (collection = 'direct' OR sums_stale = 1) ORDER BY id LIMIT $3",
 		chainKey, after, limit)
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/pressly/goose/v3"
@@ -44,26 +45,60 @@ var widenings = map[int64][]widening{
 				ADD CONSTRAINT payments_attributed_by CHECK ((attributed_by IS NULL) = (method IS NULL OR method NOT IN ('by_hand', 'by_claim')))`,
 		},
 	},
+	35: {{
+		table:    "payments",
+		sqlite:   [][2]string{{"'tolerance', 'by_hand', 'by_claim'))", "'tolerance', 'by_hand', 'by_claim', 'deposit'))"}},
+		obsolete: []string{"calldata"},
+		postgres: `ALTER TABLE payments ADD CONSTRAINT payments_method CHECK (method IN
+			('registry', 'authorization', 'calldata', 'transfer_amount', 'amount', 'tolerance', 'by_hand', 'by_claim', 'deposit')) NOT VALID`,
+	}},
 }
 
-// wideningMigrations returns the migrations that widen constraints.
+// wideningMigrations returns the migrations that only widen constraints.
 func wideningMigrations(dialect goose.Dialect) goose.ProviderOption {
-	var all []*goose.Migration
-	for version, of := range widenings {
-		all = append(all, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			for _, w := range of {
-				widen := w.inSQLite
-				if dialect == goose.DialectPostgres {
-					widen = w.inPostgres
-				}
-				if err := widen(ctx, tx); err != nil {
-					return fmt.Errorf("widen the constraints of %s: %w", w.table, err)
-				}
-			}
-			return nil
-		}}, nil))
+	return goose.WithGoMigrations(goose.NewGoMigration(9, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		return widen(ctx, tx, 9, dialect)
+	}}, nil))
+}
+
+// widen runs the widenings of a migration.
+func widen(ctx context.Context, tx *sql.Tx, version int64, dialect goose.Dialect) error {
+	for _, w := range widenings[version] {
+		widen := w.inSQLite
+		if dialect == goose.DialectPostgres {
+			widen = w.inPostgres
+		}
+		if err := widen(ctx, tx); err != nil {
+			return fmt.Errorf("widen the constraints of %s: %w", w.table, err)
+		}
 	}
-	return goose.WithGoMigrations(all...)
+	return nil
+}
+
+// widenAfter returns the migration of a folder followed by the widenings of its version.
+func widenAfter(version int64, folder string, dialect goose.Dialect) *goose.Migration {
+	up := folderUp(folder, dialect)
+	if up.RunTx != nil {
+		return goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			if err := up.RunTx(ctx, tx); err != nil {
+				return err
+			}
+			return widen(ctx, tx, version, dialect)
+		}}, nil)
+	}
+	return goose.NewGoMigration(version, &goose.GoFunc{RunDB: func(ctx context.Context, db *sql.DB) error {
+		if err := up.RunDB(ctx, db); err != nil {
+			return err
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := widen(ctx, tx, version, dialect); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		return tx.Commit()
+	}}, nil)
 }
 
 // inSQLite edits the table's definition, as SQLite's documentation of ALTER

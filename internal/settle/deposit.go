@@ -1,0 +1,96 @@
+package settle
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// withDepositAddress returns a deposit invoice with its address, which it keeps when another
+// factory is configured. A draft has none, because its terms can change. Other invoices are
+// returned as they are. It returns an *invoice.FieldError if the chain has no factory.
+func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, error) {
+	if !inv.IsDeposit() {
+		return inv, nil
+	}
+	if c.DepositFactory.IsZero() {
+		return inv, &invoice.FieldError{Field: "collection", Detail: "cannot be deposit on the chain " + c.Key + ", which has no deposit factory"}
+	}
+	if inv.Status != invoice.Drafted {
+		inv.DepositFactory = c.DepositFactory
+		inv.DepositAddress = c.DepositAddress(inv.Merchant, inv.CommitmentID)
+	}
+	return inv, nil
+}
+
+// loadDeposits finds out which of the entries go to or come from a deposit address, and
+// reads the invoices of those that receive.
+func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address) error {
+	deposits, err := b.tx.Deposits(ctx, b.chain.key, ends)
+	if err != nil || len(deposits) == 0 {
+		return err
+	}
+	var ids []string
+	for _, e := range b.entries {
+		if e.sweepOf = deposits[e.From]; e.sweepOf != "" {
+			e.sweepID = invoice.TransferID(invoice.PrefixSweep, e.ChainKey, e.TxHash, e.Ordinal)
+			continue
+		}
+		if e.depositOf = deposits[e.To]; e.depositOf != "" {
+			ids = append(ids, e.depositOf)
+		}
+	}
+	return b.invoices.load(ctx, ids...)
+}
+
+// attributeDeposit sets the invoice of a payment to a deposit address and emits
+// payment.received. A payment in another currency than the invoice's belongs to none.
+func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
+	inv := b.invoices.byID[e.depositOf]
+	p.DepositOf, p.SettlesTo = inv.ID, inv.Merchant
+	a, ok := invoice.Attribute(p.Transfer, []invoice.Candidate{{Invoice: inv}}, false)
+	*p = p.WithAttribution(a)
+	if !ok {
+		b.out.unattributed = append(b.out.unattributed, *p)
+		return nil
+	}
+	return b.service.emitReceived(b.out, *p, a.Invoice)
+}
+
+// storeSweeps stores the transfers out of deposit addresses. A transfer that a reorg moved
+// to another block is the same sweep.
+func (b *transferBatch) storeSweeps(ctx context.Context) error {
+	var ids []string
+	for _, e := range b.entries {
+		if e.sweepID != "" {
+			ids = append(ids, e.sweepID)
+		}
+	}
+	stored, err := b.tx.SweepsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]invoice.Sweep, len(stored))
+	for _, s := range stored {
+		known[s.ID] = s
+	}
+	var unsaved []invoice.Sweep
+	for _, e := range b.entries {
+		s, ok := known[e.sweepID]
+		if e.sweepID == "" || s.Status == invoice.Confirmed {
+			continue
+		}
+		if !ok {
+			s.ID, s.InvoiceID, s.ObservedAt = e.sweepID, e.sweepOf, b.service.seconds()
+		}
+		b.moved = b.moved || s.Status == invoice.Pending && s.BlockHash != e.BlockHash
+		s.Transfer = e.Transfer
+		s.Status, s.ConfirmedAt = b.status()
+		unsaved = append(unsaved, s)
+	}
+	if b.chain.final {
+		b.swept = unsaved
+	}
+	return b.tx.SaveSweeps(ctx, unsaved)
+}
