@@ -10,6 +10,7 @@ const (
 	ByAuthorization  AttributionMethod = "authorization"
 	ByCalldata       AttributionMethod = "calldata"
 	ByClaim          AttributionMethod = "by_claim"
+	ByDeposit        AttributionMethod = "deposit"
 	ByHand           AttributionMethod = "by_hand"
 	ByRegistry       AttributionMethod = "registry"
 	ByTolerance      AttributionMethod = "tolerance"
@@ -26,6 +27,8 @@ func (e AttributionMethod) Valid() bool {
 	case ByCalldata:
 		return true
 	case ByClaim:
+		return true
+	case ByDeposit:
 		return true
 	case ByHand:
 		return true
@@ -76,6 +79,24 @@ func (e ClaimStatus) Valid() bool {
 	case ClaimDeclined:
 		return true
 	case ClaimOpen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Collection.
+const (
+	CollectionDeposit Collection = "deposit"
+	CollectionDirect  Collection = "direct"
+)
+
+// Valid indicates whether the value is a known member of the Collection enum.
+func (e Collection) Valid() bool {
+	switch e {
+	case CollectionDeposit:
+		return true
+	case CollectionDirect:
 		return true
 	default:
 		return false
@@ -376,6 +397,21 @@ func (e MerchantSource) Valid() bool {
 	}
 }
 
+// Defines values for PaymentException.
+const (
+	PaymentInOtherCurrency PaymentException = "other_currency"
+)
+
+// Valid indicates whether the value is a known member of the PaymentException enum.
+func (e PaymentException) Valid() bool {
+	switch e {
+	case PaymentInOtherCurrency:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentStatus.
 const (
 	PaymentConfirmed PaymentStatus = "confirmed"
@@ -567,7 +603,7 @@ type AttributePaymentRequest struct {
 
 // Attribution defines model for Attribution.
 type Attribution struct {
-	// Method What identified the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
+	// Method What identified the invoice: its `deposit` address, the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
 	// `calldata`, a `transfer_amount`, the bare `amount` of exactly one invoice, or an amount within the `tolerance`
 	// of exactly one; an operator (`by_hand`), or a claim signed by the paying account (`by_claim`). More values may
 	// be added.
@@ -580,7 +616,7 @@ type Attribution struct {
 	At Time `json:"at,omitempty"`
 }
 
-// AttributionMethod What identified the invoice: the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
+// AttributionMethod What identified the invoice: its `deposit` address, the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the
 // `calldata`, a `transfer_amount`, the bare `amount` of exactly one invoice, or an amount within the `tolerance`
 // of exactly one; an operator (`by_hand`), or a claim signed by the paying account (`by_claim`). More values may
 // be added.
@@ -725,6 +761,12 @@ type ClaimList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+// factory.
+type Collection string
+
 // CreateInvoiceRequest defines model for CreateInvoiceRequest.
 type CreateInvoiceRequest struct {
 	// MerchantID The id that the merchant chose.
@@ -776,6 +818,12 @@ type CreateInvoiceRequest struct {
 	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
 
 	// Draft Makes a draft: nobody can pay it, no event is sent, and it can be changed and deleted until it is finalized.
 	Draft bool `json:"draft,omitempty"`
@@ -841,6 +889,12 @@ type CreateMerchantRequest struct {
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
 	Immediately bool `json:"immediately,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
 
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
@@ -1020,8 +1074,18 @@ type Invoice struct {
 	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
 
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
+	// DepositAddress An account or contract, with the ERC-55 checksum in responses.
+	DepositAddress Address `json:"depositAddress,omitempty"`
+
 	// RemainingTransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	RemainingTransferAmount PositiveAmount `json:"remainingTransferAmount,omitempty"`
+	SweptTxHash             Hash           `json:"sweptTxHash,omitempty"`
 }
 
 // InvoiceCreatedEvent defines model for InvoiceCreatedEvent.
@@ -1216,6 +1280,12 @@ type Merchant struct {
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Absent if there is no list: then every host is allowed with
 	// https.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
 }
 
 // MerchantID The id that the merchant chose.
@@ -1274,7 +1344,7 @@ type PaidInvoiceData struct {
 	Invoice PaidInvoice `json:"invoice"`
 }
 
-// Payment A transfer to a settlement address.
+// Payment A transfer to a settlement address or deposit address.
 type Payment struct {
 	// ID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	ID        PaymentID `json:"id"`
@@ -1312,8 +1382,19 @@ type Payment struct {
 	Claims []Claim `json:"claims,omitempty"`
 
 	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	AmountRefunded PositiveAmount `json:"amountRefunded,omitempty"`
+	AmountRefunded   PositiveAmount `json:"amountRefunded,omitempty"`
+	DepositInvoiceID InvoiceID      `json:"depositInvoiceId,omitempty"`
+
+	// Exception Why the payment counts for no invoice although it went to the deposit address of one. `other_currency`: it is
+	// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
+	// Absent for other payments. More values may be added.
+	Exception PaymentException `json:"exception,omitempty"`
 }
+
+// PaymentException Why the payment counts for no invoice although it went to the deposit address of one. `other_currency`: it is
+// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
+// Absent for other payments. More values may be added.
+type PaymentException string
 
 // PaymentCandidate An invoice that an unattributed payment could be meant for, and how they differ.
 type PaymentCandidate struct {
@@ -1348,7 +1429,7 @@ type PaymentCandidate struct {
 
 // PaymentData Data of `payment.received`.
 type PaymentData struct {
-	// Payment A transfer to a settlement address.
+	// Payment A transfer to a settlement address or deposit address.
 	Payment Payment `json:"payment"`
 }
 
@@ -1391,7 +1472,7 @@ type PaymentRefundedEvent struct {
 
 // PaymentResponse defines model for PaymentResponse.
 type PaymentResponse struct {
-	// Payment A transfer to a settlement address.
+	// Payment A transfer to a settlement address or deposit address.
 	Payment Payment `json:"payment"`
 }
 
@@ -1557,7 +1638,7 @@ type RefundData struct {
 	// Refund A transfer from a settlement address back to the account that made a payment.
 	Refund Refund `json:"refund"`
 
-	// Payment A transfer to a settlement address.
+	// Payment A transfer to a settlement address or deposit address.
 	Payment Payment `json:"payment"`
 }
 
@@ -1900,7 +1981,7 @@ type TransferNotice struct {
 
 // UnattributedData Data of `payment.unattributed`.
 type UnattributedData struct {
-	// Payment A transfer to a settlement address.
+	// Payment A transfer to a settlement address or deposit address.
 	Payment Payment `json:"payment"`
 
 	// Candidates The merchant's invoices that it could be meant for, nearest first.
@@ -1915,6 +1996,12 @@ type UpdateInvoiceRequest struct {
 
 	// ChainKey Key of a chain that the service is configured with.
 	ChainKey *string `json:"chainKey,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
 
 	// Currency Code of a currency that the chain is configured with.
 	Currency *string `json:"currency,omitempty"`
@@ -1971,6 +2058,12 @@ type UpdateMerchantRequest struct {
 
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all, and an empty list removes all.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitzero"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection *Collection `json:"collection,omitempty"`
 }
 
 // Webhook A merchant's webhook endpoint.

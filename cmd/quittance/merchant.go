@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, at *r
 // merchantFlags are the flags that change a merchant.
 type merchantFlags struct {
 	name, color, contact, statement, tolerance, logo string
+	collection                                       string
 	defaults, allowed                                []string // chain key, =, address
 	returnHosts                                      []string
 	now                                              bool
@@ -58,6 +60,7 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	flags.StringVar(&f.contact, "support-contact", "", "for payers: an e-mail address or https `URL`")
 	flags.StringVar(&f.statement, "statement", "", "shown on the checkout page: `TEXT`")
 	flags.StringVar(&f.tolerance, "tolerance", "", "how much less pays an invoice: minor units, or a share such as 0.5%: `AMOUNT`")
+	flags.StringVar(&f.collection, "collection", "", "of invoices that are created without one: direct or deposit: `HOW`")
 	flags.StringArrayVar(&f.defaults, "default-address", nil, "settlement address of invoices that name none, as `CHAIN=ADDRESS`; may be repeated")
 	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
 	flags.StringArrayVar(&f.returnHosts, "return-host", nil, "the list of hosts that the checkout page may link back to, each as `HOST`")
@@ -83,6 +86,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 				return c, usageError{fmt.Errorf("--tolerance %w", err)}
 			}
 		}
+	}
+	if cmd.Flags().Changed("collection") {
+		c.Collection = new(invoice.Collection(f.collection))
 	}
 	defaults, err := parseAddresses("default-address", f.defaults)
 	if err != nil {
@@ -282,7 +288,7 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 	return writeTable(env.stdout, func(table io.Writer) {
 		for _, row := range [][2]string{
 			{"id", m.ID}, {"source", string(m.Source)}, {"name", printable(m.Name)}, {"color", m.Color}, {"support contact", printable(m.SupportContact)},
-			{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance},
+			{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance}, {"collection", cmp.Or(string(m.Collection), string(invoice.Direct))},
 		} {
 			fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
 		}

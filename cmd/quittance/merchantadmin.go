@@ -40,7 +40,7 @@ func (r *remote) merchantAdmin(env environment) (merchantAdmin, error) {
 func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
 	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
 	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts}
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Collection: m.Collection, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts}
 	}
 	for _, c := range cfg.Chains {
 		out.Chains = append(out.Chains, c.Key)
@@ -120,7 +120,7 @@ func (s servedMerchants) create(ctx context.Context, id string, c invoice.Mercha
 	u := updateRequest(c)
 	return s.c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
 		ID: id, Name: valueOf(u.Name), Color: valueOf(u.Color), SupportContact: valueOf(u.SupportContact), Statement: valueOf(u.Statement),
-		Tolerance: valueOf(u.Tolerance), DefaultAddresses: u.DefaultAddresses, AllowedAddresses: u.AllowedAddresses,
+		Tolerance: valueOf(u.Tolerance), Collection: valueOf(u.Collection), DefaultAddresses: u.DefaultAddresses, AllowedAddresses: u.AllowedAddresses,
 		Immediately: u.Immediately, ReturnHosts: u.ReturnHosts,
 	})
 }
@@ -159,6 +159,10 @@ func updateRequest(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
 		text := c.Tolerance.String()
 		r.Tolerance = &text
 	}
+	if c.Collection != nil {
+		collection := apitypes.Collection(*c.Collection)
+		r.Collection = &collection
+	}
 	if c.DefaultAddresses != nil {
 		r.DefaultAddresses = make(map[string]apitypes.Address)
 	}
@@ -172,7 +176,7 @@ func updateRequest(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
 }
 
 // valueOf returns what text points to, or "".
-func valueOf(text *string) string {
+func valueOf[T ~string](text *T) T {
 	if text == nil {
 		return ""
 	}

@@ -155,7 +155,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
-			ReturnHosts: make(map[string][]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
+			Collections: make(map[string]invoice.Collection), ReturnHosts: make(map[string][]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
 		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
@@ -167,6 +167,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
 		out.Merchants.Tolerances[m.ID] = m.Tolerance
+		out.Merchants.Collections[m.ID] = m.Collection
 		out.Merchants.Allowed[m.ID] = m.Allowed
 		out.Merchants.ReturnHosts[m.ID] = m.ReturnHosts
 		out.Merchants.Optional[m.ID] = m.OptionalEvents

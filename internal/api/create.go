@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,9 +74,18 @@ func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
 		lineItems(o, "lineItems", &d.LineItems),
 		seconds(o, "expiresAt", &d.ExpiresAt),
 		optional(o, "draft", func(name string) error { return boolean(o, name, &d.Unissued) }),
+		optional(o, "collection", func(name string) error { return text(o, "", name, &d.Collection, parseCollection) }),
 		details(o, &d.Details),
 	)
 	return d, err
+}
+
+// parseCollection parses a collection that a request names.
+func parseCollection(s string) (invoice.Collection, error) {
+	if c := invoice.Collection(s); slices.Contains(invoice.Collections, c) {
+		return c, nil
+	}
+	return "", errors.New("must be direct or deposit")
 }
 
 // merchantAddress reads the member merchantAddress, which may be absent.

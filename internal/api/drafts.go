@@ -55,6 +55,7 @@ func invoiceChange(o object) (c settle.InvoiceChange, err error) {
 			c.ExpiresAt = new(time.Time)
 			return seconds(o, name, c.ExpiresAt)
 		}),
+		optionalParsed(o, "collection", &c.Collection, parseCollection),
 	)
 	if err == nil {
 		c.Details, err = detailsChange(o, true)

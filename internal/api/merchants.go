@@ -122,6 +122,7 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 			c.Tolerance = new(invoice.Tolerance)
 			return text(o, "", n, c.Tolerance, invoice.ParseTolerance)
 		}),
+		optionalParsed(o, "collection", &c.Collection, parseCollection),
 		optional(o, "defaultAddresses", func(n string) (err error) { c.DefaultAddresses, err = addressesByChain(o, n); return err }),
 		optional(o, "allowedAddresses", func(n string) (err error) { c.Allowed, err = allowedAddresses(o, n); return err }),
 		optional(o, "immediately", func(n string) error { return boolean(o, n, &c.Immediately) }),

@@ -36,6 +36,9 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 	if !inv.Tolerance.IsZero() {
 		w.Tolerance = inv.Tolerance.String()
 	}
+	if inv.IsDeposit() {
+		addDeposit(&w, inv)
+	}
 	if inv.Status == invoice.Paid {
 		w.SettledTxHash, w.SettledAt = inv.SettledTx.String(), invoice.UnixSeconds(inv.SettledAt)
 	}
@@ -50,6 +53,16 @@ func PublicInvoice(inv invoice.Invoice) apitypes.Invoice {
 	w := Invoice(inv)
 	w.Tolerance = ""
 	return w
+}
+
+func addDeposit(w *apitypes.Invoice, inv invoice.Invoice) {
+	w.Collection = apitypes.CollectionDeposit
+	if !inv.DepositAddress.IsZero() {
+		w.DepositAddress = chain.Checksum(inv.DepositAddress)
+	}
+	if !inv.SweptTx.IsZero() {
+		w.SweptTxHash = inv.SweptTx.String()
+	}
 }
 
 func addDetails(w *apitypes.Invoice, d invoice.Details) {
@@ -92,7 +105,7 @@ func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.Creat
 	}
 	inv.SettledTx, inv.SettledAt = invoice.Hash{}, time.Time{}
 	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
-	inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
+	inv.Remaining, inv.RemainingTransfer, inv.SweptTx = invoice.Amount{}, invoice.Amount{}, invoice.Hash{}
 	r := apitypes.CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),
@@ -121,6 +134,9 @@ func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 	}
 	if p.Status == invoice.Confirmed {
 		w.ConfirmedAt = invoice.UnixSeconds(p.ConfirmedAt)
+	}
+	if p.InOtherCurrency() {
+		w.Exception, w.DepositInvoiceID = apitypes.PaymentInOtherCurrency, p.DepositOf
 	}
 	if !detailed {
 		return w

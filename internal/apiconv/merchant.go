@@ -13,6 +13,9 @@ func Merchant(m invoice.Merchant) apitypes.Merchant {
 		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: make(map[string]apitypes.Address),
 		ReturnHosts: m.ReturnHosts,
 	}
+	if m.Collection == invoice.Deposit {
+		out.Collection = apitypes.CollectionDeposit
+	}
 	if m.Configured {
 		out.Source = apitypes.MerchantConfig
 	} else {

@@ -80,6 +80,7 @@ type Merchant struct {
 	WebhookSecret  string              // empty without a URL
 	OptionalEvents []invoice.EventType // that the merchant asks for besides the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
+	Collection     invoice.Collection  // of invoices that are created without one
 	// Allowed are the only addresses that invoices may settle to. If it is empty, every
 	// address is allowed.
 	Allowed     []invoice.AllowedAddress

@@ -70,6 +70,7 @@ type merchantFile struct {
 	WebhookSecretEnv  string   `yaml:"webhookSecretEnv"`
 	WebhookSecretFile string   `yaml:"webhookSecretFile"`
 	Tolerance         scalar   `yaml:"tolerance"`
+	Collection        string   `yaml:"collection"`
 	OptionalEvents    []string `yaml:"optionalEvents"`
 
 	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +37,9 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 	var err error
 	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
 		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
+	}
+	if out.Collection = invoice.Collection(cmp.Or(m.Collection, string(invoice.Direct))); invoice.CheckCollection(out.Collection) != nil {
+		r.fail(path+".collection", "is %q; want direct or deposit", m.Collection)
 	}
 	out.Allowed = r.allowed(path+".allowedAddresses", m.AllowedAddresses, chains)
 	return out

@@ -54,6 +54,7 @@ func (f file) withDefaults(cfg Config) file {
 	}
 	for i := range f.Merchants {
 		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
+		f.Merchants[i].Collection = string(cfg.Merchants[i].Collection)
 	}
 	for i := range f.Providers {
 		f.Providers[i].Chains, f.Providers[i].Currencies = cfg.Providers[i].Chains, cfg.Providers[i].Currencies

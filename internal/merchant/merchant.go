@@ -180,7 +180,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 // onlyAllowed reports whether a change sets no member but Allowed.
 func onlyAllowed(c invoice.MerchantChange) bool {
 	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil &&
-		c.Tolerance == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil
+		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil
 }
 
 // mayChange returns an error unless the principal may change something of the merchant.
@@ -247,6 +247,7 @@ type auditedMerchant struct {
 	SupportContact   string            `json:"supportContact,omitempty"`
 	Statement        string            `json:"statement,omitempty"`
 	Tolerance        string            `json:"tolerance,omitempty"`
+	Collection       string            `json:"collection,omitempty"`
 	DefaultAddresses map[string]string `json:"defaultAddresses,omitempty"`
 	Allowed          []string          `json:"allowedAddresses,omitempty"`        // chain key, space, address
 	Pending          []string          `json:"pendingAllowedAddresses,omitempty"` // chain key, space, address
@@ -258,7 +259,7 @@ type auditedMerchant struct {
 func audited(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
-		DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
+		Collection: string(m.Collection), DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
 	}
 	for key, address := range m.DefaultAddresses {
 		a.DefaultAddresses[key] = chain.Checksum(address)

@@ -19,6 +19,8 @@ type Merchants struct {
 	Endpoints map[string]poster.Endpoint
 	// Tolerances are the underpayments that merchants accept. By default it is 0.
 	Tolerances map[string]invoice.Tolerance
+	// Collections are how payments of merchants' invoices are collected by default.
+	Collections map[string]invoice.Collection
 	// Allowed are the only addresses that merchants' invoices may settle to. By default
 	// every address is allowed.
 	Allowed map[string][]invoice.AllowedAddress
@@ -40,7 +42,7 @@ func (m Merchants) Known(merchantID string) bool {
 func (m Merchants) profiles() map[string]invoice.Merchant {
 	all := make(map[string]invoice.Merchant, len(m.Endpoints))
 	for id := range m.Endpoints {
-		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id]}
+		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Collection: m.Collections[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id]}
 	}
 	return all
 }
