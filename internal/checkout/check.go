@@ -109,7 +109,7 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup
 	default:
 		return found, errTooOften
 	}
-	report, err := c.inspector.Transaction(r.Context(), s.chain.Key, tx, s.invoice.Merchant)
+	report, err := c.inspector.Transaction(r.Context(), s.chain.Key, tx, s.invoice.PayTo())
 	switch {
 	case errors.Is(err, inspect.ErrUnavailable):
 		c.logger.WarnContext(r.Context(), "transaction not looked up", "chain", s.chain.Key, "tx", tx.String(), "err", err)

@@ -142,7 +142,7 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
 	v := checkResult{Tone: warn, Headline: "Sent on another network", Text: []string{fmt.Sprintf(
 		"This transaction is on %s. The invoice is to be paid on %s, so it cannot be counted.", networkName(r.Chain.Key), networkName(s.chain.Key))}}
-	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return m.To == s.invoice.Merchant })
+	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return s.receives(m.To) })
 	switch {
 	case r.State == inspect.Failed:
 		v.Text = append(v.Text, "It failed there, so nothing was transferred.")
@@ -159,7 +159,7 @@ func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
 func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 	var here []inspect.Transfer
 	for _, m := range r.Transfers {
-		if m.To == s.invoice.Merchant {
+		if s.receives(m.To) {
 			here = append(here, m)
 		}
 	}
@@ -177,10 +177,15 @@ func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 		m := r.Transfers[0]
 		return checkResult{Tone: warn, Headline: "Sent to another address", Text: []string{
 			fmt.Sprintf("%s went to another address than this invoice’s, which got nothing from this transaction.", s.tokenName(m)),
-		}, Facts: []fact{{"Address that it went to", chain.Checksum(m.To)}, {"Address of this invoice", chain.Checksum(s.invoice.Merchant)}}}
+		}, Facts: []fact{{"Address that it went to", chain.Checksum(m.To)}, {"Address of this invoice", chain.Checksum(s.invoice.PayTo())}}}
 	}
 	return checkResult{Tone: warn, Headline: "This transaction moved no money", Text: []string{
 		fmt.Sprintf("It was carried out, but no token was transferred in it. Look in your wallet for the transfer of %s, and enter its hash.", s.invoice.Currency)}}
+}
+
+// receives reports whether the address is the invoice's settlement or deposit address.
+func (s pageInput) receives(a invoice.Address) bool {
+	return a == s.invoice.Merchant || a == s.invoice.PayTo()
 }
 
 // tokenName returns the display name of a token.

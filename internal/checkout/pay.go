@@ -10,19 +10,19 @@ import (
 
 // instruction holds the payment instructions.
 type instruction struct {
-	Address string // settlement address, with ERC-55 checksum
+	Address string // settlement or deposit address, with ERC-55 checksum
 	Token   string // contract of the currency
 	Due     string // amount due, in major units
-	Data    string // calldata of a tagged transfer of Due
+	Data    string // calldata of a tagged transfer of Due; empty for a deposit address
 	Plain   *plain // nil if no plain transfer is sure to be attributed
 	Call    *call  // nil without a registry
 }
 
-// plain is a transfer from any wallet that is attributed by its amount. Amount and Extra
-// are in major units.
+// plain is a transfer from any wallet that is attributed by its amount or the deposit
+// address. Amount and Extra are in major units.
 type plain struct {
-	Amount string // exact amount
-	Extra  string // part that exceeds the amount due
+	Amount string // exact amount, or the amount due
+	Extra  string // part that exceeds the amount due; empty if any amount counts
 	Link   string // ERC-681 URL of the transfer
 }
 
@@ -36,7 +36,7 @@ func (s pageInput) payInFull() *instruction {
 	if s.chain.TakesPayment(inv) {
 		t := chain.ContractTerms(inv.Terms, inv.ID)
 		p.Call = &call{chain.Checksum(s.chain.Registry), fmt.Sprintf("(%s, %s, %s, %d, 0x%x)",
-			p.Address, p.Token, inv.Amount, inv.ExpiresAt.Unix(), t.Salt)}
+			chain.Checksum(inv.Merchant), p.Token, inv.Amount, inv.ExpiresAt.Unix(), t.Salt)}
 	}
 	return p
 }
@@ -57,14 +57,18 @@ func (s pageInput) rest() invoice.Amount {
 
 // instruct returns the instructions for an amount due and its transfer amount. Without a
 // transfer amount, plain transfers are not sure to be attributed, so that only tagged
-// ones are offered.
+// ones are offered. A deposit address takes the amount due in plain transfers.
 func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 	p := &instruction{
-		Address: chain.Checksum(s.invoice.Merchant),
+		Address: chain.Checksum(s.invoice.PayTo()),
 		Token:   chain.Checksum(s.invoice.Token),
 		Due:     s.major(due),
-		Data:    chain.TaggedTransfer(s.invoice.Merchant, due, s.invoice.CommitmentID),
 	}
+	if s.invoice.IsDeposit() {
+		p.Plain = &plain{Amount: p.Due, Link: chain.TransferLink(s.invoice.Token, s.chain.ID, s.invoice.DepositAddress, due)}
+		return p
+	}
+	p.Data = chain.TaggedTransfer(s.invoice.Merchant, due, s.invoice.CommitmentID)
 	if !transfer.IsZero() {
 		p.Plain = &plain{
 			Amount: s.major(transfer),
@@ -80,7 +84,8 @@ func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above
 }
 
-// record returns the terms that the on-chain id is a hash of.
+// record returns the terms that the on-chain id is a hash of, and what became of the
+// invoice on the chain.
 func (s pageInput) record() []fact {
 	inv := s.invoice
 	facts := []fact{
@@ -97,8 +102,17 @@ func (s pageInput) record() []fact {
 		fact{"Pay until", fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), clock(inv.ExpiresAt))},
 		fact{"Invoice id", inv.ID},
 	)
+	if !inv.DepositAddress.IsZero() {
+		facts = append(facts,
+			fact{"Deposit factory", chain.Checksum(inv.DepositFactory)},
+			fact{"Deposit address", chain.Checksum(inv.DepositAddress)},
+		)
+	}
 	if inv.Status == invoice.Paid {
 		facts = append(facts, fact{"Settled by", inv.SettledTx.String()})
+	}
+	if !inv.SweptTx.IsZero() {
+		facts = append(facts, fact{"Forwarded to the merchant by", inv.SweptTx.String()})
 	}
 	return facts
 }

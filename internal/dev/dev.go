@@ -174,14 +174,14 @@ func provider(secret string) api.Provider {
 }
 
 // payFromTestWallet pays an invoice from the payer's account by a plain transfer of the
-// transfer amount, with the invoice's tag in the calldata.
+// transfer amount, or of the amount to a deposit address, with the invoice's tag in the calldata.
 func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.Invoice) (string, error) {
 	amount := inv.TransferAmount
 	if amount.IsZero() {
 		amount = inv.Amount
 	}
 	word := amount.Bytes()
-	hash, err := node.SendToken(ctx, node.Keys.Payer, common.Address(inv.Merchant), new(big.Int).SetBytes(word[:]), inv.CommitmentID[:])
+	hash, err := node.SendToken(ctx, node.Keys.Payer, common.Address(inv.PayTo()), new(big.Int).SetBytes(word[:]), inv.CommitmentID[:])
 	return hash.Hex(), err
 }
 
