@@ -16,13 +16,14 @@ import (
 )
 
 var (
-	token    = invoice.Address{0x70}
-	other    = invoice.Address{0x71} // a token that is not watched
-	registry = invoice.Address{0x4e}
-	merchant = invoice.Address{0xee}
-	alice    = invoice.Address{0xa1}
-	bob      = invoice.Address{0xb0}
-	id1, id2 = invoice.Hash{1}, invoice.Hash{2}
+	token          = invoice.Address{0x70}
+	other          = invoice.Address{0x71} // a token that is not watched
+	registry       = invoice.Address{0x4e}
+	depositFactory = invoice.Address{0x4f}
+	merchant       = invoice.Address{0xee}
+	alice          = invoice.Address{0xa1}
+	bob            = invoice.Address{0xb0}
+	id1, id2       = invoice.Hash{1}, invoice.Hash{2}
 
 	testChain = chain.Chain{
 		Key: "test", ID: 5, Registry: registry, FullBloom: true, Finality: chain.Finality{Depth: 3}, StartBlock: new(uint64(1)),

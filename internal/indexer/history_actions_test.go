@@ -62,6 +62,7 @@ type move struct {
 	attributionKind attributionKind
 	order           *order // nil for none
 	back            *move  // the payment that it refunds
+	sweeps          *order // the order whose deposit address it comes from; nil for none
 	refunded        uint64 // how much of it other transfers refund
 }
 
@@ -81,9 +82,10 @@ func (s *scenario) orderOf(p party) {
 	if s.chance(50) {
 		life = 5000
 	}
+	collection := pick(s, invoice.Direct, invoice.Direct, invoice.Direct, invoice.Deposit)
 	inv, err := s.service.Create(s.Context(), settle.CreateRequest{Draft: invoice.Draft{
 		MerchantID: p.id, Merchant: p.address, Amount: invoice.NewAmount(amount), Currency: chain.USDC,
-		ChainKey: s.name, ExpiresAt: invoice.Unix(s.clock.Load() + life),
+		ChainKey: s.name, ExpiresAt: invoice.Unix(s.clock.Load() + life), Collection: collection,
 	}})
 	if err != nil {
 		s.Fatal(err)
@@ -92,7 +94,7 @@ func (s *scenario) orderOf(p party) {
 	if p.lenient {
 		o.enough -= amount / 100
 	}
-	if o.exact <= amount || o.exact > amount+999 || slices.ContainsFunc(s.orders, func(other *order) bool { return other.exact == o.exact }) {
+	if !inv.IsDeposit() && (o.exact <= amount || o.exact > amount+999 || slices.ContainsFunc(s.orders, func(other *order) bool { return other.exact == o.exact })) {
 		s.Fatalf("invoice %s over %d asks for %d", inv.ID, amount, o.exact)
 	}
 	s.orders = append(s.orders, o)
@@ -176,6 +178,10 @@ func (s *scenario) stray() uint64 { return uint64(1+s.IntN(20))*1_000_000 + 500_
 // part adds a random part to the transaction.
 func (d *draft) part() {
 	s, o, from := d.scenario, pick(d.scenario, d.orders...), d.payer()
+	if o.IsDeposit() {
+		d.depositPart(o, from)
+		return
+	}
 	pay := move{from: from, to: o.Merchant, order: o}
 	sum := pick(s, o.amount, o.amount, o.amount, o.amount/2, o.amount/2, o.amount+7777, o.exact)
 	switch s.IntN(18) {
@@ -235,6 +241,21 @@ func (d *draft) part() {
 	}
 }
 
+// depositPart adds a payment of any amount to the deposit address of the order, or a sweep
+// of it, which may have the amount that another order asks for.
+func (d *draft) depositPart(o *order, from invoice.Address) {
+	other := pick(d.scenario, d.orders...)
+	amount := pick(d.scenario, o.amount, o.amount/2, d.stray(), other.amount, max(other.exact, other.amount))
+	switch d.IntN(6) {
+	case 0, 1:
+		d.move(move{from: o.DepositAddress, to: o.Merchant, amount: amount, sweeps: o})
+		return
+	case 2:
+		d.log(chaintest.AuthorizationUsed(token, from, other.CommitmentID))
+	}
+	d.move(move{from: from, to: o.DepositAddress, amount: amount, attributionKind: named, order: o})
+}
+
 // refund adds a refund of a part of a payment whose attribution is certain.
 func (d *draft) refund() {
 	var of []*move
@@ -254,7 +275,7 @@ func (d *draft) refund() {
 		amount = 1 + d.Uint64N(amount)
 	}
 	m.refunded += amount
-	d.move(move{from: m.to, to: m.from, amount: amount, back: m})
+	d.move(move{from: m.order.Merchant, to: m.from, amount: amount, back: m})
 }
 
 // registryEvent emits a registry event about the order.

@@ -75,9 +75,32 @@ func (v *oracle) id(prefix string, m *move) string {
 	return invoice.TransferID(prefix, v.name, invoice.Hash(m.of.tx.Hash), m.ordinal)
 }
 
-// merchants reports whether the address is that of a merchant with an order.
-func (v *oracle) merchants(a invoice.Address) bool {
-	return slices.ContainsFunc(v.orders, func(o *order) bool { return o.Merchant == a })
+// receives reports whether the address is that of a merchant with an order, or the deposit
+// address of an order.
+func (v *oracle) receives(a invoice.Address) bool {
+	return slices.ContainsFunc(v.orders, func(o *order) bool { return a == o.Merchant || a == o.PayTo() })
+}
+
+// compareSweep looks for a transfer out of a deposit address among the sweeps.
+func (v *oracle) compareSweep(m *move, b *chaintest.Block) {
+	id := v.id(invoice.PrefixSweep, m)
+	found, err := v.db.store.SweepsByID(v.Context(), []string{id})
+	if err != nil {
+		v.Fatal(err)
+	}
+	var s invoice.Sweep
+	if len(found) > 0 {
+		s = found[0]
+	}
+	switch confirmed := s.Status == invoice.Confirmed; {
+	case b == nil && len(found) > 0 && s.Status != invoice.Orphaned:
+		v.report(extraPayments, "sweep %s of %d is %s, but its transaction is not on the chain", id, m.amount, s.Status)
+	case b != nil && !confirmed:
+		v.report(missed, "sweep %s of %d in block %d is stored: %t, as %q", id, m.amount, b.Number, len(found) > 0, s.Status)
+	case confirmed && (s.InvoiceID != m.sweeps.ID || small(s.Amount) != m.amount || s.BlockNumber != b.Number):
+		v.report(misread, "sweep %s is stored as %+v", id, s)
+	}
+	v.count("sweeps")
 }
 
 // comparePayments looks for every transfer to a merchant among the payments,
@@ -87,7 +110,11 @@ func (v *oracle) comparePayments() {
 	for _, d := range v.actions {
 		b, index := v.blockOf(d)
 		for _, m := range d.moves {
-			if m.back != nil || !v.merchants(m.to) {
+			if m.sweeps != nil {
+				v.compareSweep(m, b)
+				continue
+			}
+			if m.back != nil || !v.receives(m.to) {
 				continue
 			}
 			id := v.id(invoice.PrefixPayment, m)
@@ -180,7 +207,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	var remains []string
 	choice := false
 	for _, o := range v.orders {
-		if o.Merchant != m.to || b.Time > o.ExpiresAt.Unix() || b.Number <= v.bound(o) {
+		if o.IsDeposit() || o.Merchant != m.to || b.Time > o.ExpiresAt.Unix() || b.Number <= v.bound(o) {
 			continue
 		}
 		if o.amount > m.amount && v.others(m, o) >= o.amount-m.amount {

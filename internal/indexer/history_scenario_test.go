@@ -162,7 +162,7 @@ func newScenario(t *testing.T, seed uint64, db *historyDB) *scenario {
 	s.plan = s.newPlan()
 
 	s.conf = chain.Chain{
-		Key: s.name, ID: 5, Registry: registry, FullBloom: s.fullBloom, Finality: s.finality, Quorum: s.quorum,
+		Key: s.name, ID: 5, Registry: registry, DepositFactory: depositFactory, FullBloom: s.fullBloom, Finality: s.finality, Quorum: s.quorum,
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: token, Decimals: 6}},
 	}
 	if s.begin {
