@@ -46,6 +46,7 @@ color            -
 support contact  -
 statement        -
 tolerance        0.5%
+collection       direct
 logo             30 × 20 pixels
 default address  base=0x0100000000000000000000000000000000000000
 `

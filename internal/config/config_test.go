@@ -59,6 +59,7 @@ merchants:
     webhookUrl: http://127.0.0.1:9999/
     webhookSecretFile: /run/secrets/shop
     tolerance: 500000
+    collection: deposit
   - id: third
     allowedAddresses:
       - {chainKey: base, address: 0x00000000000000000000000000000000000000a1}
@@ -130,9 +131,9 @@ func TestParse(t *testing.T) {
 		t.Errorf("depositFactory and authorizationRelay are %s and %s by default", house.DepositFactory, house.AuthorizationRelay)
 	}
 	want := []config.Merchant{
-		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}, ReturnHosts: []string{"shop.example", "localhost"}},
-		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}},
-		{ID: "third", Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}}}},
+		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, ReturnHosts: []string{"shop.example", "localhost"}},
+		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}, Collection: invoice.Deposit},
+		{ID: "third", Collection: invoice.Direct, Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}}}},
 	}
 	if diff := cmp.Diff(want, cfg.Merchants, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -405,6 +406,7 @@ func TestWrong(t *testing.T) {
 		"allowed by mistake":    {"{chainKey: base, address: 0x00000000000000000000000000000000000000b2}", "{chain: base}", "there is no setting \"chain\" here"},
 		"none allowed":          {"\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000a1}\n      - {chainKey: base, address: 0x00000000000000000000000000000000000000b2}", " []", "merchants[2].allowedAddresses: has 0; want 1 to 50 addresses"},
 		"return host":           {"[shop.example, localhost]", "[shop.example, https://shop.example]", "merchants[0].returnHosts[1]: must be a host name"},
+		"collection":            {"collection: deposit", "collection: escrow", "merchants[1].collection: is \"escrow\"; want direct or deposit"},
 		"tolerance":             {"tolerance: 0.5%", "tolerance: a bit", "merchants[0].tolerance: is \"a bit\"; "},
 		"start block":           {"startBlock: 0", "startBlock: -1", "chains[0].startBlock: is \"-1\"; want a whole number"},
 	} {

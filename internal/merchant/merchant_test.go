@@ -87,7 +87,7 @@ func TestCreateAndUpdate(t *testing.T) {
 		}
 		want := invoice.Merchant{
 			ID: "acme", Name: "Acme ☕ <b>", Color: "#aabbcc", SupportContact: "help@acme.example", Statement: "Thank you.",
-			Tolerance: invoice.Tolerance{BasisPoints: 50}, DefaultAddresses: map[string]invoice.Address{"base": home.Address},
+			Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, DefaultAddresses: map[string]invoice.Address{"base": home.Address},
 			Allowed: []invoice.AllowedAddress{home, bank}, CreatedAt: w.now.UTC(), ChangedAt: w.now.UTC(),
 		}
 		same := cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
