@@ -130,7 +130,7 @@ func newStory(r *rand.Rand) story {
 				move.from, move.to = theMerchant, pick(r, thePartner, thePartner, thePayer)
 				move.amount = pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000)
 			}
-			if d := r.IntN(len(s.terms)); s.terms[d].deposit {
+			if d := r.IntN(len(s.terms)); s.terms[d].deposit && !s.terms[d].bound { // nobody knew its address before
 				move.deposit = &storyDeposit{of: d, other: r.IntN(5) == 0, sweep: r.IntN(3) == 0}
 			}
 			b.transfers = append(b.transfers, move)
