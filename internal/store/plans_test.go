@@ -457,18 +457,21 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PreparedFor(ctx, "base", []string{invoice.Hash{1}.String()}, []string{moved.To.String(), moved.From.String()})
 			return err
 		},
-		"many invoices": func() error { _, err := read.HasPaidManyInvoices(ctx, invoice.Payment{Transfer: moved}, 10); return err },
-		"unrecorded":    func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
-		"key":           func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
-		"cursor":        func() error { _, err := read.Cursor(ctx, "base"); return err },
-		"created":       func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
-		"headers":       func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
-		"notice":        func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
-		"notices":       func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
-		"due":           func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
-		"due count":     func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
-		"unsettled":     func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
-		"event":         func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
+		"many invoices": func() error {
+			_, err := read.HasPaidManyInvoices(ctx, invoice.Payment{Transfer: moved}, 10)
+			return err
+		},
+		"unrecorded": func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
+		"key":        func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
+		"cursor":     func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"created":    func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
+		"headers":    func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
+		"notice":     func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
+		"notices":    func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+		"due":        func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
+		"due count":  func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
+		"unsettled":  func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
+		"event":      func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
 		"listened": func() error {
 			_, err := read.HasListener(ctx, store.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, at(1))
 			return err
