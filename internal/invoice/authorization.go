@@ -171,6 +171,3 @@ func (inv Invoice) describe() string {
 	}
 	return string(inv.Status)
 }
-
-// PayTo returns the address that payers transfer to.
-func (inv Invoice) PayTo() Address { return inv.Merchant }
