@@ -45,7 +45,7 @@ var widenings = map[int64][]widening{
 				ADD CONSTRAINT payments_attributed_by CHECK ((attributed_by IS NULL) = (method IS NULL OR method NOT IN ('by_hand', 'by_claim')))`,
 		},
 	},
-	39: {{
+	40: {{
 		table:    "payments",
 		sqlite:   [][2]string{{"'tolerance', 'by_hand', 'by_claim'))", "'tolerance', 'by_hand', 'by_claim', 'deposit'))"}},
 		obsolete: []string{"calldata"},
