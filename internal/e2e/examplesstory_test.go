@@ -93,6 +93,7 @@ func (s *story) play() {
 	s.merchants()
 	s.endpoint()
 	paid := s.invoices()
+	s.authorizations()
 	s.drafts()
 	s.refunds(paid)
 	s.unattributed()
@@ -187,6 +188,17 @@ func (s *story) invoices() string {
 	s.receiver.await(ctx, webhook.InvoiceExpired, late.ID)
 	s.event("onInvoiceExpired", webhook.InvoiceExpired, late.ID)
 	return made.ID
+}
+
+// authorizations pays an invoice by an authorization of the payer.
+func (s *story) authorizations() {
+	s.Helper()
+	draft := s.draft("1250000")
+	draft.MerchantID, draft.MerchantAddress = "acme", s.till.address.Hex()
+	made := s.create(draft)
+	path := "/checkout/" + made.ID + "/authorization"
+	s.call("submitAuthorization", http.MethodPost, path+"?wait=30", s.payer().authorize(s, made), "Content-Type", "application/json")
+	s.call("getAuthorization", http.MethodGet, path, "")
 }
 
 // drafts changes a draft, opens it and voids it, and deletes another.
