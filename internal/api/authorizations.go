@@ -45,7 +45,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err := wantJSON(r); err != nil {
 		return err
 	}
-	q := parseQuery(r)
+	q := parsePublicQuery(r)
 	wait := q.authorizationWait()
 	if q.err != nil {
 		return q.err
@@ -74,7 +74,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 
 // getAuthorization answers GET /checkout/{id}/authorization.
 func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r)
+	q := parsePublicQuery(r)
 	wait := q.authorizationWait()
 	named, given := q.get("authorization")
 	if q.err != nil {

@@ -33,6 +33,9 @@ func parseQuery(r *http.Request) *query {
 	return q
 }
 
+// parsePublicQuery returns the query of a request without a principal.
+func parsePublicQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
 // reject records an error of a parameter, such as "must be a number", unless one is
 // recorded already.
 func (q *query) reject(name, what string, args ...any) {
