@@ -42,5 +42,5 @@ func (a *wallet) authorizeAs(tb testing.TB, made apitypes.CreateInvoiceResponse,
   "validBefore": %s,
   "nonce": %q,
   "signature": "%#x"
-}`, from.Hex(), auth.To.Hex(), auth.Value, auth.ValidBefore, auth.Nonce.Hex(), wrap(signature.Bytes()))
+}`, from.Hex(), auth.To.Hex(), auth.Value.String(), auth.ValidBefore, auth.Nonce.Hex(), wrap(signature.Bytes()))
 }
