@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/trigger"
 )
 
@@ -19,21 +18,13 @@ func runScenario(ctx context.Context, env environment, url, name string, limit t
 	if err != nil {
 		return usageError{err}
 	}
-	api, err := openClient(url, env.key)
-	if err != nil {
-		return err
-	}
-	world, err := dev.Ask(ctx, url)
+	cfg, err := triggerConfig(ctx, env, url, asJSON)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	steps := env.stdout
-	if asJSON {
-		steps = env.stderr
-	}
-	played, err := trigger.Play(ctx, trigger.Config{World: world, API: api, Out: steps}, scenario)
+	played, err := trigger.Play(ctx, cfg, scenario)
 	if err != nil {
 		return err
 	}

@@ -66,22 +66,32 @@ scenarios. Those in which invoices expire advance the world's clock by a minute.
 	return cmd
 }
 
-func runTrigger(ctx context.Context, env environment, url string, typ apitypes.EventType, limit time.Duration, asJSON bool) error {
+// triggerConfig returns the configuration for actions in the development world of a
+// service. With asJSON the steps are printed to stderr.
+func triggerConfig(ctx context.Context, env environment, url string, asJSON bool) (trigger.Config, error) {
 	api, err := openClient(url, env.key)
 	if err != nil {
-		return err
+		return trigger.Config{}, err
 	}
 	world, err := dev.Ask(ctx, url)
+	if err != nil {
+		return trigger.Config{}, err
+	}
+	cfg := trigger.Config{World: world, API: api, Out: env.stdout}
+	if asJSON {
+		cfg.Out = env.stderr
+	}
+	return cfg, nil
+}
+
+func runTrigger(ctx context.Context, env environment, url string, typ apitypes.EventType, limit time.Duration, asJSON bool) error {
+	cfg, err := triggerConfig(ctx, env, url, asJSON)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	steps := env.stdout
-	if asJSON {
-		steps = env.stderr
-	}
-	e, err := trigger.Run(ctx, trigger.Config{World: world, API: api, Out: steps}, typ)
+	e, err := trigger.Run(ctx, cfg, typ)
 	if err != nil {
 		return err
 	}
@@ -95,7 +105,7 @@ Look on:
 
   quittance events show %s%s
   curl -s '%s/api/invoices/%s'
-`, e.Event, e.ID(), urlFlag(url), api.URL(""), e.InvoiceID)
+`, e.Event, e.ID(), urlFlag(url), cfg.API.URL(""), e.InvoiceID)
 	return err
 }
 
