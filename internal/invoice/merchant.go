@@ -14,9 +14,8 @@ import (
 
 // Limits of a merchant's profile.
 const (
-	MaxSupportContact   = 200 // bytes
-	MaxStatement        = 500 // characters
-	MaxAllowedAddresses = 50
+	MaxSupportContact = 200 // bytes
+	MaxStatement      = 500 // characters
 )
 
 // Merchant is a merchant's profile, and the rules of its invoices.
@@ -47,36 +46,10 @@ type Merchant struct {
 	CreatedAt, ChangedAt time.Time // zero if configured
 }
 
-// AllowedAddress is an address on the list of a merchant.
-type AllowedAddress struct {
-	ChainKey string
-	Address  Address
-}
-
-// PendingAddresses replace Allowed at a time.
-type PendingAddresses struct {
-	Allowed     []AllowedAddress
-	EffectiveAt time.Time
-}
-
 // Logo describes a merchant's logo.
 type Logo struct {
 	SHA256        string // of the PNG, in hex
 	Width, Height int    // in pixels
-}
-
-// At returns the merchant as it is at a time: with its pending addresses in force if they
-// are effective by then.
-func (m Merchant) At(now time.Time) Merchant {
-	if m.Pending != nil && !now.Before(m.Pending.EffectiveAt) {
-		m.Allowed, m.Pending = m.Pending.Allowed, nil
-	}
-	return m
-}
-
-// Allows reports whether an invoice may settle to the address. Call it on the result of At.
-func (m Merchant) Allows(chainKey string, a Address) bool {
-	return len(m.Allowed) == 0 || slices.Contains(m.Allowed, AllowedAddress{chainKey, a})
 }
 
 // MerchantChange is a change of a merchant. Nil members stay as they are.
@@ -135,14 +108,6 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 	return m, m.check()
 }
 
-// sortedAddresses returns the addresses in order, each once.
-func sortedAddresses(all []AllowedAddress) []AllowedAddress {
-	all = slices.SortedFunc(slices.Values(all), func(a, b AllowedAddress) int {
-		return strings.Compare(a.ChainKey+" "+a.Address.String(), b.ChainKey+" "+b.Address.String())
-	})
-	return slices.Compact(all)
-}
-
 var hexColor = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
 // check returns a *FieldError for the first member that is invalid.
@@ -164,35 +129,6 @@ func (m Merchant) check() error {
 		return err
 	}
 	return m.checkAddresses()
-}
-
-// checkAddresses returns a *FieldError if an address is zero or a default address is not
-// on the lists, so that the merchant could create no invoice with it.
-func (m Merchant) checkAddresses() error {
-	lists := [][]AllowedAddress{m.Allowed}
-	if m.Pending != nil {
-		lists = append(lists, m.Pending.Allowed)
-	}
-	for _, list := range lists {
-		if len(list) > MaxAllowedAddresses {
-			return fieldErrorf("allowedAddresses", "must be at most %d", MaxAllowedAddresses)
-		}
-		if slices.ContainsFunc(list, func(a AllowedAddress) bool { return a.Address.IsZero() }) {
-			return fieldErrorf("allowedAddresses", "must not contain the zero address")
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
-		a := m.DefaultAddresses[key]
-		if a.IsZero() {
-			return fieldErrorf("defaultAddresses", "must not contain the zero address")
-		}
-		for _, list := range lists {
-			if !(Merchant{Allowed: list}).Allows(key, a) {
-				return fieldErrorf("allowedAddresses", "must contain every default address, also the list that is pending; the default address on %s is missing", key)
-			}
-		}
-	}
-	return nil
 }
 
 // isContact reports whether a text is an e-mail address or an https URL.

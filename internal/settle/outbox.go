@@ -92,16 +92,3 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 	out.events = append(out.events, e)
 	return nil
 }
-
-// enqueueIntent adds an intent to the outbox, if the invoice's commitment names
-// a registry. The transaction manager leaves the intent alone while another
-// registry is configured.
-func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoice.Invoice) {
-	if inv.Registry.IsZero() || !s.byKey[inv.ChainKey].Commits(inv) {
-		return
-	}
-	out.intents = append(out.intents, store.Intent{
-		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
-		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.seconds(),
-	})
-}

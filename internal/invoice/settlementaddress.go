@@ -1,0 +1,79 @@
+package invoice
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An invoice may settle to an address if the merchant's list allows it (Merchant.Allows)
+// and no other merchant holds it. A holding is claimed with a key of the merchant or
+// granted by the operator, when a list changes (package merchant) and when an invoice is
+// created (package settle).
+
+// MaxAllowedAddresses is how many addresses a merchant's list has at most.
+const MaxAllowedAddresses = 50
+
+// AllowedAddress is an address on the list of a merchant.
+type AllowedAddress struct {
+	ChainKey string
+	Address  Address
+}
+
+// PendingAddresses replace Allowed at a time.
+type PendingAddresses struct {
+	Allowed     []AllowedAddress
+	EffectiveAt time.Time
+}
+
+// At returns the merchant as it is at a time: with its pending addresses in force if they
+// are effective by then.
+func (m Merchant) At(now time.Time) Merchant {
+	if m.Pending != nil && !now.Before(m.Pending.EffectiveAt) {
+		m.Allowed, m.Pending = m.Pending.Allowed, nil
+	}
+	return m
+}
+
+// Allows reports whether an invoice may settle to the address. Call it on the result of At.
+func (m Merchant) Allows(chainKey string, a Address) bool {
+	return len(m.Allowed) == 0 || slices.Contains(m.Allowed, AllowedAddress{chainKey, a})
+}
+
+// sortedAddresses returns the addresses in order, each once.
+func sortedAddresses(all []AllowedAddress) []AllowedAddress {
+	all = slices.SortedFunc(slices.Values(all), func(a, b AllowedAddress) int {
+		return strings.Compare(a.ChainKey+" "+a.Address.String(), b.ChainKey+" "+b.Address.String())
+	})
+	return slices.Compact(all)
+}
+
+// checkAddresses returns a *FieldError if an address is zero or a default address is not
+// on the lists, so that the merchant could create no invoice with it.
+func (m Merchant) checkAddresses() error {
+	lists := [][]AllowedAddress{m.Allowed}
+	if m.Pending != nil {
+		lists = append(lists, m.Pending.Allowed)
+	}
+	for _, list := range lists {
+		if len(list) > MaxAllowedAddresses {
+			return fieldErrorf("allowedAddresses", "must be at most %d", MaxAllowedAddresses)
+		}
+		if slices.ContainsFunc(list, func(a AllowedAddress) bool { return a.Address.IsZero() }) {
+			return fieldErrorf("allowedAddresses", "must not contain the zero address")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
+		a := m.DefaultAddresses[key]
+		if a.IsZero() {
+			return fieldErrorf("defaultAddresses", "must not contain the zero address")
+		}
+		for _, list := range lists {
+			if !(Merchant{Allowed: list}).Allows(key, a) {
+				return fieldErrorf("allowedAddresses", "must contain every default address, also the list that is pending; the default address on %s is missing", key)
+			}
+		}
+	}
+	return nil
+}
