@@ -3,9 +3,11 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	pixels "image"
 	"image/png"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -402,6 +405,39 @@ func (s *story) records() {
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
 }
 
+// oneTooMany waits for an invoice as often as an owner of keys may at a time, and once more,
+// and returns the answer to that.
+func (s *story) oneTooMany(invoiceID string) answer {
+	s.Helper()
+	ctx, cancel := context.WithCancel(within(s, patience))
+	defer cancel()
+	answers := make(chan answer, api.MaxOwnWaiting+1)
+	for range api.MaxOwnWaiting + 1 {
+		go func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url("/api/invoices/"+invoiceID+"?wait=60&status=open"), nil)
+			if err != nil {
+				return
+			}
+			request.Header.Set("Authorization", "Bearer "+s.key)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return // the others end with the context
+			}
+			defer response.Body.Close() //nolint:errcheck // it is read
+			if body, err := io.ReadAll(response.Body); err == nil {
+				answers <- answer{status: response.StatusCode, header: response.Header, body: body}
+			}
+		}()
+	}
+	select {
+	case a := <-answers:
+		return a
+	case <-ctx.Done():
+		s.Fatal("no request was refused")
+		return answer{}
+	}
+}
+
 // problems stores a client's error, and one of the service while its database is locked.
 func (s *story) problems() {
 	s.Helper()
@@ -413,6 +449,7 @@ func (s *story) problems() {
 	}
 	keep("invalid_field", s.post(s.body("lineItems", `[{"label":"Two espressos","amount":"4.90"}]`)))
 	keep("not_found", s.do(http.MethodGet, "/api/invoices/inv_06ajrm4k5xwqz8v3d0n7c2b9hr", ""))
+	keep("rate_limited", s.oneTooMany(s.create(s.draft("1000000")).ID))
 	conn, err := storetest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
 	if err != nil {
 		s.Fatal(err)
