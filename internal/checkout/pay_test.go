@@ -177,3 +177,31 @@ func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 		t.Errorf("a network without a name is called %q", got)
 	}
 }
+
+// TestDepositAddress shows the deposit address of an invoice, of which any amount counts.
+func TestDepositAddress(t *testing.T) {
+	deposit := chain.MustAddress("0x1111111111111111111111111111111111111111")
+	w := newWorld()
+	w.invoice.Collection, w.invoice.DepositFactory, w.invoice.DepositAddress = invoice.Deposit, registryAddress, deposit
+	w.invoice.TransferAmount = invoice.Amount{}
+	for due, text := range map[string]string{"4900000": "Send 4.90 USDC", "2900000": "Send 2.90 USDC"} {
+		if due == "2900000" {
+			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+		}
+		pay := w.page(t).id(t, "pay")
+		for _, want := range []string{text, "Any amount from any wallet or exchange counts", "To this address on Local test chain " + chain.Checksum(deposit)} {
+			if !strings.Contains(pay.words(), want) {
+				t.Errorf("the page does not say %q:\n%s", want, pay.words())
+			}
+		}
+		for _, unwanted := range []string{"exactly", "on top of", "names the invoice"} {
+			if strings.Contains(pay.words(), unwanted) {
+				t.Errorf("the page says %q:\n%s", unwanted, pay.words())
+			}
+		}
+		link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + chain.Checksum(deposit) + "&uint256=" + due
+		if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+			t.Errorf("the wallet link is not %s: %v", link, a)
+		}
+	}
+}
