@@ -276,8 +276,10 @@ func (s *scenario) indexer() *Indexer {
 	}
 	now := func() time.Time { return time.UnixMilli(s.wall.Load()) }
 	jitter := func() float64 { return 0.5 }
-	pool := chain.NewPool(chain.PoolConfig{Chain: s.conf, Clients: clients, Now: now, Jitter: jitter, Logger: logger})
-	w := New(Config{Chain: s.conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
+	conf := s.conf
+	conf.DepositFactory = invoice.Address{} // the node has no code there
+	pool := chain.NewPool(chain.PoolConfig{Chain: conf, Clients: clients, Now: now, Jitter: jitter, Logger: logger})
+	w := New(Config{Chain: conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
 	w.maxInFlight = pick(s, 1, maxInFlight)
 	return w
 }

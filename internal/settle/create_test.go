@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 		want := invoice.Invoice{
 			Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
 			ID:    inv.ID, MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
-			LineItems: d.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, TransferAmount: inv.TransferAmount,
+			LineItems: d.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, Collection: invoice.Direct, TransferAmount: inv.TransferAmount,
 		}
 		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
 		if diff := cmp.Diff(want, inv, comparer); diff != "" {
