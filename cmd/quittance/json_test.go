@@ -96,7 +96,7 @@ func TestDevJSON(t *testing.T) {
 	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
 	var world struct {
 		BaseURL string
-		Chain   struct{ RPCURL string }
+		Chain   struct{ RPCURL, DepositFactory, AuthorizationRelay string }
 		Payer   struct{ PrivateKey string }
 	}
 	text, err := os.ReadFile(info)
@@ -112,6 +112,9 @@ func TestDevJSON(t *testing.T) {
 		if address, ok := got[contract].(string); code != 0 || !ok || !strings.HasPrefix(address, "0x") || len(address) != 42 {
 			t.Errorf("deploy: exit code %d: %s is missing: %v", code, contract, got)
 		}
+	}
+	if got["depositFactory"] != world.Chain.DepositFactory || got["authorizationRelay"] != world.Chain.AuthorizationRelay {
+		t.Errorf("deploy: %v; want the factory and the relay that are there already: %+v", got, world.Chain)
 	}
 	code, got = answer(t, "trigger", "invoice.created", "--url", world.BaseURL, "--json")
 	event, ok := got["event"].(map[string]any)
