@@ -92,6 +92,9 @@ func (r *depositReport) parse(f depositFlags) error {
 		f.factory = cmp.Or(f.factory, r.terms.DepositFactory)
 		f.merchant = cmp.Or(f.merchant, r.terms.MerchantAddress)
 		f.id = cmp.Or(f.id, r.terms.CommitmentID)
+		if f.factory == "" {
+			return fmt.Errorf("invoice %s has no deposit address: it is paid at the settlement address", printable(r.terms.InvoiceID))
+		}
 	}
 	if f.rpc != "" {
 		if err := config.CheckNodeURL(f.rpc); err != nil {
@@ -173,7 +176,7 @@ func runVerifyDeposit(ctx context.Context, env environment, r depositReport, rpc
 }
 
 // compare returns an error if the terms that the service gave are not what the on-chain id is a
-// hash of.
+// hash of, or if the invoice is paid elsewhere.
 func (r *depositReport) compare() error {
 	if r.terms == nil {
 		return nil
@@ -187,6 +190,9 @@ func (r *depositReport) compare() error {
 	}
 	if id != r.id {
 		return fmt.Errorf("the on-chain id of these terms is %s, not %s", id, r.id)
+	}
+	if said, want := r.terms.DepositAddress, chain.Checksum(r.address()); said != "" && !strings.EqualFold(said, want) {
+		return fmt.Errorf("the service says that the invoice is paid at %s; its deposit address is %s", printable(said), want)
 	}
 	return nil
 }

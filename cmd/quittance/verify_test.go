@@ -36,10 +36,16 @@ func TestVerifyDeposit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{
+	request := apitypes.CreateInvoiceRequest{
 		MerchantID: world.Merchant.ID, MerchantAddress: world.Merchant.Address, Amount: "4900000", Currency: "USDC",
-		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(),
-	})
+		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(), Collection: apitypes.CollectionDeposit,
+	}
+	made, err := c.CreateInvoice(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Collection = apitypes.CollectionDirect
+	direct, err := c.CreateInvoice(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +61,15 @@ func TestVerifyDeposit(t *testing.T) {
 			t.Errorf("%q: exit code %d: %v, want %s", args, code, got, want)
 		}
 	}
+	known := func(factory string) []string {
+		return []string{"--rpc", world.Chain.RPCURL, "--factory", factory, "--merchant", world.Merchant.Address, "--id", made.OnChainInvoiceID}
+	}
 	for fault, args := range map[string][]string{
-		"has other code than this release deploys": {page, "--rpc", world.Chain.RPCURL, "--factory", world.Chain.Registry},
-		"where its implementation of deposits":     {page, "--rpc", world.Chain.RPCURL, "--factory", forgeFactory(t, world)},
-		"there is no contract":                     {page, "--rpc", world.Chain.RPCURL, "--factory", world.Merchant.Address},
+		"has other code than this release deploys": known(world.Chain.Registry),
+		"where its implementation of deposits":     known(forgeFactory(t, world)),
+		"there is no contract":                     known(world.Merchant.Address),
 		"the service says that the merchant's":     {page, "--merchant", world.Chain.Token},
+		"has no deposit address":                   {world.BaseURL + direct.CheckoutURL},
 		"the on-chain id of these terms is":        {page, "--id", "0x" + strings.Repeat("1", 64)},
 	} {
 		wantFault(t, fault, args...)
@@ -68,6 +78,7 @@ func TestVerifyDeposit(t *testing.T) {
 		"the on-chain id of these terms is": func(t *checkout.Terms) { t.Amount = "1" },
 		"serves chain id 1337, want 1":      func(t *checkout.Terms) { changeChain(t, 1) },
 		"the terms of the service: token":   func(t *checkout.Terms) { t.Token = "" },
+		"the service says that the invoice": func(t *checkout.Terms) { t.DepositAddress = world.Merchant.Address },
 	} {
 		lying := changedTerms(t, page, change)
 		wantFault(t, fault, lying, "--rpc", world.Chain.RPCURL, "--merchant", world.Merchant.Address)
@@ -117,7 +128,7 @@ func wantFault(t *testing.T, fault string, args ...string) {
 
 // changeChain puts an invoice onto another chain, with the id that it has there.
 func changeChain(terms *checkout.Terms, chainID uint64) {
-	terms.ChainID = chainID
+	terms.ChainID, terms.DepositAddress = chainID, ""
 	if id, err := terms.Commitment(); err == nil {
 		terms.CommitmentID = id.String()
 	}

@@ -21,8 +21,9 @@ type Terms struct {
 	Token           string `json:"token"`
 	Amount          string `json:"amount"`
 	ExpiresAt       int64  `json:"expiresAt"`
-	// DepositFactory is the factory that the chain is configured with.
+	// DepositFactory and DepositAddress are absent unless the invoice has a deposit address.
 	DepositFactory string `json:"depositFactory,omitempty"`
+	DepositAddress string `json:"depositAddress,omitempty"`
 }
 
 // terms answers with the Terms of an invoice.
@@ -43,7 +44,8 @@ func newTerms(inv invoice.Invoice, on chain.Chain) Terms {
 	return Terms{
 		InvoiceID: inv.ID, CommitmentID: inv.CommitmentID.String(), ChainKey: on.Key, ChainID: on.ID,
 		Registry: optional(inv.Registry), MerchantAddress: chain.Checksum(inv.Merchant), Token: chain.Checksum(inv.Token),
-		Amount: inv.Amount.String(), ExpiresAt: inv.ExpiresAt.Unix(), DepositFactory: optional(on.DepositFactory),
+		Amount: inv.Amount.String(), ExpiresAt: inv.ExpiresAt.Unix(),
+		DepositFactory: optional(inv.DepositFactory), DepositAddress: optional(inv.DepositAddress),
 	}
 }
 

@@ -23,6 +23,13 @@ func TestTerms(t *testing.T) {
 	}
 
 	inv := openInvoice()
+	if terms := newTerms(inv, localChain()); terms.DepositFactory != "" || terms.DepositAddress != "" {
+		t.Errorf("the terms of an invoice without a deposit address name one: %+v", terms)
+	}
+	inv.DepositFactory, inv.DepositAddress = invoice.Address{1}, invoice.Address{2}
+	if terms := newTerms(inv, localChain()); terms.DepositFactory != chain.Checksum(inv.DepositFactory) || terms.DepositAddress != chain.Checksum(inv.DepositAddress) {
+		t.Errorf("the terms do not name the deposit address: %+v", terms)
+	}
 	for _, registry := range []invoice.Address{{}, inv.Registry} {
 		inv.Registry = registry
 		inv.CommitmentID = chain.CommitmentID(localChain().ID, registry, inv.Terms, inv.ID)
