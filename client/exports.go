@@ -53,7 +53,7 @@ func (c *Client) export(ctx context.Context, w io.Writer, path string, query url
 	r := request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/csv, application/problem+json"}}, repeatable: true}
 	var response *http.Response
 	err = c.repeat(ctx, r, func() (err error) {
-		response, err = c.open(ctx, r)
+		response, err = c.open(ctx, r) //nolint:bodyclose // it is closed below
 		return err
 	})
 	if err != nil {
