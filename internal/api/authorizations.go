@@ -24,9 +24,10 @@ const (
 	AuthorizationsOfInvoice = 20
 	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
 	MaxAuthorizationWait = 30
-	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time, and
-	// MaxWaitingForInvoice those for one invoice.
-	MaxWaitingPayers, MaxWaitingForInvoice = 300, 5
+	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time.
+	MaxWaitingPayers = 300
+	// MaxWaitingForInvoice bounds those for one invoice.
+	MaxWaitingForInvoice = 5
 	// authorizationWindow is the period of AuthorizationsOfInvoice.
 	authorizationWindow = time.Minute
 	// limitedInvoices is for how many invoices the limit is kept.

@@ -95,11 +95,17 @@ func (a *API) Routes() []Route {
 	}
 	routes := make([]Route, len(all))
 	for i, r := range all {
-		routes[i] = Route{Pattern: r.pattern, Scope: r.scope, Parameters: parameters[r.pattern], Handler: a.serve(r.handler), long: longRoutes[r.pattern]}
-		routes[i].Public = publicRoutes[r.pattern]
-		if r.scope != "" || routes[i].Public { // a provider chose the URL of its notices
-			routes[i].Handler = a.serve(checked(parameters[r.pattern], r.handler))
-		}
+		routes[i] = a.route(r.pattern, r.scope, r.handler)
 	}
 	return routes
+}
+
+// route returns the route of a pattern.
+func (a *API) route(pattern string, scope access.Scope, h handler) Route {
+	r := Route{Pattern: pattern, Scope: scope, Parameters: parameters[pattern], Public: publicRoutes[pattern], long: longRoutes[pattern]}
+	if scope != "" || r.Public { // a provider chose the URL of its notices
+		h = checked(r.Parameters, h)
+	}
+	r.Handler = a.serve(h)
+	return r
 }
