@@ -78,8 +78,14 @@ func (f *facilitator) shop(t *testing.T, next http.HandlerFunc) *httptest.Server
 	return s
 }
 
+// answer is what the shop answers, besides the body.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // get requests a resource, with a payment unless that is empty.
-func get(t *testing.T, url, payment string) (response *http.Response, body string) {
+func get(t *testing.T, url, payment string) (a answer, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -88,7 +94,7 @@ func get(t *testing.T, url, payment string) (response *http.Response, body strin
 	if payment != "" {
 		r.Header.Set(x402.HeaderSignature, payment)
 	}
-	response, err = http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +105,11 @@ func get(t *testing.T, url, payment string) (response *http.Response, body strin
 	if err := response.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return response, string(text)
+	return answer{response.StatusCode, response.Header}, string(text)
 }
 
 // message decodes a header.
-func message[T any](t *testing.T, response *http.Response, header string) (v T) {
+func message[T any](t *testing.T, response answer, header string) (v T) {
 	t.Helper()
 	text, err := base64.StdEncoding.DecodeString(response.Header.Get(header))
 	if err != nil {

@@ -353,8 +353,14 @@ func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitype
 	}
 }
 
+// x402Answer is an answer besides its body.
+type x402Answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // getX402 requests a path with a payment, unless that is empty.
-func (s *service) getX402(r *replica, path, payment string) (*http.Response, string) {
+func (s *service) getX402(r *replica, path, payment string) (a x402Answer, body string) {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, r.url+path, nil)
 	if err != nil {
@@ -374,5 +380,5 @@ func (s *service) getX402(r *replica, path, payment string) (*http.Response, str
 	if err := response.Body.Close(); err != nil {
 		s.Fatal(err)
 	}
-	return response, string(text)
+	return x402Answer{response.StatusCode, response.Header}, string(text)
 }

@@ -82,7 +82,7 @@ func (s *service) headerOf(p apitypes.X402PaymentPayload) string {
 }
 
 // settledAs returns the header PAYMENT-RESPONSE.
-func (s *service) settledAs(response *http.Response) (settled apitypes.X402SettleResponse) {
+func (s *service) settledAs(response x402Answer) (settled apitypes.X402SettleResponse) {
 	s.Helper()
 	text, err := base64.StdEncoding.DecodeString(response.Header.Get("PAYMENT-RESPONSE"))
 	if err != nil {
