@@ -19,7 +19,9 @@ func TestPrograms(t *testing.T) {
 	takes := true
 	page := New(Config{
 		Reader: w, Chains: []chain.Chain{w.chain}, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
-		X402:      http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "for programs: "+r.PathValue("id")) }),
+		X402: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "for programs: "+r.PathValue("id"))
+		}),
 		TakesX402: func(string) bool { return takes },
 	})
 	mux := http.NewServeMux()
