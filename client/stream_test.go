@@ -147,7 +147,10 @@ func TestStreamDeliveries(t *testing.T) {
 		}
 	}
 	c, e, _ = with(t, answers(http.StatusOK, "id: c0\n\nid: c1\n\n"))
-	for range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
+	for _, err := range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if len(e.sent) != 1 {

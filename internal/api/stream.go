@@ -205,21 +205,27 @@ func (s *eventStream) run(ctx context.Context) error {
 				return err
 			}
 		}
-		var text []byte
-		for _, e := range events {
-			if text, err = s.appendEvent(text, e); err != nil {
-				return err
-			}
-		}
-		if text == nil && time.Since(s.written) >= streamHeartbeat {
-			text = []byte(":\n\n")
-		}
-		if text != nil {
-			if err := s.send(text); err != nil {
-				return err
-			}
+		if err := s.sendEvents(events); err != nil {
+			return err
 		}
 	}
+}
+
+// sendEvents sends events, or a comment if there are none and nothing was sent for a while.
+func (s *eventStream) sendEvents(events []streamed) (err error) {
+	var text []byte
+	for _, e := range events {
+		if text, err = s.appendEvent(text, e); err != nil {
+			return err
+		}
+	}
+	if text == nil && time.Since(s.written) >= streamHeartbeat {
+		text = []byte(":\n\n")
+	}
+	if text == nil {
+		return nil
+	}
+	return s.send(text)
 }
 
 // check checks the key, and notes again that the client listens.
