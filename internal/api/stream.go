@@ -211,7 +211,7 @@ func (s *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// sendEvents sends events, or a comment if there are none and nothing was sent for a while.
+// sendEvents sends events. Without events it sends a comment, if nothing was sent for a while.
 func (s *eventStream) sendEvents(events []streamed) (err error) {
 	var text []byte
 	for _, e := range events {
