@@ -112,6 +112,8 @@ func (tx *Tx) assignItems(ctx context.Context, t ChainTx, items []string) (int64
 		return tx.changeIntents(ctx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
 	case TxAuthorization:
 		return tx.assignAuthorizations(ctx, t.ID, items)
+	case TxSweep:
+		return tx.assignSweeps(ctx, t.ID, items)
 	}
 	return 0, fmt.Errorf("no items belong to a transaction of kind %q", t.Kind)
 }
@@ -119,6 +121,9 @@ func (tx *Tx) assignItems(ctx context.Context, t ChainTx, items []string) (int64
 // releaseItems makes the items of a transaction due again, whatever its kind.
 func (tx *Tx) releaseItems(ctx context.Context, txID string) error {
 	if err := tx.releaseAuthorizations(ctx, txID); err != nil {
+		return err
+	}
+	if err := tx.releaseSweeps(ctx, txID); err != nil {
 		return err
 	}
 	return tx.releaseIntents(ctx, txID)
@@ -200,7 +205,8 @@ func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time
 func (q *queries) UnsettledTxs(ctx context.Context, chainKey string) ([]ChainTx, error) {
 	return q.chainTxs(ctx, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL
-		SELECT a.tx_id`+authorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+isUnpaid+`)`, chainKey)
+		SELECT a.tx_id`+authorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+isUnpaid+` UNION ALL
+		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
 }
 
 // ChainTxsFrom returns, by nonce, the sender's transactions from a nonce on.

@@ -135,6 +135,9 @@ func (tx *Tx) AddToDeposits(ctx context.Context, payments []invoice.Payment, swe
 	if err != nil {
 		return err
 	}
+	if err := tx.queueSweeps(ctx, keys); err != nil {
+		return err
+	}
 	return execIn(ctx, &tx.queries, `UPDATE invoices SET swept_tx = (SELECT tx_hash FROM sweeps
 		WHERE sweeps.invoice_id = invoices.id AND sweeps.token = invoices.token AND sweeps.status = 'confirmed'
 		ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1) WHERE id IN `, ids)

@@ -1,0 +1,268 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// QueuedSweep is what is to be swept of a token from a deposit address.
+type QueuedSweep struct {
+	ID           string
+	ChainKey     string
+	InvoiceID    string
+	MerchantID   string
+	CommitmentID invoice.Hash
+	Factory      invoice.Address // that the address is derived from
+	Address      invoice.Address // the deposit address
+	Merchant     invoice.Address // settlement address
+	Token        invoice.Address // zero for the network's coin
+	Amount       invoice.Amount  // zero if nothing of the token is recorded
+	ByPolicy     bool            // the token is the invoice's; others are swept on command alone
+	QueuedAt     time.Time
+	RequestedAt  time.Time // zero unless a command asked for it
+	Failures     int       // transactions that did not sweep it
+	RetryAt      time.Time // it is not sent before; zero if it may be sent
+	TxID         string    // transaction that carries it; empty while none does
+}
+
+// isDueSweep and isRequestedSweep select what no transaction carries, word for word as the
+// indexes do.
+const (
+	isDueSweep       = "by_policy = 1 AND tx_id IS NULL AND retry_at IS NULL"
+	isRequestedSweep = "requested_at IS NOT NULL AND tx_id IS NULL AND retry_at IS NULL"
+)
+
+// queuedSweeps reads the rows that a query of queued_sweeps selects. order is an ORDER BY
+// clause, or empty for no order.
+func (q *queries) queuedSweeps(ctx context.Context, rows, order string, args ...any) ([]QueuedSweep, error) {
+	return queryAll(ctx, q, func(row scanner) (s QueuedSweep, err error) {
+		var byPolicy int64
+		err = row.Scan(&s.ID, &s.ChainKey, &s.InvoiceID, &s.MerchantID, hashCol(&s.CommitmentID), addressCol(&s.Factory), addressCol(&s.Address),
+			addressCol(&s.Merchant), addressCol(&s.Token), amountCol(&s.Amount), &byPolicy, seconds{&s.QueuedAt}, seconds{&s.RequestedAt},
+			&s.Failures, seconds{&s.RetryAt}, nullText(&s.TxID))
+		s.ByPolicy = byPolicy == 1
+		return s, err
+	}, `SELECT queued.id, queued.chain_key, invoices.id, queued.merchant_id, invoices.commitment_id, invoices.deposit_factory, queued.address,
+			invoices.merchant_address, queued.token, queued.amount, queued.by_policy, queued.queued_at, queued.requested_at,
+			queued.failures, queued.retry_at, queued.tx_id
+		FROM (SELECT * FROM queued_sweeps `+rows+`) AS queued
+		JOIN deposits ON deposits.chain_key = queued.chain_key AND deposits.address = queued.address
+		JOIN invoices ON invoices.id = deposits.invoice_id`+order, args...)
+}
+
+// queueSweeps queues what the addresses hold of the tokens after a change of their
+// balances, and removes from the queue what is swept.
+func (tx *Tx) queueSweeps(ctx context.Context, keys []depositKey) error {
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{k.chainKey, k.address.String(), k.token.String()}
+	}
+	_, err := tx.updateFrom(ctx, []string{"chain", "account", "coin"}, rows, `INSERT INTO queued_sweeps
+			(id, chain_key, address, token, merchant_id, amount, by_policy, queued_at)
+		SELECT chain || '/' || account || '/' || coin, chain, account, coin, deposits.merchant_id, held.unswept,
+			CASE WHEN coin = invoices.token THEN 1 ELSE 0 END, held.since
+		FROM wanted CROSS JOIN deposit_balances AS held CROSS JOIN deposits CROSS JOIN invoices
+		WHERE held.chain_key = chain AND held.address = account AND held.token = coin AND held.since IS NOT NULL
+			AND deposits.chain_key = chain AND deposits.address = account AND invoices.id = deposits.invoice_id
+		ON CONFLICT (id) DO UPDATE SET amount = excluded.amount`)
+	if err != nil {
+		return err
+	}
+	_, err = tx.updateFrom(ctx, []string{"chain", "account", "coin"}, rows, `DELETE FROM queued_sweeps WHERE id IN (
+		SELECT chain || '/' || account || '/' || coin FROM wanted CROSS JOIN deposit_balances AS held
+		WHERE held.chain_key = chain AND held.address = account AND held.token = coin AND held.since IS NULL)`)
+	return err
+}
+
+// SweepFilter selects queued sweeps of a chain's policy.
+type SweepFilter struct {
+	ChainKey     string
+	Token        invoice.Address
+	MinAmount    invoice.Amount // zero for any
+	QueuedBefore time.Time      // zero for any time
+	MerchantID   string
+	Limit        int
+}
+
+// DueSweeps returns queued sweeps of a merchant that no transaction carries, the largest
+// first.
+func (q *queries) DueSweeps(ctx context.Context, f SweepFilter) ([]QueuedSweep, error) {
+	least := f.MinAmount.String()
+	before := int64(1) << 62
+	if !f.QueuedBefore.IsZero() {
+		before = f.QueuedBefore.Unix()
+	}
+	due, err := q.queuedSweeps(ctx, "WHERE chain_key = $1 AND token = $2 AND merchant_id = $3 AND "+isDueSweep+`
+			AND length(amount) >= $4 AND (length(amount) > $4 OR amount >= $5) AND queued_at < $6
+			ORDER BY length(amount) DESC, amount DESC LIMIT $7`, "",
+		f.ChainKey, f.Token.String(), f.MerchantID, int64(len(least)), least, before, f.Limit)
+	slices.SortStableFunc(due, func(a, b QueuedSweep) int { return b.Amount.Cmp(a.Amount) }) // the join need not keep the order
+	return due, err
+}
+
+// MerchantsWithSweeps returns up to limit merchants with queued sweeps of a token that no
+// transaction carries, in order, from the one after the given id on.
+func (q *queries) MerchantsWithSweeps(ctx context.Context, chainKey string, token invoice.Address, after string, limit int) ([]string, error) {
+	const first = "(SELECT min(merchant_id) FROM queued_sweeps WHERE chain_key = $1 AND token = $2 AND " + isDueSweep + " AND merchant_id > "
+	return queryAll(ctx, q, scanID, `WITH RECURSIVE queued (merchant_id) AS (
+			SELECT `+first+`$3)
+			UNION ALL
+			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
+		SELECT merchant_id FROM queued WHERE merchant_id IS NOT NULL LIMIT $4`, chainKey, token.String(), after, limit)
+}
+
+// RequestedSweeps returns queued sweeps of the chain that a command asked for and no
+// transaction carries, in the order of the commands.
+func (q *queries) RequestedSweeps(ctx context.Context, chainKey string, limit int) ([]QueuedSweep, error) {
+	return q.queuedSweeps(ctx, "WHERE chain_key = $1 AND "+isRequestedSweep+" ORDER BY requested_at, id LIMIT $2",
+		" ORDER BY queued.requested_at, queued.id", chainKey, limit)
+}
+
+// SweepsOfTx returns the queued sweeps that a transaction carries.
+func (q *queries) SweepsOfTx(ctx context.Context, txID string) ([]QueuedSweep, error) {
+	return q.queuedSweeps(ctx, "WHERE tx_id = $1", "", txID)
+}
+
+// SweepCounts are numbers of queued sweeps of a chain.
+type SweepCounts struct {
+	Waiting  int64 // no transaction carries them
+	InFlight int64 // a transaction carries them
+	Failing  int64 // of Waiting: they wait after a transaction that did not sweep them
+}
+
+// CountSweeps counts the queued sweeps of a chain: those whose tokens the policy or a
+// command has swept.
+func (q *queries) CountSweeps(ctx context.Context, chainKey string, tokens []invoice.Address) (n SweepCounts, err error) {
+	count := func(condition string, args ...any) (n int64, err error) {
+		return queryRow(ctx, q, scanSeq, "SELECT count(*) FROM queued_sweeps WHERE chain_key = $1 AND "+condition, append([]any{chainKey}, args...)...)
+	}
+	for _, token := range tokens {
+		due, err := count("token = $2 AND "+isDueSweep, token.String())
+		if err != nil {
+			return n, err
+		}
+		n.Waiting += due
+	}
+	requested, err := count("by_policy = 0 AND " + isRequestedSweep)
+	if err != nil {
+		return n, err
+	}
+	if n.Failing, err = count("retry_at IS NOT NULL"); err != nil {
+		return n, err
+	}
+	n.Waiting += requested + n.Failing
+	n.InFlight, err = count("tx_id IS NOT NULL")
+	return n, err
+}
+
+// RetrySweeps lets those failed sweeps of a chain be sent again whose time has come. It
+// returns ErrConflict if the lease was lost.
+func (s *Store) RetrySweeps(ctx context.Context, l WorkLease, chainKey string, now time.Time) error {
+	const due = "chain_key = $1 AND retry_at <= $2"
+	ids, err := queryAll(ctx, &s.queries, scanID, "SELECT id FROM queued_sweeps WHERE "+due+" LIMIT 1", chainKey, now.Unix())
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE queued_sweeps SET retry_at = NULL WHERE "+due, chainKey, now.Unix())
+		return err
+	})
+}
+
+// SweepRequest selects deposits of a chain.
+type SweepRequest struct {
+	ChainKey   string
+	MerchantID string           // empty for all
+	InvoiceID  string           // empty for all
+	Token      *invoice.Address // nil for the tokens of the invoices; zero for the network's coin
+}
+
+// RequestSweeps marks the queued sweeps that are selected, and that no transaction
+// carries, as requested by a command, and returns how many they are. With an invoice and a
+// token it queues the sweep if nothing of the token is recorded.
+func (tx *Tx) RequestSweeps(ctx context.Context, r SweepRequest, now time.Time) (int64, error) {
+	if r.InvoiceID != "" && r.Token != nil {
+		_, err := tx.exec(ctx, `INSERT INTO queued_sweeps (id, chain_key, address, token, merchant_id, amount, by_policy, queued_at, requested_at)
+			SELECT chain_key || '/' || address || '/' || CAST($3 AS TEXT), chain_key, address, CAST($3 AS TEXT), merchant_id, '0', 0, CAST($4 AS BIGINT), CAST($4 AS BIGINT)
+			FROM deposits WHERE invoice_id = $1 AND chain_key = $2 ON CONFLICT (id) DO NOTHING`,
+			r.InvoiceID, r.ChainKey, r.Token.String(), now.Unix())
+		if err != nil {
+			return 0, err
+		}
+	}
+	text, args := "UPDATE queued_sweeps SET requested_at = $2, retry_at = NULL WHERE chain_key = $1 AND tx_id IS NULL", []any{r.ChainKey, now.Unix()}
+	where := func(condition string, value any) {
+		args = append(args, value)
+		text += " AND " + condition + " " + parameter(len(args))
+	}
+	if r.Token == nil {
+		text += " AND by_policy = 1"
+	} else {
+		where("token =", r.Token.String())
+	}
+	if r.MerchantID != "" {
+		where("merchant_id =", r.MerchantID)
+	}
+	if r.InvoiceID != "" {
+		where("address = (SELECT address FROM deposits WHERE invoice_id =", r.InvoiceID)
+		text += ")"
+	}
+	return tx.exec(ctx, text, args...)
+}
+
+// QueuedSweeps lists the queued sweeps of a chain, of one merchant unless merchantID is
+// empty, from the one after the given id on.
+func (q *queries) QueuedSweeps(ctx context.Context, chainKey, merchantID, after string, limit int) ([]QueuedSweep, error) {
+	rows, args := "WHERE chain_key = $1 AND id > $2 ORDER BY id LIMIT $3", []any{chainKey, after, limit}
+	if merchantID != "" {
+		rows, args = "WHERE chain_key = $1 AND id > $2 AND merchant_id = $4 ORDER BY id LIMIT $3", append(args, merchantID)
+	}
+	return q.queuedSweeps(ctx, rows, " ORDER BY queued.id", args...)
+}
+
+// SweepResult is what became of a queued sweep in a final transaction.
+type SweepResult struct {
+	ID      string
+	Gone    bool      // nothing is left to sweep
+	RetryAt time.Time // when it is sent again after a failure; zero if it did not fail
+}
+
+// SettleSweeps ends the work of a transaction on queued sweeps. Those that the indexer saw
+// swept have left the queue before. It returns ErrConflict if the lease was lost.
+func (s *Store) SettleSweeps(ctx context.Context, l WorkLease, results []SweepResult) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
+		for _, r := range results {
+			text, args := "UPDATE queued_sweeps SET tx_id = NULL WHERE id = $1", []any{r.ID}
+			switch {
+			case r.Gone:
+				text = "DELETE FROM queued_sweeps WHERE id = $1"
+			case !r.RetryAt.IsZero():
+				text, args = "UPDATE queued_sweeps SET tx_id = NULL, failures = failures + 1, retry_at = $2 WHERE id = $1", []any{r.ID, r.RetryAt.Unix()}
+			}
+			if _, err := tx.exec(ctx, text, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// assignSweeps has a transaction carry queued sweeps, and returns how many of them were
+// due.
+func (tx *Tx) assignSweeps(ctx context.Context, txID string, ids []string) (int64, error) {
+	rows := make([][]any, len(ids))
+	for i, id := range ids {
+		rows[i] = []any{id, txID}
+	}
+	return tx.updateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
+		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
+}
+
+// releaseSweeps makes those that a transaction carries due again.
+func (tx *Tx) releaseSweeps(ctx context.Context, txID string) error {
+	_, err := tx.exec(ctx, "UPDATE queued_sweeps SET tx_id = NULL WHERE tx_id = $1", txID)
+	return err
+}
