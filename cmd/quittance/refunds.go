@@ -117,16 +117,24 @@ func printRefund(env environment, r apitypes.RefundResponse, safe string, asJSON
 }
 
 // writeSafe writes a transaction for Safe's Transaction Builder to a new file.
-func writeSafe(path string, t *apitypes.RefundTransaction) (err error) {
+func writeSafe(path string, t *apitypes.RefundTransaction) error {
 	if t == nil {
 		return errors.New("--safe: the refund has no transaction now")
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := writeNewFile(path, append(slices.Clone(t.Safe), '\n')); err != nil {
 		return fmt.Errorf("--safe: %w", err)
 	}
+	return nil
+}
+
+// writeNewFile writes a file that does not exist yet.
+func writeNewFile(path string, content []byte) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(append(slices.Clone(t.Safe), '\n'))
+	_, err = file.Write(content)
 	return err
 }
 

@@ -235,6 +235,15 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	if w.Elsewhere > 0 {
 		text += fmt.Sprintf("; %s wait for a registry that is not the configured one", count(int(w.Elsewhere), "intent"))
 	}
+	if s := w.Sweeps; s != nil && w.Working {
+		text += fmt.Sprintf("; %s (%s) and %d in flight", count(int(s.Queued), "deposit")+" to sweep", s.Policy, s.InFlight)
+		if s.Failing > 0 {
+			text += fmt.Sprintf(", %d could not be swept", s.Failing)
+		}
+		if s.Waiting != "" {
+			text += ", waiting: " + s.Waiting
+		}
+	}
 	if w.Error != "" {
 		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
 	}

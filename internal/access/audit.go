@@ -90,6 +90,7 @@ const (
 	ActionChainRescan       Action = "chain.rescan"
 	ActionChainResume       Action = "chain.resume"
 	ActionRegistryAdd       Action = "registry.add"
+	ActionDepositSweep      Action = "deposit.sweep"
 )
 
 // Limits of an entry's fields, in bytes.

@@ -108,6 +108,15 @@ func Providers(p *chain.Pool) []Provider {
 	return all
 }
 
+// Sweeps are numbers of deposits that are to be swept.
+type Sweeps struct {
+	Policy   string `json:"policy"`            // when deposits are swept: at-once, above, cheap-gas, daily or never
+	Queued   int64  `json:"queued"`            // no transaction carries them
+	InFlight int64  `json:"inFlight"`          // a transaction carries them that is not final
+	Failing  int64  `json:"failing"`           // of queued: they wait after a transaction that did not sweep them
+	Waiting  string `json:"waiting,omitempty"` // why the policy sweeps nothing now
+}
+
 // Writer is the status of a chain's transaction manager.
 type Writer struct {
 	Account   string   `json:"account"`             // the address that pays for the gas
@@ -120,6 +129,7 @@ type Writer struct {
 	Needed    *big.Int `json:"needed,omitempty"`    // what the next transaction may cost, in wei
 	Spent     *big.Int `json:"spent,omitempty"`     // cost of the last 24 hours' transactions, in wei, when it was last computed
 	Budget    *big.Int `json:"budget,omitempty"`    // the most that any 24 hours' transactions may cost, in wei
+	Sweeps    *Sweeps  `json:"sweeps,omitempty"`    // of deposits; absent without a deposit factory
 	Error     string   `json:"error,omitempty"`     // why nothing is sent
 	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error began
 }

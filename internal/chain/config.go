@@ -25,6 +25,7 @@ type Chain struct {
 	AuthorizationRelay invoice.Address // submits several signed authorizations at once; zero without one
 
 	Limits SpendLimits // of the writer
+	Sweep  SweepPolicy // of deposits
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
 
@@ -98,7 +99,7 @@ var builtin = []Chain{
 		Topic:    crypto.Keccak256Hash([]byte("NativeCoinTransferred(address,address,uint256)")),
 		Decimals: arcDecimals,
 	}),
-	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true},
+	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true, Sweep: SweepPolicy{When: SweepAtOnce}},
 }
 
 func network(key string, id uint64, usdc string, f Finality) Chain {

@@ -52,6 +52,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	}
 	r.contracts(path, f, &c)
 	c.Limits = r.spendLimits(path+".writer", f.Writer, c.Limits)
+	c.Sweep = r.sweepPolicy(path+".sweep", f.Sweep, c.Sweep.Time())
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
 		if f.Registry == "" {

@@ -107,6 +107,7 @@ type chainFile struct {
 	OperatorKeyFile string      `yaml:"operatorKeyFile"`
 	Writer          writerFile  `yaml:"writer"`
 	Gasless         gaslessFile `yaml:"gasless"`
+	Sweep           sweepFile   `yaml:"sweep"`
 }
 
 type tokenFile struct {

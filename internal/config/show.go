@@ -88,6 +88,7 @@ func (f *chainFile) fill(c chain.Chain) {
 	for i, t := range c.Tokens {
 		f.Tokens[i] = tokenFile{Currency: t.Currency, Address: scalar(t.Address.String()), Decimals: number(uint64(t.Decimals))}
 	}
+	f.Sweep.fill(c.Sweep)
 	f.Writer = writerFile{
 		MaxFee: inBillions(c.Limits.MaxFeeWei), MinTip: inBillions(c.Limits.MinTipWei), MaxTip: inBillions(c.Limits.MaxTipWei),
 		PerTx: inBillions(c.Limits.PerTxGwei), PerDay: inBillions(c.Limits.PerDayGwei),

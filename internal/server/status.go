@@ -59,6 +59,10 @@ func (r *chainWorkers) writerStatus() *admin.Writer {
 	if st.Err != "" {
 		out.Since = st.Since.Unix()
 	}
+	if !r.DepositFactory.IsZero() {
+		n := st.Sweeps.Queue
+		out.Sweeps = &admin.Sweeps{Policy: string(r.Sweep.Time()), Queued: n.Waiting, InFlight: n.InFlight, Failing: n.Failing, Waiting: st.Sweeps.Waiting}
+	}
 	return out
 }
 

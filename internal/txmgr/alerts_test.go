@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +25,24 @@ func TestAlertWithoutFunds(t *testing.T) {
 	writer := w.writer(func(c *Config) { c.Key, c.Metrics = poor, NewMetrics(registry) })
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	writer.report(writer.tick(w.ctx))
+	alerttest.Fire(t, exported(registry), "QuittanceWriterFunds")
+}
+
+// TestAlertOfStalledSweeps has a transaction that sweeps not be mined for two hours.
+func TestAlertOfStalledSweeps(t *testing.T) {
+	w := onSQLite(t)
+	registry := prometheus.NewRegistry()
+	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Metrics = NewMetrics(registry) })
+	w.deposit("m", 5)
+	w.tick(writer)
+	w.clock.Add(2 * time.Hour)
+	w.tick(writer)
+	alerttest.Fire(t, exported(registry), "QuittanceSweepsStalled")
+}
+
+// exported returns metrics in Prometheus' text format.
+func exported(registry *prometheus.Registry) string {
 	page := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	alerttest.Fire(t, page.Body.String(), "QuittanceWriterFunds")
+	return page.Body.String()
 }

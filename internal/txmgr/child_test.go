@@ -23,7 +23,8 @@ import (
 )
 
 // childEnv has the test binary run a writer instead of tests: database, node,
-// registry, key and, to send authorizations, relay, one in a line.
+// registry, key, relay, deposit factory and token, one in a line. Without the last two it
+// sweeps nothing, and without a relay it sends no authorizations.
 const childEnv = "QUITTANCE_TEST_WRITER"
 
 // kills is how often TestKilledWriter kills one.
@@ -59,11 +60,17 @@ func runChild(args []string) error {
 	}
 	local, _ := chain.Lookup(chain.Local)
 	local.Registry = invoice.Address(common.HexToAddress(args[2]))
-	if len(args) > 4 {
+	gasless := args[4] != ""
+	if gasless {
 		local.AuthorizationRelay = invoice.Address(common.HexToAddress(args[4]))
 	}
+	if len(args) > 5 {
+		local.DepositFactory = invoice.Address(common.HexToAddress(args[5]))
+		local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(common.HexToAddress(args[6])), Decimals: 6}}
+		local.Sweep = atOnce
+	}
 	writer, err := New(Config{
-		Chain: local, Key: key, Client: endpoint, Store: s, Gasless: len(args) > 4,
+		Chain: local, Key: key, Client: endpoint, Store: s, Gasless: gasless,
 		Poll: trafficTime / 4, LeaseTTL: 5 * trafficTime,
 	})
 	if err != nil {
@@ -87,6 +94,7 @@ func TestKilledWriter(t *testing.T) {
 			line, near := newFaultyProxy(t, w.dev.RPCURL())
 			env := strings.Join([]string{
 				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
+				"", w.dev.DepositFactory.Hex(), w.dev.Token.Hex(),
 			}, "\n")
 			child := startChild(t, env)
 			var died atomic.Bool
@@ -103,8 +111,12 @@ func TestKilledWriter(t *testing.T) {
 				})
 			}
 			arm()
-			killed := 0
+			killed, deposited := 0, uint64(0)
 			opened := w.traffic(func(int) bool { return killed < kills }, func() {
+				if killed < kills {
+					w.deposit("m", 2, 3)
+					deposited += 5
+				}
 				if !died.Load() {
 					return
 				}
@@ -120,8 +132,9 @@ func TestKilledWriter(t *testing.T) {
 			})
 			child.stop(t)
 			w.wantStatus(statusOpen, opened...)
+			w.wantBalance(w.settlementOf("m"), deposited)
 			w.wantEveryNonceUsed()
-			t.Logf("%d commitments in %d transactions survived %d kills", len(opened), len(w.txs()), killed)
+			t.Logf("%d commitments and %d deposits in %d transactions survived %d kills", len(opened), len(w.deposits.invoices), len(w.txs()), killed)
 		})
 	}
 }

@@ -180,6 +180,9 @@ func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStat
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
+	if spent != nil {
+		w.conf.Metrics.costs.WithLabelValues(w.conf.Chain.Key, string(t.Kind)).Add(float64(spent.Gwei) * weiPerGwei)
+	}
 	return nil
 }
 

@@ -74,6 +74,23 @@ const (
 	skipFor = 10 * time.Minute
 	// countEvery is how often what is due is counted.
 	countEvery = 5 * time.Second
+	// sweepGas is what sweeping one deposit is believed to take before one was
+	// swept, and minSweepGas the least that is believed afterwards.
+	sweepGas    = 90_000
+	minSweepGas = 30_000
+	// maxSweepTxGas is the most gas of a transaction that sweeps, below the 16.7
+	// million that EIP-7825 allows.
+	maxSweepTxGas = 16_000_000
+	// sweepBudgetPercent is the part of the daily budget up to which deposits are
+	// swept. The rest is for commitments and authorizations.
+	sweepBudgetPercent = 75
+	// sweepRetry is how long a deposit waits that a transaction did not sweep. The
+	// wait doubles each time, up to sweepRetryMax.
+	sweepRetry    = 10 * time.Minute
+	sweepRetryMax = 24 * time.Hour
+	// sweepCheckEvery is how often deposits that the price of gas keeps from being
+	// swept are compared with it.
+	sweepCheckEvery = 15 * time.Second
 	// releaseTimeout bounds giving back the lease at the end.
 	releaseTimeout = 5 * time.Second
 )

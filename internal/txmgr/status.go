@@ -9,6 +9,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Status is a writer's status, for health checks.
@@ -25,8 +27,15 @@ type Status struct {
 	Spent             *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
 	Budget            *big.Int       // wei that they may cost; nil before
 	InsufficientFunds bool           // nothing is sent until Sender has what is needed
+	Sweeps            SweepStatus    // when they were last counted
 	Err               string         // why the last round got no further; empty when it did
 	Since             time.Time      // when Err changed last, not counting its figures
+}
+
+// SweepStatus is the status of the sweeps of deposits.
+type SweepStatus struct {
+	Queue   store.SweepCounts
+	Waiting string // why the policy sweeps nothing that is queued; empty if nothing keeps it
 }
 
 // Status returns the writer's status. It is safe for concurrent use.
@@ -109,7 +118,38 @@ type Metrics struct {
 	budget    *prometheus.GaugeVec
 	blocked   *prometheus.GaugeVec
 	txs       *prometheus.CounterVec
+	costs     *prometheus.CounterVec
 	bumps     *prometheus.CounterVec
+	sweeps    sweepMetrics
+}
+
+// sweepMetrics are the measurements of sweeps.
+type sweepMetrics struct {
+	queued  *prometheus.GaugeVec
+	failing *prometheus.GaugeVec
+	stalled *prometheus.GaugeVec
+	results *prometheus.CounterVec
+	amount  *prometheus.CounterVec
+}
+
+func newSweepMetrics() sweepMetrics {
+	return sweepMetrics{
+		queued: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_sweeps_queued", Help: "Deposits that are to be swept and that no transaction carries.",
+		}, []string{"chain"}),
+		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_sweeps_failing", Help: "Deposits that wait after a transaction that did not sweep them.",
+		}, []string{"chain"}),
+		stalled: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quittance_sweeps_stalled_seconds", Help: "How long deposits that are due have not been swept.",
+		}, []string{"chain"}),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_sweeps_total", Help: "Deposits in mined transactions of the writer, by result: swept or failed.",
+		}, []string{"chain", "result"}),
+		amount: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_swept_units_total", Help: "What mined transactions of the writer swept, in units of the currency.",
+		}, []string{"chain", "currency"}),
+	}
 }
 
 // NewMetrics returns metrics and registers them with reg, unless that is nil.
@@ -140,12 +180,17 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		txs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_transactions_total", Help: "Transactions by their kind (open, close, sweep or authorization) and by what became of them.",
 		}, []string{"chain", "kind", "status"}),
+		costs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quittance_writer_cost_wei_total", Help: "What mined transactions cost, by their kind.",
+		}, []string{"chain", "kind"}),
+		sweeps: newSweepMetrics(),
 		bumps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quittance_writer_fee_bumps_total", Help: "Stuck transactions replaced by one with a higher fee.",
 		}, []string{"chain"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.due, m.authorizations, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.bumps)
+		reg.MustRegister(m.due, m.authorizations, m.elsewhere, m.balance, m.spent, m.budget, m.blocked, m.txs, m.costs, m.bumps,
+			m.sweeps.queued, m.sweeps.failing, m.sweeps.stalled, m.sweeps.results, m.sweeps.amount)
 	}
 	return m
 }

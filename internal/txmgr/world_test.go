@@ -47,8 +47,9 @@ type world struct {
 	net      *faults
 	start    uint64 // the head at the beginning
 
-	hashes map[uint64]common.Hash // of the blocks that the indexer has read
-	missed []invoice.Hash         // commitments whose events it does not return
+	hashes   map[uint64]common.Hash // of the blocks that the indexer has read
+	missed   []invoice.Hash         // commitments whose events it does not return
+	deposits deposits
 
 	clock *clocktest.Clock
 }
@@ -256,6 +257,9 @@ func (w *world) index() {
 		if err := tx.FinishIntents(w.ctx, chain.Local, cursor.Confirmed.Number); err != nil {
 			return err
 		}
+		if err := w.indexSweeps(tx, shared+1, cursor.Confirmed.Number); err != nil {
+			return err
+		}
 		return tx.SaveCursor(w.ctx, chain.Local, cursor)
 	}))
 	for n := shared + 1; n <= head; n++ {
@@ -311,7 +315,7 @@ func (w *world) wantDue(want int) {
 
 var errUndo = errors.New("undone on purpose")
 
-// allDone reports whether all intents are done. An intent whose event was only seen
+// allDone reports whether all intents are done and all deposits are swept. An intent whose event was only seen
 // does not count as done: allDone clears that mark, in a transaction that it rolls
 // back.
 func (w *world) allDone() bool {
@@ -334,6 +338,11 @@ func (w *world) allDone() bool {
 	})
 	if !errors.Is(err, errUndo) {
 		w.Fatal(err)
+	}
+	if w.deposits.token != (common.Address{}) {
+		n, err := w.store.CountSweeps(w.ctx, chain.Local, []invoice.Address{invoice.Address(w.deposits.token)})
+		must(w, err)
+		left += n.Waiting + n.InFlight
 	}
 	return left == 0
 }

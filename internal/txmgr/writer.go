@@ -3,7 +3,7 @@
 //
 // There are several kinds of work, each in a file of its own behind the interface work:
 // registry.go records in the chain's registry which invoices are open and which are
-// closed. Work comes as rows. The writer of a chain asks each kind, in the order of their
+// closed, and sweeps.go sends what is at deposit addresses to the merchants. Work comes as rows. The writer of a chain asks each kind, in the order of their
 // urgency, for a batch of due rows, signs a transaction for the first batch that there
 // is, and saves it with its nonce before broadcasting it. It then follows the transaction
 // until it is mined: it rebroadcasts one that was dropped, replaces one that is stuck by
@@ -67,6 +67,13 @@ type Store interface {
 	ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
+	CountSweeps(ctx context.Context, chainKey string, tokens []invoice.Address) (store.SweepCounts, error)
+	MerchantsWithSweeps(ctx context.Context, chainKey string, token invoice.Address, after string, limit int) ([]string, error)
+	DueSweeps(ctx context.Context, f store.SweepFilter) ([]store.QueuedSweep, error)
+	RequestedSweeps(ctx context.Context, chainKey string, limit int) ([]store.QueuedSweep, error)
+	SweepsOfTx(ctx context.Context, txID string) ([]store.QueuedSweep, error)
+	RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error
+	SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
 	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
 	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
@@ -111,6 +118,7 @@ type Writer struct {
 	leasedUntil time.Time // until when the lease is surely ours
 
 	registry *registryWork
+	sweeps   *sweepWork
 	works    []work // in the order in which they are asked for a transaction
 
 	// What follows is a cache: a new writer begins without it.
@@ -129,7 +137,7 @@ type Writer struct {
 // New returns a writer. It fails when the chain has no contract to call or there is no
 // key: such a chain has no writer.
 func New(conf Config) (*Writer, error) {
-	if conf.Chain.Registry.IsZero() {
+	if conf.Chain.Registry.IsZero() && conf.Chain.DepositFactory.IsZero() {
 		return nil, fmt.Errorf("chain %s has no contract to call", conf.Chain.Key)
 	}
 	if conf.Key == nil {
@@ -158,9 +166,10 @@ func New(conf Config) (*Writer, error) {
 		status:     Status{ChainKey: conf.Chain.Key, Sender: sender},
 	}
 	w.registry = newRegistryWork(w)
-	w.works = []work{w.registry}
+	w.sweeps = newSweepWork(w)
+	w.works = []work{w.registry, w.sweeps}
 	if conf.Gasless {
-		w.works = []work{newAuthorizationWork(w), w.registry} // authorizations lapse
+		w.works = []work{newAuthorizationWork(w), w.registry, w.sweeps} // authorizations lapse
 	}
 	return w, nil
 }

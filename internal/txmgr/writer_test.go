@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
-	testdeps.Short("TestAlertWithoutFunds", "TestFeeMarket", "TestDroppedTransaction", "TestReorgThatForgets", "TestAccountThatRunsDry", "TestAnswersOfRealNodes",
+	testdeps.Short("TestAlertWithoutFunds", "TestAlertOfStalledSweeps", "TestFeeMarket", "TestDroppedTransaction", "TestReorgThatForgets", "TestAccountThatRunsDry", "TestAnswersOfRealNodes",
 		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter",
 		"TestWriterProperties", "TestAttemptsAreLimited", "TestFaultyNetwork", "TestReplicas", "TestBatchIsSizedByItsCost")
 	goleak.VerifyTestMain(m,

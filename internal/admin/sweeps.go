@@ -1,0 +1,28 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// RequestSweeps has the service sweep the selected deposits, and returns how many they
+// are. A running service does so within seconds, another one when it is started.
+func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64, err error) {
+	err = c.withLedger(ctx, func(ledger *settle.Service) error {
+		n, err = ledger.RequestSweeps(ctx, r)
+		return err
+	})
+	return n, err
+}
+
+// QueuedSweeps returns up to limit of the deposits of a chain that are to be swept: those
+// of a merchant or, if merchantID is empty, all.
+func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []store.QueuedSweep, err error) {
+	err = withStore(ctx, database, func(db *store.Store) error {
+		all, err = db.QueuedSweeps(ctx, chainKey, merchantID, "", limit)
+		return err
+	})
+	return all, err
+}

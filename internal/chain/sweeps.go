@@ -1,0 +1,118 @@
+package chain
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Topics of a deposit factory's events.
+var (
+	sweptTopic       = crypto.Keccak256Hash([]byte("Swept(address,address,address,uint256)"))
+	sweepFailedTopic = crypto.Keccak256Hash([]byte("SweepFailed(address,address)"))
+)
+
+// PackSweeps returns the calldata that has a deposit factory sweep deposits.
+func PackSweeps(sweeps []contracts.Sweep) []byte {
+	return contracts.NewDepositFactory().PackSweep(sweeps)
+}
+
+// SweepEvent is an event of a deposit factory.
+type SweepEvent struct {
+	Deposit invoice.Address
+	Token   invoice.Address // zero for the network's coin
+	Amount  *big.Int        // zero for a failure
+	Failed  bool
+}
+
+// SweepEvents returns the events of a deposit factory in a receipt. Other logs, and
+// malformed ones, are left out.
+func SweepEvents(factory invoice.Address, r *Receipt) []SweepEvent {
+	var events []SweepEvent
+	for _, l := range r.Logs {
+		if l.Address != common.Address(factory) || len(l.Topics) < 3 {
+			continue
+		}
+		e := SweepEvent{
+			Deposit: invoice.Address(common.BytesToAddress(l.Topics[1][:])), Token: invoice.Address(common.BytesToAddress(l.Topics[2][:])),
+			Amount: new(big.Int),
+		}
+		switch {
+		case l.Topics[0] == sweptTopic && len(l.Topics) == 4 && len(l.Data) == 32:
+			e.Amount.SetBytes(l.Data)
+		case l.Topics[0] == sweepFailedTopic && len(l.Topics) == 3:
+			e.Failed = true
+		default:
+			continue
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// SweepTx is a transaction that sweeps deposits, sent by an account of anybody's.
+type SweepTx struct {
+	RPC     string            // URL of a node
+	Key     *ecdsa.PrivateKey // of the account that pays for the gas
+	ChainID uint64            // that the node must serve; 0 for any
+	Factory invoice.Address
+	Sweeps  []contracts.Sweep
+}
+
+// SendSweeps sends a transaction that sweeps deposits, and returns its hash once it has
+// been mined. It fails if one of the deposits was not swept; the others were. When it
+// fails after the transaction was sent, the error names it.
+func SendSweeps(ctx context.Context, t SweepTx) (common.Hash, error) {
+	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
+	defer cancel()
+	client, done, err := Dial(ctx, t.RPC)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("reach the node: %w", err)
+	}
+	defer done()
+	id, err := client.ChainID(ctx)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("ask the node for its chain id: %w", sanitize(err))
+	}
+	if t.ChainID != 0 && id.Cmp(new(big.Int).SetUint64(t.ChainID)) != 0 {
+		return common.Hash{}, fmt.Errorf("the node serves the chain with id %s, and the invoices are on %d", id, t.ChainID)
+	}
+	opts := bind.NewKeyedTransactor(t.Key, id)
+	opts.Context = ctx
+	factory := contracts.NewDepositFactory().Instance(client, common.Address(t.Factory))
+	tx, err := bind.Transact(factory, opts, PackSweeps(t.Sweeps))
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("from the account %s on chain %s: %w", opts.From, id, sanitize(err))
+	}
+	receipt, err := bind.WaitMined(ctx, client, tx.Hash())
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("wait for transaction %s: %w", tx.Hash(), sanitize(err))
+	}
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		return common.Hash{}, fmt.Errorf("transaction %s was mined and failed", tx.Hash())
+	}
+	for _, e := range SweepEvents(t.Factory, &Receipt{Logs: logsOf(receipt)}) {
+		if e.Failed {
+			return common.Hash{}, fmt.Errorf("transaction %s did not sweep %s: the token or the merchant's address refused the transfer", tx.Hash(), Checksum(e.Deposit))
+		}
+	}
+	return tx.Hash(), nil
+}
+
+// logsOf returns the logs of a receipt.
+func logsOf(r *types.Receipt) Logs {
+	logs := make(Logs, len(r.Logs))
+	for i, l := range r.Logs {
+		logs[i] = *l
+	}
+	return logs
+}

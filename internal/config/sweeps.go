@@ -1,0 +1,99 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// sweepFile says when the deposits of a chain are swept.
+type sweepFile struct {
+	Policy   scalar        `yaml:"policy"`
+	Amount   scalar        `yaml:"amount"`
+	GasPrice scalar        `yaml:"gasPriceGwei"`
+	At       scalar        `yaml:"at"`
+	MaxCost  sweepCostFile `yaml:"maxCost"`
+}
+
+// sweepCostFile bounds what sweeping a deposit may cost.
+type sweepCostFile struct {
+	Percent   scalar `yaml:"percent"`
+	CoinPrice scalar `yaml:"coinPrice"`
+}
+
+// Limits of these settings, in billionths.
+const (
+	// maxSweepAmount bounds the amount of the policy above: 9,000,000 units.
+	maxSweepAmount = 9_000_000_000_000_000
+	// maxSweepPercent bounds the part of a deposit that sweeping it may cost: all of it.
+	maxSweepPercent = 100_000_000_000
+	// maxCoinPrice bounds the price of a network's coin: 9,000,000 units.
+	maxCoinPrice = 9_000_000_000_000_000
+)
+
+// defaultSweepTime is the time of day of the policy daily by default.
+const defaultSweepTime = "00:00"
+
+// sweepPolicy reads a policy, which is unset by default. Each has its own settings, and
+// refuses those of the others.
+func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) chain.SweepPolicy {
+	p := chain.SweepPolicy{When: cmp.Or(chain.SweepTime(f.Policy), unset)}
+	if !slices.Contains(chain.SweepTimes, p.When) {
+		r.fail(path+".policy", "is %q; want at-once, above, cheap-gas, daily or never", f.Policy)
+		return p
+	}
+	for _, setting := range []struct {
+		name string
+		text scalar
+		of   chain.SweepTime
+	}{{"amount", f.Amount, chain.SweepAbove}, {"gasPriceGwei", f.GasPrice, chain.SweepCheapGas}, {"at", f.At, chain.SweepDaily}} {
+		if setting.text != "" && p.When != setting.of {
+			r.fail(path+"."+setting.name, "is a setting of the policy %s, and the policy is %s", setting.of, p.When)
+		}
+	}
+	switch p.When {
+	case chain.SweepAbove:
+		p.Amount = r.billionths(path+".amount", f.Amount, maxSweepAmount)
+	case chain.SweepCheapGas:
+		p.GasPriceWei = r.billionths(path+".gasPriceGwei", f.GasPrice, maxFeeWei)
+	case chain.SweepDaily:
+		p.At = r.timeOfDay(path+".at", cmp.Or(f.At, defaultSweepTime))
+	}
+	if f.MaxCost != (sweepCostFile{}) {
+		if p.When == chain.SweepNever {
+			r.fail(path+".maxCost", "is no setting of the policy never")
+		}
+		p.MaxCost = chain.SweepCost{
+			Percent:   r.billionths(path+".maxCost.percent", f.MaxCost.Percent, maxSweepPercent),
+			CoinPrice: r.billionths(path+".maxCost.coinPrice", f.MaxCost.CoinPrice, maxCoinPrice),
+		}
+	}
+	return p
+}
+
+var timeOfDay = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])$`)
+
+// timeOfDay reads a time of day, such as 03:30, as the time since midnight.
+func (r *resolver) timeOfDay(path string, text scalar) time.Duration {
+	if !timeOfDay.MatchString(string(text)) {
+		r.fail(path, "is %q; want a time of day in UTC, such as \"03:30\"", text)
+		return 0
+	}
+	at, err := time.Parse("15:04", string(text))
+	if err != nil {
+		r.fail(path, "%w", err)
+	}
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
+}
+
+// fill sets the settings of a policy to those of its result.
+func (f *sweepFile) fill(p chain.SweepPolicy) {
+	f.Policy = scalar(p.When)
+	if p.When == chain.SweepDaily {
+		f.At = scalar(fmt.Sprintf("%02d:%02d", int(p.At.Hours()), int(p.At.Minutes())%60))
+	}
+}

@@ -1,0 +1,115 @@
+package txmgr
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// dueByPolicy returns up to limit queued sweeps that the chain's policy wants now. It asks
+// a node for the price of gas only if something is queued that the price decides on.
+func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedSweep, error) {
+	p, now := k.w.conf.Chain.Sweep, k.w.conf.Now()
+	if limit <= 0 || p.Time() == chain.SweepNever || now.Before(k.notBefore) {
+		return nil, nil
+	}
+	k.waiting = ""
+	f := store.SweepFilter{ChainKey: k.w.conf.Chain.Key}
+	if p.Time() == chain.SweepDaily {
+		f.QueuedBefore = p.Boundary(now)
+	}
+	due, err := k.fairly(ctx, f, limit, new(big.Int))
+	if err != nil || len(due) == 0 {
+		if err == nil && p.Time() == chain.SweepDaily {
+			k.notBefore = f.QueuedBefore.Add(24 * time.Hour)
+		}
+		return nil, err
+	}
+	if p.When != chain.SweepCheapGas && p.MaxCost == (chain.SweepCost{}) {
+		return due, nil
+	}
+	price, err := k.w.gasPrice(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.When == chain.SweepCheapGas && price.Cmp(wei(p.GasPriceWei)) > 0 {
+		k.postpone(fmt.Sprintf("gas costs %s wei, and deposits are swept at %d or less", price, p.GasPriceWei))
+		return nil, nil
+	}
+	due, err = k.fairly(ctx, f, limit, costOf(k.gas, price))
+	if err == nil && len(due) == 0 {
+		k.postpone(fmt.Sprintf("sweeping a deposit takes about %d gas at %s wei, which is more than the allowed part of what each holds", k.gas, price))
+	}
+	return due, err
+}
+
+// postpone has the policy sweep nothing for sweepCheckEvery, for a reason.
+func (k *sweepWork) postpone(reason string) {
+	k.notBefore, k.waiting = k.w.conf.Now().Add(sweepCheckEvery), reason
+}
+
+// fairly returns up to limit queued sweeps that the policy allows when one costs so many
+// wei: as many of each merchant, the largest first. It begins with the merchant after the
+// one that was served last.
+func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, cost *big.Int) ([]store.QueuedSweep, error) {
+	var due []store.QueuedSweep
+	for _, token := range k.w.conf.Chain.Tokens {
+		least, ok := k.w.conf.Chain.Sweep.Least(token, cost)
+		if !ok || len(due) == limit {
+			continue
+		}
+		f.Token, f.MinAmount = token.Address, least
+		merchants, err := k.merchants(ctx, token.Address, limit-len(due))
+		if err != nil {
+			return nil, err
+		}
+		left := limit - len(due)
+		for i, merchant := range merchants {
+			// What the merchants before left over is shared among the others.
+			f.MerchantID, f.Limit = merchant, max(1, left/(len(merchants)-i))
+			some, err := k.w.conf.Store.DueSweeps(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			due = append(due, some...)
+			left -= len(some)
+		}
+	}
+	return due, nil
+}
+
+// merchants returns up to limit merchants with queued sweeps of a token, those first that
+// come after the one that was served last.
+func (k *sweepWork) merchants(ctx context.Context, token invoice.Address, limit int) ([]string, error) {
+	chainKey := k.w.conf.Chain.Key
+	merchants, err := k.w.conf.Store.MerchantsWithSweeps(ctx, chainKey, token, k.after, limit)
+	if err != nil || len(merchants) == limit || k.after == "" {
+		return merchants, err
+	}
+	rest, err := k.w.conf.Store.MerchantsWithSweeps(ctx, chainKey, token, "", limit-len(merchants))
+	for _, merchant := range rest {
+		if merchant > k.after {
+			break
+		}
+		merchants = append(merchants, merchant)
+	}
+	return merchants, err
+}
+
+// gasPrice returns the base fee and the tip for a unit of gas now, in wei.
+func (w *Writer) gasPrice(ctx context.Context) (*big.Int, error) {
+	head, err := w.node.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	offer, err := w.marketFees(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	return new(big.Int).Add(head.BaseFee.ToInt(), offer.tip), nil
+}

@@ -1,0 +1,227 @@
+package txmgr
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// sweepWork sends what is final at deposit addresses to the merchants, when the chain's
+// policy or a command wants it. Its items are queued sweeps. The indexer removes one from
+// the queue when its transfer is final.
+type sweepWork struct {
+	w *Writer
+
+	// What follows is a cache: a new writer begins without it.
+	batch     int       // how many deposits the next transaction takes
+	after     string    // the merchant that was served last
+	gas       uint64    // what sweeping one deposit took lately
+	notBefore time.Time // until then the policy sweeps nothing
+	waiting   string    // why, if not for want of anything to sweep
+	dueSince  time.Time // since when something is due and no transaction was mined; zero while nothing is due
+}
+
+func newSweepWork(w *Writer) *sweepWork {
+	return &sweepWork{w: w, batch: maxBatch, gas: sweepGas}
+}
+
+func (k *sweepWork) carries(kind store.TxKind) bool { return kind == store.TxSweep }
+
+func (k *sweepWork) budgetPercent() uint64 { return sweepBudgetPercent }
+
+func (k *sweepWork) resign() { k.dueSince, k.notBefore = time.Time{}, time.Time{} }
+
+// check always succeeds: anybody may sweep.
+func (k *sweepWork) check(context.Context) error { return nil }
+
+// count counts what is queued.
+func (k *sweepWork) count(ctx context.Context) error {
+	w := k.w
+	n, err := w.conf.Store.CountSweeps(ctx, w.conf.Chain.Key, k.tokens())
+	if err != nil {
+		return err
+	}
+	m := w.conf.Metrics.sweeps
+	m.queued.WithLabelValues(w.conf.Chain.Key).Set(float64(n.Waiting))
+	m.failing.WithLabelValues(w.conf.Chain.Key).Set(float64(n.Failing))
+	stalled := 0.0
+	if !k.dueSince.IsZero() {
+		stalled = max(0, w.conf.Now().Sub(k.dueSince).Seconds())
+	}
+	m.stalled.WithLabelValues(w.conf.Chain.Key).Set(stalled)
+	w.update(func(s *Status) { s.Sweeps = SweepStatus{Queue: n, Waiting: k.waiting} })
+	return nil
+}
+
+// tokens returns the tokens of the chain.
+func (k *sweepWork) tokens() []invoice.Address {
+	tokens := make([]invoice.Address, len(k.w.conf.Chain.Tokens))
+	for i, t := range k.w.conf.Chain.Tokens {
+		tokens[i] = t.Address
+	}
+	return tokens
+}
+
+// finish lets sweeps be sent again whose transactions failed long enough ago.
+func (k *sweepWork) finish(ctx context.Context, _ store.Cursor) error {
+	return k.w.conf.Store.RetrySweeps(ctx, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
+}
+
+// next returns the sweeps that commands asked for and those that the policy wants now, of
+// one factory.
+func (k *sweepWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+	due, err := k.w.conf.Store.RequestedSweeps(ctx, k.w.conf.Chain.Key, k.batch)
+	if err != nil {
+		return batch{}, err
+	}
+	more, err := k.dueByPolicy(ctx, k.batch-len(due))
+	if err != nil {
+		return batch{}, err
+	}
+	if len(more) > 0 {
+		k.after = more[len(more)-1].MerchantID
+	}
+	due = k.ofOneFactory(append(due, more...))
+	if len(due) == 0 {
+		k.dueSince = time.Time{}
+		return batch{}, nil
+	}
+	if k.dueSince.IsZero() {
+		k.dueSince = k.w.conf.Now()
+	}
+	ids := make([]string, len(due))
+	for i, s := range due {
+		ids[i] = s.ID
+	}
+	return batch{
+		kind: store.TxSweep, to: common.Address(due[0].Factory), items: ids, maxGas: maxSweepTxGas,
+		pack: func(n int) []byte { return chain.PackSweeps(calls(due[:n])) },
+		refused: func(ctx context.Context, n int, why error) error {
+			return k.refused(ctx, due[:n], why)
+		},
+	}, nil
+}
+
+// ofOneFactory returns the sweeps of the first one's factory, each once.
+func (k *sweepWork) ofOneFactory(all []store.QueuedSweep) []store.QueuedSweep {
+	seen := make(map[string]bool, len(all))
+	var some []store.QueuedSweep
+	for _, s := range all {
+		if s.Factory == all[0].Factory && !seen[s.ID] {
+			seen[s.ID] = true
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// calls returns the arguments that sweep the deposits.
+func calls(sweeps []store.QueuedSweep) []contracts.Sweep {
+	all := make([]contracts.Sweep, len(sweeps))
+	for i, s := range sweeps {
+		all[i] = contracts.Sweep{Merchant: common.Address(s.Merchant), Id: s.CommitmentID, Token: common.Address(s.Token)}
+	}
+	return all
+}
+
+// refused halves the next batches after the factory refused one, which it does for lack
+// of gas alone. A deposit that is refused on its own waits.
+func (k *sweepWork) refused(ctx context.Context, sweeps []store.QueuedSweep, why error) error {
+	k.batch = max(1, len(sweeps)/2)
+	if len(sweeps) == 1 {
+		result := store.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
+		if err := k.w.conf.Store.SettleSweeps(ctx, k.w.lease, []store.SweepResult{result}); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the factory %s refuses to sweep %d deposits: %w", sweeps[0].Factory, len(sweeps), why)
+}
+
+func (k *sweepWork) reverted(t store.ChainTx) error {
+	n, err := sweepsIn(t)
+	if err == nil {
+		k.batch = max(1, n/2)
+	}
+	return err
+}
+
+// sweepsIn returns how many deposits a transaction sweeps.
+func sweepsIn(t store.ChainTx) (int, error) {
+	tx, err := decode(t.Attempts[0])
+	if err != nil {
+		return 0, err
+	}
+	// A selector, the offset of the only argument, its length, elements of three words.
+	return (len(tx.Data()) - 4 - 2*32) / (3 * 32), nil
+}
+
+// mined measures what a transaction swept and what it took.
+func (k *sweepWork) mined(t store.ChainTx, r *chain.Receipt) {
+	k.batch, k.dueSince = min(2*k.batch, maxBatch), time.Time{}
+	if n, err := sweepsIn(t); err == nil && n > 0 {
+		k.gas = max(uint64(r.GasUsed)/uint64(n), minSweepGas)
+	}
+	key, m := k.w.conf.Chain.Key, k.w.conf.Metrics.sweeps
+	for _, e := range chain.SweepEvents(t.Destination, r) {
+		if e.Failed {
+			m.results.WithLabelValues(key, "failed").Inc()
+			continue
+		}
+		m.results.WithLabelValues(key, "swept").Inc()
+		if token, ok := k.w.conf.Chain.TokenAt(e.Token); ok {
+			m.amount.WithLabelValues(key, token.Currency).Add(inUnits(e.Amount, token.Decimals))
+		}
+	}
+}
+
+// settle ends the work of a transaction in a final block on the deposits that are still in
+// the queue. Those that it did not sweep wait, each longer than the last time.
+func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
+	sweeps, err := k.w.conf.Store.SweepsOfTx(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	type deposit struct{ address, token invoice.Address }
+	events := make(map[deposit]chain.SweepEvent)
+	for _, e := range chain.SweepEvents(t.Destination, r) {
+		events[deposit{e.Deposit, e.Token}] = e
+	}
+	results := make([]store.SweepResult, len(sweeps))
+	for i, s := range sweeps {
+		e, found := events[deposit{s.Address, s.Token}]
+		results[i] = store.SweepResult{ID: s.ID}
+		switch {
+		case !e.Failed && s.Amount.IsZero():
+			results[i].Gone = true // no record of the token says that something is left
+		case e.Failed || !found:
+			results[i].RetryAt = k.retryAt(s)
+			k.w.conf.Logger.Warn("sweep failed, will retry", "deposit", s.Address, "token", s.Token, "invoice", s.InvoiceID,
+				"merchant", s.MerchantID, "tx", r.TxHash, "retry_at", results[i].RetryAt)
+		}
+	}
+	return k.w.conf.Store.SettleSweeps(ctx, k.w.lease, results)
+}
+
+// inUnits returns an amount of minor units in units, for metrics alone.
+func inUnits(amount *big.Int, decimals int) float64 {
+	units := new(big.Rat).SetFrac(amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil))
+	f, _ := units.Float64()
+	return f
+}
+
+// retryAt returns when a sweep that failed once more is sent again.
+func (k *sweepWork) retryAt(s store.QueuedSweep) time.Time {
+	wait := sweepRetryMax
+	if s.Failures < 16 {
+		wait = min(wait, sweepRetry<<s.Failures)
+	}
+	return k.w.conf.Now().Add(wait)
+}

@@ -1,0 +1,386 @@
+package txmgr
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// deposits is what the tests' indexer knows of deposit addresses.
+type deposits struct {
+	merchants map[string]common.Address // settlement addresses by merchant; a default one for others
+	token     common.Address            // whose transfers it reads
+	invoices  map[common.Address]string // by deposit address
+	pending   []types.Log               // transfers from deposit addresses that are not final
+}
+
+// sweeping sets the policy of a writer of a chain with deposits.
+func (w *world) sweeping(p chain.SweepPolicy) func(*Config) {
+	return func(c *Config) {
+		c.Chain.DepositFactory = invoice.Address(w.dev.DepositFactory)
+		c.Chain.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(w.dev.Token), Decimals: 6}}
+		c.Chain.Sweep = p
+	}
+}
+
+// atOnce is the policy that sweeps everything.
+var atOnce = chain.SweepPolicy{When: chain.SweepAtOnce}
+
+// settlementOf returns a merchant's settlement address.
+func (w *world) settlementOf(merchant string) common.Address {
+	if a, ok := w.deposits.merchants[merchant]; ok {
+		return a
+	}
+	return common.BytesToAddress([]byte("merchant " + merchant))
+}
+
+// deposit has invoices of a merchant whose deposit addresses hold amounts of the token, for
+// the indexer in final blocks, and returns the addresses.
+func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
+	w.Helper()
+	token := w.dev.Token
+	if w.deposits.token == (common.Address{}) {
+		w.deposits.token, w.deposits.invoices = token, make(map[common.Address]string)
+	}
+	var addresses []common.Address
+	var invoices []invoice.Invoice
+	var payments []invoice.Payment
+	settlement := w.settlementOf(merchant)
+	for i, c := range commitments(len(amounts)) {
+		factory := w.dev.DepositFactory
+		address := contracts.DepositAddress(factory, settlement, common.Hash(c))
+		id := w.ids.New(invoice.PrefixInvoice)
+		invoices = append(invoices, invoice.Invoice{
+			ID: id, CommitmentID: c, MerchantID: merchant, ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open, CreatedAt: invoice.Unix(1),
+			Collection: invoice.Deposit, DepositFactory: invoice.Address(factory), DepositAddress: invoice.Address(address),
+			Terms: invoice.Terms{Merchant: invoice.Address(settlement), Token: invoice.Address(token), Amount: invoice.NewAmount(amounts[i]), ExpiresAt: invoice.Unix(2)},
+		})
+		p := invoice.Payment{DepositOf: id}
+		p.Transfer = invoice.Transfer{
+			ChainKey: chain.Local, Token: invoice.Address(token), Currency: chain.USDC, To: invoice.Address(address),
+			Amount: invoice.NewAmount(amounts[i]), Position: invoice.Position{BlockTime: invoice.Unix(w.clock.Now().Unix())},
+		}
+		payments = append(payments, p)
+		addresses = append(addresses, address)
+		w.deposits.invoices[address] = id
+		_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, address, new(big.Int).SetUint64(amounts[i]), nil)
+		must(w, err)
+	}
+	w.seal(1)
+	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
+		settles := store.SettlementAddress{ChainKey: chain.Local, Address: invoice.Address(settlement), MerchantID: merchant}
+		if err := tx.InsertSettlementAddresses(w.ctx, []store.SettlementAddress{settles}, invoice.Unix(1)); err != nil {
+			return err
+		}
+		if _, err := tx.InsertInvoices(w.ctx, invoices); err != nil {
+			return err
+		}
+		return tx.AddToDeposits(w.ctx, payments, nil)
+	}))
+	return addresses
+}
+
+// indexSweeps reads the transfers from deposit addresses in blocks from one number on, and
+// makes those final that are in blocks up to another one.
+func (w *world) indexSweeps(tx *store.Tx, from, final uint64) error {
+	if w.deposits.token == (common.Address{}) {
+		return nil
+	}
+	w.deposits.pending = slices.DeleteFunc(w.deposits.pending, func(l types.Log) bool { return l.BlockNumber >= from })
+	logs, err := w.client.FilterLogs(w.ctx, ethereum.FilterQuery{
+		FromBlock: new(big.Int).SetUint64(from), Addresses: []common.Address{w.deposits.token}, Topics: [][]common.Hash{{chain.TransferTopic}},
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range logs {
+		if _, ok := w.deposits.invoices[common.BytesToAddress(l.Topics[1][:])]; ok {
+			w.deposits.pending = append(w.deposits.pending, l)
+		}
+	}
+	var sweeps []invoice.Sweep
+	w.deposits.pending = slices.DeleteFunc(w.deposits.pending, func(l types.Log) bool {
+		if l.BlockNumber > final {
+			return false
+		}
+		deposit := common.BytesToAddress(l.Topics[1][:])
+		s := invoice.Sweep{InvoiceID: w.deposits.invoices[deposit]}
+		s.Transfer = invoice.Transfer{
+			ChainKey: chain.Local, Token: invoice.Address(l.Address), From: invoice.Address(deposit), Amount: invoice.AmountFromBytes([32]byte(l.Data)),
+		}
+		sweeps = append(sweeps, s)
+		return true
+	})
+	return tx.AddToDeposits(w.ctx, nil, sweeps)
+}
+
+// wantQueue demands how many sweeps are waiting, in flight and failing.
+func (w *world) wantQueue(waiting, inFlight, failing int64) {
+	w.Helper()
+	got, err := w.store.CountSweeps(w.ctx, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
+	must(w, err)
+	if want := (store.SweepCounts{Waiting: waiting, InFlight: inFlight, Failing: failing}); got != want {
+		w.Fatalf("the queue is %+v, want %+v", got, want)
+	}
+}
+
+// wantBalance demands what an account has of the token.
+func (w *world) wantBalance(of common.Address, want uint64) {
+	w.Helper()
+	got, err := w.dev.Balance(w.ctx, of)
+	must(w, err)
+	if got.Cmp(new(big.Int).SetUint64(want)) != 0 {
+		w.Fatalf("%s has %s, want %d", of, got, want)
+	}
+}
+
+func TestSweepsAtOnce(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(atOnce))
+		w.deposit("m", 5, 7)
+		w.deposit("n", 11)
+		w.tick(writer)
+		w.wantQueue(0, 3, 0)
+		w.seal(1)
+		w.wantBalance(w.settlementOf("m"), 12)
+		w.wantBalance(w.settlementOf("n"), 11)
+		w.tick(writer)
+		w.wantQueue(0, 3, 0) // not final
+		w.seal(finality)
+		w.index()
+		w.tick(writer)
+		w.wantQueue(0, 0, 0)
+		if tx := w.wantTxs(store.TxMined)[0]; tx.Kind != store.TxSweep || common.Address(tx.Destination) != w.dev.DepositFactory {
+			w.Errorf("the transaction is of kind %s and calls %s", tx.Kind, tx.Destination)
+		}
+	})
+}
+
+// TestReorgMakesSweepsDueAgain removes a mined sweep, whose transaction is forgotten.
+func TestReorgMakesSweepsDueAgain(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(atOnce))
+		w.deposit("m", 5, 7)
+		w.seal(1)
+		w.index()
+		w.tick(writer)
+		w.seal(1)
+		w.index()
+		w.tick(writer)
+		must(w, w.dev.Fork(w.ctx, 1, nil, nil))
+		w.dev.DropPending()
+		w.index()
+		w.clock.Add(rebroadcastAfter)
+		w.tick(writer)
+		w.seal(1 + finality)
+		w.index()
+		w.tick(writer)
+		w.wantQueue(0, 0, 0)
+		w.wantBalance(w.settlementOf("m"), 12)
+		w.wantTxs(store.TxMined)
+	})
+}
+
+// TestDepositThatIsPaidWhileItIsSwept pays one after its sweep was signed.
+func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce))
+	to := w.deposit("m", 5)[0]
+	w.seal(1)
+	w.index()
+	w.tick(writer)
+	w.seal(1)
+	_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, to, big.NewInt(3), nil)
+	must(t, err)
+	p := invoice.Payment{DepositOf: w.deposits.invoices[to]}
+	p.Transfer = invoice.Transfer{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token), To: invoice.Address(to), Amount: invoice.NewAmount(3), Position: invoice.Position{BlockTime: invoice.Unix(9)}}
+	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error { return tx.AddToDeposits(w.ctx, []invoice.Payment{p}, nil) }))
+	w.seal(finality)
+	w.index()
+	w.tick(writer)
+	w.tick(writer)
+	w.wantQueue(0, 1, 0)
+	w.seal(1 + finality)
+	w.index()
+	w.tick(writer)
+	w.wantQueue(0, 0, 0)
+	w.wantBalance(w.settlementOf("m"), 8)
+}
+
+// TestSweepPolicies has each policy leave alone what it does not want.
+func TestSweepPolicies(t *testing.T) {
+	day := 24 * time.Hour
+	for name, test := range map[string]struct {
+		policy chain.SweepPolicy
+		wait   time.Duration // before the second look
+		first  int64         // in flight after the first look, and after the second
+		second int64
+	}{
+		"at once":       {atOnce, 0, 3, 3},
+		"never":         {chain.SweepPolicy{When: chain.SweepNever}, day, 0, 0},
+		"above":         {chain.SweepPolicy{When: chain.SweepAbove, Amount: 2_000_000_000}, day, 2, 2},
+		"above all":     {chain.SweepPolicy{When: chain.SweepAbove, Amount: 9_000_000_000}, day, 0, 0},
+		"cheap gas":     {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1 << 40}, 0, 3, 3},
+		"gas too dear":  {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1}, day, 0, 0},
+		"daily":         {chain.SweepPolicy{When: chain.SweepDaily, At: 8*time.Hour + time.Hour}, day, 0, 3},
+		"cost":          {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1}}, 0, 3, 3},
+		"cost too high": {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1 << 60}}, day, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			writer := w.writer(w.sweeping(test.policy))
+			w.deposit("m", 1_000_000, 2_000_000)
+			w.deposit("n", 3_000_000)
+			w.seal(1)
+			w.index()
+			for _, want := range []int64{test.first, test.second} {
+				w.tick(writer)
+				w.wantQueue(3-want, want, 0)
+				w.clock.Add(test.wait)
+			}
+		})
+	}
+}
+
+// TestSweepsAreFairToMerchants has one merchant with many deposits, and others with few.
+func TestSweepsAreFairToMerchants(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce))
+	writer.sweeps.batch = 6
+	w.deposit("many", 9, 9, 9, 9, 9, 9, 9, 9)
+	for i := range 3 {
+		w.deposit(fmt.Sprint("shop", i), 1)
+	}
+	w.seal(1)
+	w.index()
+	b, err := writer.sweeps.next(w.ctx, store.Cursor{})
+	must(t, err)
+	served := make(map[string]int)
+	for _, s := range w.queued() {
+		if slices.Contains(b.items, s.ID) {
+			served[s.MerchantID]++
+		}
+	}
+	if served["shop0"] != 1 || served["shop1"] != 1 || served["shop2"] != 1 || served["many"] == 0 {
+		t.Errorf("a batch of 6 serves %v, want each merchant", served)
+	}
+}
+
+// queued returns the queue, of every merchant.
+func (w *world) queued() []store.QueuedSweep {
+	w.Helper()
+	merchants, err := w.store.MerchantsWithSweeps(w.ctx, chain.Local, invoice.Address(w.dev.Token), "", 100)
+	must(w, err)
+	var all []store.QueuedSweep
+	for _, m := range merchants {
+		some, err := w.store.DueSweeps(w.ctx, store.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token), MerchantID: m, Limit: 100})
+		must(w, err)
+		all = append(all, some...)
+	}
+	return all
+}
+
+// TestDepositThatCannotBeSwept has a settlement address that the token refuses to pay.
+func TestDepositThatCannotBeSwept(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		w.deposits.merchants = map[string]common.Address{"refused": {}}
+		writer := w.writer(w.sweeping(atOnce))
+		round := func() {
+			w.tick(writer)
+			w.seal(1 + finality)
+			w.index()
+			w.tick(writer)
+		}
+		w.deposit("m", 5)
+		w.deposit("refused", 7)
+		w.seal(1)
+		w.index()
+		round()
+		w.wantBalance(w.settlementOf("m"), 5)
+		w.wantQueue(1, 0, 1)
+		for _, wait := range []time.Duration{sweepRetry, 2 * sweepRetry, 4 * sweepRetry} {
+			w.clock.Add(wait - time.Second)
+			w.deposit("m", 5) // is not held up
+			w.seal(1)
+			w.index()
+			round()
+			w.wantQueue(1, 0, 1)
+			w.clock.Add(time.Second)
+			round()
+			w.wantQueue(1, 0, 1)
+		}
+		w.wantBalance(w.settlementOf("m"), 20)
+		w.wantTxs(slices.Repeat([]store.TxStatus{store.TxMined}, 7)...)
+	})
+}
+
+// TestKindsDoNotBlockEachOther has the registry fail while deposits are due.
+func TestKindsDoNotBlockEachOther(t *testing.T) {
+	w := onSQLite(t)
+	w.deposit("m", 5)
+	w.seal(1)
+	w.index()
+	w.registry = common.Address{0xaa} // an account without code
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	writer := w.writer(w.sweeping(atOnce))
+	if err := writer.tick(w.ctx); err == nil {
+		t.Error("the registry's failure is not reported")
+	}
+	w.wantQueue(0, 1, 0)
+	w.seal(1)
+	w.wantBalance(w.settlementOf("m"), 5)
+}
+
+// TestCommitmentsGoBeforeSweeps has both due.
+func TestCommitmentsGoBeforeSweeps(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce))
+	w.deposit("m", 5)
+	w.seal(1)
+	w.index()
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	for range 3 {
+		w.tick(writer)
+		w.seal(1)
+	}
+	txs := w.wantTxs(store.TxMined, store.TxMined)
+	if txs[0].Kind != store.TxOpen || txs[1].Kind != store.TxSweep {
+		t.Errorf("the transactions are of kinds %s and %s", txs[0].Kind, txs[1].Kind)
+	}
+}
+
+// TestSweepsLeaveAPartOfTheBudget has a daily budget of which a sweep would take more than
+// its part.
+func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
+	measured := onSQLite(t)
+	measured.deposit("m", 5)
+	measured.tick(measured.writer(measured.sweeping(atOnce)))
+	cost := uint64(measured.txs()[0].Reserved)
+
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Chain.Limits.PerDayGwei = cost * 100 / sweepBudgetPercent * 9 / 10 })
+	w.deposit("m", 5)
+	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
+		t.Fatalf("a round ends with %v, want %v", err, errBudget)
+	}
+	w.wantTxs()
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errBudget) {
+		t.Fatal(err)
+	}
+	if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxOpen {
+		t.Errorf("the transaction is of kind %s, want the commitment's", tx.Kind)
+	}
+}
