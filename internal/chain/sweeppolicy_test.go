@@ -30,8 +30,8 @@ func TestLeastSweep(t *testing.T) {
 			t.Errorf("%s: %s, %t; want %s", name, least, ok, test.want)
 		}
 	}
-	dear := SweepPolicy{MaxCost: SweepCost{Percent: 1, CoinPrice: math.MaxUint64}}
-	if least, ok := dear.Least(Token{Decimals: 36}, new(big.Int).Lsh(big.NewInt(1), 200)); ok {
+	costly := SweepPolicy{MaxCost: SweepCost{Percent: 1, CoinPrice: math.MaxUint64}}
+	if least, ok := costly.Least(Token{Decimals: 36}, new(big.Int).Lsh(big.NewInt(1), 200)); ok {
 		t.Errorf("an amount of %s would suffice", least)
 	}
 }
