@@ -228,15 +228,15 @@ func TestSweepPolicies(t *testing.T) {
 		first  int64         // in flight after the first look, and after the second
 		second int64
 	}{
-		"at once":       {atOnce, 0, 3, 3},
-		"never":         {chain.SweepPolicy{When: chain.SweepNever}, day, 0, 0},
-		"above":         {chain.SweepPolicy{When: chain.SweepAbove, Amount: 2_000_000_000}, day, 2, 2},
-		"above all":     {chain.SweepPolicy{When: chain.SweepAbove, Amount: 9_000_000_000}, day, 0, 0},
-		"cheap gas":     {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1 << 40}, 0, 3, 3},
-		"gas too costly":  {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1}, day, 0, 0},
-		"daily":         {chain.SweepPolicy{When: chain.SweepDaily, At: 8*time.Hour + time.Hour}, day, 0, 3},
-		"cost":          {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1}}, 0, 3, 3},
-		"cost too high": {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1 << 60}}, day, 0, 0},
+		"at once":        {atOnce, 0, 3, 3},
+		"never":          {chain.SweepPolicy{When: chain.SweepNever}, day, 0, 0},
+		"above":          {chain.SweepPolicy{When: chain.SweepAbove, Amount: 2_000_000_000}, day, 2, 2},
+		"above all":      {chain.SweepPolicy{When: chain.SweepAbove, Amount: 9_000_000_000}, day, 0, 0},
+		"cheap gas":      {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1 << 40}, 0, 3, 3},
+		"gas too costly": {chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1}, day, 0, 0},
+		"daily":          {chain.SweepPolicy{When: chain.SweepDaily, At: 8*time.Hour + time.Hour}, day, 0, 3},
+		"cost":           {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1}}, 0, 3, 3},
+		"cost too high":  {chain.SweepPolicy{When: chain.SweepAtOnce, MaxCost: chain.SweepCost{Percent: 1_000_000_000, CoinPrice: 1 << 60}}, day, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
