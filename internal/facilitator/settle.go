@@ -206,7 +206,7 @@ func (p purchase) expiresAt() time.Time { return p.Payment.Authorization.ValidBe
 func (p purchase) invoice() invoice.Invoice {
 	return invoice.Invoice{
 		Terms:      invoice.Terms{Merchant: p.Requirements.PayTo, Token: p.token.Address, Amount: p.Requirements.Amount, ExpiresAt: p.expiresAt()},
-		MerchantID: p.merchantID, Currency: p.token.Currency, ChainKey: p.chain.Key, Status: invoice.Open,
+		MerchantID: p.merchantID, Currency: p.token.Currency, ChainKey: p.chain.Key, Status: invoice.Open, Collection: invoice.Direct,
 	}
 }
 
@@ -214,7 +214,7 @@ func (p purchase) invoice() invoice.Invoice {
 // that a repetition creates no second one.
 func (p purchase) draft() invoice.Draft {
 	return invoice.Draft{
-		Unregistered: true, MerchantID: p.merchantID, Merchant: p.Requirements.PayTo, Amount: p.Requirements.Amount,
+		Unregistered: true, Collection: invoice.Direct, MerchantID: p.merchantID, Merchant: p.Requirements.PayTo, Amount: p.Requirements.Amount,
 		Currency: p.token.Currency, ChainKey: p.chain.Key, ExpiresAt: p.expiresAt(),
 		Details: invoice.Details{Reference: p.resource()},
 	}
