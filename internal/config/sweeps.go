@@ -62,6 +62,7 @@ func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) 
 		p.GasPriceWei = r.billionths(path+".gasPriceGwei", f.GasPrice, maxFeeWei)
 	case chain.SweepDaily:
 		p.At = r.timeOfDay(path+".at", cmp.Or(f.At, defaultSweepTime))
+	case chain.SweepAtOnce, chain.SweepNever: // have no setting
 	}
 	if f.MaxCost != (sweepCostFile{}) {
 		if p.When == chain.SweepNever {

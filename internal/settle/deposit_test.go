@@ -172,7 +172,7 @@ func TestDepositPayments(t *testing.T) {
 				w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Authorization: inv.CommitmentID}))
 			}, invoice.Paid, "", 1_000_000},
 			"another currency": {func(w *world, inv invoice.Invoice) { w.mine(start+1, inEUR(w.deposit(inv, 1_000_000))) }, invoice.Open, "", 0},
-			"a sweep of another's address": {func(w *world, inv invoice.Invoice) {
+			"a sweep of another's address": {func(w *world, _ invoice.Invoice) {
 				w.mine(start+1, w.sweep(w.create(deposited), 1_000_000))
 			}, invoice.Open, "", 0},
 			"after void": {func(w *world, inv invoice.Invoice) {

@@ -57,8 +57,8 @@ type TxCost struct {
 // knows.
 type TxStatus string
 
+// The states of a transaction. A reorg can revert the last two.
 const (
-	// The states of a transaction. A reorg can revert the last two.
 	TxSent   TxStatus = "sent"   // saved, and perhaps broadcast
 	TxMined  TxStatus = "mined"  // carried out in a block
 	TxFailed TxStatus = "failed" // reverted, or its nonce was used otherwise

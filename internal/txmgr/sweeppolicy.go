@@ -24,15 +24,24 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedS
 		f.QueuedBefore = p.Boundary(now)
 	}
 	due, err := k.fairly(ctx, f, limit, new(big.Int))
-	if err != nil || len(due) == 0 {
-		if err == nil && p.Time() == chain.SweepDaily {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(due) == 0:
+		if p.Time() == chain.SweepDaily {
 			k.notBefore = f.QueuedBefore.Add(24 * time.Hour)
 		}
-		return nil, err
-	}
-	if p.When != chain.SweepCheapGas && p.MaxCost == (chain.SweepCost{}) {
+		return nil, nil
+	case p.When != chain.SweepCheapGas && p.MaxCost == (chain.SweepCost{}):
 		return due, nil
 	}
+	return k.affordable(ctx, f, limit)
+}
+
+// affordable returns up to limit queued sweeps that the policy wants at the present price
+// of gas.
+func (k *sweepWork) affordable(ctx context.Context, f store.SweepFilter, limit int) ([]store.QueuedSweep, error) {
+	p := k.w.conf.Chain.Sweep
 	price, err := k.w.gasPrice(ctx)
 	if err != nil {
 		return nil, err
@@ -41,7 +50,7 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedS
 		k.postpone(fmt.Sprintf("gas costs %s wei, and deposits are swept at %d or less", price, p.GasPriceWei))
 		return nil, nil
 	}
-	due, err = k.fairly(ctx, f, limit, costOf(k.gas, price))
+	due, err := k.fairly(ctx, f, limit, costOf(k.gas, price))
 	if err == nil && len(due) == 0 {
 		k.postpone(fmt.Sprintf("sweeping a deposit takes about %d gas at %s wei, which is more than the allowed part of what each holds", k.gas, price))
 	}
