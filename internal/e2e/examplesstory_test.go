@@ -107,6 +107,7 @@ func (s *story) play() {
 	s.keys()
 	s.notices()
 	s.records()
+	s.x402()
 	s.problems()
 }
 
