@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// depositConfig is the configuration of a service that has no key for the chain, and whose
+// merchant collects by deposit addresses.
+const depositConfig = `
+listen: 127.0.0.1:0
+database: %s
+merchants: [{id: acme, collection: deposit}]
+` + keySetting + `
+chains:
+  - chainKey: testnet
+    chainId: %d
+    rpc: ["%s"]
+    finality: 2
+    tokens: [{currency: USDC, address: "%s"}]
+    depositFactory: "%s"
+`
+
+// TestDeposit pays an invoice at its deposit address in two parts, as from an exchange that
+// kept a fee of the first. The service is killed in between. Then a stranger sweeps the
+// address: the money goes to the merchant, and is no second payment.
+func TestDeposit(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newDepositWorld(t, database(t))
+			payer, c := g.chain.payer(), g.serve()
+			made := g.create(g.draft("1000000"))
+			factory := common.HexToAddress(g.info.Load().Chain.DepositFactory)
+			merchant := common.HexToAddress(made.Invoice.MerchantAddress)
+			deposit := contracts.DepositAddress(factory, merchant, common.HexToHash(made.OnChainInvoiceID))
+			if got := common.HexToAddress(made.Invoice.DepositAddress); got != deposit || made.Invoice.TransferAmount != "" {
+				t.Fatalf("the deposit address is %s, want %s; transfer amount %q", got, deposit, made.Invoice.TransferAmount)
+			}
+
+			payer.mustTransfer(t, deposit.Hex(), "990000", nil)
+			g.awaitInvoice(made.ID, func(inv apitypes.Invoice) bool { return inv.AmountPaid == "990000" })
+			c.kill()
+			payer.mustTransfer(t, deposit.Hex(), "10000", nil)
+			g.serve()
+			paid := g.awaitInvoice(made.ID, func(inv apitypes.Invoice) bool { return inv.Status == apitypes.StatusPaid })
+			if paid.Exception != "" || paid.SweptTxHash != "" {
+				t.Errorf("the paid invoice has the exception %q and the sweep %q", paid.Exception, paid.SweptTxHash)
+			}
+
+			stranger := g.newWallet("")
+			if _, err := payer.send(g.ctx, stranger.address, units(t, "1000000000000000000"), nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			swept, err := stranger.send(g.ctx, factory, nil, contracts.NewDepositFactory().PackSweep([]contracts.Sweep{{
+				Merchant: merchant, Id: common.HexToHash(made.OnChainInvoiceID), Token: common.HexToAddress(g.info.Load().Chain.Token),
+			}}), nil)
+			if err != nil || swept.Status != types.ReceiptStatusSuccessful {
+				t.Fatalf("sweep: %v, %+v", err, swept)
+			}
+			g.awaitInvoice(made.ID, func(inv apitypes.Invoice) bool { return inv.SweptTxHash == swept.TxHash.Hex() })
+			if got := g.balance(merchant.Hex()); got.Cmp(units(t, "1000000")) != 0 {
+				t.Errorf("the merchant has %s, want 1000000", got)
+			}
+			if got := g.payments(made.ID); len(got) != 2 || common.HexToAddress(got[0].To) != deposit || common.HexToAddress(got[1].To) != deposit {
+				t.Errorf("payments %+v, want 2 to %s", got, deposit)
+			}
+		})
+	}
+}
+
+// newDepositWorld returns a service that collects by deposit addresses, on the chain of
+// another world.
+func newDepositWorld(t *testing.T, database string) *gaslessWorld {
+	t.Helper()
+	chainWorld, _ := startWorld(t, "--block-time", quick)
+	info := *chainWorld.info.Load()
+	g := &gaslessWorld{chain: chainWorld, ctx: within(t, 2*time.Minute), node: &deafNode{node: info.Chain.RPCURL}}
+	proxy := httptest.NewServer(g.node)
+	t.Cleanup(proxy.Close)
+	dir := t.TempDir()
+	g.file = filepath.Join(dir, "quittance.yaml")
+	text := fmt.Sprintf(depositConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, info.Chain.DepositFactory)
+	if err := os.WriteFile(g.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.world = &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
+	g.info.Store(&dev.Info{Merchant: dev.MerchantInfo{ID: "acme", Address: g.newWalletAddress()}, Chain: info.Chain})
+	g.customer = g.newWallet("")
+	return g
+}
+
+// awaitInvoice waits until an invoice is as wanted, and returns it.
+func (g *gaslessWorld) awaitInvoice(id string, wanted func(apitypes.Invoice) bool) (inv apitypes.Invoice) {
+	g.Helper()
+	err := await(g.ctx, func() bool {
+		got, err := g.api().Invoice(g.ctx, id)
+		inv = got
+		return err == nil && wanted(inv)
+	})
+	if err != nil {
+		g.Fatalf("%v: %+v", err, inv)
+	}
+	return inv
+}
+
+// payments returns the payments of an invoice.
+func (g *gaslessWorld) payments(id string) (all []apitypes.Payment) {
+	g.Helper()
+	for p, err := range g.api().Payments(context.WithoutCancel(g.ctx), client.PaymentFilter{InvoiceID: id, IncludePending: true}) {
+		if err != nil {
+			g.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
