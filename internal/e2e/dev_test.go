@@ -76,7 +76,7 @@ func TestDevInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"baseUrl", "chain.chainId", "chain.chainKey", "chain.finality", "chain.registry", "chain.rpcUrl", "chain.token",
+		"baseUrl", "chain.authorizationRelay", "chain.chainId", "chain.chainKey", "chain.depositFactory", "chain.finality", "chain.registry", "chain.rpcUrl", "chain.token",
 		"merchant.address", "merchant.id", "merchant.privateKey", "merchant.webhookSecret", "payer.address",
 		"payer.privateKey", "provider.name", "provider.webhookSecret",
 	}
