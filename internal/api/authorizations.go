@@ -156,11 +156,7 @@ func (q *query) authorizationWait() time.Duration {
 	if !ok {
 		return 0
 	}
-	n, ok := parseWait(text, MaxAuthorizationWait)
-	if !ok {
-		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", MaxAuthorizationWait)
-	}
-	return time.Duration(n) * time.Second
+	return time.Duration(q.waitSeconds(text, MaxAuthorizationWait)) * time.Second
 }
 
 // parseAuthorization parses the body of an authorization.

@@ -43,6 +43,8 @@ type Feed interface {
 	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
 	// logs have to be read up to news.Through.
 	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+	// NextMatching waits for news that match, at most for a time, and returns the position reached.
+	NextMatching(ctx context.Context, after eventfeed.Position, atMost time.Duration, match func(eventfeed.News) bool) (eventfeed.Position, error)
 }
 
 // eventStream is an answer to GET /api/events/stream.

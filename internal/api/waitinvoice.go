@@ -37,21 +37,20 @@ func (q *query) invoiceWait() (wait invoiceWait, ok bool) {
 	if !ok {
 		return wait, false
 	}
-	n, ok := parseWait(text, MaxWait)
-	if !ok {
-		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", MaxWait)
-	}
-	wait.seconds = n
+	wait.seconds = q.waitSeconds(text, MaxWait)
 	if wait.status == "" {
 		wait.status = invoice.Open
 	}
 	return wait, true
 }
 
-// parseWait parses a number of seconds up to most.
-func parseWait(text string, most int) (seconds int, ok bool) {
+// waitSeconds parses the value of the parameter wait, a number of seconds up to most.
+func (q *query) waitSeconds(text string, most int) int {
 	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 0 && n <= most && text == strconv.Itoa(n)
+	if err != nil || n < 0 || n > most || text != strconv.Itoa(n) {
+		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", most)
+	}
+	return n
 }
 
 // invoiceStatus parses a status of an invoice.
@@ -131,22 +130,7 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 // nextAbout waits after a position for an event about an invoice or a change of its merchant,
 // at most for rereadInterval, and returns the position that it has reached.
 func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after eventfeed.Position) (eventfeed.Position, error) {
-	bounded, cancel := context.WithTimeout(ctx, rereadInterval)
-	defer cancel()
-	for {
-		news, err := a.feed.Next(bounded, after)
-		switch {
-		case bounded.Err() != nil:
-			return after, ctx.Err()
-		case errors.Is(err, eventfeed.ErrBehind):
-			return news.Through, nil
-		case err != nil:
-			return after, err
-		}
-		after = news.Through
-		if slices.ContainsFunc(news.Events, func(e store.EventRow) bool { return e.InvoiceID == inv.ID }) ||
-			slices.ContainsFunc(news.Changes, func(c store.ChangeRow) bool { return c.MerchantID == inv.MerchantID }) {
-			return after, nil
-		}
-	}
+	return a.feed.NextMatching(ctx, after, rereadInterval, func(n eventfeed.News) bool {
+		return n.IsAbout(inv.ID) || slices.ContainsFunc(n.Changes, func(c store.ChangeRow) bool { return c.MerchantID == inv.MerchantID })
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +67,11 @@ type News struct {
 	Events  []store.EventRow
 	Changes []store.ChangeRow
 	Through Position
+}
+
+// IsAbout reports whether one of the events is about an invoice.
+func (n News) IsAbout(invoiceID string) bool {
+	return slices.ContainsFunc(n.Events, func(e store.EventRow) bool { return e.InvoiceID == invoiceID })
 }
 
 // Config is the configuration of a Feed. All fields are required.
@@ -229,6 +235,28 @@ func (f *Feed) Next(ctx context.Context, after Position) (news News, err error) 
 		return news, err
 	}
 	return News{Through: news.Through}, ErrBehind
+}
+
+// NextMatching waits after a position for news that match, at most for a time, and returns the
+// position that it has reached. It returns at once if the feed does not keep the position.
+func (f *Feed) NextMatching(ctx context.Context, after Position, atMost time.Duration, match func(News) bool) (Position, error) {
+	bounded, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	for {
+		news, err := f.Next(bounded, after)
+		switch {
+		case bounded.Err() != nil:
+			return after, ctx.Err()
+		case errors.Is(err, ErrBehind):
+			return news.Through, nil
+		case err != nil:
+			return after, err
+		}
+		after = news.Through
+		if match(news) {
+			return after, nil
+		}
+	}
 }
 
 // await calls ready with mu held, at once and after each change, until it returns true.

@@ -2,8 +2,6 @@ package facilitator
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/eventfeed"
@@ -39,7 +37,7 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 		if a = now; isDecided(a) {
 			return a, nil
 		}
-		after, err = s.nextEventAbout(ctx, a.InvoiceID, after)
+		after, err = s.Feed.NextMatching(ctx, after, rereadInterval, func(n eventfeed.News) bool { return n.IsAbout(a.InvoiceID) })
 	}
 	if ctx.Err() != nil { // the outcome is still open
 		err = nil
@@ -51,26 +49,4 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 // block, or it never will be.
 func isDecided(a store.Authorization) bool {
 	return a.Paid() || a.Status == store.AuthorizationRefused
-}
-
-// nextEventAbout waits for an event about an invoice behind a position, at most for
-// rereadInterval, and returns the position that it has reached.
-func (s *Service) nextEventAbout(ctx context.Context, invoiceID string, after eventfeed.Position) (eventfeed.Position, error) {
-	bounded, cancel := context.WithTimeout(ctx, rereadInterval)
-	defer cancel()
-	for {
-		news, err := s.Feed.Next(bounded, after)
-		switch {
-		case bounded.Err() != nil:
-			return after, ctx.Err()
-		case errors.Is(err, eventfeed.ErrBehind):
-			return news.Through, nil
-		case err != nil:
-			return after, err
-		}
-		after = news.Through
-		if slices.ContainsFunc(news.Events, func(e store.EventRow) bool { return e.InvoiceID == invoiceID }) {
-			return after, nil
-		}
-	}
 }

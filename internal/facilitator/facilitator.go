@@ -81,7 +81,7 @@ type Chains interface {
 // Feed hands out new events. *eventfeed.Feed implements it.
 type Feed interface {
 	Head(ctx context.Context) (eventfeed.Position, error)
-	Next(ctx context.Context, after eventfeed.Position) (eventfeed.News, error)
+	NextMatching(ctx context.Context, after eventfeed.Position, atMost time.Duration, match func(eventfeed.News) bool) (eventfeed.Position, error)
 }
 
 // Config is the configuration of a Service. All fields are required.

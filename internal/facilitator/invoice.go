@@ -29,7 +29,7 @@ func (s *Service) Requirements(ctx context.Context, inv invoice.Invoice) (x402.R
 		return x402.Requirements{}, ErrNotPayable
 	}
 	c, ok := s.byKey[inv.ChainKey]
-	if _, sends := s.Chains.Sender(inv.ChainKey); !ok || !sends {
+	if !ok || !s.Takes(inv.ChainKey) {
 		return x402.Requirements{}, ErrNotTaken
 	}
 	domain, err := s.Chains.Domain(ctx, inv.ChainKey, inv.Token)
