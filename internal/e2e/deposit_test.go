@@ -1,21 +1,14 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -43,10 +36,12 @@ func TestDeposit(t *testing.T) {
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newDepositWorld(t, database(t))
+			g := newServedWorld(t)
+			info := g.info.Load()
+			g.configure(fmt.Sprintf(depositConfig, database(t), info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token, info.Chain.DepositFactory))
 			payer, c := g.chain.payer(), g.serve()
 			made := g.create(g.draft("1000000"))
-			factory := common.HexToAddress(g.info.Load().Chain.DepositFactory)
+			factory := common.HexToAddress(info.Chain.DepositFactory)
 			merchant := common.HexToAddress(made.Invoice.MerchantAddress)
 			deposit := contracts.DepositAddress(factory, merchant, common.HexToHash(made.OnChainInvoiceID))
 			if got := common.HexToAddress(made.Invoice.DepositAddress); got != deposit || made.Invoice.TransferAmount != "" {
@@ -68,7 +63,7 @@ func TestDeposit(t *testing.T) {
 				t.Fatal(err)
 			}
 			swept, err := stranger.send(g.ctx, factory, nil, contracts.NewDepositFactory().PackSweep([]contracts.Sweep{{
-				Merchant: merchant, Id: common.HexToHash(made.OnChainInvoiceID), Token: common.HexToAddress(g.info.Load().Chain.Token),
+				Merchant: merchant, Id: common.HexToHash(made.OnChainInvoiceID), Token: common.HexToAddress(info.Chain.Token),
 			}}), nil)
 			if err != nil || swept.Status != types.ReceiptStatusSuccessful {
 				t.Fatalf("sweep: %v, %+v", err, swept)
@@ -82,51 +77,4 @@ func TestDeposit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// newDepositWorld returns a service that collects by deposit addresses, on the chain of
-// another world.
-func newDepositWorld(t *testing.T, database string) *gaslessWorld {
-	t.Helper()
-	chainWorld, _ := startWorld(t, "--block-time", quick)
-	info := *chainWorld.info.Load()
-	g := &gaslessWorld{chain: chainWorld, ctx: within(t, 2*time.Minute), node: &deafNode{node: info.Chain.RPCURL}}
-	proxy := httptest.NewServer(g.node)
-	t.Cleanup(proxy.Close)
-	dir := t.TempDir()
-	g.file = filepath.Join(dir, "quittance.yaml")
-	text := fmt.Sprintf(depositConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, info.Chain.DepositFactory)
-	if err := os.WriteFile(g.file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.world = &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
-	g.info.Store(&dev.Info{Merchant: dev.MerchantInfo{ID: "acme", Address: g.newWalletAddress()}, Chain: info.Chain})
-	g.customer = g.newWallet("")
-	return g
-}
-
-// awaitInvoice waits until an invoice is as wanted, and returns it.
-func (g *gaslessWorld) awaitInvoice(id string, wanted func(apitypes.Invoice) bool) (inv apitypes.Invoice) {
-	g.Helper()
-	err := await(g.ctx, func() bool {
-		got, err := g.api().Invoice(g.ctx, id)
-		inv = got
-		return err == nil && wanted(inv)
-	})
-	if err != nil {
-		g.Fatalf("%v: %+v", err, inv)
-	}
-	return inv
-}
-
-// payments returns the payments of an invoice.
-func (g *gaslessWorld) payments(id string) (all []apitypes.Payment) {
-	g.Helper()
-	for p, err := range g.api().Payments(context.WithoutCancel(g.ctx), client.PaymentFilter{InvoiceID: id, IncludePending: true}) {
-		if err != nil {
-			g.Fatal(err)
-		}
-		all = append(all, p)
-	}
-	return all
 }

@@ -9,15 +9,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -26,7 +22,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
-	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -142,29 +137,24 @@ const gaslessKills = 5
 
 // gaslessWorld is a service that sends authorizations, on the chain of another world.
 type gaslessWorld struct {
-	*world
-	chain    *world
-	ctx      context.Context
+	*servedWorld
 	node     *deafNode
 	customer *wallet        // has tokens and no ether
 	factory  common.Address // of the customer's contract account
 	account  common.Address // which has tokens
-	env      []string
-	file     string
-	paid     int64 // invoices over 1,000,000
+	paid     int64          // invoices over 1,000,000
 }
 
 func newGaslessWorld(t *testing.T, database string) *gaslessWorld {
 	t.Helper()
-	chainWorld, _ := startWorld(t, "--block-time", quick)
-	info := *chainWorld.info.Load()
-	g := &gaslessWorld{chain: chainWorld, ctx: within(t, 2*time.Minute), node: &deafNode{node: info.Chain.RPCURL}}
+	g := &gaslessWorld{servedWorld: newServedWorld(t)}
+	info := g.info.Load()
+	g.node = &deafNode{node: info.Chain.RPCURL}
 	proxy := httptest.NewServer(g.node)
 	t.Cleanup(proxy.Close)
-	operator := chainWorld.newWallet("")
+	operator := g.chain.newWallet("")
 	g.env = []string{"OPERATOR_KEY=" + common.Bytes2Hex(crypto.FromECDSA(operator.key))}
-	ether := units(t, "1000000000000000000")
-	if _, err := chainWorld.payer().send(g.ctx, operator.address, ether, nil, nil); err != nil {
+	if _, err := g.chain.payer().send(g.ctx, operator.address, units(t, "1000000000000000000"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	deploy := launchWith(t, g.env, "chain", "deploy", "--rpc", info.Chain.RPCURL, "--key-env", "OPERATOR_KEY", "--contracts", "registry")
@@ -172,29 +162,13 @@ func newGaslessWorld(t *testing.T, database string) *gaslessWorld {
 		t.Fatalf("deploy: exit code %d", code)
 	}
 	registry := strings.Trim(strings.TrimPrefix(deploy.stdout.String(), "registry: "), "\"\n")
-	dir := t.TempDir()
-	g.file = filepath.Join(dir, "quittance.yaml")
-	text := fmt.Sprintf(gaslessConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, registry, info.Chain.AuthorizationRelay)
-	if err := os.WriteFile(g.file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.world = &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
-	g.info.Store(&dev.Info{Merchant: dev.MerchantInfo{ID: "acme", Address: g.newWalletAddress()}, Chain: info.Chain})
+	g.configure(fmt.Sprintf(gaslessConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, registry, info.Chain.AuthorizationRelay))
 	g.customer = g.newWallet("")
 	g.deployAccount()
 	for _, a := range []common.Address{g.customer.address, g.account} {
-		chainWorld.payer().mustTransfer(t, a.Hex(), "100000000", nil)
+		g.chain.payer().mustTransfer(t, a.Hex(), "100000000", nil)
 	}
 	return g
-}
-
-// newWalletAddress returns the address of a new key.
-func (g *gaslessWorld) newWalletAddress() string {
-	key, err := crypto.GenerateKey()
-	if err != nil {
-		g.Fatal(err)
-	}
-	return crypto.PubkeyToAddress(key.PublicKey).Hex()
 }
 
 // deployAccount deploys the factory of the customer's contract account by the chain's deployer
@@ -238,21 +212,6 @@ func (a *wallet) create(ctx context.Context, code []byte) (common.Address, error
 		return err == nil && receipt.Status == types.ReceiptStatusSuccessful
 	})
 	return crypto.CreateAddress(a.address, nonce), err
-}
-
-// serve runs the service until it is ready.
-func (g *gaslessWorld) serve() *child {
-	g.Helper()
-	c := launchWith(g, g.env, "serve", "--config", g.file)
-	ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
-	var found []string
-	if err := await(g.ctx, func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
-		g.Fatalf("serve is not ready: %v\n%s", err, c.stderr.String())
-	}
-	info := *g.info.Load()
-	info.BaseURL, info.Chain.ChainKey = found[1], "testnet"
-	g.info.Store(&info)
-	return c
 }
 
 // pay pays an invoice by an authorization of an account, in one request once the chain is
@@ -299,26 +258,6 @@ func (g *gaslessWorld) awaitPaid(path, body string) apitypes.Authorization {
 		g.Fatalf("%v: %d %s", err, last.status, last.body)
 	}
 	return got
-}
-
-// balance returns an account's tokens.
-func (g *gaslessWorld) balance(of string) *big.Int {
-	g.Helper()
-	node, err := g.customer.node(g.ctx)
-	if err != nil {
-		g.Fatal(err)
-	}
-	token := contracts.NewTestUSDC()
-	to := common.HexToAddress(g.info.Load().Chain.Token)
-	text, err := node.CallContract(g.ctx, ethereum.CallMsg{To: &to, Data: token.PackBalanceOf(common.HexToAddress(of))}, nil)
-	if err != nil {
-		g.Fatal(err)
-	}
-	n, err := token.UnpackBalanceOf(text)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return n
 }
 
 // authorize returns the body of a request that pays an invoice by an authorization of the

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"context"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/dev"
+)
+
+// servedWorld is a service of quittance serve on the chain of another world, with the
+// merchant acme.
+type servedWorld struct {
+	*world
+	chain *world
+	ctx   context.Context
+	env   []string // of the service
+	file  string   // its configuration
+}
+
+func newServedWorld(t *testing.T) *servedWorld {
+	t.Helper()
+	chainWorld, _ := startWorld(t, "--block-time", quick)
+	dir := t.TempDir()
+	s := &servedWorld{
+		world: &world{TB: t, dir: dir, http: withKey(chainWorld.http)}, chain: chainWorld,
+		ctx: within(t, 2*time.Minute), file: filepath.Join(dir, "quittance.yaml"),
+	}
+	s.info.Store(&dev.Info{Merchant: dev.MerchantInfo{ID: "acme", Address: s.newWalletAddress()}, Chain: chainWorld.info.Load().Chain})
+	return s
+}
+
+// configure writes the configuration.
+func (s *servedWorld) configure(text string) {
+	s.Helper()
+	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// newWalletAddress returns the address of a new key.
+func (s *servedWorld) newWalletAddress() string {
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return crypto.PubkeyToAddress(key.PublicKey).Hex()
+}
+
+// serve runs the service until it is ready.
+func (s *servedWorld) serve() *child {
+	s.Helper()
+	c := launchWith(s, s.env, "serve", "--config", s.file)
+	ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
+	var found []string
+	if err := await(s.ctx, func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
+		s.Fatalf("serve is not ready: %v\n%s", err, c.stderr.String())
+	}
+	info := *s.info.Load()
+	info.BaseURL, info.Chain.ChainKey = found[1], "testnet"
+	s.info.Store(&info)
+	return c
+}
+
+// balance returns an account's tokens.
+func (s *servedWorld) balance(of string) *big.Int {
+	s.Helper()
+	node, err := s.chain.payer().node(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	token := contracts.NewTestUSDC()
+	to := common.HexToAddress(s.info.Load().Chain.Token)
+	text, err := node.CallContract(s.ctx, ethereum.CallMsg{To: &to, Data: token.PackBalanceOf(common.HexToAddress(of))}, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	n, err := token.UnpackBalanceOf(text)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// awaitInvoice waits until an invoice is as wanted, and returns it.
+func (s *servedWorld) awaitInvoice(id string, wanted func(apitypes.Invoice) bool) (inv apitypes.Invoice) {
+	s.Helper()
+	err := await(s.ctx, func() bool {
+		got, err := s.api().Invoice(s.ctx, id)
+		inv = got
+		return err == nil && wanted(inv)
+	})
+	if err != nil {
+		s.Fatalf("%v: %+v", err, inv)
+	}
+	return inv
+}
+
+// payments returns the payments of an invoice.
+func (s *servedWorld) payments(id string) (all []apitypes.Payment) {
+	s.Helper()
+	for p, err := range s.api().Payments(context.WithoutCancel(s.ctx), client.PaymentFilter{InvoiceID: id, IncludePending: true}) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
