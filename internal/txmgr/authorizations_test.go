@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -341,45 +340,19 @@ func TestKilledWriterOfAuthorizations(t *testing.T) {
 			for range 8 {
 				payers = append(payers, w.payer(1_000_000))
 			}
-			child := startChild(t, env)
-			var died atomic.Bool
-			arm := func() {
-				left, how := rand.IntN(30), requestLost+fate(rand.IntN(2))
-				victim := child
-				line.decide(func() fate {
-					if left--; left >= 0 {
-						return arrives
-					}
-					victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
-					died.Store(true)
-					return how
-				})
-			}
-			arm()
-			killed := 0
+			k := newKiller(t, line, env)
 			var all []store.Authorization
-			w.traffic(func(int) bool { return killed < kills }, func() {
-				if killed < kills && len(all) < 300 {
+			w.traffic(func(int) bool { return !k.done() }, func() {
+				if !k.done() && len(all) < 300 {
 					all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
 				}
 				w.indexAuthorizations()
-				if !died.Load() {
-					return
-				}
-				child.wait()
-				killed++
-				child = startChild(t, env)
-				died.Store(false)
-				if killed < kills {
-					arm()
-				} else {
-					line.decide(nil)
-				}
+				k.replaceDead()
 			})
 			w.awaitPaid(all)
-			child.stop(t)
+			k.child.stop(t)
 			w.wantMerchantHas(7 * int64(len(all)))
-			t.Logf("%d authorizations in %d transactions survived %d kills", len(all), len(w.txs()), killed)
+			t.Logf("%d authorizations in %d transactions survived %d kills", len(all), len(w.txs()), k.killed)
 		})
 	}
 }

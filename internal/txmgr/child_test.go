@@ -96,46 +96,72 @@ func TestKilledWriter(t *testing.T) {
 				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
 				"", w.dev.DepositFactory.Hex(), w.dev.Token.Hex(),
 			}, "\n")
-			child := startChild(t, env)
-			var died atomic.Bool
-			arm := func() {
-				left, how := rand.IntN(30), requestLost+fate(rand.IntN(2))
-				victim := child
-				line.decide(func() fate {
-					if left--; left >= 0 {
-						return arrives
-					}
-					victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
-					died.Store(true)
-					return how
-				})
-			}
-			arm()
-			killed, deposited := 0, uint64(0)
-			opened := w.traffic(func(int) bool { return killed < kills }, func() {
-				if killed < kills {
+			k := newKiller(t, line, env)
+			deposited := uint64(0)
+			opened := w.traffic(func(int) bool { return !k.done() }, func() {
+				if !k.done() {
 					w.deposit("m", 2, 3)
 					deposited += 5
 				}
-				if !died.Load() {
-					return
-				}
-				child.wait()
-				killed++
-				child = startChild(t, env)
-				died.Store(false)
-				if killed < kills {
-					arm()
-				} else {
-					line.decide(nil)
-				}
+				k.replaceDead()
 			})
-			child.stop(t)
+			k.child.stop(t)
 			w.wantStatus(statusOpen, opened...)
 			w.wantBalance(w.settlementOf("m"), deposited)
 			w.wantEveryNonceUsed()
-			t.Logf("%d commitments and %d deposits in %d transactions survived %d kills", len(opened), len(w.deposits.invoices), len(w.txs()), killed)
+			t.Logf("%d commitments and %d deposits in %d transactions survived %d kills", len(opened), len(w.deposits.invoices), len(w.txs()), k.killed)
 		})
+	}
+}
+
+// killer kills a child at a random request to the node, and then the child that replaces it,
+// kills times.
+type killer struct {
+	t      *testing.T
+	line   *faultyProxy
+	env    string
+	child  *child
+	died   atomic.Bool
+	killed int
+}
+
+func newKiller(t *testing.T, line *faultyProxy, env string) *killer {
+	t.Helper()
+	k := &killer{t: t, line: line, env: env, child: startChild(t, env)}
+	k.arm()
+	return k
+}
+
+func (k *killer) done() bool { return k.killed >= kills }
+
+// arm chooses the request at which the child is killed.
+func (k *killer) arm() {
+	left, how := rand.IntN(30), requestLost+fate(rand.IntN(2))
+	victim := k.child
+	k.line.decide(func() fate {
+		if left--; left >= 0 {
+			return arrives
+		}
+		victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
+		k.died.Store(true)
+		return how
+	})
+}
+
+// replaceDead starts another child if the last one was killed.
+func (k *killer) replaceDead() {
+	k.t.Helper()
+	if !k.died.Load() {
+		return
+	}
+	k.child.wait()
+	k.killed++
+	k.child = startChild(k.t, k.env)
+	k.died.Store(false)
+	if k.done() {
+		k.line.decide(nil)
+	} else {
+		k.arm()
 	}
 }
 
