@@ -83,11 +83,11 @@ func chainsOf(cfg config.Config) []chain.Chain {
 	return all
 }
 
-// keysOf returns the keys of the chains, separated by commas.
-func keysOf[C any](chains []C, key func(C) string) string {
-	keys := make([]string, len(chains))
-	for i, c := range chains {
-		keys[i] = key(c)
+// keysOf returns the keys of what is given, separated by commas.
+func keysOf[T any](all []T, key func(T) string) string {
+	keys := make([]string, len(all))
+	for i, t := range all {
+		keys[i] = key(t)
 	}
 	return strings.Join(keys, ", ")
 }

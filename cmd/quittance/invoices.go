@@ -216,11 +216,7 @@ func createInvoice(ctx context.Context, env environment, at *remote, f createFla
 	if f.idempotencyKey != "" {
 		options = append(options, client.IdempotencyKey(f.idempotencyKey))
 	}
-	made, err = c.CreateInvoice(ctx, r, options...)
-	if err == nil && made.CheckoutPage == "" {
-		made.CheckoutPage = c.URL(made.CheckoutURL)
-	}
-	return made, err
+	return c.CreateInvoice(ctx, r, options...)
 }
 
 func newInvoicesFinalize(env environment) *cobra.Command {

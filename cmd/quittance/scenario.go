@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,13 +48,12 @@ func runScenario(ctx context.Context, env environment, url, name string, limit t
 
 // findScenario returns the scenario with a name.
 func findScenario(name string) (trigger.Scenario, error) {
-	names := make([]string, len(trigger.Scenarios))
-	for i, s := range trigger.Scenarios {
-		if names[i] = s.Name; s.Name == name {
-			return s, nil
-		}
+	at := slices.IndexFunc(trigger.Scenarios, func(s trigger.Scenario) bool { return s.Name == name })
+	if at < 0 {
+		known := keysOf(trigger.Scenarios, func(s trigger.Scenario) string { return s.Name })
+		return trigger.Scenario{}, fmt.Errorf("--scenario %q is unknown; there is %s", name, known)
 	}
-	return trigger.Scenario{}, fmt.Errorf("--scenario %q is unknown; there is %s", name, strings.Join(names, ", "))
+	return trigger.Scenarios[at], nil
 }
 
 // listTriggers lists the types of events and the scenarios.

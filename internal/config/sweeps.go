@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -76,17 +75,12 @@ func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) 
 	return p
 }
 
-var timeOfDay = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])$`)
-
 // timeOfDay reads a time of day, such as 03:30, as the time since midnight.
 func (r *resolver) timeOfDay(path string, text scalar) time.Duration {
-	if !timeOfDay.MatchString(string(text)) {
+	at, err := time.Parse("15:04", string(text))
+	if err != nil || at.Format("15:04") != string(text) { // Parse also takes 3:30
 		r.fail(path, "is %q; want a time of day in UTC, such as \"03:30\"", text)
 		return 0
-	}
-	at, err := time.Parse("15:04", string(text))
-	if err != nil {
-		r.fail(path, "%w", err)
 	}
 	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
 }

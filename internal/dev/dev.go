@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
 		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
-		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: gasless()}},
+		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: new(settle.AuthorizationBudget(config.DefaultGasless()))}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
 		Access:    server.Access{Mode: access.Test, Open: true}, AllowListDelay: config.DefaultAllowListDelay,
@@ -158,12 +158,6 @@ func localChain(node *devchain.Chain) (chain.Chain, error) {
 	c.DepositFactory = invoice.Address(node.DepositFactory)
 	c.AuthorizationRelay = invoice.Address(node.AuthorizationRelay)
 	return c, nil
-}
-
-// gasless returns the default limits of authorizations.
-func gasless() *settle.AuthorizationBudget {
-	budget := settle.AuthorizationBudget(config.DefaultGasless())
-	return &budget
 }
 
 // provider returns the transfer provider of the world. It maps the embedded chain too.

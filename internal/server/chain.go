@@ -26,6 +26,9 @@ type Chain struct {
 	PollInterval time.Duration
 }
 
+// sendsAuthorizations reports whether the service sends payers' authorizations on the chain.
+func (c Chain) sendsAuthorizations() bool { return c.Gasless != nil && c.OperatorKey != nil }
+
 // chainWorkers are the indexer of a chain and, with an operator key, its
 // transaction manager. A failure of one chain does not affect the others.
 type chainWorkers struct {

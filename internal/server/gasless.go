@@ -12,7 +12,7 @@ import (
 func (s *Server) gasless() settle.Gasless {
 	budgets := make(map[string]settle.AuthorizationBudget)
 	for _, c := range s.cfg.Chains {
-		if c.Gasless != nil && c.OperatorKey != nil {
+		if c.sendsAuthorizations() {
 			budgets[c.Key] = *c.Gasless
 		}
 	}

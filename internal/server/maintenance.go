@@ -17,8 +17,8 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// maintain deletes expired idempotency keys, and completes what a process of an older version has written since: the registries of its invoices, and
-// the records of its refunds.
+// maintain deletes expired idempotency keys, and completes what a process of an older version
+// has written since: the registries of its invoices, and the records of its refunds.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)

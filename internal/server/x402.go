@@ -63,7 +63,7 @@ func (c *x402Chains) Domain(ctx context.Context, chainKey string, token invoice.
 // service sends any.
 func (c *x402Chains) Sender(chainKey string) (invoice.Address, bool) {
 	for _, known := range c.chains {
-		if known.Key == chainKey && known.Gasless != nil && known.OperatorKey != nil {
+		if known.Key == chainKey && known.sendsAuthorizations() {
 			return invoice.Address(crypto.PubkeyToAddress(known.OperatorKey.PublicKey)), true
 		}
 	}

@@ -75,11 +75,6 @@ type Requirements struct {
 	Domain  Domain        // of the token
 }
 
-// SameTransfer reports whether two requirements ask for the same transfer.
-func (r Requirements) SameTransfer(o Requirements) bool {
-	return r.ChainID == o.ChainID && r.Token == o.Token && r.PayTo == o.PayTo && r.Amount == o.Amount
-}
-
 // JSON returns the requirements as the protocol has them.
 func (r Requirements) JSON() apitypes.X402PaymentRequirements {
 	return apitypes.X402PaymentRequirements{
