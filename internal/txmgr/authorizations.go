@@ -57,8 +57,12 @@ func (k *authorizationWork) finish(context.Context, store.Cursor) error { return
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
-// next returns due authorizations that would be carried out now, the first to lapse first.
+// next returns due authorizations that would be carried out now, the first to lapse first. It
+// returns none if no authorizations are sent; those that were sent before are followed.
 func (k *authorizationWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+	if !k.w.conf.Gasless {
+		return batch{}, nil
+	}
 	due, err := k.w.conf.Store.DueAuthorizations(ctx, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
 		return batch{}, err

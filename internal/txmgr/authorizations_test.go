@@ -210,6 +210,29 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 	})
 }
 
+// TestGaslessIsTurnedOff has a writer follow the transaction of authorizations that one before
+// it sent, carry out other work, and send no more authorizations.
+func TestGaslessIsTurnedOff(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		sent := w.acceptOf(w.payer(7))
+		w.tick(writer)
+		w.wantStates(store.AuthorizationSent, sent)
+		must(t, writer.release(w.ctx))
+
+		writer = w.writer()
+		later := w.acceptOf(w.payer(7))
+		w.seal(1)
+		w.tick(writer)
+		w.wantTxs(store.TxMined)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, sent)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationAccepted, later)
+		w.wantTxs(store.TxMined)
+	})
+}
+
 // TestOneAuthorizationCallsTheToken sends one that is alone past the relay, before intents.
 func TestOneAuthorizationCallsTheToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -167,10 +167,7 @@ func New(conf Config) (*Writer, error) {
 	}
 	w.registry = newRegistryWork(w)
 	w.sweeps = newSweepWork(w)
-	w.works = []work{w.registry, w.sweeps}
-	if conf.Gasless {
-		w.works = []work{newAuthorizationWork(w), w.registry, w.sweeps} // authorizations lapse
-	}
+	w.works = []work{newAuthorizationWork(w), w.registry, w.sweeps} // authorizations lapse
 	return w, nil
 }
 
