@@ -47,3 +47,14 @@ func (s *Server) assignRemainders(ctx context.Context) {
 		s.cfg.Logger.Error("assignment of remainder amounts failed, will retry", "err", err)
 	}
 }
+
+// updateStatistics has the database's planner count tables that have grown.
+func (s *Server) updateStatistics(ctx context.Context) {
+	grown, err := s.store.UpdateStatistics(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.cfg.Logger.Warn("update of the planner's statistics failed, will retry", "err", err)
+	case len(grown) > 0:
+		s.cfg.Logger.Debug("planner's statistics updated", "tables", grown)
+	}
+}

@@ -58,6 +58,8 @@ const (
 	remainderInterval = 30 * time.Second
 	// refundInterval is how often expireRefunds runs.
 	refundInterval = 30 * time.Second
+	// statisticsInterval is how often updateStatistics runs.
+	statisticsInterval = 2 * time.Second
 )
 
 // Config says what to run. Listeners, Database, Chains, Now, Rand and Logger are
@@ -372,6 +374,7 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
 	group.Go(func() error { return every(ctx, refundInterval, s.expireRefunds) })
+	group.Go(func() error { return every(ctx, statisticsInterval, s.updateStatistics) })
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)
 		group.Go(func() error {
