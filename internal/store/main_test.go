@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestLockServiceOnPostgres", "TestStatementsForOneEvent",
+	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestLockServiceOnPostgres", "TestStatementsForOneEvent", "TestUpdateStatistics",
 		"TestOpenStrangePaths", "TestDestroyedFile", "TestCrash", "TestVerifyAudit", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties")
 	os.Exit(m.Run())
 }
