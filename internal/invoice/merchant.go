@@ -3,8 +3,6 @@ package invoice
 import (
 	"cmp"
 	"maps"
-	"net/mail"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 const (
 	MaxSupportContact = 200 // bytes
 	MaxStatement      = 500 // characters
+	MaxStatementLines = 10
 )
 
 // Merchant is a merchant's profile, and the rules of its invoices.
@@ -24,8 +23,8 @@ type Merchant struct {
 	Configured     bool   // in the service's configuration, so that nothing else can change it
 	Name           string // shown to payers; empty shows ID
 	Color          string // #rrggbb, or empty
-	SupportContact string // e-mail address or https URL for payers, or empty
-	Statement      string // text for payers, or empty
+	SupportContact string // e-mail address, https URL or phone number for payers, or empty
+	Statement      string // text for payers, of several lines, or empty
 	Tolerance      Tolerance
 	Collection     Collection // of invoices that are created without one; empty is Direct
 	// DefaultAddresses are the settlement addresses, by chain key, of invoices that are
@@ -75,7 +74,7 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 			*dst = *src
 		}
 	}
-	m.Color = strings.ToLower(m.Color)
+	m.Color, m.Statement = strings.ToLower(m.Color), strings.ReplaceAll(m.Statement, "\r\n", "\n")
 	if c.Tolerance != nil {
 		m.Tolerance = *c.Tolerance
 	}
@@ -117,10 +116,12 @@ func (m Merchant) check() error {
 		return fieldErrorf("id", "must be 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", MaxMerchantID)
 	case m.Color != "" && !hexColor.MatchString(m.Color):
 		return fieldErrorf("color", "must be a color such as #1a73e8")
-	case m.SupportContact != "" && !isContact(m.SupportContact):
-		return fieldErrorf("supportContact", "must be an e-mail address or a URL that begins with https://, of at most %d bytes", MaxSupportContact)
-	case utf8.RuneCountInString(m.Statement) > MaxStatement || strings.ContainsFunc(m.Statement, disguises):
-		return fieldErrorf("statement", "must be at most %d characters, without control characters and overrides of the writing direction", MaxStatement)
+	case m.SupportContact != "" && ContactURL(m.SupportContact) == "":
+		return fieldErrorf("supportContact", "must be an e-mail address, a URL that begins with https://, or a phone number such as +1 202 555 0100, of at most %d bytes", MaxSupportContact)
+	case utf8.RuneCountInString(m.Statement) > MaxStatement || strings.ContainsFunc(strings.ReplaceAll(m.Statement, "\n", ""), disguises):
+		return fieldErrorf("statement", "must be at most %d characters, without control characters but line breaks, and without overrides of the writing direction", MaxStatement)
+	case strings.Count(m.Statement, "\n") >= MaxStatementLines:
+		return fieldErrorf("statement", "must have at most %d lines", MaxStatementLines)
 	}
 	if err := CheckCollection(cmp.Or(m.Collection, Direct)); err != nil {
 		return err
@@ -129,16 +130,4 @@ func (m Merchant) check() error {
 		return err
 	}
 	return m.checkAddresses()
-}
-
-// isContact reports whether a text is an e-mail address or an https URL.
-func isContact(text string) bool {
-	if len(text) > MaxSupportContact || strings.ContainsFunc(text, disguises) {
-		return false
-	}
-	if u, err := url.Parse(text); err == nil && u.Scheme == "https" {
-		return u.Hostname() != "" && u.User == nil
-	}
-	a, err := mail.ParseAddress(text)
-	return err == nil && a.Address == text
 }

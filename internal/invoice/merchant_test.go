@@ -95,7 +95,7 @@ func TestMerchantChangeErrors(t *testing.T) {
 		"contact":                    {invoice.MerchantChange{SupportContact: text("javascript:alert(1)")}, "supportContact"},
 		"plain contact":              {invoice.MerchantChange{SupportContact: text("http://acme.example")}, "supportContact"},
 		"contact with a name":        {invoice.MerchantChange{SupportContact: text("Acme <help@acme.example>")}, "supportContact"},
-		"statement":                  {invoice.MerchantChange{Statement: text("a\nb")}, "statement"},
+		"statement":                  {invoice.MerchantChange{Statement: text("a\tb")}, "statement"},
 		"empty list":                 {invoice.MerchantChange{Allowed: []invoice.AllowedAddress{}}, "allowedAddresses"},
 		"empty list at once":         {invoice.MerchantChange{Allowed: []invoice.AllowedAddress{}, Immediately: true}, "allowedAddresses"},
 		"without the default":        {invoice.MerchantChange{Allowed: onBase(bank)}, "allowedAddresses"},
@@ -121,7 +121,7 @@ func TestMerchantChangeErrors(t *testing.T) {
 	if _, err := pending.Change(invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": bank}}, monday, time.Hour); err == nil {
 		t.Error("a default address is one that the pending list leaves out")
 	}
-	for _, contact := range []string{"", "help@acme.example", "https://acme.example/help?x=1"} {
+	for _, contact := range []string{"", "help@acme.example", "https://acme.example/help?x=1", "+1 202 555 0100"} {
 		if m, err := start.Change(invoice.MerchantChange{SupportContact: &contact, Color: text("#AABBCC")}, monday, time.Hour); err != nil || m.Color != "#aabbcc" {
 			t.Errorf("%q: %v, color %s", contact, err, m.Color)
 		}
