@@ -870,10 +870,11 @@ type CreateMerchantRequest struct {
 	// Color Of the merchant's brand, such as `#1a73e8`. Empty for none.
 	Color string `json:"color,omitempty"`
 
-	// SupportContact For payers, an e-mail address or a URL that begins with `https://`. Empty for none.
+	// SupportContact For payers, an e-mail address, a URL that begins with `https://`, or a phone number such as `+1 202 555 0100`. Empty for none.
 	SupportContact string `json:"supportContact,omitempty"`
 
-	// Statement A text that payers see on the checkout page. Empty for none.
+	// Statement A text that payers see at the foot of the checkout page, for example the legal name, address and tax id. At
+	// most 10 lines. Empty for none.
 	Statement string `json:"statement,omitempty"`
 
 	// Tolerance How much less than the amount pays an invoice that is created from now on: minor units, or a percentage of
@@ -2035,10 +2036,11 @@ type UpdateMerchantRequest struct {
 	// Color Of the merchant's brand, such as `#1a73e8`. Empty for none.
 	Color *string `json:"color,omitempty"`
 
-	// SupportContact For payers, an e-mail address or a URL that begins with `https://`. Empty for none.
+	// SupportContact For payers, an e-mail address, a URL that begins with `https://`, or a phone number such as `+1 202 555 0100`. Empty for none.
 	SupportContact *string `json:"supportContact,omitempty"`
 
-	// Statement A text that payers see on the checkout page. Empty for none.
+	// Statement A text that payers see at the foot of the checkout page, for example the legal name, address and tax id. At
+	// most 10 lines. Empty for none.
 	Statement *string `json:"statement,omitempty"`
 
 	// Tolerance How much less than the amount pays an invoice that is created from now on: minor units, or a percentage of

@@ -3,8 +3,8 @@ package checkout
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
-	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -12,18 +12,37 @@ import (
 // brand is what a merchant's profile adds to the page.
 type brand struct {
 	Color      string // #rrggbb, or empty
+	Style      string // path of the style sheet of Color, or empty
 	Logo       *invoice.Logo
 	Contact    string
-	ContactURL string
+	ContactURL template.URL
 	Statement  string
 }
 
 func newBrand(m invoice.Merchant) brand {
-	b := brand{Color: m.Color, Logo: m.Logo, Contact: m.SupportContact, ContactURL: m.SupportContact, Statement: m.Statement}
-	if b.Contact != "" && !strings.HasPrefix(b.Contact, "https:") {
-		b.ContactURL = "mailto:" + b.Contact
+	b := brand{Color: m.Color, Logo: m.Logo, Contact: m.SupportContact, Statement: m.Statement}
+	b.ContactURL = template.URL(invoice.ContactURL(m.SupportContact)) //nolint:gosec // https, mailto or tel
+	if b.Color != "" {
+		b.Style = brandStylePath(b.Color)
 	}
 	return b
+}
+
+// refersToMerchant reports whether the texts of a state ask the payer to contact the
+// merchant.
+func (s pageInput) refersToMerchant(st state) bool {
+	inTime, late := s.invoice.Arrived()
+	arrived := inTime.Plus(late)
+	switch st {
+	case paid:
+		return s.invoice.Exception == invoice.Overpaid || s.invoice.Exception == invoice.Duplicate
+	case expired:
+		return s.invoice.AmountRefunded.Less(arrived)
+	case void:
+		return arrived.IsZero() || s.invoice.AmountRefunded.Less(arrived)
+	case waiting, partial, seen, checking, draft:
+	}
+	return false
 }
 
 // findMerchant returns the profile of a merchant, which is zero without one.

@@ -134,6 +134,7 @@ func (c *Checkout) Routes() []Route {
 		{"GET /checkout/{id}/terms", c.serve(c.terms)},
 		{"GET /checkout/{id}/check", c.serve(c.check)},
 		{"GET /checkout/{id}/logo", c.serve(c.logo)},
+		{"GET /checkout/static/brand/{file}", c.serve(c.brandStyleSheet)},
 	}
 	for _, a := range assets {
 		all = append(all, Route{"GET " + a.Path, c.serve(c.asset(a))})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 
@@ -57,7 +58,8 @@ type refundView struct {
 	Confirm *refundConfirm
 	Contact string
 	// ContactURL is the address of Contact.
-	ContactURL string
+	ContactURL template.URL
+	Style      string // path of the style sheet of Color, or empty
 }
 
 // refundConfirm is the step in which the payer confirms the address.
@@ -168,7 +170,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 		v.Merchant = "the merchant"
 	}
 	b := newBrand(profile)
-	v.Contact, v.ContactURL = b.Contact, b.ContactURL
+	v.Contact, v.ContactURL, v.Style = b.Contact, b.ContactURL, b.Style
 	open := refund.IsOpen(c.now())
 	v.Asks = open && refund.Status != invoice.RefundPending
 	v.Headline, v.Text = refundWords(refund, open, v.Merchant)

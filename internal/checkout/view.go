@@ -54,6 +54,8 @@ type view struct {
 	State    state
 	Headline string
 	Text     []string
+	// Refers says that Text asks the payer to contact the merchant.
+	Refers   bool
 	Steps    []step
 	Progress *progress    // of the payment in the newest block, in state seen
 	Pay      *instruction // nil if nothing is due
@@ -109,6 +111,7 @@ func newView(s pageInput) view {
 	}
 	v.Received, v.More = s.received()
 	v.Headline, v.Text = s.words(v.State)
+	v.Refers = s.refersToMerchant(v.State)
 	v.Back = s.back(v.State)
 	switch v.State {
 	case waiting:
