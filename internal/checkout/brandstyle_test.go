@@ -1,57 +1,36 @@
 package checkout
 
 import (
-	"fmt"
-	"math"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/shade"
 )
-
-// parseColor parses #rrggbb.
-func parseColor(t *testing.T, text string) (c rgb) {
-	t.Helper()
-	if n, err := fmt.Sscanf(text, "#%02x%02x%02x", &c[0], &c[1], &c[2]); n != len(c) || err != nil {
-		t.Fatalf("%q is no color: %v", text, err)
-	}
-	return c
-}
 
 // themes returns the colors of checkout.css by name: those of the light theme, and of the
 // dark one.
-func themes(t *testing.T) (light, dark map[string]rgb) {
+func themes(t *testing.T) (light, dark map[string]shade.Color) {
 	t.Helper()
 	before, after, ok := strings.Cut(string(styleSheet), "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("checkout.css has no dark theme")
 	}
-	colors := func(css string) map[string]rgb {
+	colors := func(css string) map[string]shade.Color {
 		css, _, _ = strings.Cut(css, "}")
-		all := make(map[string]rgb)
+		all := make(map[string]shade.Color)
 		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(css, -1) {
-			all[m[1]] = parseColor(t, m[2])
+			color, ok := shade.Parse(m[2])
+			if !ok {
+				t.Fatalf("%q is no color", m[2])
+			}
+			all[m[1]] = color
 		}
 		return all
 	}
 	return colors(before), colors(after)
-}
-
-// TestContrast compares the ratio with known ones.
-func TestContrast(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want float64
-	}{{"#000000", "#ffffff", 21}, {"#777777", "#ffffff", 4.48}, {"#767676", "#ffffff", 4.54}, {"#ff0000", "#ffffff", 4.00}, {"#0d6450", "#0d6450", 1}} {
-		for range 2 {
-			if got := contrast(parseColor(t, c.a), parseColor(t, c.b)); math.Abs(got-c.want) > 0.005 {
-				t.Errorf("the contrast of %s and %s is %.3f, want %.2f", c.a, c.b, got, c.want)
-			}
-			c.a, c.b = c.b, c.a
-		}
-	}
 }
 
 // TestBrandColorIsReadable checks that any color is readable on every ground of its theme,
@@ -59,9 +38,12 @@ func TestContrast(t *testing.T) {
 func TestBrandColorIsReadable(t *testing.T) {
 	light, dark := themes(t)
 	for name, theme := range map[string]struct {
-		colors       map[string]rgb
-		ground, with rgb
-	}{"light": {light, lightGround, black}, "dark": {dark, darkGround, white}} {
+		colors map[string]shade.Color
+		accent func(shade.Color) shade.Color
+	}{
+		"light": {light, func(c shade.Color) shade.Color { a, _ := accents(c); return a }},
+		"dark":  {dark, func(c shade.Color) shade.Color { _, a := accents(c); return a }},
+	} {
 		grounds := 0
 		for variable, ground := range theme.colors {
 			if variable != "ground" && variable != "sheet" && variable != "field" && !strings.HasSuffix(variable, "-ground") {
@@ -69,12 +51,12 @@ func TestBrandColorIsReadable(t *testing.T) {
 			}
 			grounds++
 			for i := range 9 * 9 * 9 {
-				color := rgb{uint8(i % 9 * 255 / 8), uint8(i / 9 % 9 * 255 / 8), uint8(i / 81 * 255 / 8)}
-				accent := color.readableOn(theme.ground, theme.with)
-				if got := contrast(accent, ground); got < minContrast {
+				color := shade.Color{uint8(i % 9 * 255 / 8), uint8(i / 9 % 9 * 255 / 8), uint8(i / 81 * 255 / 8)}
+				accent := theme.accent(color)
+				if got := shade.Contrast(accent, ground); got < shade.MinContrast {
 					t.Fatalf("%s: %s of %s on --%s has a contrast of %.2f", name, accent, color, variable, got)
 				}
-				if got := contrast(accent.textOn(), accent); got < minContrast {
+				if got := shade.Contrast(accent.TextOn(), accent); got < shade.MinContrast {
 					t.Fatalf("%s: text on %s of %s has a contrast of %.2f", name, accent, color, got)
 				}
 			}
@@ -82,24 +64,6 @@ func TestBrandColorIsReadable(t *testing.T) {
 		if grounds < 5 {
 			t.Errorf("%s: checkout.css has %d grounds", name, grounds)
 		}
-	}
-}
-
-// TestReadableColorIsKept checks the edge: a color of just enough contrast stays as it is,
-// and the next lighter one is changed as little as possible.
-func TestReadableColorIsKept(t *testing.T) {
-	edge := rgb{}
-	for gray := range math.MaxUint8 {
-		if next := (rgb{uint8(gray), uint8(gray), uint8(gray)}); contrast(next, lightGround) >= minContrast {
-			edge = next
-		}
-	}
-	if got := edge.readableOn(lightGround, black); got != edge {
-		t.Errorf("%s, which is readable, becomes %s", edge, got)
-	}
-	beyond := rgb{edge[0] + 1, edge[1] + 1, edge[2] + 1}
-	if got := beyond.readableOn(lightGround, black); got != edge {
-		t.Errorf("%s becomes %s, want %s", beyond, got, edge)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // people write between them.
 var phoneNumber = regexp.MustCompile(`^\+[1-9]([ ()./-]{0,2}[0-9]){6,14}$`)
 
-// ContactURL returns the URL of a support contact: https, mailto or tel. It is empty for a
-// text that is none.
+// ContactURL returns the URL of a support contact: https, mailto or tel. It returns "" for
+// any other text.
 func ContactURL(text string) string {
 	if len(text) > MaxSupportContact || strings.ContainsFunc(text, disguises) {
 		return ""

@@ -1,0 +1,71 @@
+// Package shade computes shades of colors that can be read, by the contrast of WCAG 2.2.
+package shade
+
+import (
+	"fmt"
+	"math"
+)
+
+// MinContrast is the least contrast of text with what is behind it (WCAG 2.2, 1.4.3,
+// level AA).
+const MinContrast = 4.5
+
+// Color is an sRGB color: red, green and blue.
+type Color [3]uint8
+
+// Text on colors, and what they are mixed with.
+var (
+	White = Color{math.MaxUint8, math.MaxUint8, math.MaxUint8}
+	Black = Color{}
+)
+
+// Parse parses #rrggbb in lower case. ok is false for any other text.
+func Parse(text string) (c Color, ok bool) {
+	_, err := fmt.Sscanf(text, "#%02x%02x%02x", &c[0], &c[1], &c[2])
+	return c, err == nil && c.String() == text
+}
+
+// String returns the color as #rrggbb.
+func (c Color) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
+
+// luminance returns the relative luminance as WCAG 2.2 defines it.
+func (c Color) luminance() float64 {
+	linear := func(channel uint8) float64 {
+		v := float64(channel) / math.MaxUint8
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
+}
+
+// Contrast returns the contrast ratio of two colors, from 1 to 21.
+func Contrast(a, b Color) float64 {
+	l, m := a.luminance(), b.luminance()
+	return (max(l, m) + 0.05) / (min(l, m) + 0.05)
+}
+
+// ReadableOn returns the color, mixed with as little of another one as makes it readable
+// on a ground.
+func (c Color) ReadableOn(ground, with Color) Color {
+	const steps = math.MaxUint8
+	for part := range steps {
+		var mixed Color
+		for i := range mixed {
+			mixed[i] = uint8((int(c[i])*(steps-part) + int(with[i])*part) / steps)
+		}
+		if Contrast(mixed, ground) >= MinContrast {
+			return mixed
+		}
+	}
+	return with
+}
+
+// TextOn returns white or black, whichever is the more readable on the color.
+func (c Color) TextOn() Color {
+	if Contrast(White, c) >= Contrast(Black, c) {
+		return White
+	}
+	return Black
+}
