@@ -59,7 +59,7 @@ func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
 }
 
 // storeSweeps stores the transfers out of deposit addresses. A transfer that a reorg moved
-// to another block is the same sweep.
+// to another block is the same sweep, also if it comes from another address there.
 func (b *transferBatch) storeSweeps(ctx context.Context) error {
 	var ids []string
 	for _, e := range b.entries {
@@ -82,10 +82,10 @@ func (b *transferBatch) storeSweeps(ctx context.Context) error {
 			continue
 		}
 		if !ok {
-			s.ID, s.InvoiceID, s.ObservedAt = e.sweepID, e.sweepOf, b.service.seconds()
+			s.ID, s.ObservedAt = e.sweepID, b.service.seconds()
 		}
 		b.moved = b.moved || s.Status == invoice.Pending && s.BlockHash != e.BlockHash
-		s.Transfer = e.Transfer
+		s.Transfer, s.InvoiceID = e.Transfer, e.sweepOf
 		s.Status, s.ConfirmedAt = b.status()
 		unsaved = append(unsaved, s)
 	}

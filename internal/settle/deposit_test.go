@@ -1,12 +1,8 @@
 package settle_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"flag"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -386,192 +382,46 @@ func TestReadDepositsAgain(t *testing.T) {
 	})
 }
 
-// depositInvoices is how many invoices a case of TestDepositsKeepTheirMoney has.
-var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoices a case of the property has")
+// TestReorgChangesWhatATransactionMoves has a reorg mine transactions again with another
+// outcome, so that their logs have other ordinals: one that swept two addresses sweeps the
+// second alone, and payments go to an address of another kind.
+func TestReorgChangesWhatATransactionMoves(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second, third := w.create(deposited), w.create(deposited), w.create(deposited)
+		w.mine(start+1, w.deposit(first, 400_000), w.deposit(second, 500_000))
+		both := numbered(w.hash("sweep"), []invoice.Transfer{w.sweep(first, 400_000), w.sweep(second, 500_000)})
+		toDeposit, toSettlement := w.deposit(third, 600_000), w.pay(invoice.NewAmount(600_000))
+		toSettlement.TxHash = toDeposit.TxHash
+		fromSettlement, back := w.pay(invoice.NewAmount(700_000)), w.deposit(third, 700_000)
+		back.TxHash = fromSettlement.TxHash
+		w.mine(start+2, append(both, toDeposit, fromSettlement)...)
+		w.reorg(1)
+		alone := numbered(w.hash("sweep"), []invoice.Transfer{w.sweep(second, 500_000)})
+		w.mine(start+2, append(alone, toSettlement, back)...)
+		w.final()
 
-// TestDepositsKeepTheirMoney plays payments of any amount, order, time and currency to the
-// deposit addresses of many invoices, with sweeps by anyone, reorgs, restarts, transactions
-// that fail, and blocks read again. Each transfer to an address is stored once, for the
-// invoice of that address and no other; each transfer from one is a sweep of that invoice;
-// and what is held is what came in less what went out.
-func TestDepositsKeepTheirMoney(t *testing.T) {
-	t.Parallel()
-	properties(t, func(db *database, r *rand.Rand) string {
-		d := &depositGame{world: db.world(t), Rand: r, owner: make(map[invoice.Address]string)}
-		for range *depositInvoices {
-			inv := d.insertable(uint64(len(d.made)))
-			inv.Amount = invoice.NewAmount(1 + r.Uint64N(3_000_000))
-			inv.Collection, inv.DepositFactory, inv.TransferAmount = invoice.Deposit, factory, invoice.Amount{}
-			inv.DepositAddress = invoice.Address(contracts.DepositAddress(common.Address(factory), common.Address(inv.Merchant), common.Hash(inv.CommitmentID)))
-			inv.ExpiresAt = invoice.Unix(start + 1 + r.Int64N(200))
-			inv.FromBlock = 100
-			d.made = append(d.made, inv)
-			d.owner[inv.DepositAddress] = inv.ID
+		if s, ok := w.swept(alone[0]); !ok || s.InvoiceID != second.ID || s.Status != invoice.Confirmed {
+			t.Errorf("the sweep is of %s, %s; want %s", s.InvoiceID, s.Status, second.ID)
 		}
-		d.insert(d.made)
-		d.create() // a direct invoice that the sweeps could pay
-		for range 5 + r.IntN(15) {
-			d.step()
+		if s, _ := w.swept(both[1]); s.Status != invoice.Orphaned {
+			t.Errorf("the sweep that is not made is %s", s.Status)
 		}
-		d.world.mine(d.head().Time.Unix() + 1)
-		d.final()
-		for d.gap() != nil {
-			d.fillSome(r)
+		if got := w.invoice(first.ID); !got.SweptTx.IsZero() {
+			t.Error("the invoice that was not swept shows a sweep")
 		}
-		return d.judge()
+		if got := w.invoice(second.ID); got.SweptTx != alone[0].TxHash {
+			t.Errorf("the invoice was swept by %s, want %s", got.SweptTx, alone[0].TxHash)
+		}
+		if p := w.payment(toSettlement); p.DepositOf != "" || !p.SettlesTo.IsZero() || p.InvoiceID != "" || p.Status != invoice.Confirmed {
+			t.Errorf("the payment to the settlement address is deposited for %q of %s, of %q and %s", p.DepositOf, p.SettlesTo, p.InvoiceID, p.Status)
+		}
+		if p := w.payment(back); p.DepositOf != third.ID || p.InvoiceID != third.ID || p.Status != invoice.Confirmed {
+			t.Errorf("the payment to the deposit address is deposited for %q, of %q and %s", p.DepositOf, p.InvoiceID, p.Status)
+		}
+		if held := w.unswept(usdc); len(held) != 2 || held[first.ID] != 400_000 || held[third.ID] != 700_000 {
+			t.Errorf("held are %v", held)
+		}
 	})
-}
-
-// depositGame is a case of TestDepositsKeepTheirMoney.
-type depositGame struct {
-	*world
-	*rand.Rand
-	made  []invoice.Invoice
-	owner map[invoice.Address]string // the invoices by deposit address
-	mined []invoice.Transfer
-	line  int // blocks up to this index are final
-}
-
-func (d *depositGame) step() {
-	switch d.IntN(8) {
-	case 0:
-		d.Service = d.service()
-	case 1:
-		if n := len(d.blocks) - 1 - d.line; n > 0 {
-			d.reorg(1 + d.IntN(n))
-		}
-	case 2:
-		d.line += d.IntN(len(d.blocks) - d.line)
-		d.must(d.Confirm(d.t.Context(), d.chainKey, d.blocks[d.line].Header))
-	case 3:
-		_, err := d.Rescan(d.t.Context(), d.chainKey, 101)
-		if len(d.blocks) > 1 {
-			d.must(err)
-			d.fillSome(d.Rand)
-		}
-	default:
-		d.mineSome()
-	}
-}
-
-// mineSome adds a block with transfers, some of which a reorg left. A transaction may fail
-// before it is committed, or be run again after it was.
-func (d *depositGame) mineSome() {
-	var transfers []invoice.Transfer
-	for range d.IntN(6) {
-		inv := pick(d.Rand, d.made...)
-		n := pick(d.Rand, number(inv.Amount), 1+d.Uint64N(4_000_000), 1_000_000)
-		t := d.deposit(inv, n)
-		if d.IntN(4) == 0 {
-			t = d.sweep(inv, n)
-		}
-		if d.IntN(5) == 0 {
-			t = inEUR(t)
-		}
-		if d.IntN(5) == 0 {
-			t.Evidence.Calldata = pick(d.Rand, d.made...).CommitmentID
-		}
-		d.mined = append(d.mined, t)
-		transfers = append(transfers, t)
-	}
-	on := d.canonical()
-	for _, t := range d.mined[:len(d.mined)-len(transfers)] {
-		if _, ok := on[t.TxHash]; !ok && d.IntN(2) == 0 {
-			transfers = append(transfers, t)
-		}
-	}
-	d.Shuffle(len(transfers), func(i, j int) { transfers[i], transfers[j] = transfers[j], transfers[i] })
-	at := d.head().Time.Unix() + d.Int64N(30)
-	d.seconds.Store(at)
-	b := d.next(at, transfers...)
-	if d.IntN(4) == 0 {
-		dead, kill := context.WithCancel(d.t.Context())
-		kill()
-		if d.Observe(dead, d.chainKey, []settle.Block{b}) == nil {
-			d.t.Error("a dead transaction was committed")
-		}
-	}
-	d.observe(b)
-	if d.IntN(4) == 0 {
-		if err := d.Observe(d.t.Context(), d.chainKey, []settle.Block{b}); !errors.Is(err, settle.ErrCursorMoved) {
-			d.t.Errorf("a block that was read: %v", err)
-		}
-	}
-}
-
-// canonical returns the transfers of the chain.
-func (d *depositGame) canonical() map[invoice.Hash]invoice.Transfer {
-	on := make(map[invoice.Hash]invoice.Transfer)
-	for _, b := range d.blocks {
-		for _, t := range b.Transfers {
-			on[t.TxHash] = t
-		}
-	}
-	return on
-}
-
-// judge compares what is stored with the chain.
-func (d *depositGame) judge() string {
-	on := d.canonical()
-	paid := make(map[string]uint64)
-	in, out := make(map[string]uint64), make(map[string]uint64)
-	for _, t := range d.mined {
-		if wrong := d.misplaced(t, on); wrong != "" {
-			return wrong
-		}
-		if _, ok := on[t.TxHash]; !ok {
-			continue
-		}
-		if id := d.owner[t.From]; id != "" {
-			out[id+t.Currency] += number(t.Amount)
-			continue
-		}
-		in[d.owner[t.To]+t.Currency] += number(t.Amount)
-		if t.Token == usdc {
-			paid[d.owner[t.To]] += number(t.Amount)
-		}
-	}
-	for currency, token := range map[string]invoice.Address{"USDC": usdc, "EURC": eurc} {
-		held := d.unswept(token)
-		for _, inv := range d.made {
-			want := in[inv.ID+currency] - min(in[inv.ID+currency], out[inv.ID+currency])
-			if held[inv.ID] != want {
-				return fmt.Sprintf("%s holds %d %s, want %d", inv.ID, held[inv.ID], currency, want)
-			}
-		}
-	}
-	for _, inv := range d.made {
-		if got := d.invoice(inv.ID); number(got.AmountPaid) != paid[inv.ID] {
-			return fmt.Sprintf("%s got %s, want %d", inv.ID, got.AmountPaid, paid[inv.ID])
-		}
-	}
-	return ""
-}
-
-// misplaced says what is wrong with how a transfer is stored.
-func (d *depositGame) misplaced(t invoice.Transfer, on map[invoice.Hash]invoice.Transfer) string {
-	want := invoice.Orphaned
-	canonical, stands := on[t.TxHash]
-	if stands {
-		want = invoice.Confirmed
-	}
-	if id := d.owner[t.From]; id != "" {
-		s, ok := d.swept(t)
-		if !ok || s.InvoiceID != id || s.Status != want || stands && s.Position != canonical.Position || d.isPaymentOrRefund(t) {
-			return fmt.Sprintf("the sweep of %s from the address of %s is of %q and %s, want %s", t.Amount, id, s.InvoiceID, s.Status, want)
-		}
-		return ""
-	}
-	id := d.owner[t.To]
-	p := d.payment(t)
-	attributed := id
-	if t.Token != usdc {
-		attributed = ""
-	}
-	if p.InvoiceID != attributed || p.DepositOf != id || p.Status != want || stands && p.Position != canonical.Position {
-		return fmt.Sprintf("%s %s to the address of %s is of %q, deposited for %q, and %s, want %s", t.Amount, t.Currency, id, p.InvoiceID, p.DepositOf, p.Status, want)
-	}
-	return ""
 }
 
 // TestUnsweptDepositsAreListedOldestFirst lists what was paid in three blocks, in pages.

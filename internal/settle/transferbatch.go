@@ -257,6 +257,8 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 // attribution has to be deferred. A transfer that refunds a payment exactly is
 // not attributed by an inferred method.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
+	// A reorg can change where a transfer of the same transaction goes.
+	p.DepositOf, p.SettlesTo, b.undecided[p.ID] = "", invoice.Address{}, false
 	if e.depositOf != "" {
 		return b.attributeDeposit(e, p)
 	}

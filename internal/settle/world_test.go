@@ -124,13 +124,20 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 
 func (db *database) world(t testing.TB) *world {
 	t.Helper()
+	w := db.unstarted(t)
+	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
+	return w
+}
+
+// unstarted returns a world whose chain is not recorded yet.
+func (db *database) unstarted(t testing.TB) *world {
+	t.Helper()
 	n := db.worlds.Add(1)
 	w := &world{t: t, db: db, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.seconds.Store(start)
 	w.Service = w.service()
 	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: invoice.Unix(start)}}}
-	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
 

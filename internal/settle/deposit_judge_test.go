@@ -1,0 +1,324 @@
+package settle_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// depositCounts counts what the cases of TestDepositsKeepTheirMoney had, and what was
+// wrong.
+type depositCounts struct {
+	deposits, other, late, sweeps, refunds, direct, orphaned, restarts, kills atomic.Int64
+	misattributed, lost, astray                                               atomic.Int64
+}
+
+func (c *depositCounts) String() string {
+	return fmt.Sprintf("%d transfers to deposit addresses, of them %d in another currency and %d late; %d sweeps, %d refunds, %d direct payments, "+
+		"%d transfers left by reorgs; %d restarts, %d killed transactions; attributed to another invoice %d, lost %d, swept elsewhere %d",
+		c.deposits.Load(), c.other.Load(), c.late.Load(), c.sweeps.Load(), c.refunds.Load(), c.direct.Load(),
+		c.orphaned.Load(), c.restarts.Load(), c.kills.Load(), c.misattributed.Load(), c.lost.Load(), c.astray.Load())
+}
+
+// storedTransfer is what a transfer is stored as; each is nil if it is not.
+type storedTransfer struct {
+	payment *invoice.Payment
+	sweep   *invoice.Sweep
+	refund  *invoice.Refund
+}
+
+// stored returns what the transfers are stored as that were in any block.
+func (d *depositGame) stored() map[transferKey]storedTransfer {
+	var payments, sweeps, refunds []string
+	for k := range d.mined {
+		payments = append(payments, invoice.TransferID(invoice.PrefixPayment, d.chainKey, k.tx, k.ordinal))
+		sweeps = append(sweeps, invoice.TransferID(invoice.PrefixSweep, d.chainKey, k.tx, k.ordinal))
+		refunds = append(refunds, invoice.TransferID(invoice.PrefixRefund, d.chainKey, k.tx, k.ordinal))
+	}
+	ctx, db := d.t.Context(), d.db.store
+	rows, err := db.PaymentsByID(ctx, payments)
+	d.must(err)
+	swept, err := db.SweepsByID(ctx, sweeps)
+	d.must(err)
+	refunded, err := db.RefundsByID(ctx, refunds)
+	d.must(err)
+	all := make(map[transferKey]storedTransfer)
+	set := func(t invoice.Transfer, change func(*storedTransfer)) {
+		s := all[keyOf(t)]
+		change(&s)
+		all[keyOf(t)] = s
+	}
+	for _, row := range rows {
+		set(row.Transfer, func(s *storedTransfer) { s.payment = &row.Payment })
+	}
+	for _, row := range swept {
+		set(row.Transfer, func(s *storedTransfer) { s.sweep = &row })
+	}
+	for _, row := range refunded {
+		set(row.Transfer, func(s *storedTransfer) { s.refund = &row })
+	}
+	return all
+}
+
+// judge compares what is stored with the chain, and returns what is wrong.
+func (d *depositGame) judge(counts *depositCounts) string {
+	counts.restarts.Add(int64(d.restarts))
+	counts.kills.Add(int64(d.kills))
+	on, stored := d.canonical(), d.stored()
+	ledger := newDepositLedger()
+	for k := range d.mined {
+		t, ok := on[k]
+		if !ok || t.Amount.IsZero() {
+			counts.orphaned.Add(1)
+			if wrong := leftBehind(stored[k], nil); wrong != "" {
+				return fmt.Sprintf("%s, and its transaction %s is in no block or moves nothing", wrong, k.tx)
+			}
+			continue
+		}
+		if wrong := d.misplaced(t, stored[k], counts); wrong != "" {
+			return wrong
+		}
+		d.enter(ledger, t, stored[k])
+	}
+	return d.compare(ledger, counts)
+}
+
+// leftBehind returns what is stored of a transfer besides one kind, unless it is orphaned.
+func leftBehind(s storedTransfer, but any) string {
+	switch {
+	case s.payment != nil && but != any(s.payment) && s.payment.Status != invoice.Orphaned:
+		return fmt.Sprintf("the payment %s of %s is %s", s.payment.ID, s.payment.Amount, s.payment.Status)
+	case s.sweep != nil && but != any(s.sweep) && s.sweep.Status != invoice.Orphaned:
+		return fmt.Sprintf("the sweep %s of %s is %s", s.sweep.ID, s.sweep.Amount, s.sweep.Status)
+	case s.refund != nil && but != any(s.refund) && s.refund.Status != invoice.Orphaned:
+		return fmt.Sprintf("the refund %s of %s is %s", s.refund.ID, s.refund.Amount, s.refund.Status)
+	}
+	return ""
+}
+
+// misplaced says what is wrong with how a transfer of the chain is stored.
+func (d *depositGame) misplaced(t invoice.Transfer, s storedTransfer, counts *depositCounts) string {
+	from, to := d.set.owner[t.From], d.set.owner[t.To]
+	switch {
+	case from != "":
+		counts.sweeps.Add(1)
+		if s.sweep == nil || s.sweep.Status != invoice.Confirmed || s.sweep.Transfer != t {
+			counts.lost.Add(1)
+			return fmt.Sprintf("the sweep of %s from the address of %s is stored as %+v", t.Amount, from, s.sweep)
+		}
+		if s.sweep.InvoiceID != from {
+			counts.astray.Add(1)
+			return fmt.Sprintf("the sweep of %s from the address of %s is of %s", t.Amount, from, s.sweep.InvoiceID)
+		}
+		return leftBehind(s, s.sweep)
+	case to != "":
+		return d.misplacedDeposit(t, to, s, counts)
+	case t.From == payer:
+		counts.direct.Add(1)
+		return d.misplacedDirect(t, s, counts)
+	}
+	if s.refund != nil {
+		counts.refunds.Add(1)
+	}
+	return leftBehind(s, s.refund)
+}
+
+// misplacedDeposit says what is wrong with how a transfer to the deposit address of an
+// invoice is stored.
+func (d *depositGame) misplacedDeposit(t invoice.Transfer, to string, s storedTransfer, counts *depositCounts) string {
+	inv := d.set.byID[to]
+	counts.deposits.Add(1)
+	want := to
+	if t.Token != inv.Token {
+		counts.other.Add(1)
+		want = ""
+	} else if t.BlockTime.After(inv.ExpiresAt) {
+		counts.late.Add(1)
+	}
+	p := s.payment
+	switch {
+	case p == nil || p.Status != invoice.Confirmed || p.Transfer != t:
+		counts.lost.Add(1)
+		return fmt.Sprintf("%s %s to the address of %s is stored as %+v", t.Amount, t.Currency, to, p)
+	case p.InvoiceID != want || p.DepositOf != to || p.SettlesTo != inv.Merchant:
+		counts.misattributed.Add(1)
+		return fmt.Sprintf("%s %s to the address of %s is of %q, and deposited for %q of %s", t.Amount, t.Currency, to, p.InvoiceID, p.DepositOf, p.SettlesTo)
+	}
+	return leftBehind(s, p)
+}
+
+// misplacedDirect says what is wrong with how a payment to a settlement address is stored:
+// only one that names a deposit invoice of the address counts for it.
+func (d *depositGame) misplacedDirect(t invoice.Transfer, s storedTransfer, counts *depositCounts) string {
+	p := s.payment
+	if p == nil || p.Status != invoice.Confirmed || p.Transfer != t {
+		counts.lost.Add(1)
+		return fmt.Sprintf("%s to a settlement address is stored as %+v", t.Amount, p)
+	}
+	named := ""
+	for _, inv := range d.set.deposits {
+		if inv.CommitmentID == t.Evidence.Calldata && inv.Accepts(t) {
+			named = inv.ID
+		}
+	}
+	inv := d.set.byID[p.InvoiceID]
+	if p.DepositOf != "" || !p.SettlesTo.IsZero() || named != "" && p.InvoiceID != named || named == "" && inv.IsDeposit() {
+		counts.misattributed.Add(1)
+		return fmt.Sprintf("%s to a settlement address, which names %q, is of %q and deposited for %q", t.Amount, named, p.InvoiceID, p.DepositOf)
+	}
+	return leftBehind(s, p)
+}
+
+// balanceKey identifies what a deposit address holds of a token.
+type balanceKey struct {
+	invoiceID string
+	token     invoice.Address
+}
+
+// depositLedger is what the chain says of the invoices.
+type depositLedger struct {
+	in, out      map[balanceKey]uint64
+	paid, inTime map[string]uint64
+	refunded     map[string]uint64 // by payment
+	swept        map[string]invoice.Transfer
+}
+
+func newDepositLedger() *depositLedger {
+	return &depositLedger{
+		in: make(map[balanceKey]uint64), out: make(map[balanceKey]uint64), paid: make(map[string]uint64), inTime: make(map[string]uint64),
+		refunded: make(map[string]uint64), swept: make(map[string]invoice.Transfer),
+	}
+}
+
+// enter adds a transfer of the chain.
+func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransfer) {
+	n := number(t.Amount)
+	if id := d.set.owner[t.From]; id != "" {
+		l.out[balanceKey{id, t.Token}] += n
+		if newest, ok := l.swept[id]; t.Token == usdc && (!ok || newest.Before(t.Position)) {
+			l.swept[id] = t
+		}
+		return
+	}
+	if id := d.set.owner[t.To]; id != "" {
+		l.in[balanceKey{id, t.Token}] += n
+	}
+	if s.payment != nil && s.payment.Status == invoice.Confirmed && s.payment.Attributed() {
+		id := s.payment.InvoiceID
+		l.paid[id] += n
+		if !t.BlockTime.After(d.set.byID[id].ExpiresAt) {
+			l.inTime[id] += n
+		}
+	}
+	if s.refund != nil && s.refund.Status == invoice.Confirmed {
+		l.refunded[s.refund.PaymentID] += n
+	}
+}
+
+// compare compares the sums and states of all invoices, and what is held and queued, with
+// the ledger.
+func (d *depositGame) compare(l *depositLedger, counts *depositCounts) string {
+	ctx := d.t.Context()
+	invoices, err := d.db.store.InvoicesWithoutLines(ctx, d.set.ids)
+	d.must(err)
+	if len(invoices) != len(d.set.ids) {
+		return fmt.Sprintf("%d invoices are left of %d", len(invoices), len(d.set.ids))
+	}
+	for _, inv := range invoices {
+		if got := number(inv.AmountPaid); got != l.paid[inv.ID] {
+			counts.lost.Add(1)
+			return fmt.Sprintf("%s got %d, want %d", inv.ID, got, l.paid[inv.ID])
+		}
+		if inv.SweptTx != l.swept[inv.ID].TxHash {
+			counts.astray.Add(1)
+			return fmt.Sprintf("%s was swept by %s, want %s", inv.ID, inv.SweptTx, l.swept[inv.ID].TxHash)
+		}
+		if want := d.status(inv, l.inTime[inv.ID]); inv.Status != want {
+			return fmt.Sprintf("%s over %s is %s with %d in time, want %s", inv.ID, inv.Amount, inv.Status, l.inTime[inv.ID], want)
+		}
+	}
+	if wrong := d.compareRefunds(l); wrong != "" {
+		return wrong
+	}
+	return d.compareQueue(l, counts)
+}
+
+// status returns the state that an invoice must have.
+func (d *depositGame) status(inv invoice.Invoice, inTime uint64) invoice.Status {
+	switch {
+	case d.voided[inv.ID]:
+		return invoice.Void
+	case inTime >= number(inv.Amount):
+		return invoice.Paid
+	case d.head().Time.After(inv.ExpiresAt):
+		return invoice.Expired
+	}
+	return invoice.Open
+}
+
+// compareRefunds wants no payment to be refunded more than it was.
+func (d *depositGame) compareRefunds(l *depositLedger) string {
+	var ids []string
+	for id := range l.refunded {
+		ids = append(ids, id)
+	}
+	payments, err := d.db.store.PaymentsByID(d.t.Context(), ids)
+	d.must(err)
+	if len(payments) != len(ids) {
+		return "a refund is of no payment"
+	}
+	for _, p := range payments {
+		if p.Status != invoice.Confirmed || l.refunded[p.ID] > number(p.Amount) {
+			return fmt.Sprintf("of the %s payment %s of %s, %d was refunded", p.Status, p.ID, p.Amount, l.refunded[p.ID])
+		}
+	}
+	return ""
+}
+
+// compareQueue compares what deposit addresses hold, and what is queued to be swept.
+func (d *depositGame) compareQueue(l *depositLedger, counts *depositCounts) string {
+	ctx := d.t.Context()
+	held := make(map[balanceKey]uint64)
+	for key, in := range l.in {
+		if out := l.out[key]; in > out {
+			held[key] = in - out
+		}
+	}
+	got := make(map[balanceKey]uint64)
+	for _, token := range []invoice.Address{usdc, eurc} {
+		unswept, err := d.db.store.UnsweptDeposits(ctx, d.chainKey, token, store.DepositPosition{}, len(l.in)+1)
+		d.must(err)
+		for _, u := range unswept {
+			got[balanceKey{u.InvoiceID, token}] = number(u.Amount)
+		}
+	}
+	queue, err := d.db.store.QueuedSweeps(ctx, d.chainKey, "", "", len(l.in)+1)
+	d.must(err)
+	queued := make(map[balanceKey]uint64)
+	for _, q := range queue {
+		queued[balanceKey{q.InvoiceID, q.Token}] = number(q.Amount)
+		if inv := d.set.byID[q.InvoiceID]; q.Merchant != inv.Merchant || q.Address != inv.DepositAddress || q.ByPolicy != (q.Token == usdc) {
+			counts.astray.Add(1)
+			return fmt.Sprintf("queued is %+v", q)
+		}
+	}
+	for name, is := range map[string]map[balanceKey]uint64{"held": got, "queued": queued} {
+		for _, key := range slices.Concat(keysOf(is), keysOf(held)) {
+			if is[key] != held[key] {
+				counts.lost.Add(1)
+				return fmt.Sprintf("%d of %s is %s for %s, want %d", is[key], key.token, name, key.invoiceID, held[key])
+			}
+		}
+	}
+	return ""
+}
+
+func keysOf(m map[balanceKey]uint64) (keys []balanceKey) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
