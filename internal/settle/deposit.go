@@ -5,6 +5,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // withDepositAddress returns a deposit invoice with its address, which it keeps when another
@@ -22,6 +23,25 @@ func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, er
 		inv.DepositAddress = c.DepositAddress(inv.Merchant, inv.CommitmentID)
 	}
 	return inv, nil
+}
+
+// errDepositHeld: the deposit address of a draft's terms is a settlement address.
+var errDepositHeld = &invoice.FieldError{
+	Field: "collection", Detail: "cannot be deposit with these terms: an invoice names their deposit address as merchantAddress; change one of them",
+}
+
+// checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a
+// settlement address. Whoever knows a draft can compute its address before it is issued;
+// nobody can for other invoices, whose ids are random.
+func checkDepositAddress(ctx context.Context, tx *store.Tx, inv invoice.Invoice) error {
+	if inv.DepositAddress.IsZero() {
+		return nil
+	}
+	taken, err := tx.SettlementAddresses(ctx, inv.ChainKey, []invoice.Address{inv.DepositAddress})
+	if err == nil && taken[inv.DepositAddress] {
+		err = errDepositHeld
+	}
+	return err
 }
 
 // loadDeposits finds out which of the entries go to or come from a deposit address, and

@@ -365,6 +365,28 @@ func TestDepositAddressIsNoSettlementAddress(t *testing.T) {
 	})
 }
 
+// TestDepositAddressOfADraftIsTaken names the address that a draft will have as settlement
+// address, before the draft is issued.
+func TestDepositAddressOfADraftIsTaken(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		draft := w.drafted(deposited)
+		w.create(func(d *invoice.Draft) {
+			d.MerchantID = "thief"
+			d.Merchant = invoice.Address(contracts.DepositAddress(common.Address(factory), common.Address(draft.Merchant), common.Hash(draft.CommitmentID)))
+		})
+		_, err := w.Finalize(t.Context(), w.own(), draft.ID)
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "collection" {
+			t.Errorf("it was issued: %v", err)
+		}
+		more := invoice.NewAmount(2_000_000)
+		_, err = w.UpdateInvoice(t.Context(), w.own(), draft.ID, settle.InvoiceChange{Amount: &more})
+		w.must(err)
+		if issued := w.finalize(draft); issued.DepositAddress.IsZero() {
+			t.Error("with other terms it has no deposit address")
+		}
+	})
+}
+
 // TestReadDepositsAgain reads blocks with payments and sweeps twice, as a rescan does.
 func TestReadDepositsAgain(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

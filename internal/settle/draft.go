@@ -169,6 +169,9 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by acc
 	if held.refused[call] {
 		return inv, errNotHeld
 	}
+	if err := checkDepositAddress(ctx, tx, inv); err != nil {
+		return inv, err
+	}
 	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
 		return inv, err
 	}
