@@ -55,8 +55,8 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	c.Sweep = r.sweepPolicy(path+".sweep", f.Sweep, c.Sweep.Time())
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
-		if f.Registry == "" {
-			r.fail(path+".registry", "is missing; an operator key needs the registry that it operates (see quittance chain deploy)")
+		if f.Registry == "" && f.DepositFactory == "" {
+			r.fail(path+".registry", "is missing; an operator key needs the registry that it operates, or a depositFactory to sweep deposits (see quittance chain deploy)")
 		}
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}

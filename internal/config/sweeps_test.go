@@ -55,3 +55,15 @@ func TestSweepPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorKeyForDepositsAlone has an operator key with the contracts that it is for.
+func TestOperatorKeyForDepositsAlone(t *testing.T) {
+	const contract = "0x82308126a502b20c413D6e288B00f5E16005b1DA"
+	for contracts, ok := range map[string]bool{"registry: " + contract: true, "depositFactory: " + contract: true, "authorizationRelay: " + contract: false} {
+		text := "merchants: [{id: shop}]\nchains: [{chainKey: base, rpc: [\"http://127.0.0.1:8545\"], operatorKeyEnv: OPERATOR_KEY, " + contracts + "}]\n"
+		_, err := config.Parse([]byte(text), secrets)
+		if ok && err != nil || !ok && (err == nil || !strings.Contains(err.Error(), "chains[0].registry")) {
+			t.Errorf("%s: %v", contracts, err)
+		}
+	}
+}
