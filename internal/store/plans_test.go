@@ -363,11 +363,11 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			return err
 		},
 		"due sweeps": func() error {
-			_, err := read.DueSweeps(ctx, store.SweepFilter{ChainKey: "base", Token: moved.Token, MerchantID: "m", MinAmount: invoice.NewAmount(5), Limit: 200})
+			_, err := read.DueSweeps(ctx, store.SweepFilter{ChainKey: "base", Token: moved.Token, MinAmount: invoice.NewAmount(5)}, "m", 200)
 			return err
 		},
 		"merchants with sweeps": func() error {
-			_, err := read.MerchantsWithSweeps(ctx, "base", moved.Token, "", 200)
+			_, err := read.MerchantsWithSweeps(ctx, store.SweepFilter{ChainKey: "base", Token: moved.Token, MinAmount: invoice.NewAmount(5)}, "", 200)
 			return err
 		},
 		"requested sweeps":            func() error { _, err := read.RequestedSweeps(ctx, "base", 200); return err },

@@ -83,35 +83,42 @@ type SweepFilter struct {
 	Token        invoice.Address
 	MinAmount    invoice.Amount // zero for any
 	QueuedBefore time.Time      // zero for any time
-	MerchantID   string
-	Limit        int
 }
 
-// DueSweeps returns queued sweeps of a merchant that no transaction carries, the largest
-// first.
-func (q *queries) DueSweeps(ctx context.Context, f SweepFilter) ([]QueuedSweep, error) {
-	least := f.MinAmount.String()
-	before := int64(1) << 62
+// isWantedSweep selects those of isDueSweep that a SweepFilter does, with the arguments of
+// args.
+const isWantedSweep = isDueSweep + " AND length(amount) >= $3 AND (length(amount) > $3 OR amount >= $4) AND queued_at < $5"
+
+// args returns the first five arguments of a query that ends in isWantedSweep: chain, token
+// and those of that.
+func (f SweepFilter) args() []any {
+	least, before := f.MinAmount.String(), int64(1)<<62
 	if !f.QueuedBefore.IsZero() {
 		before = f.QueuedBefore.Unix()
 	}
-	due, err := q.queuedSweeps(ctx, "WHERE chain_key = $1 AND token = $2 AND merchant_id = $3 AND "+isDueSweep+`
-			AND length(amount) >= $4 AND (length(amount) > $4 OR amount >= $5) AND queued_at < $6
-			ORDER BY length(amount) DESC, amount DESC LIMIT $7`, "",
-		f.ChainKey, f.Token.String(), f.MerchantID, int64(len(least)), least, before, f.Limit)
+	return []any{f.ChainKey, f.Token.String(), int64(len(least)), least, before}
+}
+
+// DueSweeps returns up to limit queued sweeps of a merchant that the filter selects and no
+// transaction carries, the largest first.
+func (q *queries) DueSweeps(ctx context.Context, f SweepFilter, merchantID string, limit int) ([]QueuedSweep, error) {
+	due, err := q.queuedSweeps(ctx, "WHERE chain_key = $1 AND token = $2 AND merchant_id = $6 AND "+isWantedSweep+`
+			ORDER BY length(amount) DESC, amount DESC LIMIT $7`, "", append(f.args(), merchantID, limit)...)
 	slices.SortStableFunc(due, func(a, b QueuedSweep) int { return b.Amount.Cmp(a.Amount) }) // the join need not keep the order
 	return due, err
 }
 
-// MerchantsWithSweeps returns up to limit merchants with queued sweeps of a token that no
-// transaction carries, in order, from the one after the given id on.
-func (q *queries) MerchantsWithSweeps(ctx context.Context, chainKey string, token invoice.Address, after string, limit int) ([]string, error) {
+// MerchantsWithSweeps returns up to limit merchants with queued sweeps that the filter
+// selects and no transaction carries, in the database's order, from the one after the given
+// id on. The cost grows with the merchants that have any queued sweep of the token.
+func (q *queries) MerchantsWithSweeps(ctx context.Context, f SweepFilter, after string, limit int) ([]string, error) {
 	const first = "(SELECT min(merchant_id) FROM queued_sweeps WHERE chain_key = $1 AND token = $2 AND " + isDueSweep + " AND merchant_id > "
-	return queryAll(ctx, q, scanID, `WITH RECURSIVE queued (merchant_id) AS (
-			SELECT `+first+`$3)
+	return queryAll(ctx, q, scanID, `WITH RECURSIVE queued (merchant) AS (
+			SELECT `+first+`$6)
 			UNION ALL
-			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
-		SELECT merchant_id FROM queued WHERE merchant_id IS NOT NULL LIMIT $4`, chainKey, token.String(), after, limit)
+			SELECT `+first+`queued.merchant) FROM queued WHERE queued.merchant IS NOT NULL)
+		SELECT merchant FROM queued WHERE EXISTS (SELECT 1 FROM queued_sweeps
+			WHERE chain_key = $1 AND token = $2 AND merchant_id = merchant AND `+isWantedSweep+`) LIMIT $7`, append(f.args(), after, limit)...)
 }
 
 // RequestedSweeps returns queued sweeps of the chain that a command asked for and no

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -28,8 +28,12 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedS
 	case err != nil:
 		return nil, err
 	case len(due) == 0:
-		if p.Time() == chain.SweepDaily {
+		switch p.Time() {
+		case chain.SweepDaily:
 			k.notBefore = f.QueuedBefore.Add(24 * time.Hour)
+		case chain.SweepAbove:
+			k.postpone("") // many small deposits are not examined each time
+		case chain.SweepAtOnce, chain.SweepCheapGas, chain.SweepNever: // want whatever is queued
 		}
 		return nil, nil
 	case p.When != chain.SweepCheapGas && p.MaxCost == (chain.SweepCost{}):
@@ -57,7 +61,8 @@ func (k *sweepWork) affordable(ctx context.Context, f store.SweepFilter, limit i
 	return due, err
 }
 
-// postpone has the policy sweep nothing for sweepCheckEvery, for a reason.
+// postpone has the policy sweep nothing for sweepCheckEvery, for a reason or, if that is
+// empty, for want of anything to sweep.
 func (k *sweepWork) postpone(reason string) {
 	k.notBefore, k.waiting = k.w.conf.Now().Add(sweepCheckEvery), reason
 }
@@ -73,15 +78,14 @@ func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, 
 			continue
 		}
 		f.Token, f.MinAmount = token.Address, least
-		merchants, err := k.merchants(ctx, token.Address, limit-len(due))
+		merchants, err := k.merchants(ctx, f, limit-len(due))
 		if err != nil {
 			return nil, err
 		}
 		left := limit - len(due)
 		for i, merchant := range merchants {
 			// What the merchants before left over is shared among the others.
-			f.MerchantID, f.Limit = merchant, max(1, left/(len(merchants)-i))
-			some, err := k.w.conf.Store.DueSweeps(ctx, f)
+			some, err := k.w.conf.Store.DueSweeps(ctx, f, merchant, max(1, left/(len(merchants)-i)))
 			if err != nil {
 				return nil, err
 			}
@@ -92,22 +96,21 @@ func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, 
 	return due, nil
 }
 
-// merchants returns up to limit merchants with queued sweeps of a token, those first that
-// come after the one that was served last.
-func (k *sweepWork) merchants(ctx context.Context, token invoice.Address, limit int) ([]string, error) {
-	chainKey := k.w.conf.Chain.Key
-	merchants, err := k.w.conf.Store.MerchantsWithSweeps(ctx, chainKey, token, k.after, limit)
+// merchants returns up to limit merchants with queued sweeps that the filter selects, those
+// first that come after the one that was served last. The database alone compares their
+// ids, since its order may be another one than Go's.
+func (k *sweepWork) merchants(ctx context.Context, f store.SweepFilter, limit int) ([]string, error) {
+	merchants, err := k.w.conf.Store.MerchantsWithSweeps(ctx, f, k.after, limit)
 	if err != nil || len(merchants) == limit || k.after == "" {
 		return merchants, err
 	}
-	rest, err := k.w.conf.Store.MerchantsWithSweeps(ctx, chainKey, token, "", limit-len(merchants))
-	for _, merchant := range rest {
-		if merchant > k.after {
-			break
+	others, err := k.w.conf.Store.MerchantsWithSweeps(ctx, f, "", limit-len(merchants))
+	if len(merchants) > 0 {
+		if i := slices.Index(others, merchants[0]); i >= 0 {
+			others = others[:i]
 		}
-		merchants = append(merchants, merchant)
 	}
-	return merchants, err
+	return append(merchants, others...), err
 }
 
 // gasPrice returns the base fee and the tip for a unit of gas now, in wei.

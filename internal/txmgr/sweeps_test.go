@@ -168,6 +168,20 @@ func TestSweepsAtOnce(t *testing.T) {
 	})
 }
 
+// TestSweepsWithoutARegistry has a chain with a deposit factory alone.
+func TestSweepsWithoutARegistry(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Chain.Registry = invoice.Address{} })
+	w.deposit("m", 5)
+	for range 3 {
+		w.tick(writer)
+		w.seal(1 + finality)
+		w.index()
+	}
+	w.wantQueue(0, 0, 0)
+	w.wantBalance(w.settlementOf("m"), 5)
+}
+
 // TestReorgMakesSweepsDueAgain removes a mined sweep, whose transaction is forgotten.
 func TestReorgMakesSweepsDueAgain(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
@@ -278,14 +292,62 @@ func TestSweepsAreFairToMerchants(t *testing.T) {
 	}
 }
 
+// TestSmallDepositsHoldUpNobody has a merchant with a deposit that the policy does not want
+// before, in the order of ids, one whose deposit it wants, and batches of one deposit.
+func TestSmallDepositsHoldUpNobody(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(chain.SweepPolicy{When: chain.SweepAbove, Amount: 1_000_000}))
+		writer.sweeps.batch = 1
+		w.deposit("a-small", 1)
+		w.deposit("b-large", 2_000_000)
+		w.seal(1)
+		w.index()
+		w.tick(writer)
+		w.wantQueue(1, 1, 0)
+		w.seal(1)
+		w.wantBalance(w.settlementOf("b-large"), 2_000_000)
+	})
+}
+
+// TestMerchantsAreServedInTheOrderOfTheDatabase has merchants whose ids sort otherwise in Go
+// than in PostgreSQL with a language's rules. Each is served once in a turn.
+func TestMerchantsAreServedInTheOrderOfTheDatabase(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(atOnce))
+		writer.sweeps.batch = 1
+		all := []string{"Zoe", "alice", "Bob", "carl_1", "carl-2", "_x"}
+		for _, m := range all {
+			w.deposit(m, 1, 2)
+		}
+		w.seal(1)
+		w.index()
+		served := make(map[string]int)
+		for range all {
+			due, err := writer.sweeps.dueByPolicy(w.ctx, 1)
+			must(w, err)
+			if len(due) != 1 {
+				w.Fatalf("%d deposits are due after %v", len(due), served)
+			}
+			writer.sweeps.after = due[0].MerchantID
+			served[due[0].MerchantID]++
+		}
+		for _, m := range all {
+			if served[m] != 1 {
+				w.Errorf("in a turn %s was served %d times: %v", m, served[m], served)
+			}
+		}
+	})
+}
+
 // queued returns the queue, of every merchant.
 func (w *world) queued() []store.QueuedSweep {
 	w.Helper()
-	merchants, err := w.store.MerchantsWithSweeps(w.ctx, chain.Local, invoice.Address(w.dev.Token), "", 100)
+	f := store.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
+	merchants, err := w.store.MerchantsWithSweeps(w.ctx, f, "", 100)
 	must(w, err)
 	var all []store.QueuedSweep
 	for _, m := range merchants {
-		some, err := w.store.DueSweeps(w.ctx, store.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token), MerchantID: m, Limit: 100})
+		some, err := w.store.DueSweeps(w.ctx, f, m, 100)
 		must(w, err)
 		all = append(all, some...)
 	}

@@ -68,8 +68,8 @@ type Store interface {
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
 	CountSweeps(ctx context.Context, chainKey string, tokens []invoice.Address) (store.SweepCounts, error)
-	MerchantsWithSweeps(ctx context.Context, chainKey string, token invoice.Address, after string, limit int) ([]string, error)
-	DueSweeps(ctx context.Context, f store.SweepFilter) ([]store.QueuedSweep, error)
+	MerchantsWithSweeps(ctx context.Context, f store.SweepFilter, after string, limit int) ([]string, error)
+	DueSweeps(ctx context.Context, f store.SweepFilter, merchantID string, limit int) ([]store.QueuedSweep, error)
 	RequestedSweeps(ctx context.Context, chainKey string, limit int) ([]store.QueuedSweep, error)
 	SweepsOfTx(ctx context.Context, txID string) ([]store.QueuedSweep, error)
 	RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error
