@@ -164,3 +164,52 @@ func TestUpgradeToDeposits(t *testing.T) {
 		}
 	})
 }
+
+// TestDepositIsPaidBeforeItsSweepIsSettled records a payment after the transaction manager
+// read that nothing was left to sweep: the payment stays queued, and can be sent.
+func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		fill(t, s) // which queues 100 of inv_3
+		if ok, err := s.AcquireWorkLease(t.Context(), writerLease, atMS(1), atMS(2)); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		queued, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+		must(t, err)
+		if len(queued) != 1 {
+			t.Fatalf("queued are %+v", queued)
+		}
+		tx := chainTx("ctx_1", 5)
+		tx.Kind = store.TxSweep
+		must(t, s.SaveChainTx(t.Context(), writerLease, tx, []string{queued[0].ID}))
+		must(t, s.SettleSweeps(t.Context(), writerLease, []store.SweepResult{{ID: queued[0].ID, Gone: true}}))
+		after, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+		must(t, err)
+		if diff := cmp.Diff(queued, after, equal); diff != "" {
+			t.Errorf("the queue (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// TestRequestSweepOfAnothersInvoice names an invoice of another merchant, and a token of
+// which nothing is recorded.
+func TestRequestSweepOfAnothersInvoice(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		fill(t, s)
+		inv, err := s.Invoice(t.Context(), "inv_3")
+		must(t, err)
+		for i, merchant := range []string{"nobody", inv.MerchantID} {
+			var n int64
+			update(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
+				n, err = tx.RequestSweeps(ctx, store.SweepRequest{ChainKey: "base", MerchantID: merchant, InvoiceID: inv.ID, Token: new(invoice.Address)}, at(9))
+				return err
+			})
+			queued, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+			must(t, err)
+			if n != int64(i) || len(queued) != 1+i {
+				t.Errorf("for merchant %q %d sweeps were requested; queued are %+v", merchant, n, queued)
+			}
+		}
+	})
+}

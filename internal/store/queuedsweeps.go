@@ -194,8 +194,8 @@ func (tx *Tx) RequestSweeps(ctx context.Context, r SweepRequest, now time.Time) 
 	if r.InvoiceID != "" && r.Token != nil {
 		_, err := tx.exec(ctx, `INSERT INTO queued_sweeps (id, chain_key, address, token, merchant_id, amount, by_policy, queued_at, requested_at)
 			SELECT chain_key || '/' || address || '/' || CAST($3 AS TEXT), chain_key, address, CAST($3 AS TEXT), merchant_id, '0', 0, CAST($4 AS BIGINT), CAST($4 AS BIGINT)
-			FROM deposits WHERE invoice_id = $1 AND chain_key = $2 ON CONFLICT (id) DO NOTHING`,
-			r.InvoiceID, r.ChainKey, r.Token.String(), now.Unix())
+			FROM deposits WHERE invoice_id = $1 AND chain_key = $2 AND merchant_id = coalesce($5, merchant_id) ON CONFLICT (id) DO NOTHING`,
+			r.InvoiceID, r.ChainKey, r.Token.String(), now.Unix(), orNull(r.MerchantID))
 		if err != nil {
 			return 0, err
 		}
@@ -233,7 +233,7 @@ func (q *queries) QueuedSweeps(ctx context.Context, chainKey, merchantID, after 
 // SweepResult is what became of a queued sweep in a final transaction.
 type SweepResult struct {
 	ID      string
-	Gone    bool      // nothing is left to sweep
+	Gone    bool      // nothing is left to sweep, unless something is recorded
 	RetryAt time.Time // when it is sent again after a failure; zero if it did not fail
 }
 
@@ -245,7 +245,10 @@ func (s *Store) SettleSweeps(ctx context.Context, l WorkLease, results []SweepRe
 			text, args := "UPDATE queued_sweeps SET tx_id = NULL WHERE id = $1", []any{r.ID}
 			switch {
 			case r.Gone:
-				text = "DELETE FROM queued_sweeps WHERE id = $1"
+				// A payment may have been recorded since: then the sweep is due again.
+				if _, err := tx.exec(ctx, "DELETE FROM queued_sweeps WHERE id = $1 AND amount = '0'", r.ID); err != nil {
+					return err
+				}
 			case !r.RetryAt.IsZero():
 				text, args = "UPDATE queued_sweeps SET tx_id = NULL, failures = failures + 1, retry_at = $2 WHERE id = $1", []any{r.ID, r.RetryAt.Unix()}
 			}
