@@ -197,15 +197,15 @@ func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receip
 	results := make([]store.SweepResult, len(sweeps))
 	for i, s := range sweeps {
 		e, found := events[deposit{s.Address, s.Token}]
-		results[i] = store.SweepResult{ID: s.ID}
-		switch {
-		case !e.Failed && s.Amount.IsZero():
-			results[i].Gone = true // no record of the token says that something is left
-		case e.Failed || !found:
-			results[i].RetryAt = k.retryAt(s)
-			k.w.conf.Logger.Warn("sweep failed, will retry", "deposit", s.Address, "token", s.Token, "invoice", s.InvoiceID,
-				"merchant", s.MerchantID, "tx", r.TxHash, "retry_at", results[i].RetryAt)
+		results[i] = store.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // a token of which nothing is recorded is tried once
+		if !found && results[i].Gone || found && !e.Failed {
+			continue
 		}
+		if !results[i].Gone {
+			results[i].RetryAt = k.retryAt(s)
+		}
+		k.w.conf.Logger.Warn("sweep failed", "deposit", s.Address, "token", s.Token, "invoice", s.InvoiceID,
+			"merchant", s.MerchantID, "tx", r.TxHash, "retry_at", results[i].RetryAt)
 	}
 	return k.w.conf.Store.SettleSweeps(ctx, k.w.lease, results)
 }

@@ -388,6 +388,32 @@ func TestDepositThatCannotBeSwept(t *testing.T) {
 	})
 }
 
+// TestUnrecordedTokenIsTriedOnce has a command ask for a token that always refuses: it is not
+// tried again at the operator's expense.
+func TestUnrecordedTokenIsTriedOnce(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(chain.SweepPolicy{When: chain.SweepNever}))
+		to := w.deposit("m", 5)[0]
+		w.seal(1)
+		w.index()
+		noToken := invoice.Address(w.dev.DepositFactory)
+		must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
+			_, err := tx.RequestSweeps(w.ctx, store.SweepRequest{ChainKey: chain.Local, InvoiceID: w.deposits.invoices[to], Token: &noToken}, w.clock.Now())
+			return err
+		}))
+		w.wantQueue(2, 0, 0)
+		w.tick(writer)
+		w.wantQueue(1, 1, 0)
+		w.seal(1 + finality)
+		w.index()
+		w.tick(writer)
+		w.wantQueue(1, 0, 0)
+		w.clock.Add(sweepRetryMax)
+		w.tick(writer)
+		w.wantTxs(store.TxMined)
+	})
+}
+
 // TestKindsDoNotBlockEachOther has the registry fail while deposits are due.
 func TestKindsDoNotBlockEachOther(t *testing.T) {
 	w := onSQLite(t)
