@@ -31,8 +31,8 @@ var errDepositHeld = &invoice.FieldError{
 }
 
 // checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a
-// settlement address. Whoever knows a draft can compute its address before it is issued;
-// nobody can for other invoices, whose ids are random.
+// settlement address. The address of a draft can be computed before it is issued. Other
+// invoices have ids that nobody knows before.
 func checkDepositAddress(ctx context.Context, tx *store.Tx, inv invoice.Invoice) error {
 	if inv.DepositAddress.IsZero() {
 		return nil
