@@ -76,6 +76,9 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 	if err := judge(a, found, deploys); err != nil {
 		return settle.AuthorizationCheck{}, err
 	}
+	if found.Used {
+		return settle.AuthorizationCheck{Time: found.Time, Gas: found.Gas, IsUsed: true}, nil
+	}
 	if deploys && !c.relays(chainKey) {
 		return settle.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNotDeployed)
 	}
@@ -102,7 +105,8 @@ func (c *Checker) simulate(ctx context.Context, chainKey string, call contracts.
 	return found, nil
 }
 
-// judge returns why an authorization would fail, in the order in which a payer can mend it.
+// judge returns why an authorization would fail, in the order in which a payer can mend it. It
+// judges the signature alone of one whose nonce was used.
 func judge(a invoice.Authorization, found contracts.AuthorizationFinding, deploys bool) error {
 	value, most := a.Value.Bytes(), uint64(MaxGas)
 	if deploys {
@@ -111,10 +115,10 @@ func judge(a invoice.Authorization, found contracts.AuthorizationFinding, deploy
 	switch {
 	case found.Separator == (common.Hash{}):
 		return invoice.Refuse(invoice.RefusedDomain)
-	case found.Used:
-		return invoice.Refuse(invoice.RefusedNonceUsed)
 	case !found.Signed:
 		return invoice.Refuse(invoice.RefusedSignature)
+	case found.Used:
+		return nil
 	case found.Blacklisted:
 		return invoice.Refuse(invoice.RefusedBlacklisted)
 	case found.Paused:

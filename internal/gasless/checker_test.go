@@ -193,7 +193,12 @@ func TestCheckOfAKey(t *testing.T) {
 	call, err := contracts.AuthorizationOf(w.token, contractOf(good), good.Signature)
 	must(t, err)
 	w.send(w.Keys.Operator, w.token, contracts.PackTransferWithAuthorization(call))
-	wantRefused(t, w.check(good), invoice.RefusedNonceUsed)
+	if found, err := w.checker.CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), good); err != nil || !found.IsUsed || found.Gas == 0 {
+		t.Errorf("with a used nonce it is %+v, %v", found, err)
+	}
+	unsigned := good
+	unsigned.Signature = other.Signature
+	wantRefused(t, w.check(unsigned), invoice.RefusedSignature)
 	expired := good
 	expired.Nonce, expired.ValidBefore = invoice.Hash{4}, invoice.Unix(5)
 	expired.Signature = w.sign(expired, payer, w.token)

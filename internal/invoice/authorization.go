@@ -2,7 +2,9 @@ package invoice
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -29,6 +31,16 @@ type Authorization struct {
 	ValidBefore time.Time
 	Nonce       Hash   // the token takes each nonce of From once
 	Signature   []byte // by From: of a key, or as ERC-1271 or ERC-6492 define
+}
+
+// ParseAuthorizationSignature parses a signature: 0x and hex digits.
+func ParseAuthorizationSignature(s string) ([]byte, error) {
+	digits, ok := strings.CutPrefix(s, "0x")
+	signature, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(signature) == 0 || len(signature) > MaxAuthorizationSignature {
+		return nil, fmt.Errorf("must be 0x and the hex digits of 1 to %d bytes", MaxAuthorizationSignature)
+	}
+	return signature, nil
 }
 
 // Normal returns the authorization with a key's signature in the form that tokens take: some
@@ -90,7 +102,7 @@ var refusals = map[Refusal]string{
 	RefusedPending:       "Another authorization for this invoice is being carried out; do not sign again before it has ended.",
 	RefusedSignature:     "The signature is not the payer's for this authorization, token and chain.",
 	RefusedDomain:        "The token does not take authorizations in the form of EIP-3009.",
-	RefusedNonceUsed:     "The token has seen this nonce of the payer: the authorization was carried out or canceled.",
+	RefusedNonceUsed:     "The token has seen this nonce of the payer: an authorization by it was carried out or canceled. Look whether it has paid before you sign another.",
 	RefusedBlacklisted:   "The token has blocked the payer or the recipient.",
 	RefusedPaused:        "The token is paused by its issuer.",
 	RefusedGas:           "The payer's account uses too much gas to be paid for.",
@@ -163,6 +175,10 @@ func (inv Invoice) CheckAuthorization(a Authorization, earliest, now time.Time) 
 	}
 	return nil
 }
+
+// IsNamedByNonce reports whether an authorization by the nonce names the invoice on the chain,
+// whoever submits it.
+func (inv Invoice) IsNamedByNonce(nonce Hash) bool { return inv.hasCommitment(nonce) }
 
 // describe returns the invoice's state for a sentence.
 func (inv Invoice) describe() string {

@@ -20,6 +20,9 @@ type AuthorizationChecker interface {
 type AuthorizationCheck struct {
 	Time time.Time // of the newest block
 	Gas  uint64    // that the transfer used
+	// IsUsed says that the payer has signed and that the token has seen the nonce: the
+	// authorization, or another one by the same nonce, was carried out or canceled.
+	IsUsed bool
 }
 
 // AuthorizationBudget bounds the authorizations of a chain that are accepted in any 24
@@ -67,7 +70,7 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 		return store.Authorization{}, err
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
-		known, err = s.acceptAuthorization(ctx, tx, invoiceID, a, checked)
+		known, err = s.acceptAuthorization(ctx, tx, inv, a, checked)
 		return err
 	})
 	if err != nil {
@@ -94,6 +97,11 @@ func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a
 	if err != nil {
 		return AuthorizationCheck{}, err
 	}
+	// Somebody else may have submitted the authorization. If its nonce names the invoice, so
+	// does its transfer, and the indexer finds the outcome.
+	if checked.IsUsed && !inv.IsNamedByNonce(a.Nonce) {
+		return AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNonceUsed)
+	}
 	return checked, inv.CheckAuthorization(a, earlier(now, checked.Time), later(now, checked.Time))
 }
 
@@ -106,17 +114,14 @@ func (s *Service) countAuthorization(chainKey string, err error) {
 
 // acceptAuthorization stores an authorization that was checked, under the cursor of its
 // chain: what it depends on does not change until the transaction ends.
-func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, invoiceID string, a invoice.Authorization, checked AuthorizationCheck) (store.Authorization, error) {
-	inv, err := tx.Invoice(ctx, invoiceID)
-	if err != nil {
-		return store.Authorization{}, err
-	}
+func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) (store.Authorization, error) {
 	if _, err := lockRunning(ctx, tx, inv.ChainKey); errors.Is(err, ErrHalted) || errors.Is(err, store.ErrNotFound) {
 		return store.Authorization{}, invoice.Refuse(invoice.RefusedGaslessOff, "The service does not read the chain now, so it could not see the payment.")
 	} else if err != nil {
 		return store.Authorization{}, err
 	}
-	if inv, err = tx.Invoice(ctx, invoiceID); err != nil { // as of the lock
+	inv, err := tx.Invoice(ctx, inv.ID) // as of the lock
+	if err != nil {
 		return store.Authorization{}, err
 	}
 	if known, err := boundTo(ctx, tx, inv, a); err != nil || known.ID != "" {
@@ -214,36 +219,38 @@ func later(a, b time.Time) time.Time {
 
 // loadAuthorizations reads which invoices the authorizations of the entries are bound to.
 func (b *transferBatch) loadAuthorizations(ctx context.Context) error {
-	var entries []*entry
-	var transfers []invoice.Transfer
-	for _, e := range b.entries {
-		if e.paymentID != "" && !e.Evidence.Authorization.IsZero() {
-			entries, transfers = append(entries, e), append(transfers, e.Transfer)
-		}
+	transfers := make([]invoice.Transfer, len(b.entries))
+	for i, e := range b.entries {
+		transfers[i] = e.Transfer
 	}
 	bound, err := b.tx.BoundAuthorizations(ctx, transfers)
 	for i, a := range bound {
-		entries[i].bound = a
+		b.entries[i].bound = a
 	}
 	return err
 }
 
-// authorize notes the payment that an authorization made for its invoice.
+// authorize notes whether a payment is the transfer that its authorization was accepted for.
+// A transfer of another amount by the same nonce pays the invoice in part, and leaves the
+// authorization unpaid.
 func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
-	if e.bound.InvoiceID != "" && e.bound.InvoiceID == p.InvoiceID && e.bound.PaymentID != p.ID {
-		b.authorized[e.bound.ID] = p.ID
+	if e.bound.InvoiceID == "" {
+		return
+	}
+	made := ""
+	if e.bound.InvoiceID == p.InvoiceID && e.bound.IsMadeBy(e.Transfer) {
+		made = p.ID
+	}
+	if made != e.bound.PaymentID {
+		b.authorized[e.bound.ID] = made
 	}
 }
 
 // saveAuthorizations writes the payments of authorizations, which must be written already.
 func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
-	for id, paymentID := range b.authorized {
-		if err := b.tx.SetAuthorizationPayment(ctx, id, paymentID); err != nil {
-			return err
-		}
-	}
+	err := b.tx.SetAuthorizationPayments(ctx, b.authorized)
 	clear(b.authorized)
-	return nil
+	return err
 }
 
 // endAuthorizations ends the authorizations whose outcome the chain's finalized block makes

@@ -19,10 +19,11 @@ import (
 type headChecker struct {
 	w    *world
 	fail error
+	used bool // the token has seen the nonce
 }
 
 func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Address, invoice.Authorization) (settle.AuthorizationCheck, error) {
-	return settle.AuthorizationCheck{Time: c.w.head().Time, Gas: 60_000}, c.fail
+	return settle.AuthorizationCheck{Time: c.w.head().Time, Gas: 60_000, IsUsed: c.used}, c.fail
 }
 
 // gasless has the world's service take authorizations with a budget.
@@ -168,6 +169,115 @@ func TestAuthorizationInAReorg(t *testing.T) {
 		w.final()
 		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid || got.Payment.TxHash != second.TxHash {
 			t.Errorf("made by another transaction, it is %+v", got)
+		}
+	})
+}
+
+// TestAnotherTransferByTheNonce has the payer sign two transfers with one nonce, submit the larger
+// one to the service, and the smaller one to the chain: nothing counts as paid that was not.
+func TestAnotherTransferByTheNonce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		small := a
+		small.Value = invoice.NewAmount(1)
+		transfer := w.transferOf(small)
+		w.mine(start+1, transfer)
+		if p := w.payment(transfer); p.InvoiceID != inv.ID || p.Method != invoice.ByAuthorization {
+			t.Errorf("the transfer of 1 belongs to %q by %q", p.InvoiceID, p.Method)
+		}
+		if got := w.stored(accepted.ID); got.Paid() {
+			t.Error("a transfer of 1 has paid the authorization")
+		}
+		// In a reorg the same transaction makes the transfer that was accepted, and then does not.
+		w.reorg(1)
+		transfer.Amount = a.Value
+		w.mine(start+2, transfer)
+		if got := w.stored(accepted.ID); !got.Paid() {
+			t.Errorf("the transfer that was accepted leaves it %+v", got)
+		}
+		w.reorg(1)
+		transfer.Amount = small.Value
+		w.mine(start+3, transfer)
+		if got := w.stored(accepted.ID); got.Paid() {
+			t.Error("after the next reorg it is still paid")
+		}
+		w.mine(a.ValidBefore.Unix())
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused || got.Paid() {
+			t.Errorf("after its window it is %+v", got)
+		}
+		if got := w.invoice(inv.ID); got.Status == invoice.Paid || got.AmountPaid != small.Value {
+			t.Errorf("the invoice is %s, with %s", got.Status, got.AmountPaid)
+		}
+	})
+}
+
+// TestStrangerSubmitsARefusedAuthorization wants an authorization that was refused before it was
+// sent to be paid once somebody else's transaction has made its transfer, and unknown while a
+// reorg has dropped that.
+func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		lease := store.WorkLease{Name: "writer", Holder: "holder"}
+		if _, err := w.db.store.AcquireWorkLease(t.Context(), lease, at(start), at(start+3600)); err != nil {
+			t.Fatal(err)
+		}
+		w.must(w.db.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, at(start)))
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused {
+			t.Fatalf("it is %s", got.Status)
+		}
+		w.mine(start+1, w.transferOf(a))
+		if got := w.stored(accepted.ID); !got.Paid() {
+			t.Errorf("submitted by somebody else, it is %+v", got)
+		}
+		w.reorg(1)
+		if got := w.stored(accepted.ID); got.Paid() || got.Status != store.AuthorizationAccepted || got.Reason != "" {
+			t.Errorf("after a reorg it is %+v", got)
+		}
+		w.must(w.db.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, at(start)))
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+			t.Errorf("although it is public, it is %s", got.Status)
+		}
+		w.mine(start+2, w.transferOf(a))
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid {
+			t.Errorf("final, it is %+v", got)
+		}
+	})
+}
+
+// TestUsedNonce submits an authorization that somebody else has carried out already. If its
+// nonce names the invoice, its outcome follows from the chain. Any other nonce is refused:
+// everybody can read it there.
+func TestUsedNonce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		checker := w.gasless(plenty)
+		checker.used = true
+		inv := w.create()
+		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))
+		wantRefused(t, err, invoice.RefusedNonceUsed)
+		_, err = w.CheckAuthorization(t.Context(), invoice.Invoice{
+			ChainKey: inv.ChainKey, Status: invoice.Open, Terms: inv.Terms, MerchantID: inv.MerchantID,
+		}, w.authorization(inv, invoice.Hash{}))
+		wantRefused(t, err, invoice.RefusedNonceUsed)
+
+		a := w.authorization(inv, inv.CommitmentID)
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		if accepted.Paid() || accepted.Status != store.AuthorizationAccepted {
+			t.Errorf("before its block is read it is %+v", accepted)
+		}
+		w.mine(start+1, w.transferOf(a))
+		if got := w.stored(accepted.ID); !got.Paid() {
+			t.Errorf("afterwards it is %+v", got)
 		}
 	})
 }

@@ -42,7 +42,7 @@ type transferBatch struct {
 	marked          map[string]bool    // ids of the payments that are stored as undecided
 	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
 
-	authorized map[string]string // ids of the payments that authorizations made, by authorization, to be written
+	authorized map[string]string // ids of the payments that authorizations made, or "", by authorization, to be written
 
 	// The confirmed payments and refunds, which recompute counts, and the confirmed sweeps.
 	confirmed []invoice.Payment

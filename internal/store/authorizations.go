@@ -61,6 +61,13 @@ const authorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id
 // isUnpaid holds for authorizations without a payment, or with an orphaned one.
 const isUnpaid = "(a.payment_id IS NULL OR p.status = 'orphaned')"
 
+// isPendingAuthorization holds for unpaid authorizations whose outcome is open. It names the states of
+// the index authorizations_open.
+const isPendingAuthorization = "a.status IN ('accepted', 'sent') AND " + isUnpaid
+
+// isDueAuthorization holds for those that are to be sent.
+const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
+
 func scanAuthorization(row scanner) (a Authorization, err error) {
 	var gas int64
 	var p AuthorizedPayment
@@ -109,11 +116,19 @@ func (q *queries) AuthorizationsOfInvoice(ctx context.Context, invoiceID string,
 		" WHERE a.invoice_id = $1 ORDER BY a.id DESC LIMIT $2", invoiceID, limit)
 }
 
-// BoundAuthorization is the invoice that a nonce is bound to.
+// BoundAuthorization is the invoice that a nonce is bound to, and what was signed with it.
 type BoundAuthorization struct {
 	ID        string
 	InvoiceID string
+	To        invoice.Address
+	Value     invoice.Amount
 	PaymentID string // empty before its transfer was observed
+}
+
+// IsMadeBy reports whether a transfer by the nonce is the one that was accepted. A payer can
+// sign others with the same nonce, and have one of those carried out.
+func (a BoundAuthorization) IsMadeBy(t invoice.Transfer) bool {
+	return a.To == t.To && a.Value == t.Amount
 }
 
 // BoundAuthorizations returns, for each transfer that an authorization made, the invoice
@@ -131,19 +146,27 @@ func (q *queries) BoundAuthorizations(ctx context.Context, transfers []invoice.T
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int
 			var a BoundAuthorization
-			err := row.Scan(&n, &a.ID, &a.InvoiceID, nullText(&a.PaymentID))
+			err := row.Scan(&n, &a.ID, &a.InvoiceID, addressCol(&a.To), amountCol(&a.Value), nullText(&a.PaymentID))
 			bound[n] = a
 			return struct{}{}, err
-		}, text+`SELECT n, id, invoice_id, payment_id FROM wanted CROSS JOIN authorizations
+		}, text+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
 			WHERE chain_key = chain AND token = contract AND authorizer = payer AND nonce = wanted_nonce`, args...)
 		return err
 	})
 	return bound, err
 }
 
-// SetAuthorizationPayment records the payment that an authorization made.
-func (tx *Tx) SetAuthorizationPayment(ctx context.Context, id, paymentID string) error {
-	_, err := tx.exec(ctx, "UPDATE authorizations SET payment_id = $2 WHERE id = $1", id, paymentID)
+// SetAuthorizationPayments records which payments authorizations made, by authorization; an
+// empty id says that it made none. An authorization that was refused before it was sent, and
+// that somebody else has submitted, is open again: a reorg can drop its payment.
+func (tx *Tx) SetAuthorizationPayments(ctx context.Context, made map[string]string) error {
+	rows := make([][]any, 0, len(made))
+	for id, paymentID := range made {
+		rows = append(rows, []any{id, paymentID})
+	}
+	_, err := tx.updateFrom(ctx, []string{"authorization_id", "made"}, rows, `UPDATE authorizations SET payment_id = NULLIF(made, ''), reason = NULL,
+			status = CASE status WHEN 'refused' THEN 'accepted' ELSE status END, ended_ms = CASE status WHEN 'refused' THEN NULL ELSE ended_ms END
+		FROM wanted WHERE id = authorization_id`)
 	return err
 }
 
@@ -180,32 +203,23 @@ func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID 
 // that has no payment, or ErrNotFound.
 func (q *queries) PendingAuthorization(ctx context.Context, invoiceID string) (Authorization, error) {
 	return queryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
-		" WHERE a.invoice_id = $1 AND a.status IN ('accepted', 'sent') AND "+isUnpaid+" LIMIT 1", invoiceID)
+		" WHERE a.invoice_id = $1 AND "+isPendingAuthorization+" LIMIT 1", invoiceID)
 }
 
 // DueAuthorizations returns accepted authorizations of the chain without a payment, the
 // first to lapse first.
 func (q *queries) DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]Authorization, error) {
 	return queryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
-		" WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'accepted' AND "+isUnpaid+
-		" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
 }
 
-// RefuseAuthorizations refuses authorizations that no transaction ever carried. It leaves
-// the others alone, and returns ErrConflict if the lease was lost.
-func (s *Store) RefuseAuthorizations(ctx context.Context, l WorkLease, reason invoice.Refusal, at time.Time, ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
+// RefuseAuthorization refuses an authorization that no transaction ever carried and that made
+// no payment. It leaves another one alone, and returns ErrConflict if the lease was lost.
+func (s *Store) RefuseAuthorization(ctx context.Context, l WorkLease, id string, reason invoice.Refusal, at time.Time) error {
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
-		for _, id := range ids {
-			_, err := tx.exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
-				WHERE id = $1 AND status = 'accepted' AND tx_id IS NULL AND payment_id IS NULL`, id, string(reason), at.UnixMilli())
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := tx.exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
+			WHERE id = $1 AND status = 'accepted' AND tx_id IS NULL AND payment_id IS NULL`, id, string(reason), at.UnixMilli())
+		return err
 	})
 }
 
@@ -213,7 +227,7 @@ func (s *Store) RefuseAuthorizations(ctx context.Context, l WorkLease, reason in
 // payment.
 func (q *queries) CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error) {
 	return queryRow(ctx, q, scanSeq, "SELECT count(*)"+authorizationTables+
-		" WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'accepted' AND "+isUnpaid, chainKey)
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization, chainKey)
 }
 
 // ReleaseAuthorizations makes those that a transaction carries and that are not ended due

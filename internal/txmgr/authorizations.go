@@ -19,21 +19,29 @@ import (
 // authorizationWork submits transfers that payers have signed. Its items are
 // authorizations. One is done when its payment is final, which the indexer finds.
 //
-// Each is simulated right before it is sent. One that would be reverted and that no
-// transaction has carried is refused, at no cost. Once a transaction has carried it, its
-// signature is public, and only a final block past its window makes a refusal certain.
+// Each is simulated right before it is sent. One that would be reverted, that no transaction
+// has carried and whose nonce is unused is refused, at no cost. Otherwise its signature is
+// public, and only a final block past its window makes a refusal certain.
 type authorizationWork struct {
 	w     *Writer
 	relay common.Address // submits several at once; zero without one
 
 	// What follows is a cache: a new writer begins without it.
-	batch   int                  // how many authorizations the next transaction takes
-	skipped map[string]time.Time // those that would be reverted now, and until when they are skipped
+	batch    int                             // how many authorizations the next transaction takes
+	attempts map[string]authorizationAttempt // of due authorizations, by id
+}
+
+// authorizationAttempt is what became of sending a due authorization.
+type authorizationAttempt struct {
+	seen   time.Time     // when it was last due
+	until  time.Time     // it is skipped
+	failed string        // the newest transaction that did not carry it out; empty without one
+	pause  time.Duration // after that transaction
 }
 
 func newAuthorizationWork(w *Writer) *authorizationWork {
 	return &authorizationWork{
-		w: w, relay: common.Address(w.conf.Chain.AuthorizationRelay), batch: maxAuthorizations, skipped: make(map[string]time.Time),
+		w: w, relay: common.Address(w.conf.Chain.AuthorizationRelay), batch: maxAuthorizations, attempts: make(map[string]authorizationAttempt),
 	}
 }
 
@@ -100,8 +108,9 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 	return batch{
 		kind: store.TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
 		pack: func(int) []byte { return contracts.PackTransferWithAuthorization(r.call) },
-		refused: func(ctx context.Context, _ int, why error) error {
-			return errors.Join(k.refuse(ctx, r.row, invoice.RefusedReverts), fmt.Errorf("the token refuses authorization %s: %w", r.row.ID, why))
+		refused: func(_ context.Context, _ int, why error) error {
+			k.skip(r.row.ID) // whether it is refused, its next simulation decides
+			return fmt.Errorf("the token refuses authorization %s: %w", r.row.ID, why)
 		},
 	}
 }
@@ -110,8 +119,7 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 // size of a batch, and one for each payer: what a payer has may not suffice for two. It
 // refuses those that were never sent and cannot be.
 func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization) ([]readyAuthorization, error) {
-	now := k.w.conf.Now()
-	maps.DeleteFunc(k.skipped, func(_ string, until time.Time) bool { return !now.Before(until) })
+	k.forget()
 	ids := make([]string, len(due))
 	for i, a := range due {
 		ids[i] = a.InvoiceID
@@ -127,65 +135,111 @@ func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization
 	var ready []readyAuthorization
 	payers := make(map[invoice.Address]bool)
 	for _, a := range due {
-		if _, skipped := k.skipped[a.ID]; skipped || payers[a.From] {
+		if k.isSkipped(a) || payers[a.From] {
 			continue
 		}
-		call, reason, err := k.simulate(ctx, a, awaited[a.InvoiceID])
+		found, err := k.simulate(ctx, a, awaited[a.InvoiceID])
+		if errors.Is(err, context.DeadlineExceeded) {
+			k.skip(a.ID) // one that takes long must not hold up the others
+		}
 		if err != nil {
 			return nil, err
 		}
-		if reason != "" {
-			if err := k.refuse(ctx, a, reason); err != nil {
+		if found.refusal != "" {
+			if err := k.refuse(ctx, a, found); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		payers[a.From] = true
-		if ready = append(ready, readyAuthorization{a, call}); len(ready) == k.batch {
+		if ready = append(ready, readyAuthorization{a, found.call}); len(ready) == k.batch {
 			break
 		}
 	}
 	return ready, nil
 }
 
-// simulate returns an authorization as contracts take it, and why it is not to be sent;
-// the reason is empty if it would be carried out.
-func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization, awaited invoice.Amount) (contracts.RelayedAuthorization, invoice.Refusal, error) {
+// isSkipped reports whether a due authorization waits. After a transaction that did not carry it
+// out it waits for retryAuthorization, and twice as long each time: the payer's account may
+// behave differently in a simulation, at the operator's cost.
+func (k *authorizationWork) isSkipped(a store.Authorization) bool {
+	now := k.w.conf.Now()
+	last, known := k.attempts[a.ID]
+	if known && a.TxID != last.failed {
+		last.pause = max(retryAuthorization, 2*last.pause)
+		last.until = now.Add(last.pause)
+	}
+	last.seen, last.failed = now, a.TxID
+	k.attempts[a.ID] = last
+	return now.Before(last.until)
+}
+
+// skip has an authorization wait for retryAuthorization.
+func (k *authorizationWork) skip(id string) {
+	last := k.attempts[id]
+	last.until = k.w.conf.Now().Add(retryAuthorization)
+	k.attempts[id] = last
+}
+
+// forget drops the attempts of authorizations that are no longer due.
+func (k *authorizationWork) forget() {
+	old := k.w.conf.Now().Add(-invoice.MaxAuthorizationWindow)
+	maps.DeleteFunc(k.attempts, func(_ string, last authorizationAttempt) bool { return last.seen.Before(old) })
+}
+
+// authorizationSimulation is what a simulation of an authorization has found.
+type authorizationSimulation struct {
+	call    contracts.RelayedAuthorization
+	refusal invoice.Refusal // why it is not to be sent; empty if it would be carried out
+	// isPublic says that the token may have seen the nonce, so that somebody else may have
+	// submitted the authorization.
+	isPublic bool
+}
+
+// simulate simulates an authorization for an invoice that awaits an amount.
+func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
 	value := a.Value.Bytes()
 	call, err := contracts.AuthorizationOf(common.Address(a.Token), contracts.Authorization{
 		From: common.Address(a.From), To: common.Address(a.To), Value: new(big.Int).SetBytes(value[:]),
 		ValidAfter: big.NewInt(a.ValidAfter.Unix()), ValidBefore: big.NewInt(a.ValidBefore.Unix()), Nonce: common.Hash(a.Nonce),
 	}, a.Signature)
+	found := authorizationSimulation{call: call}
 	switch {
 	case err != nil:
-		return call, invoice.RefusedSignature, nil //nolint:nilerr // it was checked before it was stored
+		found.refusal = invoice.RefusedSignature // it was checked before it was stored
+		return found, nil
 	case awaited != a.Value:
-		return call, invoice.RefusedInvoiceClosed, nil
+		found.refusal = invoice.RefusedInvoiceClosed
+		return found, nil
 	}
 	to, data := call.Token, contracts.PackTransferWithAuthorization(call)
 	if call.Deployer != (common.Address{}) {
 		if k.relay == (common.Address{}) {
-			return call, invoice.RefusedNotDeployed, nil
+			found.refusal = invoice.RefusedNotDeployed
+			return found, nil
 		}
 		to, data = k.relay, contracts.PackRelayOne(call)
 	}
-	if _, err := k.w.node.estimate(ctx, k.w.sender, to, data); reverted(err) {
-		return call, invoice.RefusedReverts, nil
-	} else if err != nil {
-		return call, "", err
+	_, err = k.w.node.estimate(ctx, k.w.sender, to, data)
+	if !reverted(err) {
+		return found, err
 	}
-	return call, "", nil
+	found.refusal = invoice.RefusedReverts
+	checked, err := k.w.node.checkAuthorization(ctx, call)
+	// Another node than before may answer, which sees an older block.
+	found.isPublic = err != nil || checked.Used || checked.Transferred
+	return found, nil
 }
 
-// refuse refuses an authorization that no transaction ever carried. Another one is skipped
-// for retryAuthorization: it may still be carried out until its window closes.
-func (k *authorizationWork) refuse(ctx context.Context, a store.Authorization, reason invoice.Refusal) error {
-	if a.TxID != "" {
-		k.skipped[a.ID] = k.w.conf.Now().Add(retryAuthorization)
+// refuse refuses an authorization that is certain never to be carried out. Another one is
+// skipped: it may be until its window closes.
+func (k *authorizationWork) refuse(ctx context.Context, a store.Authorization, found authorizationSimulation) error {
+	if found.isPublic || a.TxID != "" || a.Payment != nil {
+		k.skip(a.ID)
 		return nil
 	}
-	k.w.conf.Logger.Info("authorization refused before it was sent", "authorization", a.ID, "invoice", a.InvoiceID, "reason", reason)
-	return k.w.conf.Store.RefuseAuthorizations(ctx, k.w.lease, reason, k.w.conf.Now(), a.ID)
+	k.w.conf.Logger.Info("authorization refused before it was sent", "authorization", a.ID, "invoice", a.InvoiceID, "reason", found.refusal)
+	return k.w.conf.Store.RefuseAuthorization(ctx, k.w.lease, a.ID, found.refusal, k.w.conf.Now())
 }
 
 func (k *authorizationWork) mined(store.ChainTx, *chain.Receipt) {

@@ -126,7 +126,7 @@ func (w *world) indexAuthorizations() {
 			if err := tx.SavePayments(w.ctx, []store.PaymentRow{p}); err != nil {
 				return err
 			}
-			if err := tx.SetAuthorizationPayment(w.ctx, a.ID, p.ID); err != nil {
+			if err := tx.SetAuthorizationPayments(w.ctx, map[string]string{a.ID: p.ID}); err != nil {
 				return err
 			}
 		}
@@ -344,6 +344,64 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		w.settled(writer)
 		w.wantStates(store.AuthorizationPaid, a)
 		w.wantMerchantHas(7)
+	})
+}
+
+// TestStrangerIsFaster has somebody else submit an authorization before the writer sends it:
+// it is neither refused nor sent, and its payment is found.
+func TestStrangerIsFaster(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		key := w.payer(7)
+		a := w.acceptOf(key)
+		_, err := w.dev.TransferWithAuthorization(w.ctx, w.dev.Keys.Deployer, key, contracts.Authorization{
+			From: common.Address(a.From), To: common.Address(a.To), Value: big.NewInt(7),
+			ValidAfter: new(big.Int), ValidBefore: big.NewInt(a.ValidBefore.Unix()), Nonce: common.Hash(a.Nonce),
+		})
+		must(t, err)
+		w.seal(1)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationAccepted, a)
+		w.clock.Add(retryAuthorization)
+		w.tick(writer)
+		w.wantStates(store.AuthorizationAccepted, a)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, a)
+		w.wantMerchantHas(7)
+		w.wantTxs()
+	})
+}
+
+// TestFailingAuthorizationIsSentRarely has a payer make each transaction with his authorization
+// fail, after a simulation in which it succeeds: the waits between them double.
+func TestFailingAuthorizationIsSentRarely(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		payer := w.dev.Keys.Payer
+		a := w.acceptOf(payer)
+		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
+		must(t, err)
+		want := []store.TxStatus{store.TxSent}
+		for _, pause := range []time.Duration{retryAuthorization, 2 * retryAuthorization, 4 * retryAuthorization} {
+			w.tick(writer)
+			txs := w.wantTxs(want...)
+			own, err := w.dev.Sign(payer, w.nonceOf(devchain.Address(payer)), w.dev.Token, contracts.NewTestUSDC().PackTransfer(common.Address{1}, has))
+			must(t, err)
+			ours := new(types.Transaction)
+			must(t, ours.UnmarshalBinary(txs[len(txs)-1].Attempts[0].Raw))
+			must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{own, ours}))
+			_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), has))
+			must(t, err)
+			w.seal(1)
+			want[len(want)-1] = store.TxFailed
+			w.tick(writer)
+			w.clock.Add(pause - time.Second)
+			w.tick(writer)
+			w.wantTxs(want...)
+			w.clock.Add(time.Second)
+			want = append(want, store.TxSent)
+		}
+		w.wantStates(store.AuthorizationAccepted, a)
 	})
 }
 

@@ -24,8 +24,8 @@ const (
 	// authorizationBudget is the part of the daily budget, in percent, up to which
 	// authorizations may begin a transaction.
 	authorizationBudget = 90
-	// retryAuthorization is when an authorization that would be reverted, and was sent
-	// before, is simulated again.
+	// retryAuthorization is when an authorization that would be reverted, and may be public,
+	// is simulated again. After transactions that did not carry it out the wait doubles.
 	retryAuthorization = 15 * time.Second
 	// maxGas is the largest estimate that is believed. Rollups count what they
 	// pay for data as gas, too.

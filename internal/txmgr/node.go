@@ -131,6 +131,16 @@ func (n node) estimate(ctx context.Context, from invoice.Address, to common.Addr
 	return uint64(v), err
 }
 
+// checkAuthorization simulates an authorization, all as of one block.
+func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuthorization) (contracts.AuthorizationFinding, error) {
+	var answer hexutil.Bytes
+	err := n.call(ctx, &answer, "eth_call", map[string]any{"data": hexutil.Bytes(contracts.PackAuthorizationCheck(call))}, "latest")
+	if err != nil {
+		return contracts.AuthorizationFinding{}, err
+	}
+	return contracts.ParseAuthorizationFinding(answer)
+}
+
 // nonceAndReceipts returns how many transactions of the account are in the chain, and
 // the receipts of transactions, nil where the node has none. It asks for both in one
 // batch, the nonce first: otherwise servers at different blocks behind one URL could

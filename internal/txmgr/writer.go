@@ -79,7 +79,7 @@ type Store interface {
 	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
 	CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error)
 	InvoicesWithoutLines(ctx context.Context, ids []string) ([]invoice.Invoice, error)
-	RefuseAuthorizations(ctx context.Context, l store.WorkLease, reason invoice.Refusal, at time.Time, ids ...string) error
+	RefuseAuthorization(ctx context.Context, l store.WorkLease, id string, reason invoice.Refusal, at time.Time) error
 	ReleaseAuthorizations(ctx context.Context, l store.WorkLease, txID string) error
 	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
 	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
