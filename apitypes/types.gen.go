@@ -2173,7 +2173,9 @@ type X402PaymentRequirements struct {
 	// MaxTimeoutSeconds How long the payment may take.
 	MaxTimeoutSeconds int64 `json:"maxTimeoutSeconds"`
 
-	// Extra `name` and `version` of the token's EIP-712 domain, and `assetTransferMethod`, which is `eip3009`.
+	// Extra `name` and `version` of the token's EIP-712 domain, and `assetTransferMethod`, which is `eip3009`. In `accepted`,
+	// `clientSecret` is what the server gave to this client alone, a string of up to 1,024 bytes: a settlement that is
+	// repeated must have the same.
 	Extra map[string]interface{} `json:"extra,omitempty"`
 }
 

@@ -14,6 +14,9 @@
 // route's handler runs, the payment is settled, and then the handler's response is
 // released. A response with a status of 400 or more is released without a charge.
 //
+// The answer 402 has a secret in extra.clientSecret, which clients return with their payment.
+// Without it nobody can repeat the payment, although the chain shows everything else of it.
+//
 // A payment whose outcome is not known yet is answered 402 with the reason
 // settlement_pending and without new requirements. A client that repeats the same payment
 // gets the response then, and is charged once.
@@ -21,11 +24,13 @@ package x402
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -238,6 +243,8 @@ type paymentRequired struct {
 
 // require answers 402 with what a payment must be.
 func (m *Middleware) require(w http.ResponseWriter, r *http.Request, p Price, want apitypes.X402PaymentRequirements, reason string) {
+	want.Extra = maps.Clone(want.Extra)
+	want.Extra["clientSecret"] = rand.Text()
 	required := paymentRequired{Version, reason, m.resource(r, p), []apitypes.X402PaymentRequirements{want}}
 	w.Header().Set(HeaderRequired, encode(required))
 	writeJSON(w, required)

@@ -171,8 +171,13 @@ func TestPaid(t *testing.T) {
 		t.Errorf("settled as %+v", got)
 	}
 	sent := f.last.Load()
+	secret, _ := want.Accepts[0].Extra["clientSecret"].(string)
+	delete(want.Accepts[0].Extra, "clientSecret")
 	if diff := cmp.Diff(want.Accepts[0], sent.PaymentRequirements); diff != "" {
 		t.Errorf("requirements (-asked +sent):\n%s", diff)
+	}
+	if got := sent.PaymentPayload.Accepted.Extra["clientSecret"]; got == nil || got == secret {
+		t.Errorf("the client's secret is %v; the one of another answer is %q", got, secret)
 	}
 	if got := sent.PaymentPayload.Resource.URL; got != shop.URL+"/forecast?city=Oslo" {
 		t.Errorf("the payment is for %s, which the client chose", got)

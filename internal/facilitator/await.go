@@ -2,6 +2,7 @@ package facilitator
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/eventfeed"
@@ -19,12 +20,11 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	if isDecided(a) {
 		return a, nil
 	}
-	select {
-	case s.waiting <- struct{}{}:
-		defer func() { <-s.waiting }()
-	default:
+	leave, ok := s.waiting.enter(a.InvoiceID)
+	if !ok {
 		return a, nil
 	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxWait)
 	defer cancel()
 	defer context.AfterFunc(s.Stopping, cancel)()
@@ -49,4 +49,33 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 // block, or it never will be.
 func isDecided(a store.Authorization) bool {
 	return a.Paid() || a.Status == store.AuthorizationRefused
+}
+
+// waiting counts the requests that wait for a block.
+//
+// Invariant: byInvoice has the number of requests for each invoice with at least one, and
+// their sum is total.
+type waiting struct {
+	mu        sync.Mutex
+	byInvoice map[string]int
+	total     int
+}
+
+// enter counts a request for an invoice, until leave is called. ok is false if too many wait.
+func (w *waiting) enter(invoiceID string) (leave func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.total >= MaxWaiting || w.byInvoice[invoiceID] >= MaxWaitingForInvoice {
+		return nil, false
+	}
+	w.byInvoice[invoiceID]++
+	w.total++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.byInvoice[invoiceID]--; w.byInvoice[invoiceID] == 0 {
+			delete(w.byInvoice, invoiceID)
+		}
+		w.total--
+	}, true
 }

@@ -25,9 +25,10 @@ import (
 const (
 	// MaxWait bounds the wait for the block of a payment.
 	MaxWait = 20 * time.Second
-	// MaxWaiting is how many requests wait for a block at a time. Further ones are answered
-	// at once.
-	MaxWaiting = 256
+	// MaxWaiting is how many requests wait for a block at a time, and MaxWaitingForInvoice
+	// how many of them for the payment of one invoice. Further ones are answered at once.
+	MaxWaiting           = 256
+	MaxWaitingForInvoice = 5
 	// MaxAnswers is how often a settlement of a merchant's resource is answered with
 	// success: an answer can be lost, and each repetition may give the resource again.
 	MaxAnswers = 3
@@ -102,7 +103,7 @@ type Service struct {
 	Config
 	byID    map[uint64]chain.Chain
 	byKey   map[string]chain.Chain
-	waiting chan struct{} // holds a token for each request that waits for a block
+	waiting waiting
 }
 
 // New returns a Service. It panics if a field of the configuration is missing.
@@ -110,7 +111,7 @@ func New(cfg Config) *Service {
 	if cfg.Ledger == nil || cfg.Store == nil || cfg.Merchants == nil || cfg.Chains == nil || cfg.Feed == nil || cfg.Stopping == nil || cfg.Now == nil {
 		panic("facilitator: a field of Config is missing")
 	}
-	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: make(chan struct{}, MaxWaiting)}
+	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: waiting{byInvoice: make(map[string]int)}}
 	for _, c := range cfg.Networks {
 		s.byID[c.ID], s.byKey[c.Key] = c, c
 	}

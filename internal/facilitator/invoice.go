@@ -57,10 +57,22 @@ func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) 
 		err = invoice.Refuse(invoice.RefusedMismatch)
 	}
 	if err != nil {
-		return failure(p, err)
+		return failure(p, s.orPending(ctx, inv, err))
 	}
 	accepted, err = s.await(ctx, accepted)
 	return s.outcome(ctx, c, accepted), err
+}
+
+// orPending returns why a payment is refused. While another payment of the invoice is open,
+// that is the reason whatever else is wrong: a client must not be asked for a payment then.
+func (s *Service) orPending(ctx context.Context, inv invoice.Invoice, err error) error {
+	switch _, pendingErr := s.Store.PendingAuthorization(ctx, inv.ID); {
+	case pendingErr == nil:
+		return invoice.Refuse(invoice.RefusedPending)
+	case !errors.Is(pendingErr, store.ErrNotFound):
+		return pendingErr
+	}
+	return err
 }
 
 // checkTransfer returns an *x402.Error unless the payment is on the invoice's chain, in its

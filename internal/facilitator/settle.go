@@ -166,13 +166,18 @@ func (s *Service) open(ctx context.Context, p purchase) (store.X402Settlement, e
 	inv, err := s.Ledger.Create(ctx, settle.CreateRequest{
 		Draft: p.draft(), IdempotencyKey: p.key().String(), Scope: "x402/" + p.merchantID, ByMerchant: true,
 	})
-	if invalid := (*invoice.FieldError)(nil); errors.As(err, &invalid) {
+	switch invalid := (*invoice.FieldError)(nil); {
+	case errors.As(err, &invalid):
 		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
+	case errors.Is(err, settle.ErrIdempotencyMismatch): // the service was stopped before the settlement was saved
+		err = invoice.Refuse(invoice.RefusedMismatch)
 	}
 	if err != nil {
 		return store.X402Settlement{}, err
 	}
-	saved := store.X402Settlement{AuthorizationKey: p.key(), InvoiceID: inv.ID, MerchantID: p.merchantID, Resource: p.resource(), CreatedAt: s.Now()}
+	saved := store.X402Settlement{
+		AuthorizationKey: p.key(), InvoiceID: inv.ID, MerchantID: p.merchantID, Resource: p.resource(), ClientSecret: p.clientSecret(), CreatedAt: s.Now(),
+	}
 	if err := s.Store.SaveX402Settlement(ctx, saved); err != nil {
 		return store.X402Settlement{}, err
 	}
@@ -180,10 +185,11 @@ func (s *Service) open(ctx context.Context, p purchase) (store.X402Settlement, e
 }
 
 // settlement returns the settlement of a purchase, or store.ErrNotFound. If its
-// authorization was used for another resource, the error is an *invoice.RefusalError.
+// authorization was used for another resource or by another client, the error is an
+// *invoice.RefusalError.
 func (s *Service) settlement(ctx context.Context, p purchase) (store.X402Settlement, error) {
 	known, err := s.Store.X402Settlement(ctx, p.key())
-	if err == nil && (known.MerchantID != p.merchantID || known.Resource != p.resource()) {
+	if err == nil && (known.MerchantID != p.merchantID || known.Resource != p.resource() || known.ClientSecret != p.clientSecret()) {
 		err = invoice.Refuse(invoice.RefusedMismatch)
 	}
 	return known, err
@@ -218,6 +224,17 @@ func (p purchase) draft() invoice.Draft {
 		Currency: p.token.Currency, ChainKey: p.chain.Key, ExpiresAt: p.expiresAt(),
 		Details: invoice.Details{Reference: p.resource()},
 	}
+}
+
+// clientSecret returns a digest of the secret that the server gave to the client, or "" without
+// one. Everything else of a payment can be read from the chain once it is sent.
+func (p purchase) clientSecret() string {
+	secret := p.Payment.Accepted.ClientSecret
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
 }
 
 // resource returns the URL of the resource, or another text that identifies it where the

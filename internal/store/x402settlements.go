@@ -25,26 +25,29 @@ type X402Settlement struct {
 	InvoiceID  string
 	MerchantID string
 	Resource   string // that is paid for
-	Answers    int    // how often it was answered with success
-	CreatedAt  time.Time
+	// ClientSecret is a digest of what the merchant's server gave to the client; empty without
+	// such a secret.
+	ClientSecret string
+	Answers      int // how often it was answered with success
+	CreatedAt    time.Time
 }
 
 // X402Settlement returns the settlement of an authorization, or ErrNotFound.
 func (q *queries) X402Settlement(ctx context.Context, key AuthorizationKey) (X402Settlement, error) {
 	return queryRow(ctx, q, func(row scanner) (s X402Settlement, err error) {
 		s.AuthorizationKey = key
-		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, &s.Answers, milliseconds{&s.CreatedAt})
+		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, nullText(&s.ClientSecret), &s.Answers, milliseconds{&s.CreatedAt})
 		return s, err
-	}, `SELECT invoice_id, merchant_id, resource, answers, created_ms FROM x402_settlements
+	}, `SELECT invoice_id, merchant_id, resource, client_secret, answers, created_ms FROM x402_settlements
 		WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4`, key.args()...)
 }
 
 // SaveX402Settlement inserts a settlement unless its authorization has one.
 func (s *Store) SaveX402Settlement(ctx context.Context, row X402Settlement) error {
 	return s.Update(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO x402_settlements (chain_key, token, authorizer, nonce, invoice_id, merchant_id, resource, created_ms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			append(row.args(), row.InvoiceID, row.MerchantID, row.Resource, row.CreatedAt.UnixMilli())...)
+		_, err := tx.exec(ctx, `INSERT INTO x402_settlements (chain_key, token, authorizer, nonce, invoice_id, merchant_id, resource, client_secret, created_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			append(row.args(), row.InvoiceID, row.MerchantID, row.Resource, orNull(row.ClientSecret), row.CreatedAt.UnixMilli())...)
 		return err
 	})
 }

@@ -3,10 +3,9 @@ package x402
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -104,7 +103,7 @@ func parseAuthorization(o object) (a invoice.Authorization, err error) {
 		member(in, "validAfter", NotYetValid, &a.ValidAfter, parseTime),
 		member(in, "validBefore", NoLongerValid, &a.ValidBefore, parseTime),
 		member(in, "nonce", InvalidPayload, &a.Nonce, invoice.ParseHash),
-		member(o, "signature", InvalidPayload, &a.Signature, parseSignature),
+		member(o, "signature", InvalidPayload, &a.Signature, invoice.ParseAuthorizationSignature),
 	)
 	return a, err
 }
@@ -143,7 +142,7 @@ func (o object) extra(r *Requirements) error {
 	if err != nil {
 		return err
 	}
-	for name, dst := range map[string]*string{"name": &r.Domain.Name, "version": &r.Domain.Version} {
+	for name, dst := range map[string]*string{"name": &r.Domain.Name, "version": &r.Domain.Version, ExtraClientSecret: &r.ClientSecret} {
 		if _, ok := extra.members[name]; !ok {
 			continue
 		}
@@ -210,7 +209,7 @@ func member[T any](o object, name string, reason Reason, dst *T, parse func(stri
 	}
 	v, err := parse(text)
 	if err != nil {
-		return errorf(reason, "%s%s: %v", o.path, name, err)
+		return errorf(reason, "%s%s %v", o.path, name, err)
 	}
 	*dst = v
 	return nil
@@ -223,17 +222,7 @@ const maxTime = 253_402_300_799
 func parseTime(text string) (time.Time, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n > maxTime || text != strconv.FormatUint(n, 10) {
-		return time.Time{}, errorf(InvalidPayload, "it must be Unix seconds up to %d", int64(maxTime))
+		return time.Time{}, fmt.Errorf("must be Unix seconds up to %d", int64(maxTime))
 	}
 	return time.Unix(int64(n), 0).UTC(), nil
-}
-
-// parseSignature parses 0x and hex digits.
-func parseSignature(text string) ([]byte, error) {
-	digits, ok := strings.CutPrefix(text, "0x")
-	signature, err := hex.DecodeString(digits)
-	if !ok || err != nil || len(signature) == 0 || len(signature) > invoice.MaxAuthorizationSignature {
-		return nil, errorf(InvalidPayload, "it must be 0x and the hex digits of 1 to %d bytes", invoice.MaxAuthorizationSignature)
-	}
-	return signature, nil
 }

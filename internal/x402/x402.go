@@ -26,6 +26,10 @@ const Scheme = "exact"
 // TransferMethod is how the scheme transfers the amount: by an EIP-3009 authorization.
 const TransferMethod = "eip3009"
 
+// ExtraClientSecret is the member of extra with Requirements.ClientSecret. The protocol has
+// clients return the requirements that they accept, so that each returns its secret.
+const ExtraClientSecret = "clientSecret"
+
 // Headers of the HTTP transport. Each carries one message as JSON in base64.
 const (
 	HeaderRequired  = "PAYMENT-REQUIRED"
@@ -51,13 +55,12 @@ const networkPrefix = "eip155:"
 // Network returns the CAIP-2 identifier of an EVM chain.
 func Network(chainID uint64) string { return networkPrefix + strconv.FormatUint(chainID, 10) }
 
-// ParseNetwork returns the chain id of a CAIP-2 identifier, or an *Error with
-// InvalidNetwork.
+// ParseNetwork returns the chain id of the CAIP-2 identifier of an EVM chain.
 func ParseNetwork(text string) (chainID uint64, err error) {
 	digits, ok := strings.CutPrefix(text, networkPrefix)
 	id, parseErr := strconv.ParseUint(digits, 10, 64)
 	if !ok || parseErr != nil || id == 0 || Network(id) != text {
-		return 0, errorf(InvalidNetwork, "network must be eip155: and a chain id; it is %.60q", text)
+		return 0, fmt.Errorf("must be eip155: and a chain id; it is %.60q", text)
 	}
 	return id, nil
 }
@@ -73,14 +76,20 @@ type Requirements struct {
 	Amount  invoice.Amount
 	Timeout time.Duration // the most that the payment may take; whole seconds
 	Domain  Domain        // of the token
+	// ClientSecret is what the server gave to the client that pays, and to nobody else; empty
+	// without one.
+	ClientSecret string
 }
 
 // JSON returns the requirements as the protocol has them.
 func (r Requirements) JSON() apitypes.X402PaymentRequirements {
+	extra := map[string]any{"assetTransferMethod": TransferMethod, "name": r.Domain.Name, "version": r.Domain.Version}
+	if r.ClientSecret != "" {
+		extra[ExtraClientSecret] = r.ClientSecret
+	}
 	return apitypes.X402PaymentRequirements{
 		Scheme: Scheme, Network: Network(r.ChainID), Amount: r.Amount.String(), Asset: chain.Checksum(r.Token),
-		PayTo: chain.Checksum(r.PayTo), MaxTimeoutSeconds: int64(r.Timeout / time.Second),
-		Extra: map[string]any{"assetTransferMethod": TransferMethod, "name": r.Domain.Name, "version": r.Domain.Version},
+		PayTo: chain.Checksum(r.PayTo), MaxTimeoutSeconds: int64(r.Timeout / time.Second), Extra: extra,
 	}
 }
 
