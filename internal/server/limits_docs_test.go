@@ -64,8 +64,8 @@ func limitRows() []string {
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
 		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
-			"%d requests that wait; success is answered %d times; an invoice asks for %d s",
-			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting,
+			"%d requests that wait %d for one invoice; success is answered %d times; an invoice asks for %d s",
+			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting, facilitator.MaxWaitingForInvoice,
 			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
 		row("claims | %d a minute of one invoice %d of one client address %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
