@@ -474,17 +474,37 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.HasPaidManyInvoices(ctx, invoice.Payment{Transfer: moved}, 10)
 			return err
 		},
-		"unrecorded": func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
-		"key":        func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
-		"cursor":     func() error { _, err := read.Cursor(ctx, "base"); return err },
-		"created":    func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
-		"headers":    func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
-		"notice":     func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
-		"notices":    func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
-		"due":        func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
-		"due count":  func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
-		"unsettled":  func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
-		"event":      func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
+		"unrecorded":     func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
+		"key":            func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
+		"cursor":         func() error { _, err := read.Cursor(ctx, "base"); return err },
+		"created":        func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },
+		"headers":        func() error { _, err := read.Headers(ctx, "base", 0, 999); return err },
+		"notice":         func() error { _, err := read.UnlinkedPayment(ctx, notice); return err },
+		"notices":        func() error { _, err := read.NoticesOfPayment(ctx, "pay_1"); return err },
+		"due":            func() error { _, err := read.DueIntents(ctx, "base", testRegistry, "", 200); return err },
+		"due count":      func() error { _, _, err := read.DueCount(ctx, "base", testRegistry); return err },
+		"authorization":  func() error { _, err := read.Authorization(ctx, "aut_1"); return err },
+		"authorizations": func() error { _, err := read.AuthorizationsOfInvoice(ctx, "inv_1", 10); return err },
+		"authorization by nonce": func() error {
+			_, err := read.AuthorizationByNonce(ctx, "base", moved.Token, moved.From, invoice.Hash{1})
+			return wantNotFound(err)
+		},
+		"bound authorizations":    func() error { _, err := read.BoundAuthorizations(ctx, []invoice.Transfer{moved, moved}); return err },
+		"pending authorization":   func() error { _, err := read.PendingAuthorization(ctx, "inv_1"); return err },
+		"due authorizations":      func() error { _, err := read.DueAuthorizations(ctx, "base", 200); return err },
+		"count of authorizations": func() error { _, err := read.CountDueAuthorizations(ctx, "base"); return err },
+		"budget of authorizations": func() error {
+			_, _, _, err := read.CountAuthorizations(ctx, "base", "m", moved.From, at(1))
+			return err
+		},
+		"x402 settlement": func() error {
+			_, err := read.X402Settlement(ctx, sampleSettlement(sampleAuthorization(1, "inv_1")).AuthorizationKey)
+			return err
+		},
+		"sent transaction": func() error { _, err := read.SentTx(ctx, "ctx_1"); return wantNotFound(err) },
+		"held by another":  func() error { _, err := read.IsHeldByOther(ctx, moved.To, "n"); return err },
+		"unsettled":        func() error { _, err := read.UnsettledTxs(ctx, "base"); return err },
+		"event":            func() error { _, _, err := read.EventRecord(ctx, "evt_1"); return err },
 		"listened": func() error {
 			_, err := read.HasListener(ctx, store.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, at(1))
 			return err
@@ -567,7 +587,14 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"clean": func() error {
 				return write.CleanInTransaction(ctx)
 			},
-			"lock": func() error { _, err := write.LockCursor(ctx, "base"); return err },
+			"payments of authorizations": func() error {
+				return write.SetAuthorizationPayments(ctx, map[string]string{"aut_1": "pay_1", "aut_2": ""})
+			},
+			"end authorizations": func() error {
+				return write.EndAuthorizations(ctx, "base", invoice.Unix(9999), invoice.RefusedWindowClosed, at(1))
+			},
+			"bind a nonce": func() error { return write.InsertAuthorization(ctx, sampleAuthorization(3, "inv_3")) },
+			"lock":         func() error { _, err := write.LockCursor(ctx, "base"); return err },
 		} {
 			what = name
 			do(name, fn())

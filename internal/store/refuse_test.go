@@ -215,6 +215,41 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE schedule_clock SET now_ms = NULL",
 				"UPDATE schedule_clock SET source_ms = NULL",
 
+				"UPDATE authorizations SET id = 'inv_1' WHERE id = 'aut_1'",
+				"UPDATE authorizations SET nonce = '0x' || nonce WHERE id = 'aut_1'",
+				"UPDATE authorizations SET nonce = (SELECT nonce FROM authorizations WHERE id = 'aut_2')", // which is bound
+				"UPDATE authorizations SET token = '0xcc'",
+				"UPDATE authorizations SET authorizer = ''",
+				"UPDATE authorizations SET recipient = '0xaa'",
+				"UPDATE authorizations SET invoice_id = 'inv_9'",
+				"UPDATE authorizations SET merchant_id = 'nobody'",
+				"UPDATE authorizations SET value = '0'",
+				"UPDATE authorizations SET value = '-1'",
+				"UPDATE authorizations SET valid_after = -1",
+				"UPDATE authorizations SET valid_before = valid_after",
+				"UPDATE authorizations SET signature = 'abc'",
+				"UPDATE authorizations SET gas = 0",
+				"UPDATE authorizations SET status = 'lost'",
+				"UPDATE authorizations SET status = 'sent'", // without a transaction
+				"UPDATE authorizations SET tx_id = 'ctx_9'",
+				"UPDATE authorizations SET payment_id = 'pay_9'",
+				"UPDATE authorizations SET status = 'paid', ended_ms = 5",    // without a payment
+				"UPDATE authorizations SET status = 'refused', ended_ms = 5", // without a reason
+				"UPDATE authorizations SET status = 'refused', reason = 'x'",
+				"UPDATE authorizations SET reason = 'x'",
+				"UPDATE authorizations SET ended_ms = 5",
+				"UPDATE x402_settlements SET nonce = '0x'",
+				"UPDATE x402_settlements SET token = ''",
+				"UPDATE x402_settlements SET authorizer = '0xbb'",
+				"UPDATE x402_settlements SET invoice_id = 'inv_9'",
+				"UPDATE x402_settlements SET merchant_id = 'nobody'",
+				"UPDATE x402_settlements SET resource = ''",
+				"UPDATE x402_settlements SET resource = '" + strings.Repeat("r", 201) + "'",
+				"UPDATE x402_settlements SET client_secret = 'abc'",
+				"UPDATE x402_settlements SET answers = -1",
+				"INSERT INTO x402_settlements SELECT 'ethereum', token, authorizer, nonce, invoice_id, merchant_id, resource, 0, 1, NULL FROM x402_settlements", // of one invoice twice
+				"INSERT INTO x402_settlements SELECT chain_key, token, authorizer, nonce, 'inv_2', merchant_id, resource, 0, 1, NULL FROM x402_settlements",
+
 				"UPDATE notices SET payment_id = 'pay_9'",
 				"UPDATE notices SET provider = NULL",
 				"UPDATE intents SET kind = 'keep'",
@@ -270,4 +305,5 @@ func fill(t *testing.T, s *store.Store) {
 		_, err := tx.InsertIdempotencyKeys(ctx, []store.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
 		return err
 	})
+	fillAuthorizations(t, s)
 }
