@@ -3,10 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -173,19 +171,9 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 		seconds(o, "validAfter", &a.ValidAfter),
 		seconds(o, "validBefore", &a.ValidBefore),
 		text(o, "", "nonce", &a.Nonce, invoice.ParseHash),
-		text(o, "", "signature", &a.Signature, parseSignature),
+		text(o, "", "signature", &a.Signature, invoice.ParseAuthorizationSignature),
 	)
 	return a, err
-}
-
-// parseSignature parses a signature in hex.
-func parseSignature(s string) ([]byte, error) {
-	digits, ok := strings.CutPrefix(s, "0x")
-	signature, err := hex.DecodeString(digits)
-	if !ok || err != nil || len(signature) == 0 || len(signature) > invoice.MaxAuthorizationSignature {
-		return nil, fmt.Errorf("must be 0x and the hex digits of 1 to %d bytes", invoice.MaxAuthorizationSignature)
-	}
-	return signature, nil
 }
 
 // newSubmitted returns the limit of the authorizations for one invoice.

@@ -23,7 +23,11 @@ func (a *API) PayInvoice() http.Handler { return a.serve(a.payInvoice) }
 // payInvoice answers GET /x402/invoices/{id}: 200 with the invoice if it is paid or the
 // request pays it, and else 402 with what a payment must be.
 func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
-	inv, err := a.publicInvoice(r.Context(), r.PathValue("id"))
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	inv, err := a.publicInvoice(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -45,6 +49,9 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		p, err := x402.ParseSignatureHeader(offered[0])
 		if err != nil {
 			return invalidField(x402.HeaderSignature, "%v", err)
+		}
+		if err := a.submitted.Take(id).Err(); err != nil {
+			return err
 		}
 		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, facilitator.ErrNotTaken) {
 			return err
