@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,6 +41,7 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
     registry: "%s"
     authorizationRelay: "%s"
+    depositFactory: "%s"
     operatorKeyEnv: OPERATOR_KEY
     gasless: {enabled: on, perPayer: 1000}
 `
@@ -76,8 +78,9 @@ func (d *deafNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestGasless pays invoices by authorizations of a key, of a contract account, and of one
-// that is not deployed, through a service on each database. The service is killed meanwhile,
-// and the node loses the answers to broadcasts: each invoice is paid once.
+// that is not deployed, also to a deposit address, through a service on each database. The
+// service is killed meanwhile, and the node loses the answers to broadcasts: each invoice is
+// paid once.
 func TestGasless(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.Databases() {
@@ -97,6 +100,8 @@ func TestGasless(t *testing.T) {
 			g.pay("the key", g.customer.address, plain)
 			g.pay("an account that is not deployed", g.account, wrapped)
 			g.pay("an account that is deployed", g.account, prefixed)
+
+			deposited := g.payDeposit()
 
 			g.node.deaf.Store(true)
 			made := g.create(g.draft("1000000"))
@@ -127,6 +132,9 @@ func TestGasless(t *testing.T) {
 			want := new(big.Int).Mul(big.NewInt(1_000_000), big.NewInt(g.paid))
 			if got := g.balance(g.info.Load().Merchant.Address); got.Cmp(want) != 0 {
 				t.Errorf("the merchant has %s, want %s for %d invoices", got, want, g.paid)
+			}
+			if got := g.balance(deposited); got.Cmp(big.NewInt(1_000_000)) != 0 {
+				t.Errorf("the deposit address has %s, want 1000000", got)
 			}
 		})
 	}
@@ -162,7 +170,7 @@ func newGaslessWorld(t *testing.T, database string) *gaslessWorld {
 		t.Fatalf("deploy: exit code %d", code)
 	}
 	registry := strings.Trim(strings.TrimPrefix(deploy.stdout.String(), "registry: "), "\"\n")
-	g.configure(fmt.Sprintf(gaslessConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, registry, info.Chain.AuthorizationRelay))
+	g.configure(fmt.Sprintf(gaslessConfig, database, info.Chain.ChainID, proxy.URL, info.Chain.Token, registry, info.Chain.AuthorizationRelay, info.Chain.DepositFactory))
 	g.customer = g.newWallet("")
 	g.deployAccount()
 	for _, a := range []common.Address{g.customer.address, g.account} {
@@ -226,6 +234,23 @@ func (g *gaslessWorld) pay(whose string, from common.Address, wrap func([]byte) 
 	g.paid++
 }
 
+// payDeposit pays an invoice at its deposit address, which it returns.
+func (g *gaslessWorld) payDeposit() string {
+	g.Helper()
+	draft := g.draft("1000000")
+	draft.Collection = apitypes.CollectionDeposit
+	made := g.create(draft)
+	if made.Invoice.DepositAddress == "" {
+		g.Fatalf("the invoice has no deposit address: %+v", made.Invoice)
+	}
+	got := g.awaitPaid("/checkout/"+made.ID+"/authorization", g.customer.authorize(g, made))
+	if got.To != made.Invoice.DepositAddress {
+		g.Errorf("it is paid to %s, want %s", got.To, made.Invoice.DepositAddress)
+	}
+	g.awaitInvoice(made.ID, func(inv apitypes.Invoice) bool { return inv.Status == apitypes.StatusPaid })
+	return made.Invoice.DepositAddress
+}
+
 // submit submits an authorization, and ignores the answer.
 func (g *gaslessWorld) submit(path, body string) {
 	request, err := http.NewRequestWithContext(g.ctx, http.MethodPost, g.url(path), strings.NewReader(body))
@@ -273,7 +298,7 @@ func (a *wallet) authorizeAs(tb testing.TB, made apitypes.CreateInvoiceResponse,
 	tb.Helper()
 	const window = 10 * time.Minute
 	auth := contracts.Authorization{
-		From: from, To: common.HexToAddress(made.Invoice.MerchantAddress), Value: units(tb, made.Invoice.Amount),
+		From: from, To: common.HexToAddress(cmp.Or(made.Invoice.DepositAddress, made.Invoice.MerchantAddress)), Value: units(tb, made.Invoice.Amount),
 		ValidAfter: new(big.Int), ValidBefore: big.NewInt(time.Now().Add(window).Unix()), Nonce: nonce,
 	}
 	chain := a.info().Chain

@@ -30,8 +30,8 @@ import (
 )
 
 var (
-	x402Payments = flag.Int("x402-payments", 64, "how many payments TestX402Kills makes with @x402/fetch, 32 at a time")
-	x402Kills    = flag.Int("x402-kills", 2, "how often TestX402Kills kills the service meanwhile")
+	x402Payments = flag.Int("x402-payments", 64, "how many payments each part of TestX402Kills makes with @x402/fetch, 32 at a time")
+	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestX402Kills kills the service meanwhile")
 )
 
 // x402Budget lets a service send as many authorizations as the tests make.
@@ -155,14 +155,26 @@ func newX402Service(tb testing.TB, database string) (*service, *agents) {
 	return s, newAgents(tb, s.payer.Key)
 }
 
+// x402Key returns a key of a merchant for a server that charges by x402.
+func x402Key(tb testing.TB, api *client.Client, merchantID string) string {
+	tb.Helper()
+	_, key, err := api.CreateKey(tb.Context(), apitypes.CreateKeyRequest{Name: "x402", MerchantID: merchantID, Scopes: []string{"invoices:read", "invoices:write"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
+}
+
 // merchantKey returns a key of the shop.
 func (s *service) merchantKey(r *replica) string {
 	s.Helper()
-	_, key, err := s.api(r).CreateKey(s.Context(), apitypes.CreateKeyRequest{Name: "x402", MerchantID: shopID, Scopes: []string{"invoices:read", "invoices:write"}})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return key
+	return x402Key(s, s.api(r), shopID)
+}
+
+// shop runs the example's server with a service at a URL as its facilitator.
+func (s *service) shop(a *agents, url, key string) string {
+	s.Helper()
+	return a.sell("QUITTANCE_URL="+url, "QUITTANCE_API_KEY="+key, fmt.Sprintf("NETWORK=eip155:%d", anviltest.ChainID), "ASSET="+s.token, "PAY_TO="+s.till.Address)
 }
 
 // TestX402 pays invoices and a merchant's resource with the unmodified packages of the x402
@@ -187,9 +199,7 @@ func TestX402(t *testing.T) {
 			}
 			s.awaitPayment(r, made.ID, paid.Settled.Transaction, apitypes.PaymentConfirmed)
 
-			shop := a.sell("QUITTANCE_URL="+r.url, "QUITTANCE_API_KEY="+s.merchantKey(r), fmt.Sprintf("NETWORK=eip155:%d", anviltest.ChainID),
-				"ASSET="+s.token, "PAY_TO="+s.till.Address)
-			url = shop + "/forecast/oslo"
+			url = s.shop(a, r.url, s.merchantKey(r)) + "/forecast/oslo"
 			forecast := a.buy(1, url)[url]
 			if forecast.Status != http.StatusOK || forecast.Signed != 1 || forecast.Body != `{"city":"oslo","weather":"rain"}` || forecast.Settled == nil || !forecast.Settled.Success {
 				t.Fatalf("a forecast was bought as %+v", forecast)
@@ -224,56 +234,98 @@ func (s *service) invoiceOf(r *replica, reference string) apitypes.Invoice {
 	return apitypes.Invoice{}
 }
 
-// TestX402Kills has agents pay invoices, 32 at a time, while the service is killed. Each
-// agent repeats its payment until it is answered 200. Nobody is charged twice, and nobody
-// who paid is left without an answer.
+// TestX402Dev pays an invoice and a merchant's resource in a development world, with the
+// unmodified packages.
+func TestX402Dev(t *testing.T) {
+	t.Parallel()
+	w, _ := startWorld(t, "--block-time", quick)
+	info := w.info.Load()
+	a := newAgents(t, info.Payer.PrivateKey)
+	made := w.create(w.draft("1234567"))
+	invoiceURL := info.BaseURL + "/x402/invoices/" + made.ID
+	forecastURL := a.sell("QUITTANCE_URL="+info.BaseURL, "QUITTANCE_API_KEY="+x402Key(t, w.api(), info.Merchant.ID),
+		fmt.Sprintf("NETWORK=eip155:%d", info.Chain.ChainID), "ASSET="+info.Chain.Token, "PAY_TO="+info.Merchant.Address) + "/forecast/oslo"
+	for url, want := range map[string]string{invoiceURL: made.ID, forecastURL: `{"city":"oslo","weather":"rain"}`} {
+		b := a.buy(1, url)[url]
+		if b.Status != http.StatusOK || b.Signed != 1 || b.Settled == nil || !b.Settled.Success || !strings.Contains(b.Body, want) {
+			t.Errorf("%s was bought as %+v", url, b)
+		}
+	}
+}
+
+// TestX402Kills has agents pay, 32 at a time, while the service is killed: invoices, and the
+// resources of a server that has the service as its facilitator. Each agent repeats its payment
+// until it is answered 200. Nobody is charged twice, and nobody who paid is left without an
+// answer.
 func TestX402Kills(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, a := newX402Service(t, database(t))
-			s.patience = outlastLeases
-			r := s.start()
-			p := newProxy(t, []*replica{r})
-			var urls []string
-			for n := range *x402Payments {
-				urls = append(urls, p.URL+"/x402/invoices/"+s.create(r, 1_000_000+n).ID)
+			for kind, prepare := range map[string]func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int){
+				"invoices": func(s *service, _ *agents, r *replica, p *proxy) (urls []string, total int) {
+					for n := range *x402Payments {
+						urls = append(urls, p.URL+"/x402/invoices/"+s.create(r, 1_000_000+n).ID)
+						total += 1_000_000 + n
+					}
+					return urls, total
+				},
+				"resources": func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int) {
+					shop := s.shop(a, p.URL, s.merchantKey(r))
+					for n := range *x402Payments {
+						urls = append(urls, fmt.Sprintf("%s/forecast/%d", shop, n))
+						total += 10_000 // the example's price
+					}
+					return urls, total
+				},
+			} {
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					killX402(t, database(t), prepare)
+				})
 			}
-			blocks := s.followBlocks()
-			stop := make(chan struct{})
-			var killer sync.WaitGroup
-			killer.Go(func() { r = s.killRepeatedly(p, r, stop) })
-			all := a.buy(32, urls...)
-			close(stop)
-			killer.Wait()
-
-			for _, url := range urls {
-				b := all[url]
-				id := url[strings.LastIndex(url, "/")+1:]
-				if b.Status != http.StatusOK || b.Signed != 1 {
-					t.Errorf("%s ended with %d after %d requests and %d payments: %q", id, b.Status, b.Requests, b.Signed, b.Errors)
-				}
-			}
-			payments := s.payments(r)
-			if len(payments) != len(urls) {
-				t.Errorf("there are %d payments of %d invoices", len(payments), len(urls))
-			}
-			seen := make(map[string]bool)
-			for _, pay := range payments {
-				if pay.InvoiceID == "" || seen[pay.InvoiceID] {
-					t.Errorf("a payment belongs to %q, which has another or is none", pay.InvoiceID)
-				}
-				seen[pay.InvoiceID] = true
-			}
-			balance := s.chain.Cast(t, "call", s.token, "balanceOf(address)(uint256)", s.till.Address)
-			n := *x402Payments
-			if want := fmt.Sprint(n*1_000_000 + n*(n-1)/2); strings.Fields(balance)[0] != want {
-				t.Errorf("the merchant has %s, want %s", balance, want)
-			}
-			s.logBeyondBlock(blocks(), payments, all)
 		})
 	}
+}
+
+// killX402 kills a service while agents buy the URLs that prepare returns, with their price in
+// all.
+func killX402(t *testing.T, database string, prepare func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int)) {
+	t.Helper()
+	s, a := newX402Service(t, database)
+	s.patience = outlastLeases
+	r := s.start()
+	p := newProxy(t, []*replica{r})
+	urls, total := prepare(s, a, r, p)
+	blocks := s.followBlocks()
+	stop := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() { r = s.killRepeatedly(p, r, stop) })
+	all := a.buy(32, urls...)
+	close(stop)
+	killer.Wait()
+
+	for _, url := range urls {
+		if b := all[url]; b.Status != http.StatusOK || b.Signed != 1 {
+			t.Errorf("%s ended with %d after %d requests and %d payments: %q", url, b.Status, b.Requests, b.Signed, b.Errors)
+		}
+	}
+	payments := s.payments(r)
+	if len(payments) != len(urls) {
+		t.Errorf("there are %d payments for %d purchases", len(payments), len(urls))
+	}
+	seen := make(map[string]bool)
+	for _, pay := range payments {
+		if pay.InvoiceID == "" || seen[pay.InvoiceID] {
+			t.Errorf("a payment belongs to %q, which has another or is none", pay.InvoiceID)
+		}
+		seen[pay.InvoiceID] = true
+	}
+	balance := s.chain.Cast(t, "call", s.token, "balanceOf(address)(uint256)", s.till.Address)
+	if strings.Fields(balance)[0] != fmt.Sprint(total) {
+		t.Errorf("the merchant has %s, want %d", balance, total)
+	}
+	s.logBeyondBlock(blocks(), payments, all)
 }
 
 // killRepeatedly kills the service and starts it again, until it was killed often enough or
@@ -334,15 +386,18 @@ func (s *service) followBlocks() func() map[uint64]time.Time {
 // answered at the first try.
 func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitypes.Payment, all map[string]bought) {
 	s.Helper()
-	at := make(map[string]time.Time)
+	at := make(map[string]time.Time) // by transaction
 	for _, p := range payments {
 		if block, ok := blocks[uint64(p.BlockNumber)]; ok {
-			at[p.InvoiceID] = block
+			at[p.TxHash] = block
 		}
 	}
 	var beyond []time.Duration
-	for url, b := range all {
-		if block, ok := at[url[strings.LastIndex(url, "/")+1:]]; ok && len(b.Errors) == 0 {
+	for _, b := range all {
+		if b.Settled == nil || len(b.Errors) > 0 {
+			continue
+		}
+		if block, ok := at[b.Settled.Transaction]; ok {
 			beyond = append(beyond, time.UnixMilli(b.AnsweredAt).Sub(block))
 		}
 	}

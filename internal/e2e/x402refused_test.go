@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -27,6 +28,7 @@ type offer struct {
 	contracts.Authorization
 	chainID int64 // of the signature
 	network string
+	key     string // that signs
 }
 
 // offer returns a payment of an amount to the shop with a random nonce.
@@ -40,13 +42,13 @@ func (s *service) offer(amount int64) offer {
 	return offer{contracts.Authorization{
 		From: common.HexToAddress(s.payer.Address), To: common.HexToAddress(s.till.Address), Value: big.NewInt(amount),
 		ValidAfter: big.NewInt(now - 600), ValidBefore: big.NewInt(now + 300), Nonce: nonce,
-	}, anviltest.ChainID, fmt.Sprintf("eip155:%d", anviltest.ChainID)}
+	}, anviltest.ChainID, fmt.Sprintf("eip155:%d", anviltest.ChainID), s.payer.Key}
 }
 
 // sign returns the payload of an offer for requirements of an amount.
 func (s *service) sign(o offer, amount int64) apitypes.X402PaymentPayload {
 	s.Helper()
-	key, err := crypto.HexToECDSA(strings.TrimPrefix(s.payer.Key, "0x"))
+	key, err := crypto.HexToECDSA(strings.TrimPrefix(o.key, "0x"))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -100,20 +102,26 @@ type facilitated struct {
 	settled  apitypes.X402SettleResponse
 }
 
-// facilitate posts a payment to an operation of the facilitator.
-func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402PaymentPayload, amount int64) (answer facilitated) {
+// facilitatorRequest returns a request with a payment for an operation of the facilitator.
+func (s *service) facilitatorRequest(ctx context.Context, r *replica, key, operation string, p apitypes.X402PaymentPayload, amount int64) *http.Request {
 	s.Helper()
 	body, err := json.Marshal(apitypes.X402Request{X402Version: 2, PaymentPayload: p, PaymentRequirements: s.required(p.Accepted.Network, amount)})
 	if err != nil {
 		s.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, r.url+"/x402/"+operation, strings.NewReader(string(body)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/x402/"+operation, bytes.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+key)
-	response, err := http.DefaultClient.Do(request)
+	return request
+}
+
+// facilitate posts a payment to an operation of the facilitator.
+func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402PaymentPayload, amount int64) (answer facilitated) {
+	s.Helper()
+	response, err := http.DefaultClient.Do(s.facilitatorRequest(s.Context(), r, key, operation, p, amount))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -144,6 +152,7 @@ func TestX402Refused(t *testing.T) {
 	const amount = 20_000
 	made := s.create(r, amount)
 	path := "/x402/invoices/" + made.ID
+	used, canceled := s.useNonce(), s.cancelNonce()
 	for name, c := range map[string]struct {
 		change func(*offer)
 		want   string
@@ -155,7 +164,10 @@ func TestX402Refused(t *testing.T) {
 		"expired":                  {func(o *offer) { o.ValidBefore = big.NewInt(s.chainTime() - 1) }, "invalid_exact_evm_payload_authorization_valid_before"},
 		"not yet valid":            {func(o *offer) { o.ValidAfter = big.NewInt(s.chainTime() + 100) }, "invalid_exact_evm_payload_authorization_valid_after"},
 		"another recipient":        {func(o *offer) { o.To = common.HexToAddress(s.admin.Address) }, "invalid_exact_evm_payload_recipient_mismatch"},
-		"no funds":                 {func(o *offer) { o.From = common.HexToAddress(s.relay.Address) }, "invalid_exact_evm_payload_signature"},
+		"signed by another":        {func(o *offer) { o.From = common.HexToAddress(s.relay.Address) }, "invalid_exact_evm_payload_signature"},
+		"no funds":                 {func(o *offer) { o.From, o.key = common.HexToAddress(s.relay.Address), s.relay.Key }, "insufficient_funds"},
+		"a used nonce":             {func(o *offer) { o.Nonce = used }, "invalid_exact_evm_nonce_already_used"},
+		"a canceled nonce":         {func(o *offer) { o.Nonce = canceled }, "invalid_exact_evm_nonce_already_used"},
 	} {
 		o := s.offer(amount)
 		c.change(&o)
@@ -177,6 +189,35 @@ func TestX402Refused(t *testing.T) {
 	if n := s.countInvoices(r); n != 1 {
 		t.Errorf("there are %d invoices, want the one that was created", n)
 	}
+}
+
+// useNonce has somebody else submit a transfer that the payer has signed, to nobody, and returns
+// its nonce.
+func (s *service) useNonce() common.Hash {
+	s.Helper()
+	o := s.offer(1)
+	o.To = common.HexToAddress(s.admin.Address)
+	signed := s.sign(o, 1).Payload["signature"].(string)
+	s.chain.Send(s, s.relay, s.token, "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+		o.From.Hex(), o.To.Hex(), o.Value.String(), o.ValidAfter.String(), o.ValidBefore.String(), o.Nonce.Hex(), signed)
+	return o.Nonce
+}
+
+// cancelNonce has somebody else submit a cancellation that the payer has signed, and returns the
+// nonce.
+func (s *service) cancelNonce() common.Hash {
+	s.Helper()
+	o := s.offer(1)
+	key, err := crypto.HexToECDSA(strings.TrimPrefix(s.payer.Key, "0x"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	signature, err := o.SignCancel(contracts.TestUSDCDomain(big.NewInt(o.chainID), common.HexToAddress(s.token)), key)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.chain.Send(s, s.relay, s.token, "cancelAuthorization(address,bytes32,bytes)", o.From.Hex(), o.Nonce.Hex(), hexutil.Encode(signature.Bytes()))
+	return o.Nonce
 }
 
 // countInvoices returns the number of the shop's invoices.
@@ -210,9 +251,7 @@ func TestX402Repeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	dying.Header.Set("PAYMENT-SIGNATURE", s.headerOf(p))
-	if response, err := http.DefaultClient.Do(dying); err == nil {
-		_ = response.Body.Close()
-	}
+	discard(dying)
 	response, body := s.getX402(r, "/x402/invoices/"+made.ID, "")
 	if response.StatusCode != http.StatusOK || !strings.Contains(body, made.ID) {
 		t.Errorf("after the payer died the invoice is answered %d %s", response.StatusCode, body)
@@ -228,7 +267,19 @@ func TestX402Repeated(t *testing.T) {
 		t.Errorf("for another invoice, the payment is answered %d %+v", response.StatusCode, got)
 	}
 
-	// A merchant's resource: success is answered three times.
+	// A merchant's resource, where the payer or the server dies before it is answered.
+	p = s.sign(s.offer(amount), amount)
+	ctx, die = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer die()
+	discard(s.facilitatorRequest(ctx, r, key, "settle", p, amount))
+	if got := s.facilitate(r, key, "verify", p, amount); !got.verified.IsValid {
+		t.Errorf("after the payer died it is verified as %+v", got.verified)
+	}
+	if got := s.facilitate(r, key, "settle", p, amount); !got.settled.Success {
+		t.Errorf("after the payer died it is settled as %+v", got.settled)
+	}
+
+	// Success is answered three times.
 	p = s.sign(s.offer(amount), amount)
 	first := s.facilitate(r, key, "settle", p, amount)
 	if !first.settled.Success {
@@ -253,7 +304,14 @@ func TestX402Repeated(t *testing.T) {
 	if got := s.facilitate(r, key, "settle", p, amount); got.settled.Success || got.settled.ErrorReason != used {
 		t.Errorf("for another resource, it is settled as %+v", got.settled)
 	}
-	if all := s.payments(r); len(all) != 2 {
-		t.Errorf("there are %d payments, want 2: %+v", len(all), all)
+	if all := s.payments(r); len(all) != 3 {
+		t.Errorf("there are %d payments, want 3: %+v", len(all), all)
+	}
+}
+
+// discard makes a request and ignores the answer.
+func discard(r *http.Request) {
+	if response, err := http.DefaultClient.Do(r); err == nil {
+		_ = response.Body.Close()
 	}
 }
