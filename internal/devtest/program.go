@@ -65,12 +65,14 @@ type Program struct {
 	lines chan string // closed when the program has ended
 }
 
-// Run starts a program, which is killed when the test ends.
+// Run starts a program, which is killed when the test ends, with all that it has started.
 func Run(t testing.TB, cmd *exec.Cmd) *Program {
 	t.Helper()
 	reader, writer := io.Pipe()
 	cmd.Stdout, cmd.Stderr = writer, writer
 	cmd.WaitDelay = time.Second
+	kill := ownGroup(cmd)
+	cmd.Cancel = kill
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func Run(t testing.TB, cmd *exec.Cmd) *Program {
 		_ = writer.Close()
 	})
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = kill() // it may have ended
 		running.Wait()
 		if t.Failed() {
 			t.Logf("%s printed\n%s", cmd.Args, &text)
