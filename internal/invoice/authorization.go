@@ -176,8 +176,7 @@ func (inv Invoice) CheckAuthorization(a Authorization, earliest, now time.Time) 
 	return nil
 }
 
-// IsNamedByNonce reports whether an authorization by the nonce names the invoice on the chain,
-// whoever submits it.
+// IsNamedByNonce reports whether an authorization by the nonce names the invoice on the chain.
 func (inv Invoice) IsNamedByNonce(nonce Hash) bool { return inv.hasCommitment(nonce) }
 
 // describe returns the invoice's state for a sentence.
