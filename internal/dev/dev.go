@@ -53,6 +53,7 @@ type Config struct {
 	RPCListen  string           // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
 	BlockTime  time.Duration    // see devchain.Config
 	WebhookURL string           // receives the events; empty: none are delivered
+	NoGasless  bool             // the service sends no authorizations of payers
 	Now        func() time.Time // real time
 	Rand       io.Reader
 	Logger     *slog.Logger
@@ -131,7 +132,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	return server.Run(ctx, server.Config{
 		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
-		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: new(settle.AuthorizationBudget(config.DefaultGasless()))}},
+		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: cfg.gasless()}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
 		Access:    server.Access{Mode: access.Test, Open: true}, AllowListDelay: config.DefaultAllowListDelay,
@@ -144,6 +145,14 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		Routes: routes,
 		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
 	})
+}
+
+// gasless returns the budget of authorizations, or nil if none are sent.
+func (c Config) gasless() *settle.AuthorizationBudget {
+	if c.NoGasless {
+		return nil
+	}
+	return new(settle.AuthorizationBudget(config.DefaultGasless()))
 }
 
 // localChain returns the service's configuration of the embedded chain.
