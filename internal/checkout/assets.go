@@ -1,9 +1,13 @@
 package checkout
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"html/template"
 	"net/http"
 	"path"
@@ -20,8 +24,22 @@ var styleSheet []byte
 //go:embed static/checkout.js
 var script []byte
 
-//go:embed static/claim.js
-var claimScript []byte
+//go:embed static/payer.js
+var payerScript []byte
+
+//go:embed static/wallet.js
+var walletScript []byte
+
+//go:embed web/en.json
+var scriptTextsJSON []byte
+
+// scriptTexts are the texts that scripts show, by id.
+var scriptTexts = func() (texts map[string]string) {
+	if err := json.Unmarshal(scriptTextsJSON, &texts); err != nil {
+		panic(err)
+	}
+	return texts
+}()
 
 //go:embed static/icon.svg
 var icon []byte
@@ -32,13 +50,15 @@ type asset struct {
 	Path      string
 	mediaType string
 	body      []byte
+	gzipped   []byte // body, compressed; nil if that is no smaller
 }
 
 // assets are all files that the page loads, by name.
 var assets = map[string]asset{
 	"checkout.css": newAsset("checkout.css", "text/css; charset=utf-8", styleSheet),
 	"checkout.js":  newAsset("checkout.js", "text/javascript; charset=utf-8", script),
-	"claim.js":     newAsset("claim.js", "text/javascript; charset=utf-8", claimScript),
+	"payer.js":     newAsset("payer.js", "text/javascript; charset=utf-8", payerScript),
+	"wallet.js":    newAsset("wallet.js", "text/javascript; charset=utf-8", walletScript),
 	"icon.svg":     newAsset("icon.svg", "image/svg+xml", icon),
 }
 
@@ -49,20 +69,55 @@ func newAsset(name, mediaType string, body []byte) asset {
 		Path:      "/checkout/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:8]) + ext,
 		mediaType: mediaType,
 		body:      body,
+		gzipped:   compressed(body),
 	}
+}
+
+// compressed returns the gzip of body, or nil if it is no smaller.
+func compressed(body []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	_, err = w.Write(body)
+	if err := errors.Join(err, w.Close()); err != nil || b.Len() >= len(body) {
+		return nil
+	}
+	return b.Bytes()
 }
 
 func (c *Checkout) asset(a asset) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		c.send(w, r, http.StatusOK, a.mediaType, a.body)
+		header := w.Header()
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+		header.Set("Vary", "Accept-Encoding")
+		body := a.body
+		if a.gzipped != nil && acceptsGzip(r) {
+			header.Set("Content-Encoding", "gzip")
+			body = a.gzipped
+		}
+		c.send(w, r, http.StatusOK, a.mediaType, body)
 		return nil
 	}
+}
+
+// acceptsGzip reports whether the client takes gzip. A quality of zero refuses it.
+func acceptsGzip(r *http.Request) bool {
+	for _, listed := range strings.Split(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, quality, _ := strings.Cut(strings.TrimSpace(listed), ";")
+		value, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") && (!given || strings.Trim(value, "0.") != "") {
+			return true
+		}
+	}
+	return false
 }
 
 var templates = template.Must(template.New("checkout").Funcs(template.FuncMap{
 	"asset":   func(name string) string { return assets[name].Path },
 	"code":    newQRCode,
+	"texts":   func() map[string]string { return scriptTexts },
 	"clock":   clock,
 	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 }).ParseFS(templateFiles, "templates/*.html"))

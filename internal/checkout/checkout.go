@@ -133,6 +133,7 @@ func (c *Checkout) Routes() []Route {
 		{"GET /checkout/{id}/status", c.serve(c.status)},
 		{"GET /checkout/{id}/terms", c.serve(c.terms)},
 		{"GET /checkout/{id}/check", c.serve(c.check)},
+		{"GET /checkout/{id}/wallet", c.serve(c.wallet)},
 		{"GET /checkout/{id}/logo", c.serve(c.logo)},
 		{"GET /checkout/static/brand/{file}", c.serve(c.brandStyleSheet)},
 	}

@@ -164,7 +164,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		return pageInput{}, err
 	}
 	return pageInput{invoice: inv, profile: merchant, payments: payments(rows), chain: ch, token: token,
-		indexed: cursor.Indexed.Number, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
+		indexed: cursor.Indexed.Number, final: cursor.Confirmed, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
 }
 
 func payments(rows []store.PaymentRow) []invoice.Payment {

@@ -16,9 +16,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// policy allows the page to load only files of this service: no inline scripts or styles,
-// no frames, no other host.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// policy allows the page to load only files of this service, and the icons that wallets bring
+// along as data: URLs: no inline scripts or styles, no frames, no other host.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // handler answers a request, or returns an error before it writes a response.

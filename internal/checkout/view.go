@@ -33,8 +33,9 @@ type pageInput struct {
 	payments []invoice.Payment // the newest, at most MaxPayments, newest first
 	chain    chain.Chain
 	token    chain.Token
-	indexed  uint64 // number of the newest indexed block
-	halted   bool   // the chain's indexer is halted
+	indexed  uint64         // number of the newest indexed block
+	final    invoice.Header // the newest final block; zero before the first one
+	halted   bool           // the chain's indexer is halted
 	now      time.Time
 }
 

@@ -1,0 +1,315 @@
+package browsertest_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/checkout/browsertest"
+)
+
+// TestFaults has wallets fail in every way before something is paid: the page says it, pays
+// nothing, and the next try pays.
+func TestFaults(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	for _, test := range []struct {
+		name   string
+		method string
+		err    error
+		says   string
+	}{
+		{"no connection", "eth_requestAccounts", browsertest.ErrRejected, "You have refused in your wallet."},
+		{"another request", "eth_requestAccounts", browsertest.ErrPending, "another open request"},
+		{"disconnected", "eth_requestAccounts", browsertest.ErrDisconnected, "lost its connection"},
+		{"no signature", "eth_signTypedData_v4", browsertest.ErrRejected, "You have refused in your wallet."},
+		{"disconnected while it signs", "eth_signTypedData_v4", browsertest.ErrDisconnected, "lost its connection"},
+		{"an error of its own", "eth_signTypedData_v4", &browsertest.RPCError{Code: -32603, Message: "keyring is locked"}, "Your wallet reports: keyring is locked"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+			wallet.Refuse(test.method, test.err)
+			p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+			p.Press("Pay with Fox")
+			if test.method != "eth_requestAccounts" {
+				p.Press("Pay 4.90 USDC")
+			}
+			p.AwaitText("#wallet-pay", test.says)
+			p.Axe(web)
+			wallet.Answer(nil)
+			p.Press("Try again")
+			p.Press("Pay 4.90 USDC")
+			p.Await(counted)
+			paidOnce(t, w, wallet)
+		})
+	}
+	t.Run("another chain", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.SetChainID(1)
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.Await(counted)
+		if len(wallet.Calls("wallet_switchEthereumChain")) == 0 {
+			t.Error("the wallet was not asked to switch")
+		}
+	})
+	t.Run("a chain that it lacks", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.SetChainID(1)
+		wallet.Refuse("wallet_switchEthereumChain", &browsertest.RPCError{Code: 4902, Message: "Unrecognized chain ID."})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.Await(counted)
+		if len(wallet.Calls("wallet_addEthereumChain")) == 0 {
+			t.Error("the wallet was not asked to add the chain")
+		}
+	})
+	t.Run("a false chain id", func(t *testing.T) { falseChain(t, w) })
+	t.Run("another account meanwhile", func(t *testing.T) {
+		first, second := w.NewAccount(tokens, false), w.NewAccount(tokens, false)
+		wallet := browsertest.NewWallet(t, w, "Fox", first)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+		p.Press("Pay with Fox")
+		p.AwaitText("#wallet-pay", "From your account")
+		wallet.SetKeys(second) // without an event
+		p.Press("Pay 4.90 USDC")
+		p.AwaitText("#wallet-pay", "uses another account now")
+		p.Press("Try again")
+		p.AwaitText("#wallet-pay", "From your account")
+		wallet.SetKeys(first)
+		p.Emit(0, "accountsChanged", []string{crypto.PubkeyToAddress(first.PublicKey).Hex()})
+		p.AwaitText("#wallet-pay", crypto.PubkeyToAddress(first.PublicKey).Hex()[:8])
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+	})
+	t.Run("a clock that is wrong", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		inv := w.Invoice("4900000", nil)
+		p := open(t, w, inv, browsertest.Options{Script: `{ const now = Date.now; Date.now = () => now() - 3600_000; }`}, wallet)
+		p.Press("Pay with Fox")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+	})
+	t.Run("no answer", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.Refuse("eth_signTypedData_v4", browsertest.ErrNoAnswer)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Script: quicker}, wallet)
+		p.Press("Pay with Fox")
+		p.Press("Pay 4.90 USDC")
+		p.AwaitText("#wallet-pay", "has not answered yet")
+		wallet.Answer(nil)
+		p.Reload()
+		p.Press("Pay with Fox")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+}
+
+// quicker has the page's timers of more than ten seconds end after a second.
+const quicker = `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms > 10_000 ? 1000 : ms, ...args); }`
+
+// paidOnce checks that the wallet's account paid one invoice.
+func paidOnce(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
+	t.Helper()
+	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens-price {
+		t.Errorf("the account has %s, want %d", got, tokens-price)
+	}
+}
+
+// falseChain pays with a wallet that says the right chain id, and is connected to another
+// chain.
+func falseChain(t *testing.T, w *browsertest.World) {
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		return map[string]string{"hash": common.HexToHash("0x1").Hex()}, c.Method == "eth_getBlockByNumber", nil
+	})
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+	p.Press("Pay with Fox")
+	p.AwaitText("#wallet-pay", "it is connected to another network")
+	shot(p, "false-chain")
+	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
+	}
+}
+
+// TestSent checks what the page remembers of transactions.
+func TestSent(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
+	payer := func(t *testing.T) *browsertest.Wallet {
+		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+	}
+	t.Run("before the block, a reload and another tab", func(t *testing.T) {
+		wallet := payer(t)
+		inv := w.Invoice("4900000", nil)
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		first := browsertest.Open(t, o)
+		first.Go(w.CheckoutURL(inv.ID))
+		second := first.OpenBeside(o)
+		second.Go(w.CheckoutURL(inv.ID))
+		second.AwaitText("#wallet-pay", "Pay with Fox")
+		const long = time.Minute
+		w.Node.Hold(long)
+		first.Press("Pay with Fox")
+		first.Press("Pay 4.90 USDC")
+		first.AwaitText("#wallet-pay", "Please do not pay again")
+		first.AwaitText("#wallet-pay", "Transaction")
+		shot(first, "sent")
+		first.Axe(web)
+		second.AwaitText("#wallet-pay", "Please do not pay again")
+		first.Reload()
+		first.AwaitText("#wallet-pay", "Please do not pay again")
+		first.Await(`getComputedStyle(document.getElementById("pay")).display === "none"`)
+		w.Node.Hold(0)
+		first.Await(counted)
+		second.Await(counted)
+		first.Await(`document.getElementById("wallet-pay").hidden`)
+		paidOnce(t, w, wallet)
+		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
+			t.Errorf("the wallet was asked %d times", n)
+		}
+	})
+	t.Run("two tabs ask", func(t *testing.T) {
+		wallet := payer(t)
+		inv := w.Invoice("4900000", nil)
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		first := browsertest.Open(t, o)
+		first.Go(w.CheckoutURL(inv.ID))
+		second := first.OpenBeside(o)
+		second.Go(w.CheckoutURL(inv.ID))
+		for _, p := range []*browsertest.Page{first, second} {
+			p.Press("Pay with Fox")
+			p.AwaitText("#wallet-pay", "You pay 4.90 USDC")
+		}
+		first.Press("Pay 4.90 USDC")
+		first.Await(counted)
+		second.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("reloaded before the answer", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), true) })
+	t.Run("reloaded, and nothing was sent", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
+	t.Run("replaced by nothing", func(t *testing.T) {
+		wallet := payer(t)
+		lost := common.HexToHash("0xdead")
+		var asked atomic.Int32
+		wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+			if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+				return nil, false, nil
+			}
+			_, err := wallet.Send(t.Context(), wallet.Address(), nil) // another one with its nonce
+			return lost.Hex(), true, err
+		})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.AwaitText("#wallet-pay", "cancelled or replaced in your wallet")
+		shot(p, "replaced")
+		p.Press("Try again")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("fails in its block", func(t *testing.T) {
+		wallet := payer(t)
+		var asked atomic.Int32
+		wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+			if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+				return nil, false, nil
+			}
+			hash, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), []byte{1, 2, 3, 4})
+			return hash.Hex(), true, err
+		})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.AwaitText("#wallet-pay", "The network refused the payment")
+		p.Press("Try again")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("sends less", func(t *testing.T) { sendsLess(t, w, payer(t)) })
+}
+
+// reloadedBeforeAnswer reloads the page while the wallet's window is open, in which the
+// payer confirms afterwards or not.
+func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, confirms bool) {
+	var shown atomic.Pointer[browsertest.Call]
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method != "eth_sendTransaction" || shown.Load() != nil {
+			return nil, false, nil
+		}
+		shown.Store(&c)
+		return nil, true, browsertest.ErrNoAnswer
+	})
+	inv := w.Invoice("4900000", nil)
+	p := pay(t, w, inv, wallet)
+	p.AwaitText("#wallet-pay", "Confirm in Fox")
+	p.Await(`JSON.parse(localStorage.getItem("quittance:sent:` + inv.ID + `"))?.state === "asked"`)
+	p.Reload()
+	p.AwaitText("#wallet-pay", "Did Fox send it?")
+	shot(p, "asked")
+	if confirms {
+		if _, err := wallet.Perform(t.Context(), *shown.Load()); err != nil {
+			t.Fatal(err)
+		}
+		p.Await(counted)
+		p.Await(`document.getElementById("wallet-pay").hidden`)
+	} else {
+		p.Press("Nothing was sent: pay now")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+	}
+	paidOnce(t, w, wallet)
+}
+
+// sendsLess pays with a wallet that sends less than it was asked. The page asks for the rest.
+func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
+	var asked atomic.Int32
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+			return nil, false, nil
+		}
+		var tx struct {
+			To   common.Address
+			Data hexutil.Bytes
+		}
+		if err := unmarshalParam(c, &tx); err != nil {
+			return nil, true, err
+		}
+		const amountEnd = 4 + 64
+		copy(tx.Data[amountEnd-4:], []byte{0, 0x1e, 0x84, 0x80}) // 2,000,000
+		hash, err := wallet.Send(t.Context(), tx.To, tx.Data)
+		return hash.Hex(), true, err
+	})
+	p := pay(t, w, w.Invoice("4900000", nil), wallet)
+	p.Await(`document.getElementById("status").className === "state-partial"`)
+	p.Press("Pay with Fox")
+	p.Press("Pay 2.90 USDC")
+	p.Await(counted)
+	paidOnce(t, w, wallet)
+}
+
+// TestExpiry has invoices expire while the wallet's window is open.
+func TestExpiry(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
+	opened, confirm := make(chan struct{}), make(chan struct{})
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method == "eth_signTypedData_v4" {
+			close(opened)
+			<-confirm
+		}
+		return nil, false, nil
+	})
+	p := pay(t, w, inv, wallet)
+	<-opened
+	advance(t, w, 120)
+	// The browser's clock goes on by itself; the page's is the service's plus what has elapsed.
+	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
+	close(confirm)
+	p.AwaitText("#wallet-pay", "The time to pay ended while your wallet was open. Nothing was paid.")
+	shot(p, "expired")
+	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens {
+		t.Errorf("the account has %s", got)
+	}
+}

@@ -1,0 +1,89 @@
+package checkout
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// walletData is what the script that talks to the payer's wallet needs. Amounts are in
+// minor units.
+type walletData struct {
+	Terms
+	Merchant string `json:"merchant"`
+	Network  string `json:"network"` // display name
+	Currency string `json:"currency"`
+	Decimals int    `json:"decimals"`
+	PayTo    string `json:"payTo"`
+	Due      string `json:"due"` // 0 if nothing is due
+	// TransferAmount identifies the invoice; absent without one, and for deposit addresses.
+	TransferAmount string `json:"transferAmount,omitempty"`
+	Gasless        bool   `json:"gasless"`      // the service sends payers' authorizations
+	RegistryPays   bool   `json:"registryPays"` // the registry takes the whole amount
+	// Block is final. A wallet on the same network has it, too. Absent before the first one.
+	Block    *walletBlock    `json:"block,omitempty"`
+	Coin     coin            `json:"coin"`
+	RPC      []string        `json:"rpc,omitempty"` // nodes, for a wallet that lacks the network
+	Payments []walletPayment `json:"payments"`      // at most MaxPayments, newest first
+	Now      int64           `json:"now"`           // Unix seconds
+}
+
+// walletBlock identifies a block. Number is decimal digits.
+type walletBlock struct {
+	Number string `json:"number"`
+	Hash   string `json:"hash"`
+}
+
+// walletPayment is a payment that the service has seen.
+type walletPayment struct {
+	TxHash string `json:"txHash"`
+	From   string `json:"from"`
+}
+
+// wallet answers with the walletData of an invoice.
+func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
+	s, err := c.load(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := s.walletData()
+	data.Gasless = c.takesX402 != nil && c.takesX402(s.chain.Key)
+	body, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode what a wallet needs: %w", err)
+	}
+	c.send(w, r, http.StatusOK, "application/json", body)
+	return nil
+}
+
+// walletData returns all but Gasless. It is a pure function.
+func (s pageInput) walletData() walletData {
+	inv := s.invoice
+	d := walletData{
+		Terms: newTerms(inv, s.chain), Merchant: s.merchant(), Network: networkName(s.chain.Key),
+		Currency: inv.Currency, Decimals: s.token.Decimals, PayTo: chain.Checksum(inv.PayTo()), Due: "0",
+		RegistryPays: s.chain.TakesPayment(inv), Coin: coinOf(s.chain.Key), RPC: nodesFor(s.chain),
+		Payments: []walletPayment{}, Now: s.now.Unix(),
+	}
+	transfer := inv.TransferAmount
+	switch s.state() {
+	case waiting:
+		d.Due = inv.Amount.String()
+	case partial:
+		d.Due, transfer = s.rest().String(), inv.RemainingTransfer
+	case seen, checking, paid, expired, void, draft:
+	}
+	if d.Due != "0" && !transfer.IsZero() && !inv.IsDeposit() {
+		d.TransferAmount = transfer.String()
+	}
+	if s.final.Number > 0 {
+		d.Block = &walletBlock{strconv.FormatUint(s.final.Number, 10), s.final.Hash.String()}
+	}
+	for _, p := range s.payments {
+		d.Payments = append(d.Payments, walletPayment{p.TxHash.String(), chain.Checksum(p.From)})
+	}
+	return d
+}

@@ -1,0 +1,115 @@
+package checkout
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// walletOf returns what a wallet is told of the invoice.
+func (w *world) walletOf(t *testing.T) walletData {
+	t.Helper()
+	answer := w.ask(http.MethodGet, "/checkout/"+testID+"/wallet")
+	var d walletData
+	if err := json.Unmarshal(answer.Body.Bytes(), &d); err != nil || answer.Code != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", answer.Code, err, answer.Body)
+	}
+	return d
+}
+
+func TestWalletData(t *testing.T) {
+	w := newWorld()
+	w.cursor.Confirmed = invoice.Header{Number: 9, Hash: invoice.Hash{31: 9}}
+	w.chain.RPC = []string{"ws://127.0.0.1:8545"}
+	want := walletData{
+		Terms: newTerms(w.invoice, w.chain), Merchant: "corner-cafe", Network: "Local test chain", Currency: "USDC", Decimals: 6,
+		PayTo: chain.Checksum(merchantAddress), Due: "4900000", TransferAmount: "4900123", RegistryPays: true,
+		Block: &walletBlock{"9", invoice.Hash{31: 9}.String()}, Coin: ether, RPC: []string{"http://127.0.0.1:8545"},
+		Payments: []walletPayment{}, Now: defaultNow,
+	}
+	if diff := cmp.Diff(want, w.walletOf(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWalletAmounts(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		set           func(*world)
+		due, transfer string
+		payments      int
+	}{
+		{"a part has arrived", func(w *world) {
+			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+		}, "2900000", "", 1},
+		{"a part has arrived, and its rest has a transfer amount", func(w *world) {
+			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+			w.invoice.RemainingTransfer = invoice.NewAmount(2_900_077)
+		}, "2900000", "2900077", 1},
+		{"a deposit address", func(w *world) { w.invoice.Collection, w.invoice.DepositAddress = invoice.Deposit, payerAddress }, "4900000", "", 0},
+		{"seen", func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+		}, "0", "", 1},
+		{"the time is up", func(w *world) { w.now = expires + 1 }, "0", "", 0},
+		{"expired", func(w *world) { w.invoice.Status = invoice.Expired }, "0", "", 0},
+		{"void", func(w *world) { w.invoice.Status = invoice.Void }, "0", "", 0},
+		{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, "0", "", 0},
+	} {
+		w := newWorld()
+		test.set(w)
+		d := w.walletOf(t)
+		if d.Due != test.due || d.TransferAmount != test.transfer || len(d.Payments) != test.payments {
+			t.Errorf("%s: due is %s, as a transfer %q, with %d payments", test.name, d.Due, d.TransferAmount, len(d.Payments))
+		}
+	}
+}
+
+// The nodes of the configuration may have keys in their URLs, and are nobody else's.
+func TestWalletNodesAreNotTheServices(t *testing.T) {
+	for _, c := range chain.Builtin() {
+		c.RPC = []string{"https://node.example/secret"}
+		for _, url := range nodesFor(c) {
+			if c.Key != chain.Local && (strings.Contains(url, "secret") || !strings.HasPrefix(url, "https://")) {
+				t.Errorf("%s: wallets are given %s", c.Key, url)
+			}
+		}
+	}
+	if got := nodesFor(chain.Chain{Key: "testnet", RPC: []string{"https://node.example/secret"}}); got != nil {
+		t.Errorf("a network of the configuration has the nodes %s", got)
+	}
+}
+
+func TestAssetsAreCompressed(t *testing.T) {
+	w := newWorld()
+	script := assets["wallet.js"]
+	for coding, want := range map[string]string{
+		"": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "identity": "",
+		"gzip": "gzip", "br, gzip": "gzip", "GZIP;q=0.5": "gzip", "deflate,gzip;q=1": "gzip",
+	} {
+		answer := w.ask(http.MethodGet, script.Path, "Accept-Encoding", coding)
+		if got := answer.Header().Get("Content-Encoding"); got != want {
+			t.Errorf("Accept-Encoding %q is answered in %q, want %q", coding, got, want)
+		}
+		if answer.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("Vary is %q", answer.Header().Get("Vary"))
+		}
+		body := io.Reader(answer.Body)
+		if want == "gzip" {
+			var err error
+			if body, err = gzip.NewReader(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := io.ReadAll(body); err != nil || string(text) != string(script.body) {
+			t.Errorf("Accept-Encoding %q: another content, %v", coding, err)
+		}
+	}
+}

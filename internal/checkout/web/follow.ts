@@ -1,0 +1,111 @@
+// Finds out what became of a payment that the wallet was asked for.
+
+import { transferTopic } from "./abi";
+import type { Hex, Provider } from "./providers";
+import { parse, quantity, read } from "./rpc";
+import { load, save, type Sent } from "./sent";
+import { Refusal, submit, type Invoice } from "./service";
+
+// Finding is what was found. counted: the service has seen the payment. mined: it is in a
+// block.
+export type Finding = "counted" | "mined" | "waiting" | "failed" | "unknown";
+
+// follow looks once, and updates the record. provider is undefined if the wallet is not
+// there any more.
+export async function follow(invoice: Invoice, sent: Sent, provider: Provider | undefined): Promise<Finding> {
+  if (isCounted(invoice, sent)) return "counted";
+  if (sent.way === "authorization") return followAuthorization(invoice, sent);
+  if (!provider) return "unknown";
+  if (sent.calls && !sent.hash) return followCalls(invoice, sent, provider);
+  return sent.hash ? followHash(invoice, sent, sent.hash, provider) : find(invoice, sent, provider);
+}
+
+// isCounted reports whether the service has the payment. Without its hash, it is one of the
+// account, if nothing is due any more.
+const isCounted = (invoice: Invoice, sent: Sent) => invoice.payments.some((p) =>
+  sent.hash ? p.txHash === sent.hash : invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase());
+
+// fail records that nothing was transferred.
+function fail(invoice: Invoice, sent: Sent, problem: string): Finding {
+  save(invoice.invoiceId, { ...sent, state: "failed", problem });
+  return "failed";
+}
+
+// followAuthorization submits the same authorization again, which changes nothing, until the
+// outcome is known.
+async function followAuthorization(invoice: Invoice, sent: Sent): Promise<Finding> {
+  if (!sent.authorization) return fail(invoice, sent, "wallet.failed");
+  try {
+    const outcome = await submit(invoice.invoiceId, sent.authorization);
+    if (outcome.status === "paid") {
+      const hash = outcome.txHash;
+      if (hash) save(invoice.invoiceId, { ...sent, hash });
+      return "mined";
+    }
+    if (outcome.status === "refused") return fail(invoice, sent, refusal(outcome.reason));
+    return "waiting";
+  } catch (error) {
+    if (error instanceof Refusal) return fail(invoice, sent, refusal(error.reason));
+    throw error;
+  }
+}
+
+// Reasons for which the account can pay for the transaction itself.
+const ownGas = new Set(["gasless_off", "budget_exhausted", "unsupported_token", "account_not_deployed", "too_expensive"]);
+const ofToken = new Set(["blacklisted", "token_paused", "transfer_reverts"]);
+
+function refusal(reason = ""): string {
+  if (ownGas.has(reason)) return "wallet.fee.own";
+  if (ofToken.has(reason)) return "wallet.token.refuses";
+  if (reason === "authorization_pending") return "wallet.pending";
+  return "wallet.refused";
+}
+
+interface Receipt {
+  status: Hex;
+}
+
+async function followHash(invoice: Invoice, sent: Sent, hash: Hex, provider: Provider): Promise<Finding> {
+  const receipt = await read<Receipt | null>(provider, "eth_getTransactionReceipt", [hash]);
+  if (receipt) return parse(receipt.status) === 1n ? "mined" : fail(invoice, sent, "wallet.failed");
+  if (await read(provider, "eth_getTransactionByHash", [hash])) return "waiting";
+  const count = Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, "latest"])));
+  if (sent.nonce === undefined || count <= sent.nonce) return "unknown";
+  // Another transaction took its place: a faster one with the same content, or none that pays.
+  const found = await find(invoice, sent, provider);
+  if (found !== "unknown") return found;
+  if (await read(provider, "eth_getTransactionReceipt", [hash])) return "waiting"; // it was mined meanwhile
+  return fail(invoice, sent, "wallet.replaced");
+}
+
+async function followCalls(invoice: Invoice, sent: Sent, provider: Provider): Promise<Finding> {
+  const answer = await read<{ status?: number; receipts?: { transactionHash: Hex }[] }>(provider, "wallet_getCallsStatus", [sent.calls]);
+  const status = answer.status ?? 100;
+  const hash = answer.receipts?.at(-1)?.transactionHash;
+  if (status >= 400) return fail(invoice, sent, "wallet.failed");
+  if (status < 200 || !hash) return "waiting";
+  save(invoice.invoiceId, { ...sent, hash });
+  return "mined";
+}
+
+// find looks for a transfer from the account to the invoice's address since the wallet was
+// asked.
+async function find(invoice: Invoice, sent: Sent, provider: Provider): Promise<Finding> {
+  const topic = (address: Hex) => `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+  const logs = await read<{ transactionHash: Hex; data: Hex }[]>(provider, "eth_getLogs", [{
+    address: invoice.token, fromBlock: quantity(BigInt(sent.block)), toBlock: "latest", topics: [transferTopic, topic(sent.from), topic(invoice.payTo)],
+  }]);
+  const match = logs.find((l) => parse(l.data) === BigInt(sent.amount));
+  if (!match) return "unknown";
+  save(invoice.invoiceId, { ...sent, state: "sent", hash: match.transactionHash });
+  return "mined";
+}
+
+// mayAskAgain reports whether the account has sent nothing since the wallet was asked, as far
+// as its node knows.
+export async function mayAskAgain(invoice: Invoice, sent: Sent, provider: Provider): Promise<boolean> {
+  if (await find(invoice, sent, provider) !== "unknown") return false;
+  const count = async (at: string) => Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, at])));
+  const [latest, waiting] = await Promise.all([count("latest"), count("pending")]);
+  return waiting <= latest && load(invoice.invoiceId)?.hash === undefined;
+}

@@ -1,0 +1,66 @@
+// Offers to pay with a wallet that the browser has. The part that talks to wallets is loaded
+// when one is asked for, or when something was sent.
+
+import { button, h, paragraph } from "./dom";
+import { discover, wallets, type Wallet } from "./providers";
+import { load, watch } from "./sent";
+import { t } from "./texts";
+
+// Pay is the part that is loaded.
+interface Pay {
+  start(section: HTMLElement, wallets: () => Wallet[], offer: () => void, chosen?: Wallet): void;
+}
+
+const section = document.getElementById("wallet-pay");
+if (section) {
+  const invoice = section.dataset.invoice ?? "";
+  let started = false;
+
+  const start = async (chosen?: Wallet) => {
+    started = true;
+    section.hidden = false;
+    if (chosen) section.replaceChildren(paragraph(t("wallet.loading")));
+    try {
+      const pay = await import(section.dataset.script ?? "") as Pay;
+      pay.start(section, () => wallets, offer, chosen);
+    } catch {
+      started = false;
+      section.replaceChildren(paragraph(t("wallet.offline"), "problem"), button(t("wallet.again"), () => void start(chosen)));
+    }
+  };
+
+  const offer = () => {
+    started = false;
+    draw();
+  };
+
+  const draw = () => {
+    if (started) return;
+    if (load(invoice)) {
+      void start();
+      return;
+    }
+    const can = wallets.length > 0 && isDue();
+    section.hidden = !can;
+    if (!can) return;
+    section.replaceChildren(
+      h("h2", {}, t(wallets.length > 1 ? "wallet.choose" : "wallet.title")),
+      h("div", { class: "wallets" }, ...wallets.map((w) => choice(w))),
+    );
+  };
+
+  const choice = (wallet: Wallet) => {
+    const b = button(t("wallet.with", { Wallet: wallet.name || t("wallet.unnamed") }), () => void start(wallet));
+    if (wallet.icon) b.prepend(h("img", { src: wallet.icon, alt: "", width: "24", height: "24" }));
+    return b;
+  };
+
+  // The page's part about how to pay is empty unless something is due.
+  const pay = document.getElementById("pay");
+  const isDue = () => (pay?.childElementCount ?? 0) > 0;
+  if (pay) new MutationObserver(draw).observe(pay, { childList: true });
+
+  discover(draw);
+  watch(invoice, draw);
+  draw();
+}

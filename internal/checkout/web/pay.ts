@@ -1,0 +1,107 @@
+// Asks the wallet to pay, by a plan. What is asked is recorded before, so that nothing is
+// asked twice.
+
+import { encodeFunctionData, parseSignature } from "viem";
+
+import { registry, token } from "./abi";
+import { terms } from "./commitment";
+import { Problem } from "./connect";
+import { major } from "./format";
+import type { Hex, Provider } from "./providers";
+import { call, parse, quantity, read, send, rejected, unauthorized, WalletError } from "./rpc";
+import { clear, load, save, type Authorization, type Sent } from "./sent";
+import { now, type Invoice } from "./service";
+import { sign } from "./typed";
+import type { Plan } from "./ways";
+
+// Limits of the window in which an authorization is valid, in seconds.
+const window = 1800;
+const shortest = 40;
+
+// pay asks the wallet, and returns once it has answered. The record is then in state sent.
+export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<void> {
+  if (plan.way === "authorization") {
+    const authorization = await authorize(provider, invoice, plan);
+    save(invoice.invoiceId, { ...await record(provider, invoice, plan, wallet), state: "sent", authorization });
+    return;
+  }
+  const calls = plan.way === "permit" ? [await permit(provider, invoice, plan)] : plan.calls;
+  if (invoice.expiresAt <= now()) throw new Problem("wallet.expired");
+  const asked = await record(provider, invoice, plan, wallet);
+  save(invoice.invoiceId, asked);
+  try {
+    if (plan.way === "calls") {
+      save(invoice.invoiceId, { ...asked, state: "sent", calls: await sendCalls(provider, invoice, plan) });
+      return;
+    }
+    const [only] = calls;
+    const hash = await send<Hex>(provider, "eth_sendTransaction", [{ from: plan.from, ...only, value: "0x0" }]);
+    save(invoice.invoiceId, { ...asked, state: "sent", hash });
+  } catch (error) {
+    if (error instanceof WalletError && nothingSent.has(error.code)) clear(invoice.invoiceId);
+    throw error;
+  }
+}
+
+// nothingSent are the codes that say that nothing was sent. After any other error the chain
+// is asked.
+const nothingSent = new Set([rejected, unauthorized, 4200, -32000, -32003, -32601, -32602]);
+
+// record returns what is known before the wallet is asked.
+async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<Sent> {
+  const [count, block] = await Promise.all([
+    read<Hex>(provider, "eth_getTransactionCount", [plan.from, "pending"]),
+    read<Hex>(provider, "eth_blockNumber"),
+  ]);
+  return {
+    version: 1, state: "asked", way: plan.way, wallet, from: plan.from, amount: plan.amount.toString(),
+    shown: { Amount: major(plan.amount, invoice), Merchant: invoice.merchant },
+    at: now(), nonce: Number(parse(count)), block: parse(block).toString(),
+  };
+}
+
+// authorize has the account sign a transfer that the service sends. Its nonce is the
+// invoice's id, so that the account can pay this invoice once, unless an earlier one was
+// refused.
+async function authorize(provider: Provider, invoice: Invoice, plan: Plan): Promise<Authorization> {
+  const validBefore = Math.min(now() + window, invoice.expiresAt + 1);
+  if (validBefore < now() + shortest) throw new Problem("wallet.late");
+  if (!plan.domain) throw new Problem("wallet.cannot");
+  const again = load(invoice.invoiceId)?.state === "failed" || invoice.due !== invoice.amount;
+  const message = {
+    from: plan.from, to: plan.to, value: plan.amount.toString(), validAfter: 0, validBefore,
+    nonce: again ? random() : invoice.onChainInvoiceId,
+  };
+  const signature = await sign(provider, plan.from, plan.domain, "TransferWithAuthorization", message);
+  if (now() + 20 >= validBefore) throw new Problem("wallet.expired"); // the signature is thrown away
+  return { ...message, signature };
+}
+
+const random = (): Hex => `0x${Array.from(crypto.getRandomValues(new Uint8Array(32)), (b) => b.toString(16).padStart(2, "0")).join("")}`;
+
+// permit has the account sign an allowance of exactly the amount, and returns the call that
+// uses it. The call is tried first, since the contract reverts if the token refuses the signature.
+async function permit(provider: Provider, invoice: Invoice, plan: Plan) {
+  if (!plan.domain || !invoice.registry) throw new Problem("wallet.cannot");
+  const nonce = await call<bigint>(provider, invoice.token, token, "nonces", [plan.from]);
+  const deadline = BigInt(invoice.expiresAt);
+  const signature = await sign(provider, plan.from, plan.domain, "Permit", {
+    owner: plan.from, spender: invoice.registry, value: plan.amount.toString(), nonce: nonce.toString(), deadline: deadline.toString(),
+  });
+  const { r, s, v, yParity } = parseSignature(signature);
+  const data = encodeFunctionData({
+    abi: registry, functionName: "payWithPermit", args: [terms(invoice), deadline, Number(v ?? BigInt(27 + yParity)), r, s],
+  });
+  const made = { to: invoice.registry, data };
+  await read(provider, "eth_call", [{ from: plan.from, ...made }, "latest"]).catch(() => { throw new Problem("wallet.cannot"); });
+  return made;
+}
+
+// sendCalls asks for several calls at once, all or none (EIP-5792), and returns their id.
+async function sendCalls(provider: Provider, invoice: Invoice, plan: Plan): Promise<string> {
+  const answer = await send<string | { id: string }>(provider, "wallet_sendCalls", [{
+    version: "2.0.0", from: plan.from, chainId: quantity(invoice.chainId), atomicRequired: true,
+    calls: plan.calls.map((c) => ({ ...c, value: "0x0" })),
+  }]);
+  return typeof answer === "string" ? answer : answer.id;
+}

@@ -1,0 +1,79 @@
+// What this browser's wallet was asked to pay for an invoice, and what it sent. It is kept
+// in the browser, so that a reload or another tab does not pay again.
+
+import type { Hex } from "./providers";
+
+// Sent is a payment by the wallet. A record is written before the wallet is asked.
+export interface Sent {
+  version: 1;
+  // asked: the wallet was asked for a transaction, and has not answered. sent: it is on its
+  // way. failed: it moved nothing, and another may be sent.
+  state: "asked" | "sent" | "failed";
+  way: "authorization" | "transfer" | "permit" | "calls";
+  wallet: string; // id
+  from: Hex;
+  amount: string; // minor units
+  shown: { Amount: string; Merchant: string }; // of texts about it
+  at: number; // Unix seconds, by the service's clock
+  block: string; // number of a block before the payment
+  nonce?: number; // of the account's next transaction, before the wallet was asked
+  hash?: Hex; // of the transaction
+  calls?: string; // id of the wallet's calls
+  authorization?: Authorization; // that was signed
+  problem?: string; // with failed: id of a text
+}
+
+// Authorization is what the service takes at /checkout/{id}/authorization.
+export interface Authorization {
+  from: Hex;
+  to: Hex;
+  value: string;
+  validAfter: number;
+  validBefore: number;
+  nonce: Hex;
+  signature: Hex;
+}
+
+const key = (invoice: string) => `quittance:sent:${invoice}`;
+
+// load returns what is recorded for an invoice.
+export function load(invoice: string): Sent | undefined {
+  try {
+    const sent = JSON.parse(localStorage.getItem(key(invoice)) ?? "null") as Sent | null;
+    return sent?.version === 1 ? sent : undefined;
+  } catch { // no storage, or not ours
+    return undefined;
+  }
+}
+
+// save records a payment. It throws if the browser keeps nothing: without a record a reload
+// could pay twice.
+export function save(invoice: string, sent: Sent): void {
+  localStorage.setItem(key(invoice), JSON.stringify(sent));
+}
+
+// clear removes what is recorded.
+export function clear(invoice: string): void {
+  try {
+    localStorage.removeItem(key(invoice));
+  } catch { /* no storage */ }
+}
+
+// watch calls changed when another tab changes the record.
+export function watch(invoice: string, changed: () => void): void {
+  addEventListener("storage", (event) => {
+    if (event.key === key(invoice) || event.key === null) changed();
+  });
+}
+
+// alone runs ask while no other tab does for this invoice, and returns false if one does.
+export async function alone(invoice: string, ask: () => Promise<void>): Promise<boolean> {
+  if (!navigator.locks) { // outside of a secure context: the record alone guards
+    await ask();
+    return true;
+  }
+  return navigator.locks.request(key(invoice), { ifAvailable: true }, async (lock) => {
+    if (lock) await ask();
+    return lock !== null;
+  });
+}

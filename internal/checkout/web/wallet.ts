@@ -1,0 +1,321 @@
+// Pays the invoice with a wallet: connects, shows what will be asked, asks, and follows what
+// was sent. It is loaded when a payer chooses a wallet, or has used one.
+
+import { account, explain, network, Problem } from "./connect";
+import { button, code, fact, h, paragraph, short } from "./dom";
+import { follow, mayAskAgain, type Finding } from "./follow";
+import { clock, major } from "./format";
+import { pay } from "./pay";
+import type { Hex, Wallet } from "./providers";
+import { read } from "./rpc";
+import { alone, clear, load, watch, type Sent } from "./sent";
+import { invoice as fetchInvoice, now, type Invoice } from "./service";
+import { t } from "./texts";
+import { plan as choosePlan, type Plan } from "./ways";
+
+export { prove } from "./proof";
+
+const slow = 30_000; // milliseconds until the page says that the wallet has not answered
+const pauses = [1000, 2000, 3000, 5000, 8000]; // between looks, in milliseconds; the last one repeats
+const giveUp = 600; // seconds until a transaction that nobody knows may be sent again
+
+// start draws into the section. offer draws the choice of wallets instead.
+export function start(section: HTMLElement, wallets: () => Wallet[], offer: () => void, chosen?: Wallet): void {
+  const flow = new Flow(section, wallets, offer);
+  if (chosen) void flow.connect(chosen);
+  else void flow.resume();
+}
+
+class Flow {
+  private readonly id: string;
+  private turn = 0; // counts what is drawn, so that an answer that comes too late changes nothing
+  private looks = 0;
+  private shown = ""; // what show has drawn last; empty after anything else was drawn
+  private asking = false; // the wallet is asked to pay, and will answer here
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly section: HTMLElement, private readonly wallets: () => Wallet[], private readonly offer: () => void) {
+    this.id = section.dataset.invoice ?? "";
+    watch(this.id, () => { void this.resume(); });
+    const main = document.getElementById("checkout");
+    if (main) new MutationObserver(() => { this.changed(); }).observe(main, { attributeFilter: ["data-version"] });
+  }
+
+  // changed is called when the rest of the page has changed.
+  private changed(): void {
+    if (load(this.id)) void this.look();
+    else if (document.getElementById("pay")?.childElementCount === 0) this.leave(); // nothing is due
+  }
+
+  // draw replaces what is shown, and returns the turn.
+  private draw(headline: string, ...parts: (Node | string | undefined)[]): number {
+    clearTimeout(this.timer);
+    this.shown = "";
+    const focused = this.section.contains(document.activeElement);
+    const title = h("h2", { tabindex: "-1" }, headline);
+    this.section.replaceChildren(title, ...parts.filter((p): p is Node | string => p !== undefined));
+    this.section.hidden = false;
+    if (focused) title.focus();
+    document.getElementById("checkout")?.classList.toggle("sent", load(this.id)?.state === "sent");
+    return ++this.turn;
+  }
+
+  // leave returns to the choice of wallets, or draws nothing if nothing is due.
+  private leave(): void {
+    this.draw(t("wallet.title"));
+    this.section.hidden = true;
+    this.offer();
+  }
+
+  // connect connects to a wallet, and shows what it will be asked.
+  async connect(wallet: Wallet, free = true): Promise<void> {
+    const known = load(this.id);
+    if (known && known.state !== "failed") {
+      await this.resume(); // another tab has asked
+      return;
+    }
+    const values = this.valuesOf(wallet);
+    let turn = this.draw(t("wallet.title"), paragraph(t("wallet.connecting", values)), this.others());
+    try {
+      const invoice = await fetchInvoice(this.id);
+      Object.assign(values, valuesOf(invoice));
+      if (BigInt(invoice.due) === 0n) {
+        this.leave();
+        return;
+      }
+      const from = await account(wallet.provider);
+      if (turn !== this.turn) return;
+      await network(wallet.provider, invoice, () => {
+        turn = this.draw(t("wallet.title"), paragraph(t("wallet.switch", values)), this.others());
+      });
+      if (turn !== this.turn) return;
+      turn = this.draw(t("wallet.title"), paragraph(t("wallet.checking", values)));
+      const plan = await choosePlan(wallet.provider, invoice, from, free);
+      if (turn === this.turn) this.review(wallet, invoice, plan, free);
+    } catch (error) {
+      if (turn === this.turn) this.trouble(wallet, error, values, () => void this.connect(wallet, free));
+    }
+  }
+
+  // review says in words what the wallet will ask, and offers to pay.
+  private review(wallet: Wallet, invoice: Invoice, plan: Plan, free: boolean): void {
+    const values = { ...this.valuesOf(wallet), ...valuesOf(invoice), Address: plan.to, Amount: major(plan.amount, invoice) };
+    const turn = this.draw(t("wallet.review", values),
+      h("dl", {},
+        fact(t("wallet.to"), invoice.merchant),
+        fact(t("wallet.network"), invoice.network),
+        fact(t("wallet.from"), code(plan.from, short(plan.from))),
+        fact(t("wallet.fee"), plan.way === "authorization" ? t("wallet.fee.none") : plan.fee === undefined ? t("wallet.fee.unknown") : t("wallet.fee.about", { Fee: major(plan.fee, invoice.coin) })),
+      ),
+      paragraph(t(shows(plan, invoice), { ...values, Time: clock(invoice.expiresAt) })),
+      h("p", { class: "actions" }, button(t("wallet.pay", values), () => void this.ask(wallet, invoice, plan, free))),
+      this.others(),
+    );
+    this.onChange(wallet, turn, () => void this.connect(wallet, free));
+  }
+
+  // onChange calls changed if the wallet changes its account or network while this turn is shown.
+  private onChange(wallet: Wallet, turn: number, changed: () => void): void {
+    const { provider } = wallet;
+    const events = ["accountsChanged", "chainChanged", "disconnect"];
+    const listener = () => {
+      for (const event of events) provider.removeListener?.(event, listener);
+      if (turn === this.turn) changed();
+    };
+    for (const event of events) provider.on?.(event, listener);
+  }
+
+  // ask asks the wallet to pay, unless anything has changed since the review, or another tab
+  // asks already.
+  private async ask(wallet: Wallet, shown: Invoice, plan: Plan, free: boolean): Promise<void> {
+    const values = { ...this.valuesOf(wallet), ...valuesOf(shown) };
+    const again = () => void this.connect(wallet, free);
+    const turn = this.draw(t("wallet.confirm", values), paragraph(t("wallet.confirm.hint", values)));
+    this.asking = true;
+    const reminder = setTimeout(() => { if (turn === this.turn) this.section.append(paragraph(t("wallet.slow", values), "problem")); }, slow);
+    try {
+      const mine = await alone(this.id, async () => {
+        const known = load(this.id);
+        if (known && known.state !== "failed") return; // another tab has sent
+        const invoice = await fetchInvoice(this.id);
+        if (invoice.due !== shown.due || invoice.payTo !== shown.payTo) throw new Problem("wallet.changed");
+        const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
+        if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
+        await network(wallet.provider, invoice, () => { /* the review is shown again if it refuses */ });
+        await pay(wallet.provider, invoice, plan, wallet.id);
+      });
+      if (!mine) throw new Problem("wallet.tab");
+      this.asking = false;
+      await this.resume();
+    } catch (error) {
+      this.asking = false;
+      if (load(this.id)?.state === "asked") {
+        await this.resume(); // whether it sent is not known
+        return;
+      }
+      this.trouble(wallet, error, values, again);
+    } finally {
+      clearTimeout(reminder);
+    }
+  }
+
+  // trouble says what went wrong, and offers the next steps.
+  private trouble(wallet: Wallet, error: unknown, values: Record<string, string>, again: () => void): void {
+    const turn = this.draw(t("wallet.title"),
+      h("p", { class: "problem", role: "alert" }, explain(error, values)),
+      h("p", { class: "actions" }, button(t("wallet.again"), again)),
+      this.others(),
+    );
+    this.onChange(wallet, turn, again);
+  }
+
+  // resume draws what is recorded, and follows it.
+  async resume(): Promise<void> {
+    if (this.asking) return;
+    const sent = load(this.id);
+    if (!sent) {
+      this.leave();
+      return;
+    }
+    this.looks = 0;
+    await this.look();
+  }
+
+  // look looks once what became of the payment, draws it, and looks again later.
+  private async look(): Promise<void> {
+    if (this.asking) return;
+    clearTimeout(this.timer);
+    const sent = load(this.id);
+    if (!sent) {
+      this.leave();
+      return;
+    }
+    if (this.looks === 0) this.show(sent, "waiting"); // at once
+    const turn = this.turn;
+    let invoice: Invoice | undefined;
+    let found: Finding = "unknown";
+    try {
+      invoice = await fetchInvoice(this.id);
+      if (sent.state !== "failed") found = await follow(invoice, sent, this.find(sent)?.provider);
+    } catch { /* the service or the wallet does not answer now */ }
+    if (turn !== this.turn) return;
+    const fresh = load(this.id);
+    const moot = invoice?.due === "0" && fresh?.state === "failed";
+    if (!fresh || found === "counted" || moot) {
+      clear(this.id);
+      this.leave();
+      return;
+    }
+    this.show(fresh, found, invoice);
+    if (fresh.state === "failed") return;
+    const pause = pauses[Math.min(this.looks++, pauses.length - 1)] ?? 0;
+    this.timer = setTimeout(() => void this.look(), pause);
+  }
+
+  // show draws a record.
+  private show(sent: Sent, found: Finding, invoice?: Invoice): void {
+    const wallet = this.find(sent);
+    const values: Record<string, string> = { ...this.valuesOf(wallet), ...(invoice && valuesOf(invoice)), ...sent.shown };
+    const stuck = found === "unknown" && sent.hash !== undefined && now() > sent.at + giveUp;
+    const linked = this.looks > pauses.length;
+    const what = JSON.stringify([sent, found === "mined", stuck, linked, values]);
+    if (what === this.shown) return; // so that a screen reader does not repeat it
+    this.drawSent(sent, found === "mined", values, stuck, linked);
+    this.shown = what;
+  }
+
+  private drawSent(sent: Sent, mined: boolean, values: Record<string, string>, stuck: boolean, linked: boolean): void {
+    if (sent.state === "failed") {
+      this.showFailed(sent, values, this.find(sent));
+      return;
+    }
+    if (sent.state === "asked") {
+      this.draw(t("wallet.asked.title", values), h("p", { class: "problem" }, t("wallet.asked", values)), this.doubt(sent));
+      return;
+    }
+    this.draw(t(mined ? "wallet.mined.title" : "wallet.sent.title", values),
+      paragraph(t(sent.way === "authorization" && !mined ? "wallet.signed" : "wallet.sent", values)),
+      sent.hash && h("dl", {}, fact(t("wallet.transaction"), code(sent.hash, short(sent.hash)), this.copy(sent.hash))),
+      sent.hash && linked ? h("p", {}, this.checkLink(sent.hash)) : undefined,
+      stuck ? this.doubt(sent) : undefined,
+    );
+  }
+
+  private showFailed(sent: Sent, values: Record<string, string>, wallet: Wallet | undefined): void {
+    const problem = sent.problem ?? "wallet.failed";
+    this.draw(t("wallet.failed.title", values),
+      h("p", { class: "problem", role: "alert" }, t(problem, values)),
+      h("p", { class: "actions" }, button(t("wallet.again"), () => {
+        if (wallet) void this.connect(wallet, problem !== "wallet.fee.own");
+        else this.forget();
+      })),
+      sent.hash && h("p", {}, this.checkLink(sent.hash)),
+      this.others(),
+    );
+  }
+
+  // doubt offers to look again, or to pay again if the chain shows nothing.
+  private doubt(sent: Sent): HTMLElement {
+    return h("p", { class: "actions" },
+      button(t("wallet.look"), () => { this.looks = 0; this.shown = ""; void this.look(); }),
+      button(t("wallet.unsent"), () => void this.askAgain(sent), "second"));
+  }
+
+  // askAgain forgets what the wallet was asked, if it has sent nothing.
+  private async askAgain(sent: Sent): Promise<void> {
+    const wallet = this.find(sent);
+    const values = this.valuesOf(wallet);
+    try {
+      const invoice = await fetchInvoice(this.id);
+      if (!wallet) throw new Problem("wallet.gone");
+      await network(wallet.provider, invoice, () => undefined);
+      if (!await mayAskAgain(invoice, sent, wallet.provider)) throw new Problem("wallet.waiting");
+      clear(this.id);
+      await this.connect(wallet);
+    } catch (error) {
+      this.draw(t("wallet.asked.title", values), h("p", { class: "problem", role: "alert" }, explain(error, values)), this.doubt(sent));
+      this.timer = setTimeout(() => void this.look(), pauses.at(-1));
+    }
+  }
+
+  // forget leaves a payment that failed, and only that.
+  private forget(): void {
+    if (load(this.id)?.state === "failed") clear(this.id);
+    this.leave();
+  }
+
+  // find returns the wallet that a record names, if it is there.
+  private find(sent: Sent): Wallet | undefined {
+    return this.wallets().find((w) => w.id === sent.wallet);
+  }
+
+  // others offers another wallet.
+  private others(): HTMLElement {
+    return h("p", { class: "actions" }, button(t("wallet.other"), () => { this.turn++; this.forget(); }, "second"));
+  }
+
+  private copy(text: string): HTMLElement {
+    return h("button", { type: "button", class: "copy", "data-copy": text }, t("copy"));
+  }
+
+  private checkLink(hash: Hex): HTMLElement {
+    return h("a", { href: `/checkout/${this.id}/check?tx=${hash}` }, t("wallet.see"));
+  }
+
+  private valuesOf(wallet: Wallet | undefined): Record<string, string> {
+    return { Wallet: wallet?.name || t("wallet.unnamed") };
+  }
+}
+
+// shows returns the text about what the wallet will show.
+function shows(plan: Plan, invoice: Invoice): string {
+  if (plan.way === "authorization") return "wallet.shows.authorization";
+  if (plan.way === "permit") return "wallet.shows.permit";
+  return plan.to === invoice.payTo ? "wallet.shows.transfer" : "wallet.shows.calls";
+}
+
+// valuesOf returns what texts say of the invoice.
+const valuesOf = (invoice: Invoice): Record<string, string> => ({
+  Merchant: invoice.merchant, Network: invoice.network, Currency: invoice.currency, ChainID: String(invoice.chainId),
+  Amount: major(BigInt(invoice.due), invoice),
+});

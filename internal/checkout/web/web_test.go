@@ -1,0 +1,96 @@
+package web_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/testdeps"
+)
+
+func TestMain(m *testing.M) {
+	testdeps.Short("TestBundles", "TestTypes")
+	os.Exit(m.Run())
+}
+
+const static = "../static"
+
+// TestBundles bundles the modules again, and compares the result with what is committed.
+func TestBundles(t *testing.T) {
+	t.Parallel()
+	modules, err := testdeps.NodeModules(t.Context(), "web", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	args := append([]string{"-C", "../../../tools", "run", "./bundle", "-modules", modules, "-out", out}, entries(t)...)
+	if text, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("bundle: %v\n%s", err, text)
+	}
+	made, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range made {
+		want, err := os.ReadFile(filepath.Join(out, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(static, f.Name())); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the modules are bundled to; run go generate ./internal/checkout/web", f.Name())
+		}
+	}
+}
+
+// entries returns the modules that go generate bundles.
+func entries(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("web.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\S+/web/\w+\.ts`).FindAllString(string(text), -1)
+	if len(found) == 0 {
+		t.Fatal("go generate bundles nothing")
+	}
+	return found
+}
+
+// TestTypes checks the types of the modules.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	modules, err := testdeps.NodeModules(t.Context(), "web", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := testdeps.ProgramOf(t.Context(), "web", "nodejs", "node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The compiler looks for packages in the folders above the modules.
+	dir := t.TempDir()
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("*.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(sources, "tsconfig.json") {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := exec.CommandContext(t.Context(), node, filepath.Join(modules, "typescript", "bin", "tsc"), "--project", dir)
+	if text, err := check.CombinedOutput(); err != nil {
+		t.Errorf("tsc: %v\n%s", err, strings.ReplaceAll(string(text), dir+"/", ""))
+	}
+}
