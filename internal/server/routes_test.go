@@ -56,6 +56,7 @@ GET /checkout/{id}/check public none
 GET /checkout/{id}/logo public none
 GET /checkout/{id}/status public none
 GET /checkout/{id}/terms public none
+GET /checkout/{id}/wallet public none
 GET /debug/pprof/ operator none
 GET /debug/pprof/profile operator none
 GET /debug/pprof/symbol operator none
