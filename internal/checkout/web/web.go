@@ -3,4 +3,4 @@
 package web
 
 //go:generate npm ci --silent --no-fund --no-audit --ignore-scripts
-//go:generate go -C ../../../tools run ./bundle -modules ../internal/checkout/web/node_modules -out ../internal/checkout/static ../internal/checkout/web/payer.ts ../internal/checkout/web/wallet.ts
+//go:generate go run -modfile=../../../tools/go.mod bundle.go -modules node_modules -out ../static payer.ts wallet.ts

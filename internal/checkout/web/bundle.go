@@ -1,6 +1,9 @@
-// Command bundle bundles the TypeScript modules of the checkout page.
+//go:build ignore
+
+// Command bundle bundles the TypeScript modules of the checkout page. It is run with the
+// modules of tools/go.mod.
 //
-//	bundle -modules DIR -out DIR MODULE...
+//	go run -modfile=../../../tools/go.mod bundle.go -modules DIR -out DIR MODULE...
 //
 // It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm
 // packages in it.
