@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// walletOf returns what a wallet is told of the invoice.
+// walletOf returns the answer that wallets get.
 func (w *world) walletOf(t *testing.T) walletData {
 	t.Helper()
 	answer := w.ask(http.MethodGet, "/checkout/"+testID+"/wallet")

@@ -248,7 +248,7 @@ func (p *Page) AwaitText(selector, words string) {
 	p.Await(fmt.Sprintf("document.querySelector(%q)?.innerText.replaceAll('\\u00a0', ' ').includes(%q)", selector, words))
 }
 
-// Text returns the visible text of an element, with plain spaces; "" if there is none.
+// Text returns the visible text of an element, with plain spaces, or "".
 func (p *Page) Text(selector string) (text string) {
 	p.t.Helper()
 	p.Eval(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &text)

@@ -34,7 +34,7 @@ func once(method string, err error) func(*browsertest.Wallet, browsertest.Call, 
 	}
 }
 
-// payerFaults are the faults. pays stands for the wallet's method that pays.
+// payerFaults returns the faults. pays is the method of the wallet that pays.
 func payerFaults(pays string) []payerFault {
 	return []payerFault{
 		{name: "none"},

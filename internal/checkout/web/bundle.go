@@ -58,8 +58,7 @@ func bundle(entry, modules, out string) error {
 	return writeLicenses(result.Metafile, modules, filepath.Join(out, name+".LICENSE"))
 }
 
-// writeLicenses writes the licenses of the bundled packages. It writes no file if there are
-// none.
+// writeLicenses writes the licenses of the bundled packages, if any.
 func writeLicenses(metafile, modules, file string) error {
 	var meta struct {
 		Outputs map[string]struct {
