@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
@@ -20,6 +21,17 @@ type CreateRequest struct {
 	// ByMerchant says that the merchant asks, not the operator: the invoice may settle only
 	// to an address that the merchant holds, or that nobody holds.
 	ByMerchant bool
+	// Lifetime, if set, is how long the invoice can be paid from its creation. The expiry is
+	// no part of the request that a key names then.
+	Lifetime time.Duration
+}
+
+// draftAt returns the draft with its expiry.
+func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
+	if r.Lifetime > 0 {
+		r.Draft.ExpiresAt = now.Add(r.Lifetime)
+	}
+	return r.Draft
 }
 
 // Create makes an open invoice, its invoice.created event and the intent to
@@ -31,11 +43,18 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoic
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
 	}
-	inv, err := s.buildInvoice(ctx, req.Draft, s.ids.New(invoice.PrefixInvoice))
+	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant})
+}
+
+// CheckDraft returns the *invoice.FieldError with which Create refuses a draft because it
+// breaks a rule. It does not check who holds the settlement address.
+func (s *Service) CheckDraft(ctx context.Context, d invoice.Draft) error {
+	_, err := s.buildInvoice(ctx, d, s.ids.New(invoice.PrefixInvoice))
+	return err
 }
 
 // ReferenceTakenError is the error of a create whose reference is to be unique, where

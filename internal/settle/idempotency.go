@@ -24,7 +24,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 	if !errors.Is(err, store.ErrNotFound) {
 		return first, err
 	}
-	inv, err := s.buildInvoice(ctx, req.Draft, s.ids.New(invoice.PrefixInvoice))
+	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
