@@ -1,6 +1,7 @@
 package access
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -20,6 +21,16 @@ func Redact(text string) string {
 		return text
 	}
 	return keyText.ReplaceAllString(text, "qk_REDACTED")
+}
+
+// WithoutQuery returns a URL with its query, which may hold a secret, replaced by "…".
+func WithoutQuery(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.RawQuery == "" {
+		return target
+	}
+	u.RawQuery = ""
+	return u.String() + "?…"
 }
 
 // RedactError returns err with all keys in its text replaced. It wraps err.

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
@@ -51,19 +50,9 @@ func auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error
 	if err != nil || !ok {
 		return nil, err
 	}
-	v := auditedEndpoint{URL: withoutQuery(row.URL), OptionalEvents: row.Optional, Secrets: make([]auditedSecret, len(row.Secrets))}
+	v := auditedEndpoint{URL: access.WithoutQuery(row.URL), OptionalEvents: row.Optional, Secrets: make([]auditedSecret, len(row.Secrets))}
 	for i, s := range row.Secrets {
 		v.Secrets[i] = auditedSecret{Version: s.Version, State: s.State}
 	}
 	return v, nil
-}
-
-// withoutQuery returns a URL with its query replaced by "…".
-func withoutQuery(target string) string {
-	u, err := url.Parse(target)
-	if err != nil || u.RawQuery == "" {
-		return target
-	}
-	u.RawQuery = ""
-	return u.String() + "?…"
 }
