@@ -51,6 +51,19 @@ func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, i
 	return false, fmt.Errorf("the address %s of no list was refused", refused[0].Address)
 }
 
+// HoldAddress makes a merchant hold a settlement address that a change in tx names. The
+// operator grants it, and a merchant's principal claims it. held is false if another
+// merchant's holding prevents a claim.
+func (m *Manager) HoldAddress(ctx context.Context, tx *store.Tx, by access.Principal, id string, address invoice.Address) (held bool, err error) {
+	all := []store.Holding{{Address: address, MerchantID: id}}
+	if by.IsOperator() {
+		_, err := m.grant(ctx, tx, all)
+		return err == nil, err
+	}
+	refused, err := tx.ClaimAddresses(ctx, all, m.now())
+	return len(refused) == 0, err
+}
+
 // grant grants addresses, with an audit entry for each merchant that loses one.
 func (m *Manager) grant(ctx context.Context, tx *store.Tx, all []store.Holding) (granted bool, err error) {
 	missing, lost, err := tx.GrantAddresses(ctx, all, m.now())

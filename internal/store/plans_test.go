@@ -296,6 +296,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		do(what, err)
 	}
 	recordRefundLists(t, read, &what)
+	recordPaymentLinks(t, read, &what)
 	recordReports(t, read, &what)
 	for i := range 8 * 5 {
 		states := []delivery.Status{"", delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}

@@ -25,6 +25,10 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			_, err := s.ReadClock(t.Context(), time.Unix(1, 0), func(_ store.ClockReading, source time.Time) time.Time { return source })
 			must(t, err)
 			account := "0x" + strings.Repeat("7", 40)
+			const link, linkValues = "(id, merchant_id, slug, archived, title, currency, chain_key, lifetime, created_at, changed_at)",
+				", 'm', 'a', 0, 't', 'USDC', 'base', 60, 1, 1"
+			_, err = db.ExecContext(t.Context(), "INSERT INTO payment_links "+link+" SELECT 'lnk_1'"+linkValues)
+			must(t, err)
 			tx := "'0x" + strings.Repeat("f", 64) + "'"
 			for _, statement := range []string{
 				"UPDATE merchants SET id = ''",
@@ -38,6 +42,21 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO listeners VALUES ('', 'm', '', '', 1)",
 				"INSERT INTO listeners VALUES ('l', NULL, '', '', 1)",
 				"INSERT INTO listeners VALUES ('l', 'm', '', '', NULL)",
+
+				"INSERT INTO payment_links " + link + " SELECT 'inv_1'" + linkValues,
+				"INSERT INTO payment_links " + link + " SELECT 'lnk_9', 'nobody', 'a', 0, 't', 'USDC', 'base', 60, 1, 1",
+				"INSERT INTO payment_links " + link + " SELECT 'lnk_9'" + linkValues, // another has the slug
+				"UPDATE payment_links SET archived = 2",
+				"UPDATE payment_links SET slug = ''",
+				"UPDATE payment_links SET title = ''",
+				"UPDATE payment_links SET amount = '0'",
+				"UPDATE payment_links SET amount = '1', min_amount = '1'",
+				"UPDATE payment_links SET amount = '1', max_amount = '1'",
+				"UPDATE payment_links SET collection = 'escrow'",
+				"UPDATE payment_links SET lifetime = 0",
+				"UPDATE payment_links SET merchant_address = '0xaa'",
+				"UPDATE payment_links SET idem_key = 'k'",
+				"UPDATE payment_links SET idem_key = 'k', idem_scope = ''",
 
 				"UPDATE invoices SET collection = 'escrow'",
 				"UPDATE invoices SET collection = NULL",

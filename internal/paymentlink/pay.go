@@ -1,0 +1,57 @@
+package paymentlink
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// ErrAmount: the link does not take the amount.
+var ErrAmount = errors.New("the link does not take the amount")
+
+// UnusableError is the error of a link whose invoices break a rule of today, for example
+// because the merchant's list of allowed addresses was changed.
+type UnusableError struct {
+	ID     string // of the link
+	Reason *invoice.FieldError
+}
+
+// Error names the link and the rule.
+func (e *UnusableError) Error() string { return "payment link " + e.ID + ": " + e.Reason.Error() }
+
+// Find returns the merchant's link with the slug, or the newest one if all are archived, or
+// store.ErrNotFound.
+func (m *Manager) Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error) {
+	if !invoice.ValidMerchantID(merchantID) || !invoice.ValidSlug(slug) {
+		return invoice.PaymentLink{}, store.ErrNotFound // not every text is valid in a database
+	}
+	return m.conf.Store.PaymentLinkBySlug(ctx, merchantID, slug)
+}
+
+// Pay returns an invoice of a link for an amount, which is that of the link unless the payer
+// enters it. visit names an opening of the link's page: with the same visit and amount, Pay
+// returns the same invoice for store.IdempotencyWindow, unless the link was changed. Errors are ErrAmount,
+// ErrArchived, *UnusableError, settle.ErrIdempotencyInProgress and internal ones.
+func (m *Manager) Pay(ctx context.Context, l invoice.PaymentLink, amount invoice.Amount, visit string) (invoice.Invoice, error) {
+	switch {
+	case l.Archived:
+		return invoice.Invoice{}, ErrArchived
+	case !l.IsFree() && amount != l.Amount, !l.Takes(amount):
+		return invoice.Invoice{}, ErrAmount
+	}
+	name := sha256.Sum256(fmt.Appendf(nil, "%q %s %+v", visit, amount, l.PaymentLinkTerms))
+	const serial = 10 // characters
+	inv, err := m.conf.Ledger.Create(ctx, settle.CreateRequest{
+		Draft: l.Draft(amount, invoice.Text(name[:])[:serial]), Lifetime: l.Lifetime, IdempotencyKey: invoice.Text(name[:]),
+		Scope: "payment link " + l.ID, ByMerchant: true,
+	})
+	if wrong := (*invoice.FieldError)(nil); errors.As(err, &wrong) {
+		err = &UnusableError{ID: l.ID, Reason: wrong}
+	}
+	return inv, err
+}

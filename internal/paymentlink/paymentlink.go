@@ -1,0 +1,287 @@
+// Package paymentlink holds the use cases of payment links: creating, changing and finding
+// them, and making their invoices. Each change is one transaction with its audit entry.
+package paymentlink
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of the use cases.
+var (
+	// ErrSlugTaken: another link of the merchant that is not archived has the slug.
+	ErrSlugTaken = errors.New("another link of the merchant has the slug")
+	// ErrArchived: the link is archived.
+	ErrArchived = errors.New("the link is archived")
+)
+
+// Ledger makes the invoices. *settle.Service implements it.
+type Ledger interface {
+	// Create creates an invoice, or returns the one that the same request with the same key
+	// created before.
+	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
+	// CheckDraft returns an *invoice.FieldError if Create would refuse the draft.
+	CheckDraft(ctx context.Context, d invoice.Draft) error
+}
+
+// Holders decides who may be paid at an address. *merchant.Manager implements it.
+type Holders interface {
+	HoldAddress(ctx context.Context, tx *store.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
+}
+
+// Config is the configuration of a Manager. All fields but Rand are required.
+type Config struct {
+	Store   *store.Store
+	Ledger  Ledger
+	Holders Holders
+	Now     func() time.Time
+	Rand    io.Reader // nil is crypto/rand
+}
+
+// Manager creates, changes and finds payment links, and makes their invoices. It is safe
+// for concurrent use.
+type Manager struct {
+	conf Config
+	ids  *invoice.IDs
+}
+
+// New returns a Manager. It panics if a required field is missing.
+func New(c Config) *Manager {
+	if c.Store == nil || c.Ledger == nil || c.Holders == nil || c.Now == nil {
+		panic("paymentlink: Config.Store, Ledger, Holders and Now are required")
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	return &Manager{conf: c, ids: invoice.NewIDs(c.Now, c.Rand)}
+}
+
+// now returns the time in whole seconds.
+func (m *Manager) now() time.Time { return invoice.Unix(m.conf.Now().Unix()) }
+
+// Request asks for a payment link. Without a Slug it gets a random one, and without a
+// Lifetime the default.
+type Request struct {
+	MerchantID string
+	Slug       string
+	Terms      invoice.PaymentLinkTerms
+
+	IdempotencyKey string // empty without one
+	Scope          string // of the key
+}
+
+// Create creates a payment link. With a key, the link of the first request is returned in its
+// present state. Errors are ErrSlugTaken, settle.ErrIdempotencyMismatch and
+// *invoice.FieldError.
+func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l invoice.PaymentLink, err error) {
+	hash, err := hashRequest(r)
+	if err != nil {
+		return l, err
+	}
+	if first, err := m.replay(ctx, r, hash); !errors.Is(err, store.ErrNotFound) {
+		return first, err
+	}
+	now := m.now()
+	l = invoice.PaymentLink{
+		ID: m.ids.New(invoice.PrefixPaymentLink), MerchantID: r.MerchantID, Slug: r.Slug, PaymentLinkTerms: r.Terms, CreatedAt: now, ChangedAt: now,
+	}
+	if l.Slug == "" {
+		if l.Slug, err = m.newSlug(); err != nil {
+			return l, err
+		}
+	}
+	if l.Lifetime == 0 {
+		l.Lifetime = invoice.DefaultLinkLifetime
+	}
+	if err := m.check(ctx, l); err != nil {
+		return l, err
+	}
+	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := m.hold(ctx, tx, by, l); err != nil {
+			return err
+		}
+		if err := tx.InsertPaymentLink(ctx, l, r.Scope, r.IdempotencyKey, hash); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
+	})
+	if errors.Is(err, store.ErrConflict) {
+		// A request with the same key may have come first.
+		if first, err := m.replay(ctx, r, hash); !errors.Is(err, store.ErrNotFound) {
+			return first, err
+		}
+		return l, ErrSlugTaken
+	}
+	return l, err
+}
+
+// replay returns the link of the first request with the key, or store.ErrNotFound.
+func (m *Manager) replay(ctx context.Context, r Request, hash invoice.Hash) (invoice.PaymentLink, error) {
+	if r.IdempotencyKey == "" {
+		return invoice.PaymentLink{}, store.ErrNotFound
+	}
+	first, used, err := m.conf.Store.PaymentLinkByKey(ctx, r.Scope, r.IdempotencyKey)
+	if err == nil && used != hash {
+		err = settle.ErrIdempotencyMismatch
+	}
+	return first, err
+}
+
+// newSlug returns 50 random bits as text.
+func (m *Manager) newSlug() (string, error) {
+	var random [7]byte
+	if _, err := io.ReadFull(m.conf.Rand, random[:]); err != nil {
+		return "", fmt.Errorf("random slug: %w", err)
+	}
+	const characters = 10
+	return invoice.Text(random[:])[:characters], nil
+}
+
+// check returns an *invoice.FieldError if a link breaks a rule, or would make no invoices.
+func (m *Manager) check(ctx context.Context, l invoice.PaymentLink) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	d := l.Draft(l.Sample(), "")
+	d.ExpiresAt = m.now().Add(l.Lifetime)
+	return m.conf.Ledger.CheckDraft(ctx, d)
+}
+
+// hold makes the merchant hold the link's settlement address, if it names one.
+func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, l invoice.PaymentLink) error {
+	if l.Merchant.IsZero() {
+		return nil
+	}
+	held, err := m.conf.Holders.HoldAddress(ctx, tx, by, l.MerchantID, l.Merchant)
+	if err == nil && !held {
+		err = &invoice.FieldError{Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it"}
+	}
+	return err
+}
+
+// Update changes a link that the principal sees. Archiving cannot be taken back. Errors are
+// store.ErrNotFound, ErrArchived and *invoice.FieldError.
+func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (changed invoice.PaymentLink, err error) {
+	if _, err := m.Get(ctx, by, id); err != nil {
+		return changed, err
+	}
+	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.LockPaymentLink(ctx, id)
+		if err != nil {
+			return err
+		}
+		changed = was
+		changed.PaymentLinkTerms, changed.Archived = was.PaymentLinkTerms.Change(c), was.Archived || c.Archived
+		if changed == was {
+			return nil
+		}
+		if was.Archived {
+			return ErrArchived
+		}
+		action := access.ActionLinkArchive
+		if !changed.Archived { // an archived link makes no invoices
+			action = access.ActionLinkUpdate
+			if err := m.check(ctx, changed); err != nil {
+				return err
+			}
+			if err := m.hold(ctx, tx, by, changed); err != nil {
+				return err
+			}
+		} else if err := changed.Check(); err != nil {
+			return err
+		}
+		changed.ChangedAt = m.now()
+		if err := tx.UpdatePaymentLink(ctx, changed); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, m.entry(ctx, action, changed, audited(was), audited(changed)))
+	})
+	return changed, err
+}
+
+// Get returns a link that the principal sees, or store.ErrNotFound.
+func (m *Manager) Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error) {
+	l, err := m.conf.Store.PaymentLink(ctx, id)
+	if err == nil && !by.Sees(l.MerchantID) {
+		return invoice.PaymentLink{}, store.ErrNotFound
+	}
+	return l, err
+}
+
+// List returns the matching links, newest first.
+func (m *Manager) List(ctx context.Context, f store.PaymentLinkFilter) ([]invoice.PaymentLink, error) {
+	return m.conf.Store.PaymentLinks(ctx, f)
+}
+
+func (m *Manager) entry(ctx context.Context, action access.Action, l invoice.PaymentLink, before, after any) access.Entry {
+	return access.NewEntry(ctx, m.now(), access.Change{MerchantID: l.MerchantID, Action: action, Object: l.ID, Before: before, After: after})
+}
+
+// auditedLink is a payment link in the audit log.
+type auditedLink struct {
+	Slug            string `json:"slug"`
+	Title           string `json:"title"`
+	Description     string `json:"description,omitempty"`
+	Amount          string `json:"amount,omitempty"`
+	Minimum         string `json:"minAmount,omitempty"`
+	Maximum         string `json:"maxAmount,omitempty"`
+	Currency        string `json:"currency"`
+	ChainKey        string `json:"chainKey"`
+	Merchant        string `json:"merchantAddress,omitempty"`
+	LineItem        string `json:"lineItem,omitempty"`
+	ReferencePrefix string `json:"referencePrefix,omitempty"`
+	Collection      string `json:"collection,omitempty"`
+	ReturnURL       string `json:"returnUrl,omitempty"`
+	CancelURL       string `json:"cancelUrl,omitempty"`
+	Lifetime        int64  `json:"expiresIn"`
+	Archived        bool   `json:"archived,omitempty"`
+}
+
+// audited returns a link for the audit log, with URLs without their queries.
+func audited(l invoice.PaymentLink) auditedLink {
+	a := fields(l)
+	a.ReturnURL, a.CancelURL = access.WithoutQuery(a.ReturnURL), access.WithoutQuery(a.CancelURL)
+	return a
+}
+
+func fields(l invoice.PaymentLink) auditedLink {
+	a := auditedLink{
+		Slug: l.Slug, Title: l.Title, Description: l.Description, Amount: amountText(l.Amount), Minimum: amountText(l.Minimum), Maximum: amountText(l.Maximum),
+		Currency: l.Currency, ChainKey: l.ChainKey, LineItem: l.LineItem, ReferencePrefix: l.ReferencePrefix, Collection: string(l.Collection),
+		ReturnURL: l.ReturnURL, CancelURL: l.CancelURL, Lifetime: int64(l.Lifetime / time.Second), Archived: l.Archived,
+	}
+	if !l.Merchant.IsZero() {
+		a.Merchant = chain.Checksum(l.Merchant)
+	}
+	return a
+}
+
+// amountText returns an amount in minor units, or "" for 0.
+func amountText(a invoice.Amount) string {
+	if a.IsZero() {
+		return ""
+	}
+	return a.String()
+}
+
+// hashRequest returns a hash of the request's fields, which does not depend on how its JSON
+// was written.
+func hashRequest(r Request) (invoice.Hash, error) {
+	text, err := json.Marshal([]any{r.MerchantID, fields(invoice.PaymentLink{Slug: r.Slug, PaymentLinkTerms: r.Terms})})
+	if err != nil {
+		return invoice.Hash{}, fmt.Errorf("hash the request: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}

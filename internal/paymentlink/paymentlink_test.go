@@ -1,0 +1,416 @@
+package paymentlink_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/paymentlink"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const start = 1_764_000_000
+
+var (
+	till     = invoice.Address{1}
+	usdc     = invoice.Address{0x70}
+	operator = access.Open()
+	acme     = access.Principal{KeyID: "key_1", MerchantID: "acme", Scopes: access.Standard}
+	globex   = access.Principal{KeyID: "key_2", MerchantID: "globex", Scopes: access.Standard}
+)
+
+// world is a manager on a real store, with a clock.
+type world struct {
+	*paymentlink.Manager
+	merchants *merchant.Manager
+	db        *store.Store
+	mu        sync.Mutex
+	now       time.Time
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// directory is the merchants without endpoints.
+type directory struct{ *merchant.Manager }
+
+func (directory) WantsEvents(string) bool { return false }
+
+// each runs a test on both databases, with the merchants acme and globex.
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := &world{db: db, now: time.Unix(start, 0)}
+		w.merchants = merchant.New(merchant.Config{Store: db, Chains: []string{"base"}, Now: w.clock})
+		base, _ := chain.Lookup("base")
+		base.Tokens = []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
+		ledger := settle.New(settle.Config{Store: db, Chains: []chain.Chain{base}, Merchants: directory{w.merchants}, Now: w.clock, Rand: rand.Reader})
+		w.Manager = paymentlink.New(paymentlink.Config{Store: db, Ledger: ledger, Holders: w.merchants, Now: w.clock})
+		for _, id := range []string{"acme", "globex"} {
+			name := strings.ToUpper(id)
+			if _, err := w.merchants.Create(t.Context(), operator, id, invoice.MerchantChange{Name: &name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.InsertChain(ctx, "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: time.Unix(start, 0)}, nil)
+			return err
+		})
+		test(t, w)
+	})
+}
+
+func update(t *testing.T, db *store.Store, fn func(ctx context.Context, tx *store.Tx) error) {
+	t.Helper()
+	if err := db.Update(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// espresso asks for a link with a fixed amount.
+func espresso() paymentlink.Request {
+	return paymentlink.Request{MerchantID: "acme", Slug: "espresso", Terms: invoice.PaymentLinkTerms{
+		Title: "An espresso", Amount: invoice.NewAmount(4_900_000), Currency: "USDC", ChainKey: "base", Merchant: till,
+		LineItem: "Espresso", ReferencePrefix: "bar-", ReturnURL: "https://shop.example/thanks?token=secret",
+	}}
+}
+
+func (w *world) create(t *testing.T, r paymentlink.Request) invoice.PaymentLink {
+	t.Helper()
+	l, err := w.Create(t.Context(), acme, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func fieldOf(err error) string {
+	if wrong := (*invoice.FieldError)(nil); errors.As(err, &wrong) {
+		return wrong.Field
+	}
+	return ""
+}
+
+func TestCreate(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.create(t, espresso())
+		if l.Lifetime != invoice.DefaultLinkLifetime || l.Archived || !strings.HasPrefix(l.ID, "lnk_") {
+			t.Errorf("created %+v", l)
+		}
+		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != l {
+			t.Errorf("read %+v, %v; want %+v", got, err, l)
+		}
+		if _, err := w.Get(t.Context(), globex, l.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("another merchant reads it: %v", err)
+		}
+		if _, err := w.Create(t.Context(), acme, espresso()); !errors.Is(err, paymentlink.ErrSlugTaken) {
+			t.Errorf("the slug again: %v", err)
+		}
+		other := espresso()
+		other.MerchantID, other.Terms.Merchant = "globex", invoice.Address{2}
+		if _, err := w.Create(t.Context(), globex, other); err != nil {
+			t.Errorf("the slug of another merchant: %v", err)
+		}
+		r := espresso()
+		r.Slug = ""
+		if random := w.create(t, r); len(random.Slug) != 10 || !invoice.ValidSlug(random.Slug) {
+			t.Errorf("the random slug is %q", random.Slug)
+		}
+		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionLinkCreate, Limit: 9})
+		if err != nil || len(entries) != 3 || entries[2].Object != l.ID || entries[2].MerchantID != "acme" || strings.Contains(entries[2].After, "secret") {
+			t.Errorf("the log: %+v, %v", entries, err)
+		}
+	})
+}
+
+// TestCreateRefuses expects the name of the first wrong field.
+func TestCreateRefuses(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.create(t, espresso())
+		for _, c := range []struct {
+			field  string
+			change func(*paymentlink.Request)
+		}{
+			{"slug", func(r *paymentlink.Request) { r.Slug = "Espresso" }},
+			{"slug", func(r *paymentlink.Request) { r.Slug = "a--b" }},
+			{"slug", func(r *paymentlink.Request) { r.Slug = strings.Repeat("a", invoice.MaxSlug+1) }},
+			{"title", func(r *paymentlink.Request) { r.Terms.Title = "" }},
+			{"title", func(r *paymentlink.Request) { r.Terms.Title = strings.Repeat("x", invoice.MaxLabel+1) }},
+			{"description", func(r *paymentlink.Request) { r.Terms.Description = strings.Repeat("x", invoice.MaxDescription+1) }},
+			{"referencePrefix", func(r *paymentlink.Request) {
+				r.Terms.ReferencePrefix = strings.Repeat("x", invoice.MaxReferencePrefix+1)
+			}},
+			{"minAmount", func(r *paymentlink.Request) { r.Terms.Minimum = invoice.NewAmount(1) }},
+			{"maxAmount", func(r *paymentlink.Request) { r.Terms.Maximum = invoice.NewAmount(1) }},
+			{"maxAmount", func(r *paymentlink.Request) {
+				r.Terms.Amount, r.Terms.Minimum, r.Terms.Maximum = invoice.Amount{}, invoice.NewAmount(2), invoice.NewAmount(1)
+			}},
+			{"expiresIn", func(r *paymentlink.Request) { r.Terms.Lifetime = invoice.MinLinkLifetime - time.Second }},
+			{"expiresIn", func(r *paymentlink.Request) { r.Terms.Lifetime = invoice.MaxLifetime + time.Second }},
+			{"chainKey", func(r *paymentlink.Request) { r.Terms.ChainKey = "moon" }},
+			{"currency", func(r *paymentlink.Request) { r.Terms.Currency = "EURC" }},
+			{"collection", func(r *paymentlink.Request) { r.Terms.Collection = invoice.Deposit }}, // without a factory
+			{"returnUrl", func(r *paymentlink.Request) { r.Terms.ReturnURL = "javascript:alert(1)" }},
+			{"merchantAddress", func(r *paymentlink.Request) { r.Terms.Merchant = invoice.Address{} }}, // without a default
+			{"merchantAddress", func(r *paymentlink.Request) { r.Terms.Merchant = usdc }},
+			{"merchantId", func(r *paymentlink.Request) { r.MerchantID = "nobody" }},
+			{"merchantId", func(r *paymentlink.Request) { r.MerchantID = ".." }},
+		} {
+			r := espresso()
+			r.Slug = "another"
+			c.change(&r)
+			if _, err := w.Create(t.Context(), acme, r); fieldOf(err) != c.field {
+				t.Errorf("%+v: %v, want an error of %s", r, err, c.field)
+			}
+		}
+		theirs := espresso()
+		theirs.MerchantID = "globex"
+		if _, err := w.Create(t.Context(), globex, theirs); fieldOf(err) != "merchantAddress" {
+			t.Errorf("another merchant takes the address: %v", err)
+		}
+		edge := espresso()
+		edge.Slug, edge.Terms.ReferencePrefix, edge.Terms.Lifetime = strings.Repeat("a", invoice.MaxSlug), strings.Repeat("x", invoice.MaxReferencePrefix), invoice.MaxLifetime
+		l := w.create(t, edge)
+		if inv, err := w.Pay(t.Context(), l, l.Amount, "visit"); err != nil || len(inv.Details.Reference) > invoice.MaxLabel {
+			t.Errorf("at the limits: %+v, %v", inv, err)
+		}
+	})
+}
+
+func TestCreateWithKey(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		r := espresso()
+		r.IdempotencyKey, r.Scope = "k", "merchant acme"
+		first := w.create(t, r)
+		title := "Two espressos"
+		if _, err := w.Update(t.Context(), acme, first.ID, invoice.PaymentLinkChange{Title: &title}); err != nil {
+			t.Fatal(err)
+		}
+		if again := w.create(t, r); again.ID != first.ID || again.Title != title {
+			t.Errorf("repeated: %+v", again)
+		}
+		r.Terms.Title = "Tea"
+		if _, err := w.Create(t.Context(), acme, r); !errors.Is(err, settle.ErrIdempotencyMismatch) {
+			t.Errorf("another request with the key: %v", err)
+		}
+		r.Scope, r.Slug = "", "tea"
+		if _, err := w.Create(t.Context(), operator, r); err != nil {
+			t.Errorf("the key in another scope: %v", err)
+		}
+		// Of requests that arrive together, one creates the link.
+		together := espresso()
+		together.Slug, together.IdempotencyKey, together.Scope = "together", "t", "merchant acme"
+		ids := make([]string, 8)
+		var group sync.WaitGroup
+		for i := range ids {
+			group.Go(func() {
+				l, err := w.Create(t.Context(), acme, together)
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = l.ID
+			})
+		}
+		group.Wait()
+		for _, id := range ids {
+			if id != ids[0] {
+				t.Errorf("they created %v", ids)
+			}
+		}
+	})
+}
+
+func TestUpdate(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.create(t, espresso())
+		least, none, collection := invoice.NewAmount(1_000_000), invoice.Amount{}, invoice.Direct
+		changed, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Amount: &none, Minimum: &least, Collection: &collection})
+		if err != nil || !changed.IsFree() || changed.Minimum != least || changed.Title != l.Title {
+			t.Fatalf("changed: %+v, %v", changed, err)
+		}
+		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != changed {
+			t.Errorf("read: %+v, %v", got, err)
+		}
+		if _, err := w.Update(t.Context(), globex, l.ID, invoice.PaymentLinkChange{Archived: true}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("by another merchant: %v", err)
+		}
+		moon := "moon"
+		if _, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{ChainKey: &moon}); fieldOf(err) != "chainKey" {
+			t.Errorf("to another chain: %v", err)
+		}
+		for range 2 { // archiving again changes nothing
+			if got, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true}); err != nil || !got.Archived {
+				t.Errorf("archived: %+v, %v", got, err)
+			}
+		}
+		if _, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{ChainKey: &moon}); !errors.Is(err, paymentlink.ErrArchived) {
+			t.Errorf("a change of an archived link: %v", err)
+		}
+		if found, err := w.Find(t.Context(), "acme", "espresso"); err != nil || found.ID != l.ID {
+			t.Errorf("by its slug: %+v, %v", found, err)
+		}
+		next := w.create(t, espresso())
+		if found, err := w.Find(t.Context(), "acme", "espresso"); err != nil || found.ID != next.ID {
+			t.Errorf("by the slug of two: %+v, %v", found, err)
+		}
+		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{MerchantID: "acme", Limit: 4})
+		var actions []access.Action
+		for _, e := range entries {
+			actions = append(actions, e.Action)
+		}
+		want := []access.Action{access.ActionLinkCreate, access.ActionLinkArchive, access.ActionLinkUpdate, access.ActionLinkCreate}
+		if diff := cmp.Diff(want, actions); diff != "" || err != nil {
+			t.Errorf("the log: %v (-want +got)\n%s", err, diff)
+		}
+	})
+}
+
+// TestPay makes invoices: one for each visit and amount, however often it is asked for.
+func TestPay(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.create(t, espresso())
+		pay := func(l invoice.PaymentLink, amount invoice.Amount, visit string) invoice.Invoice {
+			t.Helper()
+			inv, err := w.Pay(t.Context(), l, amount, visit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return inv
+		}
+		first := pay(l, l.Amount, "a")
+		if first.Amount != l.Amount || first.Merchant != till || first.MerchantID != "acme" || !first.ExpiresAt.Equal(w.clock().Add(time.Hour)) ||
+			first.Details.Description != "An espresso" || first.Details.Metadata[invoice.MetadataPaymentLink] != l.ID ||
+			!strings.HasPrefix(first.Details.Reference, "bar-") || first.LineItems[0] != (invoice.LineItem{Label: "Espresso", Amount: l.Amount}) {
+			t.Errorf("made %+v", first)
+		}
+		w.pass(time.Minute) // the expiry would be another
+		if again := pay(l, l.Amount, "a"); again.ID != first.ID || !again.ExpiresAt.Equal(first.ExpiresAt) {
+			t.Errorf("the same visit made %s and %s", first.ID, again.ID)
+		}
+		second := pay(l, l.Amount, "b")
+		if second.ID == first.ID || second.Details.Reference == first.Details.Reference {
+			t.Errorf("another visit made %+v", second)
+		}
+		of, _, err := w.db.Invoices(t.Context(), store.InvoiceFilter{Metadata: []store.MetadataPair{{Key: invoice.MetadataPaymentLink, Value: l.ID}}, Limit: 9})
+		if err != nil || len(of) != 2 {
+			t.Errorf("the link's invoices are %+v, %v", of, err)
+		}
+		if _, err := w.Pay(t.Context(), l, invoice.NewAmount(1), "c"); !errors.Is(err, paymentlink.ErrAmount) {
+			t.Errorf("another amount than the link's: %v", err)
+		}
+
+		free := espresso()
+		free.Slug, free.Terms.Amount, free.Terms.Minimum, free.Terms.Maximum = "free", invoice.Amount{}, invoice.NewAmount(10), invoice.NewAmount(20)
+		l = w.create(t, free)
+		for amount, ok := range map[uint64]bool{0: false, 9: false, 10: true, 20: true, 21: false} {
+			if _, err := w.Pay(t.Context(), l, invoice.NewAmount(amount), "d"); (err == nil) != ok || !ok && !errors.Is(err, paymentlink.ErrAmount) {
+				t.Errorf("%d: %v", amount, err)
+			}
+		}
+		if pay(l, invoice.NewAmount(10), "d").ID == pay(l, invoice.NewAmount(20), "d").ID {
+			t.Error("two amounts of a visit are one invoice")
+		}
+		title := "Another"
+		changed, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Title: &title})
+		if err != nil || pay(changed, invoice.NewAmount(10), "d").ID == pay(l, invoice.NewAmount(10), "d").ID {
+			t.Errorf("a link that was changed makes the former invoice: %v", err)
+		}
+		archived, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Pay(t.Context(), archived, invoice.NewAmount(10), "e"); !errors.Is(err, paymentlink.ErrArchived) {
+			t.Errorf("an archived link: %v", err)
+		}
+	})
+}
+
+// TestPayWithoutAnAllowedAddress changes the merchant's list so that the link's address is
+// not on it.
+func TestPayWithoutAnAllowedAddress(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.create(t, espresso())
+		list := []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{3}}}
+		if _, err := w.merchants.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: list}); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(2 * time.Second)
+		_, err := w.Pay(t.Context(), l, l.Amount, "a")
+		if wrong := (*paymentlink.UnusableError)(nil); !errors.As(err, &wrong) || wrong.Reason.Field != "merchantAddress" || wrong.ID != l.ID {
+			t.Errorf("it answers %v", err)
+		}
+		if _, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true}); err != nil {
+			t.Errorf("it cannot be archived: %v", err)
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.create(t, espresso())
+		for _, c := range []struct{ merchant, slug string }{{"acme", "tea"}, {"globex", "espresso"}, {"", ""}, {"a\x00", "espresso"}, {"acme", "\xff"}, {"acme", "Espresso"}} {
+			if _, err := w.Find(t.Context(), c.merchant, c.slug); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%q: %v", c, err)
+			}
+		}
+	})
+}
+
+func TestList(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		var ids []string
+		for _, slug := range []string{"a", "b", "c"} {
+			r := espresso()
+			r.Slug = slug
+			ids = append(ids, w.create(t, r).ID)
+		}
+		if _, err := w.Update(t.Context(), acme, ids[1], invoice.PaymentLinkChange{Archived: true}); err != nil {
+			t.Fatal(err)
+		}
+		yes, no := true, false
+		for _, c := range []struct {
+			f    store.PaymentLinkFilter
+			want []string
+		}{
+			{store.PaymentLinkFilter{Limit: 9}, []string{ids[2], ids[1], ids[0]}},
+			{store.PaymentLinkFilter{Limit: 1}, []string{ids[2]}},
+			{store.PaymentLinkFilter{Before: ids[2], Limit: 9}, []string{ids[1], ids[0]}},
+			{store.PaymentLinkFilter{MerchantID: "acme", Archived: &no, Limit: 9}, []string{ids[2], ids[0]}},
+			{store.PaymentLinkFilter{Archived: &yes, Limit: 9}, []string{ids[1]}},
+			{store.PaymentLinkFilter{Slug: "a", Limit: 9}, []string{ids[0]}},
+			{store.PaymentLinkFilter{MerchantID: "globex", Limit: 9}, nil},
+		} {
+			found, err := w.List(t.Context(), c.f)
+			var got []string
+			for _, l := range found {
+				got = append(got, l.ID)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%+v: %v (-want +got)\n%s", c.f, err, diff)
+			}
+		}
+	})
+}
