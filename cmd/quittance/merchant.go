@@ -48,9 +48,9 @@ type merchantFlags struct {
 	name, color, contact, statement, tolerance, logo string
 	collection                                       string
 	defaults, allowed                                []string // chain key, =, address
-	returnHosts                                      []string
+	returnHosts, embedOrigins                        []string
 	now                                              bool
-	noLogo, noDefaults, noReturnHosts                bool // of merchant update
+	noLogo, noDefaults, noReturnHosts, noEmbed       bool // of merchant update
 }
 
 func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
@@ -64,6 +64,7 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	flags.StringArrayVar(&f.defaults, "default-address", nil, "settlement address of invoices that name none, as `CHAIN=ADDRESS`; may be repeated")
 	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
 	flags.StringArrayVar(&f.returnHosts, "return-host", nil, "the list of hosts that the checkout page may link back to, each as `HOST`")
+	flags.StringArrayVar(&f.embedOrigins, "embed-origin", nil, "the list of origins whose pages may show the checkout in a frame, each as `ORIGIN`")
 	flags.BoolVar(&f.now, "now", false, "apply the list of allowed addresses at once")
 	flags.StringVar(&f.logo, "logo", "", "PNG, JPEG or GIF image in `FILE`")
 	return f
@@ -106,6 +107,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 	if c.ReturnHosts = f.returnHosts; f.noReturnHosts {
 		c.ReturnHosts = make([]string, 0)
 	}
+	if c.EmbedOrigins = f.embedOrigins; f.noEmbed {
+		c.EmbedOrigins = make([]string, 0)
+	}
 	c.Allowed, err = parseAddresses("allow-address", f.allowed)
 	c.Immediately = f.now
 	return c, err
@@ -145,7 +149,9 @@ by default, unless it is the first one or --now is given.`)
 	cmd.Flags().BoolVar(&f.noLogo, "no-logo", false, "remove the logo")
 	cmd.Flags().BoolVar(&f.noDefaults, "no-default-addresses", false, "remove all default addresses")
 	cmd.Flags().BoolVar(&f.noReturnHosts, "no-return-hosts", false, "remove the list of return hosts")
+	cmd.Flags().BoolVar(&f.noEmbed, "no-embed-origins", false, "remove the list of origins that may show the checkout in a frame")
 	cmd.MarkFlagsMutuallyExclusive("return-host", "no-return-hosts")
+	cmd.MarkFlagsMutuallyExclusive("embed-origin", "no-embed-origins")
 	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
 	cmd.MarkFlagsMutuallyExclusive("default-address", "no-default-addresses")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
@@ -308,6 +314,9 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 		}
 		for _, host := range m.ReturnHosts {
 			fmt.Fprintf(table, "return host\t%s\n", host)
+		}
+		for _, origin := range m.EmbedOrigins {
+			fmt.Fprintf(table, "embed origin\t%s\n", origin)
 		}
 	})
 }

@@ -127,6 +127,7 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 		optional(o, "allowedAddresses", func(n string) (err error) { c.Allowed, err = allowedAddresses(o, n); return err }),
 		optional(o, "immediately", func(n string) error { return boolean(o, n, &c.Immediately) }),
 		optional(o, "returnHosts", func(n string) (err error) { c.ReturnHosts, err = texts(o, n); return err }),
+		optional(o, "embedOrigins", func(n string) (err error) { c.EmbedOrigins, err = texts(o, n); return err }),
 	)
 	return c, err
 }

@@ -11,7 +11,7 @@ func Merchant(m invoice.Merchant) apitypes.Merchant {
 	out := apitypes.Merchant{
 		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement,
 		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: make(map[string]apitypes.Address),
-		ReturnHosts: m.ReturnHosts,
+		ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins,
 	}
 	if m.Collection == invoice.Deposit {
 		out.Collection = apitypes.CollectionDeposit

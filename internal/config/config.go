@@ -85,6 +85,8 @@ type Merchant struct {
 	// address is allowed.
 	Allowed     []invoice.AllowedAddress
 	ReturnHosts []string // the only hosts of return URLs; empty allows every host
+	// EmbedOrigins are the origins whose pages may show the checkout in a frame.
+	EmbedOrigins []string
 }
 
 // Provider is a transfer provider whose notices are accepted.

@@ -75,6 +75,7 @@ type merchantFile struct {
 
 	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
 	ReturnHosts      []string      `yaml:"returnHosts"`
+	EmbedOrigins     []string      `yaml:"embedOrigins"`
 }
 
 type allowedFile struct {

@@ -38,6 +38,8 @@ type Merchant struct {
 	// ReturnHosts are the only hosts of return URLs. If it is empty, every host is
 	// allowed with https.
 	ReturnHosts []string
+	// EmbedOrigins are the origins whose pages may show the checkout in a frame.
+	EmbedOrigins []string
 	// LoopbackReturns allows return URLs that lead to the payer's own computer. It is
 	// for development.
 	LoopbackReturns bool
@@ -61,6 +63,8 @@ type MerchantChange struct {
 	// Immediately applies Allowed without the delay.
 	Immediately bool
 	ReturnHosts []string // replaces all
+	// EmbedOrigins replaces all.
+	EmbedOrigins []string
 }
 
 // Change returns the merchant with a change. A new list of allowed addresses takes effect
@@ -100,6 +104,12 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 	if c.ReturnHosts != nil {
 		m.ReturnHosts = slices.Compact(slices.Sorted(slices.Values(c.ReturnHosts)))
 		if err := CheckReturnHosts(c.ReturnHosts); err != nil {
+			return m, err
+		}
+	}
+	if c.EmbedOrigins != nil {
+		m.EmbedOrigins = sortedOrigins(c.EmbedOrigins)
+		if err := CheckEmbedOrigins(c.EmbedOrigins); err != nil {
 			return m, err
 		}
 	}

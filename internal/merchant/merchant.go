@@ -180,7 +180,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 // onlyAllowed reports whether a change sets no member but Allowed.
 func onlyAllowed(c invoice.MerchantChange) bool {
 	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil &&
-		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil
+		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil && c.EmbedOrigins == nil
 }
 
 // mayChange returns an error unless the principal may change something of the merchant.
@@ -254,12 +254,14 @@ type auditedMerchant struct {
 	EffectiveAt      int64             `json:"effectiveAt,omitempty"`             // of the pending ones, Unix seconds
 	Logo             string            `json:"logo,omitempty"`                    // SHA-256
 	ReturnHosts      []string          `json:"returnHosts,omitempty"`
+	EmbedOrigins     []string          `json:"embedOrigins,omitempty"`
 }
 
 func audited(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
 		Collection: string(m.Collection), DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
+		EmbedOrigins: m.EmbedOrigins,
 	}
 	for key, address := range m.DefaultAddresses {
 		a.DefaultAddresses[key] = chain.Checksum(address)

@@ -26,6 +26,8 @@ type Merchants struct {
 	Allowed map[string][]invoice.AllowedAddress
 	// ReturnHosts are the lists of return hosts of merchants that have one.
 	ReturnHosts map[string][]string
+	// EmbedOrigins are the origins that may embed the checkout of merchants that have some.
+	EmbedOrigins map[string][]string
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
@@ -42,7 +44,8 @@ func (m Merchants) Known(merchantID string) bool {
 func (m Merchants) profiles() map[string]invoice.Merchant {
 	all := make(map[string]invoice.Merchant, len(m.Endpoints))
 	for id := range m.Endpoints {
-		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Collection: m.Collections[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id]}
+		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Collection: m.Collections[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id],
+			EmbedOrigins: m.EmbedOrigins[id]}
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const profileColumns = `p.merchant_id, p.name, p.color, p.support_contact, p.statement, p.tolerance, p.default_addresses, p.allowed_addresses,
-	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, p.collection, l.sha256, l.width, l.height`
+	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, p.collection, p.embed_origins, l.sha256, l.width, l.height`
 
 const profileTables = " FROM merchant_profiles p LEFT JOIN merchant_logos l ON l.merchant_id = p.merchant_id"
 
@@ -72,12 +72,12 @@ func parseDefaults(text string) (map[string]invoice.Address, error) {
 	return all, nil
 }
 
-func parseHosts(text string) (hosts []string, err error) {
+func parseTexts(text string) (all []string, err error) {
 	if text == "[]" {
 		return nil, nil
 	}
-	err = json.Unmarshal([]byte(text), &hosts)
-	return hosts, err
+	err = json.Unmarshal([]byte(text), &all)
+	return all, err
 }
 
 func scanMerchant(row scanner) (m invoice.Merchant, err error) {
@@ -88,7 +88,7 @@ func scanMerchant(row scanner) (m invoice.Merchant, err error) {
 		parsedColumn[map[string]invoice.Address]{&m.DefaultAddresses, parseDefaults},
 		parsedColumn[[]invoice.AllowedAddress]{&m.Allowed, parseAllowed}, parsedColumn[[]invoice.AllowedAddress]{&pending.Allowed, parseAllowed},
 		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt},
-		parsedColumn[[]string]{&m.ReturnHosts, parseHosts}, &m.Collection, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
+		parsedColumn[[]string]{&m.ReturnHosts, parseTexts}, &m.Collection, parsedColumn[[]string]{&m.EmbedOrigins, parseTexts}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
 	if !pending.EffectiveAt.IsZero() {
 		m.Pending = &pending
 	}
@@ -139,7 +139,7 @@ func (tx *Tx) InsertMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `INSERT INTO merchant_profiles (name, color, support_contact, statement, tolerance, default_addresses, allowed_addresses,
-		pending_addresses, pending_at, changed_at, return_hosts, collection, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+		pending_addresses, pending_at, changed_at, return_hosts, collection, embed_origins, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT DO NOTHING`, append(row, m.CreatedAt.Unix())...)
 	if err == nil && n == 0 {
 		err = ErrConflict
@@ -155,7 +155,7 @@ func (tx *Tx) UpdateMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `UPDATE merchant_profiles SET name = $1, color = $2, support_contact = $3, statement = $4, tolerance = $5,
-		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11, collection = $12 WHERE merchant_id = $13`, row...)
+		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11, collection = $12, embed_origins = $13 WHERE merchant_id = $14`, row...)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -180,14 +180,25 @@ func profileRow(m invoice.Merchant) ([]any, error) {
 		}
 		pending, pendingAt = text, m.Pending.EffectiveAt.Unix()
 	}
-	hosts := []byte("[]")
-	if len(m.ReturnHosts) > 0 {
-		if hosts, err = json.Marshal(m.ReturnHosts); err != nil {
-			return nil, err
-		}
+	hosts, err := textsText(m.ReturnHosts)
+	if err != nil {
+		return nil, err
+	}
+	origins, err := textsText(m.EmbedOrigins)
+	if err != nil {
+		return nil, err
 	}
 	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(),
-		string(hosts), string(cmp.Or(m.Collection, invoice.Direct)), m.ID}, nil
+		hosts, string(cmp.Or(m.Collection, invoice.Direct)), origins, m.ID}, nil
+}
+
+// textsText returns the JSON array of texts.
+func textsText(all []string) (string, error) {
+	if len(all) == 0 {
+		return "[]", nil
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
 }
 
 // PutLogo stores a merchant's logo, a PNG.
