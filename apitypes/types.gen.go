@@ -185,6 +185,7 @@ const (
 	CodeInvoiceFinal          ErrorCode = "invoice_final"
 	CodeInvoiceNotDraft       ErrorCode = "invoice_not_draft"
 	CodeKeyNotActive          ErrorCode = "key_not_active"
+	CodeLinkArchived          ErrorCode = "link_archived"
 	CodeMerchantExists        ErrorCode = "merchant_exists"
 	CodeMethodNotAllowed      ErrorCode = "method_not_allowed"
 	CodeNoDelivery            ErrorCode = "no_delivery"
@@ -201,6 +202,7 @@ const (
 	CodeRefundExceedsPayment  ErrorCode = "refund_exceeds_payment"
 	CodeRefundNotOpen         ErrorCode = "refund_not_open"
 	CodeSecretStaged          ErrorCode = "secret_staged"
+	CodeSlugTaken             ErrorCode = "slug_taken"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
 	CodeTooManyRefunds        ErrorCode = "too_many_refunds"
 	CodeUnauthorized          ErrorCode = "unauthorized"
@@ -251,6 +253,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodeKeyNotActive:
 		return true
+	case CodeLinkArchived:
+		return true
 	case CodeMerchantExists:
 		return true
 	case CodeMethodNotAllowed:
@@ -282,6 +286,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeRefundNotOpen:
 		return true
 	case CodeSecretStaged:
+		return true
+	case CodeSlugTaken:
 		return true
 	case CodeTooManyKeys:
 		return true
@@ -897,8 +903,70 @@ type CreateMerchantRequest struct {
 	// factory.
 	Collection Collection `json:"collection,omitempty"`
 
+	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all.
+	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
+
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
+}
+
+// CreatePaymentLinkRequest defines model for CreatePaymentLinkRequest.
+type CreatePaymentLinkRequest struct {
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Slug The last part of the page's path: lower-case letters, digits and single hyphens between them.
+	Slug Slug `json:"slug,omitempty"`
+
+	// Title What is paid for; the headline of the page.
+	Title string `json:"title"`
+
+	// Description What payers read below the headline, and on the checkout page. If absent, they read the title there.
+	Description string `json:"description,omitempty"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount,omitempty"`
+
+	// MinAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	MinAmount PositiveAmount `json:"minAmount,omitempty"`
+
+	// MaxAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	MaxAmount PositiveAmount `json:"maxAmount,omitempty"`
+
+	// Currency Code of a currency that the chain is configured with.
+	Currency string `json:"currency"`
+
+	// ChainKey Key of a chain that the service is configured with.
+	ChainKey string `json:"chainKey"`
+
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
+	MerchantAddress Address `json:"merchantAddress,omitempty"`
+
+	// LineItem Label of the one line item of its invoices, of the whole amount.
+	LineItem string `json:"lineItem,omitempty"`
+
+	// ReferencePrefix What the `reference` of its invoices begins with; 10 characters that differ follow.
+	ReferencePrefix string `json:"referencePrefix,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
+	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
+	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
+	// https.
+	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
+
+	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
+	// It has the form of `returnUrl`.
+	CancelURL CancelURL `json:"cancelUrl,omitempty"`
+
+	// ExpiresIn How long its invoices can be paid, in seconds.
+	ExpiresIn int64 `json:"expiresIn,omitempty"`
 }
 
 // Customer Who the invoice is for. Payers do not see it.
@@ -950,6 +1018,10 @@ type DeliveryWait string
 
 // Description What the invoice is for, as payers read it on the checkout page.
 type Description = string
+
+// EmbedOrigin An origin as browsers write it: `https://`, a host in lower case, and a port unless it is 443; `http://` for the
+// developer's own computer alone, such as `http://localhost:3000`.
+type EmbedOrigin = string
 
 // ErrorCode The error, for programs. More codes may be added; handle an unknown one by its status.
 type ErrorCode string
@@ -1282,6 +1354,9 @@ type Merchant struct {
 	// https.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
 
+	// EmbedOrigins The origins whose pages may show the checkout in a frame. Absent if there is no list: then no page may.
+	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
+
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
 	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
@@ -1436,6 +1511,91 @@ type PaymentData struct {
 
 // PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 type PaymentID = string
+
+// PaymentLink A page on which payers make invoices of a merchant.
+type PaymentLink struct {
+	ID PaymentLinkID `json:"id"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// Slug The last part of the page's path: lower-case letters, digits and single hyphens between them.
+	Slug Slug `json:"slug"`
+
+	// URL The page: its whole URL if the service is configured with its public URL, else its path. With `/qr` appended it
+	// is a QR code of the URL, as SVG.
+	URL string `json:"url"`
+
+	// Title What is paid for; the headline of the page.
+	Title string `json:"title"`
+
+	// Description What payers read below the headline. Absent without one.
+	Description string `json:"description,omitempty"`
+
+	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	Amount PositiveAmount `json:"amount,omitempty"`
+
+	// MinAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	MinAmount PositiveAmount `json:"minAmount,omitempty"`
+
+	// MaxAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	MaxAmount PositiveAmount `json:"maxAmount,omitempty"`
+	Currency  string         `json:"currency"`
+	ChainKey  string         `json:"chainKey"`
+
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
+	MerchantAddress Address `json:"merchantAddress,omitempty"`
+
+	// LineItem Label of the one line item of its invoices. Absent if they have none.
+	LineItem string `json:"lineItem,omitempty"`
+
+	// ReferencePrefix What the `reference` of its invoices begins with; 10 characters that differ follow. Absent if they have none.
+	ReferencePrefix string `json:"referencePrefix,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
+	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
+	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
+	// https.
+	ReturnURL ReturnURL `json:"returnUrl,omitempty"`
+
+	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
+	// It has the form of `returnUrl`.
+	CancelURL CancelURL `json:"cancelUrl,omitempty"`
+
+	// ExpiresIn How long its invoices can be paid, in seconds.
+	ExpiresIn int64 `json:"expiresIn"`
+	Archived  bool  `json:"archived"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// ChangedAt Unix seconds.
+	ChangedAt Time `json:"changedAt"`
+}
+
+// PaymentLinkID defines model for PaymentLinkId.
+type PaymentLinkID = string
+
+// PaymentLinkList defines model for PaymentLinkList.
+type PaymentLinkList struct {
+	Links []PaymentLink `json:"links"`
+
+	// NextCursor Present if there are more elements.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// PaymentLinkResponse defines model for PaymentLinkResponse.
+type PaymentLinkResponse struct {
+	// Link A page on which payers make invoices of a merchant.
+	Link PaymentLink `json:"link"`
+}
 
 // PaymentList defines model for PaymentList.
 type PaymentList struct {
@@ -1876,6 +2036,9 @@ type SettlementReportResponse struct {
 // SignedSum A difference of sums in minor units, which may be negative.
 type SignedSum = string
 
+// Slug The last part of the page's path: lower-case letters, digits and single hyphens between them.
+type Slug = string
+
 // SubmitAuthorizationRequest A transfer that the payer has signed (EIP-3009).
 type SubmitAuthorizationRequest struct {
 	// From An account or contract, with the ERC-55 checksum in responses.
@@ -2061,11 +2224,36 @@ type UpdateMerchantRequest struct {
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all, and an empty list removes all.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitzero"`
 
+	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all, and an
+	// empty list removes all.
+	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitzero"`
+
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
 	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
 	// factory.
 	Collection *Collection `json:"collection,omitempty"`
+}
+
+// UpdatePaymentLinkRequest An absent member stays as it is.
+type UpdatePaymentLinkRequest struct {
+	Title           *string `json:"title,omitempty"`
+	Description     *string `json:"description,omitempty"`
+	Amount          *string `json:"amount,omitempty"`
+	MinAmount       *string `json:"minAmount,omitempty"`
+	MaxAmount       *string `json:"maxAmount,omitempty"`
+	Currency        *string `json:"currency,omitempty"`
+	ChainKey        *string `json:"chainKey,omitempty"`
+	MerchantAddress *string `json:"merchantAddress,omitempty"`
+	LineItem        *string `json:"lineItem,omitempty"`
+	ReferencePrefix *string `json:"referencePrefix,omitempty"`
+
+	// Collection `direct` or `deposit`; null for the merchant's.
+	Collection *string `json:"collection,omitempty"`
+	ReturnURL  *string `json:"returnUrl,omitempty"`
+	CancelURL  *string `json:"cancelUrl,omitempty"`
+	ExpiresIn  *int64  `json:"expiresIn,omitempty"`
+	Archived   *bool   `json:"archived,omitempty"`
 }
 
 // Webhook A merchant's webhook endpoint.

@@ -187,6 +187,7 @@ type Config struct {
 	Events    Events
 	Endpoints Endpoints
 	Merchants Merchants
+	Links     Links
 	Keys      Keys
 	Accounts  Accounts
 	Feed      Feed
@@ -215,6 +216,7 @@ type API struct {
 	events        Events
 	endpoints     Endpoints
 	merchants     Merchants
+	links         Links
 	keys          Keys
 	accounts      Accounts
 	authenticator Authenticator
@@ -253,7 +255,7 @@ func New(c Config) *API {
 		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused),
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

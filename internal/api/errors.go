@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -53,6 +54,8 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodePaymentSeen:           {http.StatusConflict, "A payment covers the invoice"},
 	apitypes.CodeChainBehind:           {http.StatusConflict, "Blocks are not read yet"},
 	apitypes.CodeReferenceTaken:        {http.StatusConflict, "Another invoice has the reference"},
+	apitypes.CodeSlugTaken:             {http.StatusConflict, "Another link has the slug"},
+	apitypes.CodeLinkArchived:          {http.StatusConflict, "The link is archived"},
 	apitypes.CodeSecretStaged:          {http.StatusConflict, "A secret is staged already"},
 	apitypes.CodeNoStagedSecret:        {http.StatusConflict, "No secret is staged"},
 	apitypes.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
@@ -112,6 +115,8 @@ var problems = []struct {
 	{settle.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
 	{settle.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},
 	{settle.ErrRefundNotOpen, apitypes.CodeRefundNotOpen, "The state of this refund does not allow that."},
+	{paymentlink.ErrSlugTaken, apitypes.CodeSlugTaken, "Another link of the merchant that is not archived has this slug; archive it, or choose another slug."},
+	{paymentlink.ErrArchived, apitypes.CodeLinkArchived, "This link is archived, and stays as it is; create another, which may have its slug."},
 	{store.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is, or waits for an endpoint; wait until it is delivered, or has failed. To have it at once, run quittance listen, and repeat the request."},
 	{store.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat, and no terminal listens to its events. Run quittance listen, and repeat the request."},
 	{endpoint.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},

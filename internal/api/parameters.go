@@ -23,6 +23,7 @@ var parameters = map[string][]string{
 	"GET /api/invoices/{id}": {"wait", "status"},
 	"GET /api/keys":          {"merchantId", "limit", "cursor"},
 	"GET /api/merchants":     {"limit", "cursor"},
+	"GET /api/payment-links": {"merchantId", "slug", "archived", "limit", "cursor"},
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},

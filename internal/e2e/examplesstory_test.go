@@ -101,6 +101,7 @@ func (s *story) play() {
 	paid := s.invoices()
 	s.authorizations()
 	s.drafts()
+	s.links()
 	s.refunds(paid)
 	s.unattributed()
 	s.events(paid)
@@ -223,6 +224,26 @@ func (s *story) drafts() {
 	s.call("finalizeInvoice", http.MethodPost, path+"/finalize", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
+}
+
+// links creates a payment link and changes it.
+func (s *story) links() {
+	s.Helper()
+	made := decoded[apitypes.PaymentLinkResponse](s, s.call("createPaymentLink", http.MethodPost, "/api/payment-links", `{
+  "merchantId": "acme",
+  "slug": "espresso",
+  "title": "An espresso",
+  "amount": "4900000",
+  "currency": "USDC",
+  "chainKey": "local",
+  "referencePrefix": "bar-"
+}`, "Content-Type", "application/json", "Idempotency-Key", "link-espresso"), http.StatusCreated)
+	path := "/api/payment-links/" + made.Link.ID
+	s.call("getPaymentLink", http.MethodGet, path, "")
+	s.call("listPaymentLinks", http.MethodGet, "/api/payment-links?merchantId=acme&archived=false", "")
+	s.call("updatePaymentLink", http.MethodPatch, path, `{
+  "amount": "5200000"
+}`)
 }
 
 // event stores an event that the endpoint has received.

@@ -19,12 +19,13 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Links: s.links, Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		Links: s.links, PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})

@@ -40,7 +40,10 @@ var matrix = map[string]matrixRow{
 	"GET /api/payments": {query: "include=pending,unattributed", status: 200}, "GET /api/payments/{id}": {status: 200},
 	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 200},
 	"GET /api/claims":                     {status: 200},
-	"GET /api/events":                     {status: 200}, "GET /api/events/{id}": {status: 200},
+	"POST /api/payment-links":             {body: `{"title":"Coffee","amount":"1000000","currency":"USDC","chainKey":"house","merchantAddress":"{address}"{merchant}}`, status: 201},
+	"GET /api/payment-links":              {status: 200}, "GET /api/payment-links/{id}": {status: 200},
+	"PATCH /api/payment-links/{id}": {body: `{"title":"Tea"}`, status: 200},
+	"GET /api/events":               {status: 200}, "GET /api/events/{id}": {status: 200},
 	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
 	"GET /api/events/stream":          {status: 200},
 	"POST /api/payments/{id}/refunds": {body: `{"amount":"1"}`, status: 201}, "GET /api/payments/{id}/refunds": {status: 200},
@@ -113,7 +116,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	}
 	w.ids["unknown"] = map[string]string{
 		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
-		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody",
+		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody", "payment-links": "lnk_06gzm3qz9dvav7zw89t2fgt6g8",
 	}
 	w.ids["NUL"], w.ids["not UTF-8"] = make(map[string]string), make(map[string]string) // texts that no database takes
 	for kind, id := range w.ids["unknown"] {
@@ -155,6 +158,9 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 	var prepared struct{ Refund struct{ ID string } }
 	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)
 	ids["refunds"] = prepared.Refund.ID
+	var link struct{ Link struct{ ID string } }
+	w.decode(w.call("POST /api/payment-links", merchant, "", admin), &link)
+	ids["payment-links"] = link.Link.ID
 	ids["keys"] = w.record(merchant, access.NewScopes(access.KeysWrite)).ID
 }
 

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/paymentlink"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Links manages payment links. *paymentlink.Manager implements it and documents the errors.
+type Links interface {
+	Create(ctx context.Context, by access.Principal, r paymentlink.Request) (invoice.PaymentLink, error)
+	Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (invoice.PaymentLink, error)
+	Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error)
+	List(ctx context.Context, f store.PaymentLinkFilter) ([]invoice.PaymentLink, error)
+}
+
+// createPaymentLink answers POST /api/payment-links.
+func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return err
+	}
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	p := access.FromContext(r.Context())
+	asked, err := parsePaymentLink(o, p.MerchantID)
+	if err != nil {
+		return err
+	}
+	if asked.MerchantID, err = ownMerchant(r.Context(), asked.MerchantID); err != nil {
+		return err
+	}
+	asked.IdempotencyKey, asked.Scope = key, idempotencyScope(p)
+	l, err := a.links.Create(r.Context(), p, asked)
+	if err != nil {
+		return fmt.Errorf("create payment link: %w", err)
+	}
+	w.Header().Set("Location", "/api/payment-links/"+l.ID)
+	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	return nil
+}
+
+// parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the
+// first that is missing or malformed. merchantID is the default of the member merchantId,
+// which is required if that is empty.
+func parsePaymentLink(o object, merchantID string) (r paymentlink.Request, err error) {
+	if _, named := o["merchantId"]; !named && merchantID != "" {
+		o["merchantId"] = merchantID
+	}
+	if err := text(o, "", "merchantId", &r.MerchantID, parseMerchantID); err != nil {
+		return r, err
+	}
+	if err := optional(o, "slug", func(name string) error { return text(o, "", name, &r.Slug, parseSlug) }); err != nil {
+		return r, err
+	}
+	for _, name := range []string{"title", "currency", "chainKey"} {
+		if _, given := o[name]; !given {
+			return r, invalidField(name, "is required")
+		}
+	}
+	change, err := paymentLinkChange(o, false)
+	r.Terms = r.Terms.Change(change)
+	return r, err
+}
+
+func parseSlug(s string) (string, error) {
+	if !invoice.ValidSlug(s) {
+		return "", fmt.Errorf("must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)
+	}
+	return s, nil
+}
+
+// paymentLinkChange parses the terms of a link. With removable, null removes what a member
+// sets.
+func paymentLinkChange(o object, removable bool) (c invoice.PaymentLinkChange, err error) {
+	m := memberReader{removable}
+	err = cmp.Or(
+		optionalText(o, "title", &c.Title),
+		m.text(o, "", "description", &c.Description),
+		removableParsed(m, o, "amount", &c.Amount, parsePositive),
+		removableParsed(m, o, "minAmount", &c.Minimum, parsePositive),
+		removableParsed(m, o, "maxAmount", &c.Maximum, parsePositive),
+		optionalText(o, "currency", &c.Currency),
+		optionalText(o, "chainKey", &c.ChainKey),
+		removableParsed(m, o, "merchantAddress", &c.Merchant, parseSettlementAddress),
+		m.text(o, "", "lineItem", &c.LineItem),
+		m.text(o, "", "referencePrefix", &c.ReferencePrefix),
+		removableParsed(m, o, "collection", &c.Collection, parseCollection),
+		m.text(o, "", "returnUrl", &c.ReturnURL),
+		m.text(o, "", "cancelUrl", &c.CancelURL),
+		optional(o, "expiresIn", func(name string) error {
+			c.Lifetime = new(time.Duration)
+			return lifetime(o, name, c.Lifetime)
+		}),
+	)
+	return c, err
+}
+
+// removableParsed parses a string member into a new variable if it is present. With null it
+// is the zero value, if m says that null removes the member.
+func removableParsed[T any](m memberReader, o object, name string, dst **T, parse func(string) (T, error)) error {
+	if m.removes(o, name) {
+		*dst = new(T)
+		return nil
+	}
+	return optionalParsed(o, name, dst, parse)
+}
+
+// parseSettlementAddress parses an address that is not zero.
+func parseSettlementAddress(s string) (invoice.Address, error) {
+	a, err := chain.ParseAddress(s)
+	if err == nil && a.IsZero() {
+		err = errors.New("must not be the zero address")
+	}
+	return a, err
+}
+
+// lifetime reads a number of seconds, in digits only.
+func lifetime(o object, name string, dst *time.Duration) error {
+	least, most := int64(invoice.MinLinkLifetime/time.Second), int64(invoice.MaxLifetime/time.Second)
+	n, err := strconv.ParseInt(fmt.Sprint(o[name]), 10, 64)
+	if _, quoted := o[name].(string); err != nil || quoted || n < least || n > most {
+		return invalidField(name, "must be an integer from %d to %d", least, most)
+	}
+	*dst = time.Duration(n) * time.Second
+	return nil
+}
+
+// getPaymentLink answers GET /api/payment-links/{id}.
+func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixPaymentLink)
+	if err != nil {
+		return err
+	}
+	l, err := a.links.Get(r.Context(), access.FromContext(r.Context()), id)
+	if err != nil {
+		return fmt.Errorf("read payment link: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	return nil
+}
+
+// updatePaymentLink answers PATCH /api/payment-links/{id}.
+func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixPaymentLink)
+	if err != nil {
+		return err
+	}
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	change, err := paymentLinkChange(o, true)
+	if err != nil {
+		return err
+	}
+	if err := optional(o, "archived", func(name string) error { return boolean(o, name, &change.Archived) }); err != nil {
+		return err
+	}
+	p := access.FromContext(r.Context())
+	was, err := a.links.Get(r.Context(), p, id)
+	if err != nil {
+		return fmt.Errorf("read payment link: %w", err)
+	}
+	if err := checkFixedLinkMembers(o, was); err != nil {
+		return err
+	}
+	l, err := a.links.Update(r.Context(), p, id, change)
+	if err != nil {
+		return fmt.Errorf("change payment link: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	return nil
+}
+
+// checkFixedLinkMembers returns an *invoice.FieldError if a change would set a member that
+// cannot be changed to another value. A client may send the whole link back.
+func checkFixedLinkMembers(o object, l invoice.PaymentLink) error {
+	for _, f := range []struct{ name, is string }{{"id", l.ID}, {"merchantId", l.MerchantID}, {"slug", l.Slug}} {
+		if value, given := o[f.name]; given && value != f.is {
+			return invalidField(f.name, "cannot be changed; leave it out")
+		}
+	}
+	if o["archived"] == false && l.Archived {
+		return invalidField("archived", "cannot be taken back; create another link with the slug")
+	}
+	return nil
+}
+
+// listPaymentLinks answers GET /api/payment-links.
+func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("payment-links", "merchantId", "slug", "archived")
+	merchantID, possible := q.merchantID()
+	filter := store.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	if slug, ok := q.get("slug"); ok {
+		if filter.Slug = slug; !invoice.ValidSlug(slug) {
+			q.reject("slug", "must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)
+		}
+	}
+	if text, ok := q.get("archived"); ok {
+		archived := text == "true"
+		if filter.Archived = &archived; !archived && text != "false" {
+			q.reject("archived", "must be true or false; it is %.40q", text)
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[invoice.PaymentLink]{
+		name: "links", limit: limit,
+		read: func(ctx context.Context, last *invoice.PaymentLink, n int) ([]invoice.PaymentLink, string, error) {
+			if !possible {
+				return nil, "", nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.links.List(ctx, filter)
+			if err != nil {
+				return nil, "", fmt.Errorf("list payment links: %w", err)
+			}
+			return found, "", nil
+		},
+		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.publicURL) }),
+		cursor:   descendingCursor(scope, func(l *invoice.PaymentLink) string { return l.ID }),
+	}.serve(a, w, r)
+}
