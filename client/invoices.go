@@ -61,20 +61,29 @@ func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, erro
 // members named by remove, such as "reference", are removed. The error's code is
 // [apitypes.CodeInvoiceNotDraft] if a term of an issued invoice were to change.
 func (c *Client) UpdateInvoice(ctx context.Context, id string, r apitypes.UpdateInvoiceRequest, remove ...string) (apitypes.Invoice, error) {
-	text, err := json.Marshal(r)
+	members, err := removing(r, remove)
 	if err != nil {
-		return apitypes.Invoice{}, fmt.Errorf("client: encode the request: %w", err)
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return apitypes.Invoice{}, fmt.Errorf("client: encode the request: %w", err)
-	}
-	for _, name := range remove {
-		members[name] = json.RawMessage("null")
+		return apitypes.Invoice{}, err
 	}
 	var answer apitypes.InvoiceResponse
 	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/invoices", id), repeatable: true}, members, &answer)
 	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+}
+
+// removing returns the members of a change, and null for those that it removes.
+func removing(change any, remove []string) (map[string]json.RawMessage, error) {
+	text, err := json.Marshal(change)
+	if err != nil {
+		return nil, fmt.Errorf("client: encode the request: %w", err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, fmt.Errorf("client: encode the request: %w", err)
+	}
+	for _, name := range remove {
+		members[name] = json.RawMessage("null")
+	}
+	return members, nil
 }
 
 // DeleteInvoice deletes a draft. The error's code is [apitypes.CodeInvoiceNotDraft] if the

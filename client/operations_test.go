@@ -15,6 +15,7 @@ var methods = map[string]string{
 	"updateInvoice": "UpdateInvoice", "deleteInvoice": "DeleteInvoice", "listInvoicePayments": "InvoicePayments", "listInvoiceTimeline": "InvoiceTimeline", "finalizeInvoice": "FinalizeInvoice", "voidInvoice": "VoidInvoice",
 	"getPayment": "Payment", "listPayments": "Payments", "attributePayment": "AttributePayment", "listClaims": "Claims",
 	"prepareRefund": "PrepareRefund", "getRefund": "Refund", "listRefunds": "Refunds", "listPaymentRefunds": "PaymentRefunds",
+	"createPaymentLink": "CreatePaymentLink", "getPaymentLink": "PaymentLink", "listPaymentLinks": "PaymentLinks", "updatePaymentLink": "UpdatePaymentLink",
 	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "getSettlementReport": "SettlementReport",
 	"getEvent": "Event", "listEvents": "Events", "streamEvents": "StreamEvents", "redeliverEvent": "RedeliverEvent", "redeliverEvents": "RedeliverEvents",
 	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "listAuditEntries": "AuditEntries",

@@ -3,17 +3,20 @@ import type {
   AuditEntry,
   CreateKeyRequest,
   CreateMerchantRequest,
+  CreatePaymentLinkRequest,
   Key,
   KeySecretResponse,
   Merchant,
+  PaymentLink,
   PutWebhookRequest,
   UpdateMerchantRequest,
+  UpdatePaymentLinkRequest,
   Webhook,
   WebhookSecretResponse,
 } from "./openapi.js";
 import { Connection, given } from "./connection.js";
 import { pages } from "./pages.js";
-import type { CallOptions, Filter } from "./types.js";
+import type { CallOptions, CreateOptions, Filter } from "./types.js";
 
 /** What sets the service up: keys, merchants, their endpoints, and the log of such changes. */
 export class Administration extends Connection {
@@ -91,6 +94,36 @@ export class Administration extends Connection {
   /** Takes a settlement address back from a merchant. Its invoices that exist keep the address. */
   async releaseMerchantAddress(id: string, address: string, options: CallOptions = {}): Promise<void> {
     await this.http.DELETE("/api/merchants/{id}/addresses/{address}", { params: { path: { id, address } }, ...given(options) });
+  }
+
+  /** Creates a payment link. */
+  async createPaymentLink(body: CreatePaymentLinkRequest, options: CreateOptions = {}): Promise<PaymentLink> {
+    const header = { "Idempotency-Key": options.idempotencyKey ?? this.uuid() };
+    return this.#link((await this.http.POST("/api/payment-links", { body, params: { header }, ...given(options) })).data!.link);
+  }
+
+  /** Lists payment links, newest first. Pages are requested as needed. */
+  listPaymentLinks(filter: Filter<"/api/payment-links"> = {}, options: CallOptions = {}): AsyncGenerator<PaymentLink, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/payment-links", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.links.map((link) => this.#link(link)),
+    );
+  }
+
+  /** Fetches a payment link. */
+  async getPaymentLink(id: string, options: CallOptions = {}): Promise<PaymentLink> {
+    return this.#link((await this.http.GET("/api/payment-links/{id}", { params: { path: { id } }, ...given(options) })).data!.link);
+  }
+
+  /** Changes a payment link, or archives it. What is absent stays as it is; null removes a member. */
+  async updatePaymentLink(id: string, body: UpdatePaymentLinkRequest, options: CallOptions = {}): Promise<PaymentLink> {
+    const { data } = await this.http.PATCH("/api/payment-links/{id}", { params: { path: { id } }, body, fetch: this.fetch, ...given(options) });
+    return this.#link(data!.link);
+  }
+
+  /** Returns a link with a whole URL. It is a path if the service is not configured with its public URL. */
+  #link(link: PaymentLink): PaymentLink {
+    return link.url.startsWith("/") ? { ...link, url: this.url + link.url } : link;
   }
 
   /** Fetches a merchant's webhook endpoint. */
