@@ -41,6 +41,18 @@ var scriptTexts = func() (texts map[string]string) {
 	return texts
 }()
 
+//go:embed static/frame.js
+var frameScript []byte
+
+//go:embed static/frame.css
+var frameStyleSheet []byte
+
+//go:embed static/link.css
+var linkStyleSheet []byte
+
+//go:embed static/embed.js
+var embedScript []byte
+
 //go:embed static/icon.svg
 var icon []byte
 
@@ -59,6 +71,10 @@ var assets = map[string]asset{
 	"checkout.js":  newAsset("checkout.js", "text/javascript; charset=utf-8", script),
 	"payer.js":     newAsset("payer.js", "text/javascript; charset=utf-8", payerScript),
 	"wallet.js":    newAsset("wallet.js", "text/javascript; charset=utf-8", walletScript),
+	"frame.js":     newAsset("frame.js", "text/javascript; charset=utf-8", frameScript),
+	"frame.css":    newAsset("frame.css", "text/css; charset=utf-8", frameStyleSheet),
+	"link.css":     newAsset("link.css", "text/css; charset=utf-8", linkStyleSheet),
+	"embed.js":     newAsset("embed.js", "text/javascript; charset=utf-8", embedScript),
 	"icon.svg":     newAsset("icon.svg", "image/svg+xml", icon),
 }
 
@@ -89,17 +105,25 @@ func compressed(body []byte) []byte {
 
 func (c *Checkout) asset(a asset) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		header := w.Header()
-		header.Set("Cache-Control", "public, max-age=31536000, immutable")
-		header.Set("Vary", "Accept-Encoding")
-		body := a.body
-		if a.gzipped != nil && acceptsGzip(r) {
-			header.Set("Content-Encoding", "gzip")
-			body = a.gzipped
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		if a.Path == assets["embed.js"].Path {
+			shareScript(w)
 		}
-		c.send(w, r, http.StatusOK, a.mediaType, body)
+		c.sendAsset(w, r, a)
 		return nil
 	}
+}
+
+// sendAsset answers with a file, compressed if the client takes that.
+func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a asset) {
+	header := w.Header()
+	header.Set("Vary", "Accept-Encoding")
+	body := a.body
+	if a.gzipped != nil && acceptsGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+		body = a.gzipped
+	}
+	c.send(w, r, http.StatusOK, a.mediaType, body)
 }
 
 // acceptsGzip reports whether the client takes gzip. A quality of zero refuses it.

@@ -64,12 +64,17 @@ func (c *Checkout) logo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.profile.Logo == nil {
+	return c.sendLogo(w, r, s.profile)
+}
+
+// sendLogo answers with a merchant's logo.
+func (c *Checkout) sendLogo(w http.ResponseWriter, r *http.Request, m invoice.Merchant) error {
+	if m.Logo == nil {
 		return errNotFound
 	}
-	png, err := c.merchants.LogoPNG(r.Context(), s.profile.ID)
+	png, err := c.merchants.LogoPNG(r.Context(), m.ID)
 	if err != nil {
-		return fmt.Errorf("read the logo of %s: %w", s.profile.ID, err)
+		return fmt.Errorf("read the logo of %s: %w", m.ID, err)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=86400")
 	c.send(w, r, http.StatusOK, "image/png", png)

@@ -3,6 +3,7 @@ package checkout
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -70,6 +71,7 @@ type Config struct {
 	Inspector  Inspector
 	Claims     Claims
 	Refunds    Refunds
+	Links      Links      // nil without payment links
 	TestWallet TestWallet // for development chains only
 	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
 	// which chains they can pay. Nil without.
@@ -78,8 +80,12 @@ type Config struct {
 	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of
 	// the request's host.
 	Origins *http.CrossOriginProtection
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// PublicURL is the base URL of the pages, without a trailing slash; empty if it is not
+	// known.
+	PublicURL string
+	Now       func() time.Time
+	Rand      io.Reader // required with Links
+	Logger    *slog.Logger
 }
 
 // Checkout serves the checkout pages.
@@ -93,7 +99,11 @@ type Checkout struct {
 	claims     Claims
 	claimed    limiter // of claims
 	refunds    Refunds
-	named      limiter       // of addresses for refunds
+	named      limiter // of addresses for refunds
+	links      Links
+	linked     limiter // of invoices of links
+	publicURL  string
+	rand       io.Reader
 	inspecting chan struct{} // holds a token for each lookup in flight
 	testWallet TestWallet
 	x402       http.Handler
@@ -114,7 +124,7 @@ func New(c Config) *Checkout {
 	}
 	return &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, refunds: c.Refunds, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
+		claims: c.Claims, refunds: c.Refunds, links: c.Links, publicURL: c.PublicURL, rand: c.Rand, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
@@ -137,6 +147,7 @@ func (c *Checkout) Routes() []Route {
 		{"GET /checkout/{id}/logo", c.serve(c.logo)},
 		{"GET /checkout/static/brand/{file}", c.serve(c.brandStyleSheet)},
 	}
+	all = append(all, Route{"GET /embed.js", c.serve(c.embedScript)})
 	for _, a := range assets {
 		all = append(all, Route{"GET " + a.Path, c.serve(c.asset(a))})
 	}
@@ -145,6 +156,9 @@ func (c *Checkout) Routes() []Route {
 	}
 	if c.refunds != nil {
 		all = append(all, Route{"GET /refunds/{token}", c.serve(c.refundPage)}, Route{"POST /refunds/{token}", c.serve(c.nameAddress)})
+	}
+	if c.links != nil {
+		all = append(all, c.linkRoutes()...)
 	}
 	if c.testWallet != nil {
 		all = append(all, Route{"POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet)})

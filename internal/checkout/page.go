@@ -25,6 +25,7 @@ type pageData struct {
 	TestWallet bool // offer it
 	Ask        *question
 	X402       string // path where programs pay; empty if they cannot
+	Frame      frame
 }
 
 // statusData is the JSON that the script polls to detect changes of the page.
@@ -49,6 +50,7 @@ func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	data.Frame.setHeaders(w)
 	return c.render(w, r, http.StatusOK, "page.html", data)
 }
 
@@ -108,7 +110,7 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	if err != nil {
 		return pageData{}, fmt.Errorf("encode the view: %w", err)
 	}
-	data := pageData{view: v, Version: version, Refresh: seconds(RefreshFinal)}
+	data := pageData{view: v, Version: version, Refresh: seconds(RefreshFinal), Frame: newFrame(r, s.profile)}
 	if s.invoice.Status == invoice.Open || s.invoice.Status == invoice.Drafted {
 		data.Refresh, data.Reload = seconds(RefreshOpen), seconds(RefreshPlain)
 	}

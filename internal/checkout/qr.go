@@ -40,3 +40,9 @@ func newQRCode(text string) (qrCode, error) {
 	}
 	return qrCode{Size: code.Size + 2*quietZone, Path: path.String()}, nil
 }
+
+// svg returns the code as an SVG document.
+func (q qrCode) svg() []byte {
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[1]d" shape-rendering="crispEdges">`+
+		`<path fill="#fff" d="M0 0h%[1]dv%[1]dH0z"/><path d="%[2]s"/></svg>`+"\n", q.Size, q.Path)
+}

@@ -66,6 +66,8 @@ var (
 		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
 	errNoRefund = &pageError{http.StatusNotFound, "There is no such refund",
 		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
+	errNoLink = &pageError{http.StatusNotFound, "There is no such payment link",
+		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
 	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
 	errCrossOrigin      = &pageError{http.StatusForbidden, "This was not sent from the checkout page",
 		"Open the invoice's own page and press the button there."}

@@ -71,6 +71,8 @@ func limitRows() []string {
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
+		row("invoices of payment links | %d a minute of one link %d of one client address %d in all; a form of %d KiB",
+			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.MaxClaimForm>>10),
 		row("authorizations | %d a minute of one invoice; %d checked at a time; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all (`chains[].gasless`)",
 			api.AuthorizationsOfInvoice, gasless.MaxChecks, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
@@ -90,8 +92,12 @@ func limitRows() []string {
 			"`reference` `customer.id` and labels of %d `description` of %d `customer.email` of %d characters; `returnUrl` and `cancelUrl` of %d bytes",
 			invoice.MaxLifetime/day, invoice.MaxLineItems, invoice.MaxMerchantID, invoice.MaxMetadata, invoice.MaxMetadataKey, invoice.MaxMetadataValue,
 			invoice.MaxLabel, invoice.MaxDescription, invoice.MaxEmail, invoice.MaxReturnURL),
-		row("a merchant | `supportContact` of %d bytes; `statement` of %d characters and %d lines; %d `allowedAddresses`; `returnHosts` of %d hosts of %d bytes",
-			invoice.MaxSupportContact, invoice.MaxStatement, invoice.MaxStatementLines, invoice.MaxAllowedAddresses, invoice.MaxReturnHosts, invoice.MaxHostName),
+		row("a payment link | `slug` of %d `title` and `lineItem` of %d `description` of %d `referencePrefix` of %d characters; `expiresIn` of %d s to %d days",
+			invoice.MaxSlug, invoice.MaxLabel, invoice.MaxDescription, invoice.MaxReferencePrefix, seconds(invoice.MinLinkLifetime), invoice.MaxLifetime/day),
+		row("a merchant | `supportContact` of %d bytes; `statement` of %d characters and %d lines; %d `allowedAddresses`; `returnHosts` of %d hosts of %d bytes; "+
+			"`embedOrigins` of %d origins of %d bytes",
+			invoice.MaxSupportContact, invoice.MaxStatement, invoice.MaxStatementLines, invoice.MaxAllowedAddresses, invoice.MaxReturnHosts, invoice.MaxHostName,
+			invoice.MaxEmbedOrigins, invoice.MaxOrigin),
 		row("a logo | %d KiB; %d to %d pixels wide and high", merchant.MaxLogoBytes>>10, merchant.MinLogoSide, merchant.MaxLogoSide),
 		row("keys | %d active ones of the operator and of each merchant; an overlap of %d days", apikey.MaxKeys, apikey.MaxOverlap/day),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),

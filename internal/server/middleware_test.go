@@ -41,6 +41,17 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 	return invoice.Invoice{ID: id, ChainKey: "local"}, f.read(ctx)
 }
 
+// noLinks has no payment links.
+type noLinks struct{}
+
+func (noLinks) Find(context.Context, string, string) (invoice.PaymentLink, error) {
+	return invoice.PaymentLink{}, store.ErrNotFound
+}
+
+func (noLinks) Pay(context.Context, invoice.PaymentLink, invoice.Amount, string) (invoice.Invoice, error) {
+	return invoice.Invoice{}, store.ErrNotFound
+}
+
 // noClaims rejects every claim.
 type noClaims struct{}
 

@@ -9,8 +9,8 @@ import (
 // unrouted are the patterns of requests that no route takes.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
-	"/refunds/", "/x402/",
-	"/api", "/checkout", "/refunds", "/x402", // ServeMux would redirect them to /api/, /checkout/, /refunds/ and /x402/
+	"/refunds/", "/x402/", "/pay/",
+	"/api", "/checkout", "/refunds", "/x402", "/pay", // ServeMux would redirect them to /api/, /checkout/, /refunds/, /x402/ and /pay/
 	"GET /api/events/redeliver", // GET /api/events/{id} would take it
 }
 
@@ -42,7 +42,7 @@ func (e renderers) renderer(r *http.Request) errorRenderer {
 // programs.
 func isPage(path string) bool {
 	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(path, "/authorization")
-	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/"))
+	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/") || strings.HasPrefix(path, "/pay/"))
 }
 
 // writeError answers with an error.

@@ -43,6 +43,8 @@ GET /api/keys api key keys:write
 GET /api/merchants api key invoices:read
 GET /api/merchants/{id} api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
+GET /api/payment-links api key invoices:read
+GET /api/payment-links/{id} api key invoices:read
 GET /api/payments api key payments:read
 GET /api/payments/{id} api key payments:read
 GET /api/payments/{id}/refunds api key payments:read
@@ -66,10 +68,14 @@ GET /docs api none
 GET /docs/redoc.standalone.js api none
 GET /docs/reference.css api none
 GET /docs/reference.js api none
+GET /embed.js public none
 GET /healthz operator none
 GET /metrics operator operator
 GET /openapi.json api none
 GET /openapi.yaml api none
+GET /pay/{merchant}/{slug} public none
+GET /pay/{merchant}/{slug}/logo public none
+GET /pay/{merchant}/{slug}/qr public none
 GET /readyz operator none
 GET /refunds/{token} public none
 GET /status operator operator
@@ -77,6 +83,7 @@ GET /x402/invoices/{id} public none
 GET /x402/supported api key invoices:read
 PATCH /api/invoices/{id} api key invoices:write
 PATCH /api/merchants/{id} api key keys:write
+PATCH /api/payment-links/{id} api key invoices:write
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
 POST /api/invoices api key invoices:write
@@ -88,6 +95,7 @@ POST /api/merchants api key keys:write
 POST /api/merchants/{id}/webhook/ping api key webhooks:write
 POST /api/merchants/{id}/webhook/secret api key webhooks:write
 POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write
+POST /api/payment-links api key invoices:write
 POST /api/payments/{id}/attribution api key attribution:write
 POST /api/payments/{id}/refunds api key invoices:write
 POST /api/refunds/{id}/approve api key invoices:write
@@ -96,6 +104,7 @@ POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/authorization public none
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/test-payment public none
+POST /pay/{merchant}/{slug} public none
 POST /refunds/{token} public none
 POST /x402/settle api key invoices:write
 POST /x402/verify api key invoices:read
@@ -119,7 +128,7 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 	}
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
-		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Now: time.Now, Logger: logger,
+		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	return s.routes(rest, page), rest, page

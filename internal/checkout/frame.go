@@ -1,0 +1,42 @@
+package checkout
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// frame says whether a page is shown in a frame of a merchant's page, and of which.
+type frame struct {
+	// Origins are the origins that may show it, separated by spaces. It is empty for a page
+	// that no page may show.
+	Origins string
+}
+
+// newFrame returns the frame of a request for a page of the merchant: none, unless the
+// request has the parameter embed and the merchant has a list of origins.
+func newFrame(r *http.Request, m invoice.Merchant) frame {
+	if r.URL.Query().Get("embed") != "1" {
+		return frame{}
+	}
+	return frame{strings.Join(m.EmbedOrigins, " ")}
+}
+
+// setHeaders lets exactly the origins show the page in a frame.
+func (f frame) setHeaders(w http.ResponseWriter) {
+	if f.Origins == "" {
+		return
+	}
+	header := w.Header()
+	header.Del("X-Frame-Options") // it cannot name origins
+	header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors "+f.Origins, 1))
+}
+
+// query returns the query with which the next page is shown in the same way.
+func (f frame) query() string {
+	if f.Origins == "" {
+		return ""
+	}
+	return "?embed=1"
+}

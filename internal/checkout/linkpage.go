@@ -1,0 +1,276 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/paymentlink"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of the invoices that payers make at payment links.
+const (
+	// InvoicesOfLink bounds the invoices per minute of one link.
+	InvoicesOfLink = 60
+	// InvoicesOfClient bounds those of one client address.
+	InvoicesOfClient = 20
+	// AllLinkInvoices bounds those of all links.
+	AllLinkInvoices = 300
+)
+
+// Links finds payment links and makes their invoices. *paymentlink.Manager implements it and
+// documents the errors.
+type Links interface {
+	Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error)
+	Pay(ctx context.Context, l invoice.PaymentLink, amount invoice.Amount, visit string) (invoice.Invoice, error)
+}
+
+// linkRoutes returns the routes of the pages of payment links.
+func (c *Checkout) linkRoutes() []Route {
+	const page = "/pay/{merchant}/{slug}"
+	return []Route{
+		{"GET " + page, c.serve(c.linkPage)},
+		{"POST " + page, c.serve(c.payLink)},
+		{"GET " + page + "/qr", c.serve(c.linkCode)},
+		{"GET " + page + "/logo", c.serve(c.linkLogo)},
+	}
+}
+
+// linkView is the content of the page of a payment link.
+type linkView struct {
+	Path        string // of the page
+	Action      string // of the form: Path with the query that later pages keep
+	Merchant    string
+	Brand       brand
+	Title       string
+	Description string
+	Network     string
+	Currency    string
+	Amount      string // in major units; empty if the payer enters it
+	Bounds      string // of an amount that the payer enters; empty without
+	Frame       frame
+	// Visit names this opening of the page: it makes one invoice of an amount at most.
+	Visit   string
+	Typed   string
+	Problem string // why the form was refused
+}
+
+// link is what the page of a payment link reads.
+type link struct {
+	invoice.PaymentLink
+	profile invoice.Merchant
+	token   chain.Token
+}
+
+// linkPage answers with the page of a payment link. It makes no invoice, because programs
+// that preview links open it, too.
+func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
+	l, err := c.loadLink(r)
+	if err != nil {
+		return err
+	}
+	v := c.linkView(r, l)
+	v.Frame.setHeaders(w)
+	if l.Archived {
+		return c.render(w, r, http.StatusGone, "message.html", archivedPage(v.Merchant))
+	}
+	if v.Visit, err = c.newVisit(); err != nil {
+		return err
+	}
+	v.Typed = shortenedAmount(r.URL.Query().Get("amount"))
+	return c.render(w, r, http.StatusOK, "link.html", v)
+}
+
+// archivedPage is the page of a link that is archived.
+func archivedPage(merchant string) *pageError {
+	return &pageError{http.StatusGone, "This link is no longer in use", "Ask " + merchant + " for another one."}
+}
+
+// payLink makes an invoice of a payment link, and redirects to its checkout.
+func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
+	if err := r.ParseForm(); err != nil {
+		return errBadForm
+	}
+	visit := r.PostForm.Get("visit")
+	if visit == "" || len(visit) > MaxID || strings.ContainsFunc(visit, isNotIDChar) {
+		return errBadForm
+	}
+	l, err := c.loadLink(r)
+	if err != nil {
+		return err
+	}
+	v := c.linkView(r, l)
+	v.Frame.setHeaders(w)
+	v.Visit, v.Typed = visit, shortenedAmount(r.PostForm.Get("amount"))
+	again := func(status int, problem string) error {
+		v.Problem = problem
+		return c.render(w, r, status, "link.html", v)
+	}
+	amount := l.Amount
+	if l.IsFree() {
+		var problem string
+		if amount, problem = l.parseAmount(r.PostForm.Get("amount")); problem != "" {
+			return again(http.StatusBadRequest, problem)
+		}
+	}
+	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}
+	if key := client(r); key != "" {
+		uses = append(uses, use{key, InvoicesOfClient})
+	}
+	if !c.linked.allow(c.now(), uses...) {
+		w.Header().Set("Retry-After", fmt.Sprint(seconds(window)))
+		return again(http.StatusTooManyRequests, "Too many payments were started here. Wait a minute, and press the button again.")
+	}
+	inv, err := c.links.Pay(r.Context(), l.PaymentLink, amount, visit)
+	unusable := (*paymentlink.UnusableError)(nil)
+	switch {
+	case errors.Is(err, paymentlink.ErrArchived):
+		return c.render(w, r, http.StatusGone, "message.html", archivedPage(v.Merchant))
+	case errors.Is(err, settle.ErrIdempotencyInProgress):
+		return again(http.StatusConflict, "Your payment is being prepared. Press the button again.")
+	case errors.As(err, &unusable):
+		c.logger.WarnContext(r.Context(), "payment link refused", "link", l.ID, "err", err)
+		return again(http.StatusConflict, "This link cannot be used at the moment. Nothing was paid. Contact "+v.Merchant+".")
+	case err != nil:
+		return fmt.Errorf("make an invoice of %s: %w", l.ID, err)
+	}
+	target := "/checkout/" + inv.ID
+	if inv.Status == invoice.Expired || inv.Status == invoice.Void {
+		target = v.Path // another visit makes another invoice
+	}
+	http.Redirect(w, r, target+v.Frame.query(), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ or /pay/
+	return nil
+}
+
+// parseAmount parses the amount that a payer types. problem says why the link does not take
+// it, if it is not empty.
+func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
+	amount, err := parseTypedAmount(typed, "en", l.token.Decimals)
+	switch {
+	case errors.Is(err, errAmountAmbiguous):
+		return amount, "Is this a thousand or a fraction? Write the amount without separators of thousands, such as 1234.50."
+	case errors.Is(err, invoice.ErrTooPrecise):
+		return amount, fmt.Sprintf("%s has %d decimals at most.", l.Currency, l.token.Decimals)
+	case errors.Is(err, invoice.ErrAmountOverflow):
+		return amount, "This amount is too large."
+	case err != nil:
+		return amount, "Enter an amount in digits, such as 12.50."
+	case amount.IsZero():
+		return amount, "Enter an amount of more than 0."
+	case amount.Less(l.Minimum):
+		return amount, "Enter " + l.money(l.Minimum) + " or more."
+	case !l.Takes(amount):
+		return amount, "Enter " + l.money(l.Maximum) + " or less."
+	}
+	return amount, ""
+}
+
+// money formats an amount with its currency.
+func (l link) money(a invoice.Amount) string {
+	return a.Major(l.token.Decimals) + "\u00a0" + l.Currency
+}
+
+// bounds returns a text about the amounts that the link takes, or "".
+func (l link) bounds() string {
+	switch {
+	case !l.IsFree() || l.Minimum.IsZero() && l.Maximum.IsZero():
+		return ""
+	case l.Maximum.IsZero():
+		return l.money(l.Minimum) + " or more"
+	case l.Minimum.IsZero():
+		return "At most " + l.money(l.Maximum)
+	}
+	return l.money(l.Minimum) + " to " + l.money(l.Maximum)
+}
+
+// loadLink reads the link that the request's path names. The error is errNoLink if there is
+// no such link.
+func (c *Checkout) loadLink(r *http.Request) (link, error) {
+	found, err := c.links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
+	if errors.Is(err, store.ErrNotFound) {
+		return link{}, errNoLink
+	}
+	if err != nil {
+		return link{}, fmt.Errorf("read payment link: %w", err)
+	}
+	ch, ok := c.chains[found.ChainKey]
+	if !ok && !found.Archived {
+		return link{}, fmt.Errorf("payment link %s is on chain %q, which is not configured; add it to the configuration again, or archive the link", found.ID, found.ChainKey)
+	}
+	token, ok := ch.Token(found.Currency)
+	if !ok && !found.Archived {
+		return link{}, fmt.Errorf("payment link %s is in %s, which chain %q is not configured with; add it again, or archive the link", found.ID, found.Currency, ch.Key)
+	}
+	profile, err := c.findMerchant(r.Context(), found.MerchantID)
+	return link{found, profile, token}, err
+}
+
+// linkView returns the content of a link's page, without the visit.
+func (c *Checkout) linkView(r *http.Request, l link) linkView {
+	v := linkView{
+		Path: apiconv.PaymentLinkPath(l.PaymentLink), Merchant: pageInput{profile: l.profile, invoice: invoice.Invoice{MerchantID: l.MerchantID}}.merchant(),
+		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(l.ChainKey), Currency: l.Currency,
+		Bounds: l.bounds(), Frame: newFrame(r, l.profile),
+	}
+	v.Action = v.Path + v.Frame.query()
+	if !l.IsFree() {
+		v.Amount = l.Amount.Major(l.token.Decimals)
+	}
+	return v
+}
+
+// newVisit returns 130 random bits as text.
+func (c *Checkout) newVisit() (string, error) {
+	var random [17]byte
+	if _, err := io.ReadFull(c.rand, random[:]); err != nil {
+		return "", fmt.Errorf("name a visit: %w", err)
+	}
+	return invoice.Text(random[:]), nil
+}
+
+// shortenedAmount returns what a payer typed, cut to maxTypedAmount.
+func shortenedAmount(typed string) string {
+	return strings.ToValidUTF8(typed[:min(len(typed), maxTypedAmount)], "")
+}
+
+// linkCode answers with a QR code of the link's URL.
+func (c *Checkout) linkCode(w http.ResponseWriter, r *http.Request) error {
+	l, err := c.loadLink(r)
+	if err != nil {
+		return err
+	}
+	base := c.publicURL
+	if base == "" {
+		u := url.URL{Scheme: "http", Host: r.Host}
+		if r.TLS != nil {
+			u.Scheme = "https"
+		}
+		base = u.String()
+	}
+	code, err := newQRCode(base + apiconv.PaymentLinkPath(l.PaymentLink))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	c.send(w, r, http.StatusOK, "image/svg+xml", code.svg())
+	return nil
+}
+
+// linkLogo answers with the logo of the link's merchant.
+func (c *Checkout) linkLogo(w http.ResponseWriter, r *http.Request) error {
+	l, err := c.loadLink(r)
+	if err != nil {
+		return err
+	}
+	return c.sendLogo(w, r, l.profile)
+}
