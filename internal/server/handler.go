@@ -7,6 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -15,17 +16,18 @@ import (
 // handler of a listener's requests.
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
+	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Links: s.links, Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Links: links, Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
 	page := checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
-		Links: s.links, PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
+		Links: links, PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})

@@ -31,7 +31,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -131,7 +130,6 @@ type Server struct {
 	worker        *dispatcher.Worker
 	endpoints     *endpoint.Directory
 	merchants     *merchant.Manager
-	links         *paymentlink.Manager
 	authenticator *apikey.Authenticator
 	keys          *apikey.Manager
 	metrics       *metrics
@@ -284,7 +282,6 @@ func (s *Server) build(ctx context.Context) error {
 		},
 		Gasless: s.gasless(),
 	})
-	s.links = paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	for _, c := range s.cfg.Chains {
 		run, err := s.newChainWorkers(c)
 		if err != nil {
