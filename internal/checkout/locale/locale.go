@@ -1,0 +1,179 @@
+package locale
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nicksnyder/go-i18n/v2/i18n"
+	"golang.org/x/text/language"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Values are the values of a text's placeholders.
+type Values = map[string]any
+
+// Count is the placeholder of the number that decides the plural form.
+const Count = "Count"
+
+// ScriptPrefix begins the ids of the texts that scripts show.
+const ScriptPrefix = "script."
+
+// Text is the texts of one language. It is immutable.
+type Text struct {
+	tag       language.Tag
+	localizer *i18n.Localizer
+	scripts   map[string]string
+	rtl       bool
+}
+
+// languages are all languages, English first, then by tag. matcher has the same order.
+var languages, matcher = load()
+
+// English is the language of payers who ask for none of the others.
+var English = languages[0]
+
+// load parses the embedded files. It panics if one is malformed.
+func load() ([]*Text, language.Matcher) {
+	bundle := i18n.NewBundle(language.English)
+	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
+	names, err := fs.Glob(files, "*.json")
+	if err != nil {
+		panic(err)
+	}
+	var list []*Text
+	for _, name := range names {
+		file, err := bundle.LoadMessageFileFS(files, name)
+		if err != nil {
+			panic(fmt.Errorf("locale: %w", err))
+		}
+		text := &Text{tag: file.Tag, scripts: make(map[string]string), rtl: isRightToLeft(file.Tag)}
+		for _, message := range file.Messages {
+			if strings.HasPrefix(message.ID, ScriptPrefix) {
+				text.scripts[message.ID] = message.Other
+			}
+		}
+		list = append(list, text)
+	}
+	slices.SortFunc(list, func(a, b *Text) int { return cmp.Compare(order(a), order(b)) })
+	tags := make([]language.Tag, len(list))
+	for i, text := range list {
+		tags[i] = text.tag
+		text.localizer = i18n.NewLocalizer(bundle, text.tag.String())
+	}
+	return list, language.NewMatcher(tags)
+}
+
+// order is the key by which languages are sorted.
+func order(t *Text) string {
+	if t.tag == language.English {
+		return ""
+	}
+	return t.tag.String()
+}
+
+func isRightToLeft(tag language.Tag) bool {
+	script, _ := tag.Script()
+	return script.String() == "Arab" || script.String() == "Hebr"
+}
+
+// For returns the texts in the language of a request: that of its parameter lang, else
+// the best match of its header Accept-Language, else English.
+func For(r *http.Request) *Text {
+	_, index := language.MatchStrings(matcher, r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
+	return languages[index]
+}
+
+// Languages returns all languages, in the order of the menu.
+func Languages() []*Text { return slices.Clone(languages) }
+
+// Lang returns the language's BCP 47 tag.
+func (t *Text) Lang() string { return t.tag.String() }
+
+// Dir returns the direction of writing: ltr or rtl.
+func (t *Text) Dir() string {
+	if t.rtl {
+		return "rtl"
+	}
+	return "ltr"
+}
+
+// Name returns the language's own name.
+func (t *Text) Name() string { return t.T("language.name", nil) }
+
+// Scripts returns the texts that scripts show, by id, with their placeholders.
+func (t *Text) Scripts() map[string]string { return t.scripts }
+
+// T returns a text without markup. Without the id, it returns the id.
+func (t *Text) T(id string, values Values) string {
+	return t.localize(id, values, func(v string) string { return v })
+}
+
+// HTML returns a text for a page. It escapes the values but those of type template.HTML.
+func (t *Text) HTML(id string, values Values) template.HTML {
+	return template.HTML(t.localize(id, values, template.HTMLEscapeString)) //nolint:gosec // values are escaped, and texts have no markup
+}
+
+// localize returns a text with its values, of which strings are escaped.
+func (t *Text) localize(id string, values Values, escape func(string) string) string {
+	config := i18n.LocalizeConfig{MessageID: id}
+	if len(values) > 0 {
+		data := make(Values, len(values))
+		for name, value := range values {
+			data[name] = t.value(value, escape)
+		}
+		config.TemplateData = data
+		if count, ok := values[Count]; ok {
+			config.PluralCount = count
+		}
+	}
+	text, err := t.localizer.Localize(&config)
+	if text == "" && err != nil {
+		return id
+	}
+	return text
+}
+
+// Characters that isolate a value from the direction of the text around it.
+const (
+	isolate    = "\u2068"
+	endIsolate = "\u2069"
+)
+
+// value prepares the value of a placeholder. In languages that are written from right to
+// left, values that are not numbers keep their own direction.
+func (t *Text) value(value any, escape func(string) string) any {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = escape(value)
+	case template.HTML:
+		text = string(value)
+	default:
+		return value
+	}
+	if t.rtl {
+		return isolate + text + endIsolate
+	}
+	return text
+}
+
+// Clock returns a time in UTC.
+func (t *Text) Clock(at time.Time) string {
+	return at.UTC().Format(t.T("time.layout", nil))
+}
+
+// Time returns an element with a time in UTC, which the script replaces by the time in the
+// browser's zone.
+func (t *Text) Time(at time.Time) template.HTML {
+	return template.HTML(`<time datetime="` + at.UTC().Format(time.RFC3339) + `">` + template.HTMLEscapeString(t.Clock(at)) + `</time>`) //nolint:gosec // escaped
+}
