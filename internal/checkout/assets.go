@@ -6,13 +6,15 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
-	"time"
+
+	"github.com/quittance/quittance/internal/checkout/locale"
 )
 
 //go:embed templates
@@ -29,17 +31,6 @@ var payerScript []byte
 
 //go:embed static/wallet.js
 var walletScript []byte
-
-//go:embed web/en.json
-var scriptTextsJSON []byte
-
-// scriptTexts are the texts that scripts show, by id.
-var scriptTexts = func() (texts map[string]string) {
-	if err := json.Unmarshal(scriptTextsJSON, &texts); err != nil {
-		panic(err)
-	}
-	return texts
-}()
 
 //go:embed static/frame.js
 var frameScript []byte
@@ -138,10 +129,54 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-var templates = template.Must(template.New("checkout").Funcs(template.FuncMap{
-	"asset":   func(name string) string { return assets[name].Path },
-	"code":    newQRCode,
-	"texts":   func() map[string]string { return scriptTexts },
-	"clock":   clock,
-	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-}).ParseFS(templateFiles, "templates/*.html"))
+// templates are the templates of each language.
+var templates = parseTemplates()
+
+func parseTemplates() map[*locale.Text]*template.Template {
+	all := make(map[*locale.Text]*template.Template)
+	for _, text := range locale.Languages() {
+		all[text] = template.Must(template.New("checkout").Funcs(template.FuncMap{
+			"t": func(id string, pairs ...any) (template.HTML, error) {
+				v, err := newValues(pairs)
+				return text.HTML(id, v), err
+			},
+			"lang":      text.Lang,
+			"dir":       text.Dir,
+			"language":  text.Name,
+			"languages": locale.Languages,
+			"texts":     text.Scripts,
+			"clock":     text.Time,
+			"strong":    wrap("strong"),
+			"mono":      wrap("code"),
+			"link":      anchor,
+			"asset":     func(name string) string { return assets[name].Path },
+			"code":      newQRCode,
+		}).ParseFS(templateFiles, "templates/*.html"))
+	}
+	return all
+}
+
+// newValues returns the values of pairs of a name and a value.
+func newValues(pairs []any) (values, error) {
+	v := make(values, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		name, ok := pair[0].(string)
+		if !ok || len(pair) != 2 {
+			return nil, fmt.Errorf("values of a text must be pairs of a name and a value, not %v", pair)
+		}
+		v[name] = pair[1]
+	}
+	return v, nil
+}
+
+// wrap returns a function that puts text into an element with the given name.
+func wrap(name string) func(any) template.HTML {
+	return func(text any) template.HTML {
+		return template.HTML("<" + name + ">" + template.HTMLEscaper(text) + "</" + name + ">") //nolint:gosec // escaped
+	}
+}
+
+// anchor returns a link with a text.
+func anchor(address template.URL, text string) template.HTML {
+	return template.HTML(`<a href="` + template.HTMLEscapeString(string(address)) + `" rel="noopener noreferrer">` + template.HTMLEscapeString(text) + `</a>`) //nolint:gosec // escaped
+}

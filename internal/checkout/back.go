@@ -19,12 +19,12 @@ type back struct {
 // merchant's list of return hosts does not have its host any more.
 func (s pageInput) back(st state) *back {
 	d := s.invoice.Details
-	link := back{Text: "Back to " + s.merchant(), URL: d.CancelURL}
+	link := back{Text: s.text.T("back.paid", values{"Merchant": s.merchant()}), URL: d.CancelURL}
 	switch st {
 	case seen, paid:
 		link.URL, link.Paid = d.ReturnURL, true
 	case waiting, partial:
-		link.Text = "Back to " + s.merchant() + " without paying"
+		link.Text = s.text.T("back.unpaid", values{"Merchant": s.merchant()})
 	case checking, expired, void, draft:
 	}
 	u, err := url.Parse(link.URL)

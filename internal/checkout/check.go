@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -40,9 +42,14 @@ type question struct {
 	Problem   string // why Typed is not a hash
 }
 
+// Address returns the page's address, up to the parameter lang.
+func (q question) Address() template.URL {
+	return template.URL("/checkout/" + q.InvoiceID + "/check?" + url.Values{"tx": {q.Typed}}.Encode() + "&") //nolint:gosec // a stored id, and escaped
+}
+
 // check answers with the page about a transaction that a payer names.
 func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
-	s, err := c.load(r.Context(), r.PathValue("id"))
+	s, err := c.loadFor(r)
 	if err != nil {
 		return err
 	}
@@ -50,9 +57,9 @@ func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 	if typed == "" {
 		return c.render(w, r, http.StatusOK, "check.html", checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID}})
 	}
-	tx, err := parseTxHash(typed)
-	if err != nil {
-		ask := question{s.invoice.ID, strings.ToValidUTF8(typed[:min(len(typed), maxShown)], ""), err.Error()}
+	tx, wrong := parseTxHash(typed)
+	if wrong != "" {
+		ask := question{s.invoice.ID, strings.ToValidUTF8(typed[:min(len(typed), maxShown)], ""), wrong.in(s.text)}
 		return c.render(w, r, http.StatusBadRequest, "check.html", checkData{view: newView(s), Ask: ask})
 	}
 	data, err := c.checkPage(r, s, tx)

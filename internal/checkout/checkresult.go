@@ -1,7 +1,7 @@
 package checkout
 
 import (
-	"fmt"
+	"html/template"
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -28,7 +28,7 @@ const (
 type checkResult struct {
 	Tone      tone
 	Headline  string
-	Text      []string
+	Text      []template.HTML
 	Facts     []fact
 	Progress  *progress        // of a pending payment
 	Changing  bool             // it may change soon
@@ -43,21 +43,28 @@ func (s pageInput) resultOf(l lookup) checkResult {
 	}
 	switch {
 	case l.report == nil:
-		return checkResult{Tone: warn, Headline: "The network cannot be asked right now",
-			Text: []string{"No payment of this transaction has been seen so far. Please try again in a minute. A payment that you have sent is not lost."}}
+		return s.result(warn, "result.unavailable.headline", s.say("result.unavailable.text", nil))
 	case l.report.State == inspect.Unknown:
-		return checkResult{Tone: wait, Headline: "Not found yet",
-			Text: []string{"No network that this service knows has this transaction. A transfer that was just sent may take a minute to appear, and an exchange may take longer to send it. Check the hash, and try again then."}}
+		return s.result(wait, "result.unknown.headline", s.say("result.unknown.text", nil))
 	case l.report.Chain.Key != s.chain.Key:
 		return s.resultOnOtherChain(*l.report)
 	case l.report.State == inspect.Queued:
-		return checkResult{Tone: wait, Changing: true, Headline: "Sent, but not in a block yet",
-			Text: []string{"The network knows this transaction and has not carried it out yet. This page shows what becomes of it."}}
+		return s.result(wait, "result.queued.headline", s.say("result.queued.text", nil)).changing()
 	case l.report.State == inspect.Failed:
-		return checkResult{Tone: warn, Headline: "The transaction failed",
-			Text: []string{"The network refused it, so nothing was transferred. Your wallet shows why; often the network fee ran out. Please send the payment again from the invoice’s page."}}
+		return s.result(warn, "result.failed.headline", s.say("result.failed.text", nil))
 	}
 	return s.resultOfMined(*l.report)
+}
+
+// result returns a result with a headline and sentences.
+func (s pageInput) result(t tone, headline string, text []template.HTML) checkResult {
+	return checkResult{Tone: t, Headline: s.text.T(headline, nil), Text: text}
+}
+
+// changing marks a result that may change soon.
+func (v checkResult) changing() checkResult {
+	v.Changing = true
+	return v
 }
 
 // relevant returns the stored payment that is most relevant to the invoice: its own, else
@@ -79,32 +86,24 @@ func (s pageInput) relevant(payments []invoice.Payment) (invoice.Payment, bool) 
 func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	switch {
 	case p.Attributed() && p.InvoiceID != s.invoice.ID:
-		return checkResult{Tone: warn, Headline: "Counted for another order",
-			Text: []string{"This payment was counted for another order. If you think that this is wrong, contact " + s.merchant() + " and give the transaction’s hash."}}
+		return s.result(warn, "result.other.headline", s.say("result.other.text", values{"Merchant": s.merchant()}))
 	case p.Status == invoice.Orphaned:
-		return checkResult{Tone: wait, Changing: true, Headline: "Taken back by the network",
-			Text: []string{"The network replaced the block that held this payment. In most cases it is carried out again within minutes, and then it is shown here. Please do not send it again before."}}
+		return s.result(wait, "result.orphaned.headline", s.say("result.orphaned.text", nil)).changing()
 	case !p.Attributed():
 		return s.resultOfUnattributed(p)
 	}
-	v := checkResult{Tone: good, Headline: "Your payment is counted",
-		Text: []string{fmt.Sprintf("%s arrived on %s and is counted for this invoice.", s.money(p.Amount), clock(p.BlockTime))}}
+	said := values{"Amount": s.money(p.Amount), "Time": s.text.Time(p.BlockTime), "End": s.text.Time(s.invoice.ExpiresAt), "Merchant": s.merchant()}
+	v := s.result(good, "result.counted.headline", s.say("result.counted.text", said))
 	switch {
 	case s.invoice.Status == invoice.Void:
-		v.Tone, v.Headline = warn, "This invoice was cancelled"
-		v.Text = []string{fmt.Sprintf("%s arrived on %s. The money is at %s’s address; contact %s to have it sent back.",
-			s.money(p.Amount), clock(p.BlockTime), s.merchant(), s.merchant())}
+		v = s.result(warn, "result.void.headline", s.say("result.void.text", said))
 	case s.invoice.IsLate(p.Position):
-		v.Tone, v.Headline = warn, "Your payment came too late"
-		v.Text = []string{fmt.Sprintf("%s arrived on %s. The time to pay had ended on %s, so it does not settle the invoice. The money is at %s’s address; contact %s to have it accepted or sent back.",
-			s.money(p.Amount), clock(p.BlockTime), clock(s.invoice.ExpiresAt), s.merchant(), s.merchant())}
+		v = s.result(warn, "result.late.headline", s.say("result.late.text", said))
+	case p.Status == invoice.Pending:
+		v = s.result(wait, "result.confirming.headline", s.say("result.confirming.text", said))
 	}
 	if p.Status == invoice.Pending {
 		v.Progress, v.Changing = s.confirmations(p.BlockNumber), true
-		if v.Tone == good {
-			v.Tone, v.Headline = wait, "Your payment is being confirmed"
-			v.Text = []string{fmt.Sprintf("%s arrived on %s, in time for this invoice. It counts once the network can no longer take it back. You need not do anything more.", s.money(p.Amount), clock(p.BlockTime))}
-		}
 	}
 	return v
 }
@@ -112,27 +111,26 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 // resultOfUnattributed returns why a payment was not attributed to the invoice.
 func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 	d := invoice.NearInvoice{Invoice: s.invoice, Asks: s.suggestedAmounts(), Covered: s.covered()}.Differ(p.Transfer)
-	v := checkResult{Tone: warn, Headline: "Received, but not matched to an order", Claimable: &p}
-	amount := fmt.Sprintf("%s has arrived at %s’s address. ", s.money(p.Amount), s.merchant())
+	said := values{"Amount": s.money(p.Amount), "Merchant": s.merchant(), "Difference": s.money(d.Short.Plus(d.Over))}
+	amount := "result.unmatched.right"
 	switch {
 	case !d.Short.IsZero():
-		amount += fmt.Sprintf("That is %s less than this invoice asks for. Exchanges and wallets often keep a fee.", s.money(d.Short))
+		amount = "result.unmatched.short"
 	case !d.Over.IsZero():
-		amount += fmt.Sprintf("That is %s more than this invoice asks for.", s.money(d.Over))
+		amount = "result.unmatched.over"
 	case d.Payable():
-		amount += "The amount is right, but it did not say which order it is for."
-	default:
-		amount += "The amount is right."
+		amount = "result.unmatched.unnamed"
 	}
-	v.Text = append(v.Text, amount)
+	v := s.result(warn, "result.unmatched.headline", s.say(amount, said))
+	v.Claimable = &p
 	switch {
 	case d.LateBy > 0:
-		v.Text = append(v.Text, fmt.Sprintf("It arrived on %s, after the time to pay had ended on %s.", clock(p.BlockTime), clock(s.invoice.ExpiresAt)))
+		v.Text = append(v.Text, s.say("result.unmatched.late", values{"Time": s.text.Time(p.BlockTime), "End": s.text.Time(s.invoice.ExpiresAt)})...)
 	case d.Early:
-		v.Text = append(v.Text, "It was made before this invoice was created.")
+		v.Text = append(v.Text, s.say("result.unmatched.early", nil)...)
 	}
 	if d.Covered {
-		v.Text = append(v.Text, "This invoice has its money already, from another payment.")
+		v.Text = append(v.Text, s.say("result.unmatched.covered", nil)...)
 	}
 	return v
 }
@@ -140,16 +138,15 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 // resultOnOtherChain returns the result of a transaction on another chain than the
 // invoice's.
 func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
-	v := checkResult{Tone: warn, Headline: "Sent on another network", Text: []string{fmt.Sprintf(
-		"This transaction is on %s. The invoice is to be paid on %s, so it cannot be counted.", networkName(r.Chain.Key), networkName(s.chain.Key))}}
+	v := s.result(warn, "result.network.headline", s.say("result.network.text", values{"Other": s.networkName(r.Chain.Key), "Network": s.network()}))
 	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return s.receives(m.To) })
 	switch {
 	case r.State == inspect.Failed:
-		v.Text = append(v.Text, "It failed there, so nothing was transferred.")
+		v.Text = append(v.Text, s.say("result.network.failed", nil)...)
 	case reached:
-		v.Text = append(v.Text, fmt.Sprintf("The money went to the same address on that network. Contact %s and give the transaction’s hash.", s.merchant()))
+		v.Text = append(v.Text, s.say("result.network.reached", values{"Merchant": s.merchant()})...)
 	default:
-		v.Text = append(v.Text, "It did not go to "+s.merchant()+"’s address there.")
+		v.Text = append(v.Text, s.say("result.network.elsewhere", values{"Merchant": s.merchant()})...)
 	}
 	return v
 }
@@ -165,22 +162,23 @@ func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 	}
 	switch {
 	case slices.ContainsFunc(here, func(m inspect.Transfer) bool { return m.Token == s.invoice.Token }):
-		return checkResult{Tone: wait, Changing: true, Headline: "Found on the network",
-			Text: []string{"The transfer went to the right address in the right token. It is counted as soon as this service has read its block, which takes a moment."}}
+		return s.result(wait, "result.found.headline", s.say("result.found.text", nil)).changing()
 	case len(here) > 0:
-		return checkResult{Tone: warn, Headline: "Another token was sent", Text: []string{
-			fmt.Sprintf("%s went to %s’s address. This invoice asks for %s on %s, which is the token below. Another token cannot be counted.",
-				s.tokenName(here[0]), s.merchant(), s.invoice.Currency, networkName(s.chain.Key)),
-			fmt.Sprintf("Contact %s to have it accepted or sent back, and give the transaction’s hash.", s.merchant()),
-		}, Facts: append(tokenFact("Token that was sent", here[0].Token), tokenFact("Token of this invoice", s.invoice.Token)...)}
+		v := s.result(warn, "result.token.headline", s.say("result.token.text", values{
+			"Token": s.tokenName(here[0]), "Merchant": s.merchant(), "Currency": s.invoice.Currency, "Network": s.network()}))
+		v.Text = append(v.Text, s.say("result.token.contact", values{"Merchant": s.merchant()})...)
+		v.Facts = append(tokenFact(s.text.T("result.token.sent", nil), here[0].Token), tokenFact(s.text.T("result.token.wanted", nil), s.invoice.Token)...)
+		return v
 	case len(r.Transfers) > 0:
 		m := r.Transfers[0]
-		return checkResult{Tone: warn, Headline: "Sent to another address", Text: []string{
-			fmt.Sprintf("%s went to another address than this invoice’s, which got nothing from this transaction.", s.tokenName(m)),
-		}, Facts: []fact{{"Address that it went to", chain.Checksum(m.To)}, {"Address of this invoice", chain.Checksum(s.invoice.PayTo())}}}
+		v := s.result(warn, "result.address.headline", s.say("result.address.text", values{"Token": s.tokenName(m)}))
+		v.Facts = []fact{
+			{s.text.T("result.address.sent", nil), chain.Checksum(m.To)},
+			{s.text.T("result.address.wanted", nil), chain.Checksum(s.invoice.PayTo())},
+		}
+		return v
 	}
-	return checkResult{Tone: warn, Headline: "This transaction moved no money", Text: []string{
-		fmt.Sprintf("It was carried out, but no token was transferred in it. Look in your wallet for the transfer of %s, and enter its hash.", s.invoice.Currency)}}
+	return s.result(warn, "result.nothing.headline", s.say("result.nothing.text", values{"Currency": s.invoice.Currency}))
 }
 
 // receives reports whether the address is the invoice's settlement or deposit address.
@@ -194,11 +192,11 @@ func (s pageInput) tokenName(m inspect.Transfer) string {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency
 	case m.Token.IsZero():
-		return "The network’s own coin"
+		return s.text.T("token.coin", nil)
 	case known:
-		return name
+		return name.in(s.text)
 	}
-	return "Another token"
+	return s.text.T("token.another", nil)
 }
 
 // tokenFact returns the contract of a token. The native coin has none.

@@ -69,7 +69,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return errBadForm
 	}
-	s, err := c.load(r.Context(), r.PathValue("id"))
+	s, err := c.loadFor(r)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
 	}
-	http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String(), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ and a stored id, and ends in a parsed hash
+	http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String()+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ and a stored id, and ends in a parsed hash and a language
 	return nil
 }
 
@@ -99,11 +99,11 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 func (s pageInput) claimProblem(err error) (problem string, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
-		return "This is not a signature. It begins with 0x and has 130 digits and letters after that.", http.StatusBadRequest
+		return s.text.T("problem.signature", nil), http.StatusBadRequest
 	case errors.Is(err, settle.ErrNotThePayer):
-		return "This was signed by another account than the one that paid, or it signs another text.", http.StatusForbidden
+		return s.text.T("problem.otherSigner", nil), http.StatusForbidden
 	case errors.Is(err, settle.ErrTooManyClaims):
-		return "Too many payments have been claimed for this invoice. Contact " + s.merchant() + " and give the transaction’s hash.", http.StatusConflict
+		return s.text.T("problem.tooManyClaims", values{"Merchant": s.merchant()}), http.StatusConflict
 	}
 	return "", 0
 }

@@ -54,7 +54,7 @@ func TestClaimForm(t *testing.T) {
 		t.Fatalf("%d forms, want one for a signature and one without", len(forms))
 	}
 	for _, f := range forms {
-		if f.attrs["action"] != "/checkout/"+testID+"/claim" || f.named("input")[0].attrs["value"] != tx.String() {
+		if f.attrs["action"] != "/checkout/"+testID+"/claim?lang=en" || f.named("input")[0].attrs["value"] != tx.String() {
 			t.Errorf("a form sends to %q", f.attrs["action"])
 		}
 	}

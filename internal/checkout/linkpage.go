@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
@@ -219,7 +220,7 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 func (c *Checkout) linkView(r *http.Request, l link) linkView {
 	v := linkView{
 		Path: apiconv.PaymentLinkPath(l.PaymentLink), Merchant: pageInput{profile: l.profile, invoice: invoice.Invoice{MerchantID: l.MerchantID}}.merchant(),
-		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(l.ChainKey), Currency: l.Currency,
+		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(locale.English, l.ChainKey), Currency: l.Currency,
 		Bounds: l.bounds(), Frame: newFrame(r, l.profile),
 	}
 	v.Action = v.Path + v.Frame.query()

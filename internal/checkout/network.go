@@ -1,5 +1,11 @@
 package checkout
 
+import (
+	"strings"
+
+	"github.com/quittance/quittance/internal/checkout/locale"
+)
+
 // networks are the display names of the built-in networks.
 var networks = map[string]string{
 	"ethereum":         "Ethereum",
@@ -9,20 +15,33 @@ var networks = map[string]string{
 	"polygon":          "Polygon PoS",
 	"avalanche":        "Avalanche C-Chain",
 	"arc":              "Arc",
-	"ethereum-sepolia": "Ethereum Sepolia (test network)",
-	"base-sepolia":     "Base Sepolia (test network)",
-	"arbitrum-sepolia": "Arbitrum Sepolia (test network)",
-	"optimism-sepolia": "OP Sepolia (test network)",
-	"polygon-amoy":     "Polygon Amoy (test network)",
-	"avalanche-fuji":   "Avalanche Fuji (test network)",
+	"ethereum-sepolia": "Ethereum Sepolia",
+	"base-sepolia":     "Base Sepolia",
+	"arbitrum-sepolia": "Arbitrum Sepolia",
+	"optimism-sepolia": "OP Sepolia",
+	"polygon-amoy":     "Polygon Amoy",
+	"avalanche-fuji":   "Avalanche Fuji",
 	"arc-testnet":      "Arc Testnet",
-	"local":            "Local test chain",
+	"local":            "", // named by a text
 }
 
 // networkName returns the display name of a network, or its key if it is not built in.
-func networkName(chainKey string) string {
-	if name, ok := networks[chainKey]; ok {
-		return name
+func networkName(text *locale.Text, chainKey string) string {
+	name, ok := networks[chainKey]
+	if !ok {
+		return chainKey
 	}
-	return chainKey
+	if name == "" {
+		return text.T("network.local", nil)
+	}
+	if _, network, _ := strings.Cut(chainKey, "-"); network != "" && network != "testnet" { // the name of Arc Testnet says it
+		return text.T("network.test", values{"Name": name})
+	}
+	return name
 }
+
+// network returns the display name of the invoice's network.
+func (s pageInput) network() string { return s.networkName(s.chain.Key) }
+
+// networkName returns the display name of a network.
+func (s pageInput) networkName(chainKey string) string { return networkName(s.text, chainKey) }

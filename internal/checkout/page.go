@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
@@ -24,6 +25,7 @@ type pageData struct {
 	Reload     int  // seconds until browsers without scripts reload; 0: never
 	TestWallet bool // offer it
 	Ask        *question
+	Wallets    []walletLink
 	X402       string // path where programs pay; empty if they cannot
 	Frame      frame
 }
@@ -95,18 +97,18 @@ func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) err
 		}
 		c.logger.InfoContext(r.Context(), "test wallet paid", "invoice", s.invoice.ID, "tx", txHash)
 	}
-	http.Redirect(w, r, "/checkout/"+s.invoice.ID, http.StatusSeeOther)
+	http.Redirect(w, r, "/checkout/"+s.invoice.ID+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored id and a language
 	return nil
 }
 
 // currentPage returns the data of the invoice's page.
 func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
-	s, err := c.load(r.Context(), r.PathValue("id"))
+	s, err := c.loadFor(r)
 	if err != nil {
 		return pageData{}, err
 	}
 	v := newView(s)
-	version, err := v.version()
+	version, err := newView(s.in(locale.English)).version() // the same in all languages
 	if err != nil {
 		return pageData{}, fmt.Errorf("encode the view: %w", err)
 	}
@@ -119,7 +121,8 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	}
 	if v.Pay != nil {
 		data.Left = int64(s.invoice.ExpiresAt.Sub(s.now)/time.Second) + 1 // the last second is included
-		data.LeftText = timeLeft(data.Left)
+		data.LeftText = timeLeft(s.text, data.Left)
+		data.Wallets = walletLinks(c.publicURL, "/checkout/"+v.ID)
 		data.TestWallet = c.testWallet != nil && v.State == waiting
 		if c.x402 != nil && c.takesX402(s.invoice.ChainKey) {
 			data.X402 = x402Path + s.invoice.ID
@@ -128,8 +131,28 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	return data, nil
 }
 
-// load reads the input of the page. The error is errNotFound if there is no such
-// invoice.
+// loadFor reads the input of the page that a request names, in its language.
+func (c *Checkout) loadFor(r *http.Request) (pageInput, error) {
+	s, err := c.load(r.Context(), r.PathValue("id"))
+	return s.in(locale.For(r)), err
+}
+
+// in returns the input with the texts of a language.
+func (s pageInput) in(text *locale.Text) pageInput {
+	s.text = text
+	return s
+}
+
+// keepLang returns the parameter lang of a request's address after a separator, or "".
+func keepLang(r *http.Request, separator string) string {
+	if !r.URL.Query().Has("lang") {
+		return ""
+	}
+	return separator + "lang=" + locale.For(r).Lang()
+}
+
+// load reads the input of the page, in English. The error is errNotFound if there is no
+// such invoice.
 func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if !strings.HasPrefix(id, invoice.PrefixInvoice) || len(id) > MaxID || strings.ContainsFunc(id, isNotIDChar) {
 		return pageInput{}, errNotFound // not every text is valid in a database
@@ -165,7 +188,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if err != nil {
 		return pageInput{}, err
 	}
-	return pageInput{invoice: inv, profile: merchant, payments: payments(rows), chain: ch, token: token,
+	return pageInput{text: locale.English, invoice: inv, profile: merchant, payments: payments(rows), chain: ch, token: token,
 		indexed: cursor.Indexed.Number, final: cursor.Confirmed, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
 }
 

@@ -13,9 +13,11 @@ type instruction struct {
 	Address string // settlement or deposit address, with ERC-55 checksum
 	Token   string // contract of the currency
 	Due     string // amount due, in major units
-	Data    string // calldata of a tagged transfer of Due; empty for a deposit address
-	Plain   *plain // nil if no plain transfer is sure to be attributed
-	Call    *call  // nil without a registry
+	// DueMoney is Due with the currency.
+	DueMoney string
+	Data     string // calldata of a tagged transfer of Due; empty for a deposit address
+	Plain    *plain // nil if no plain transfer is sure to be attributed
+	Call     *call  // nil without a registry
 }
 
 // plain is a transfer from any wallet that is attributed by its amount or the deposit
@@ -62,7 +64,7 @@ func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 	p := &instruction{
 		Address: chain.Checksum(s.invoice.PayTo()),
 		Token:   chain.Checksum(s.invoice.Token),
-		Due:     s.major(due),
+		Due:     s.major(due), DueMoney: s.money(due),
 	}
 	if s.invoice.IsDeposit() {
 		p.Plain = &plain{Amount: p.Due, Link: chain.TransferLink(s.invoice.Token, s.chain.ID, s.invoice.DepositAddress, due)}
@@ -88,31 +90,32 @@ func (p plain) URL() template.URL {
 // invoice on the chain.
 func (s pageInput) record() []fact {
 	inv := s.invoice
+	name := func(id string) string { return s.text.T(id, nil) }
 	facts := []fact{
-		{"On-chain id", inv.CommitmentID.String()},
-		{"Chain id", fmt.Sprint(s.chain.ID)},
+		{name("record.id"), inv.CommitmentID.String()},
+		{name("record.chainId"), fmt.Sprint(s.chain.ID)},
 	}
 	if !inv.Registry.IsZero() {
-		facts = append(facts, fact{"Registry", chain.Checksum(inv.Registry)})
+		facts = append(facts, fact{name("record.registry"), chain.Checksum(inv.Registry)})
 	}
 	facts = append(facts,
-		fact{"Merchant’s address", chain.Checksum(inv.Merchant)},
-		fact{"Token", chain.Checksum(inv.Token)},
-		fact{"Amount", inv.Amount.String() + " minor units"},
-		fact{"Pay until", fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), clock(inv.ExpiresAt))},
-		fact{"Invoice id", inv.ID},
+		fact{name("record.merchant"), chain.Checksum(inv.Merchant)},
+		fact{name("record.token"), chain.Checksum(inv.Token)},
+		fact{name("record.amount"), s.text.T("record.minor", values{"Amount": inv.Amount.String()})},
+		fact{name("record.until"), fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), s.text.Clock(inv.ExpiresAt))},
+		fact{name("record.invoiceId"), inv.ID},
 	)
 	if !inv.DepositAddress.IsZero() {
 		facts = append(facts,
-			fact{"Deposit factory", chain.Checksum(inv.DepositFactory)},
-			fact{"Deposit address", chain.Checksum(inv.DepositAddress)},
+			fact{name("record.factory"), chain.Checksum(inv.DepositFactory)},
+			fact{name("record.deposit"), chain.Checksum(inv.DepositAddress)},
 		)
 	}
 	if inv.Status == invoice.Paid {
-		facts = append(facts, fact{"Settled by", inv.SettledTx.String()})
+		facts = append(facts, fact{name("record.settled"), inv.SettledTx.String()})
 	}
 	if !inv.SweptTx.IsZero() {
-		facts = append(facts, fact{"Forwarded to the merchant by", inv.SweptTx.String()})
+		facts = append(facts, fact{name("record.swept"), inv.SweptTx.String()})
 	}
 	return facts
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -30,7 +31,7 @@ func TestPageShowsTheAmountDue(t *testing.T) {
 	page := w.page(t)
 	header := page.named("header")[0]
 	want := "Invoice from corner-cafe 4.90 USDC on Local test chain 2 items " +
-		"Item Amount in USDC Flat white 3.40 Cinnamon bun 1.50 Total 4.90"
+		"Item Amount in USDC Flat white 3.40 Cinnamon bun 1.50 Total 4.90 Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"
 	if got := header.words(); got != want {
 		t.Errorf("the header reads\n%s\nwant\n%s", got, want)
 	}
@@ -46,7 +47,7 @@ func TestPlainTransfer(t *testing.T) {
 	w := newWorld()
 	pay := w.page(t).id(t, "pay")
 	address := chain.Checksum(merchantAddress)
-	for _, want := range []string{"Send exactly 4.900123 USDC", "The 0.000123 USDC on top of 4.90", "To this address on Local test chain " + address} {
+	for _, want := range []string{"Exact amount 4.900123 USDC", "The fraction of a cent marks the payment as yours.", "Address " + address, "Network Local test chain"} {
 		if !strings.Contains(pay.words(), want) {
 			t.Errorf("the page does not say %q:\n%s", want, pay.words())
 		}
@@ -103,7 +104,7 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	page := w.page(t)
 	pay := page.id(t, "pay")
 	address := chain.Checksum(merchantAddress)
-	for _, want := range []string{"Send exactly 2.900456 USDC", "The 0.000456 USDC on top of 2.90 tells", "To this address on Local test chain " + address} {
+	for _, want := range []string{"Exact amount 2.900456 USDC", "The fraction of a cent marks the payment as yours.", "Address " + address} {
 		if !strings.Contains(pay.words(), want) {
 			t.Errorf("the page does not say %q:\n%s", want, pay.words())
 		}
@@ -173,7 +174,7 @@ func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 			t.Errorf("network %s has no name", ch.Key)
 		}
 	}
-	if got := networkName("my-chain"); got != "my-chain" {
+	if got := networkName(locale.English, "my-chain"); got != "my-chain" {
 		t.Errorf("a network without a name is called %q", got)
 	}
 }
@@ -184,17 +185,18 @@ func TestDepositAddress(t *testing.T) {
 	w := newWorld()
 	w.invoice.Collection, w.invoice.DepositFactory, w.invoice.DepositAddress = invoice.Deposit, registryAddress, deposit
 	w.invoice.TransferAmount = invoice.Amount{}
-	for due, text := range map[string]string{"4900000": "Send 4.90 USDC", "2900000": "Send 2.90 USDC"} {
+	for due, text := range map[string]string{"4900000": "Amount 4.90 USDC", "2900000": "Amount 2.90 USDC"} {
+		w.payments = nil
 		if due == "2900000" {
 			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 		}
 		pay := w.page(t).id(t, "pay")
-		for _, want := range []string{text, "Any amount from any wallet or exchange counts", "To this address on Local test chain " + chain.Checksum(deposit)} {
+		for _, want := range []string{text, "You can pay in several parts", "Address " + chain.Checksum(deposit)} {
 			if !strings.Contains(pay.words(), want) {
 				t.Errorf("the page does not say %q:\n%s", want, pay.words())
 			}
 		}
-		for _, unwanted := range []string{"exactly", "on top of", "names the invoice"} {
+		for _, unwanted := range []string{"Exact", "fraction", "names the invoice"} {
 			if strings.Contains(pay.words(), unwanted) {
 				t.Errorf("the page says %q:\n%s", unwanted, pay.words())
 			}

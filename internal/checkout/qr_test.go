@@ -140,16 +140,16 @@ func TestPathDrawsEveryModule(t *testing.T) {
 	}
 }
 
-func TestPageShowsTheAddressCodeFirst(t *testing.T) {
+func TestPageShowsTheAddressCodeSecond(t *testing.T) {
 	codes := newWorld().page(t).id(t, "pay").named("svg")
-	if len(codes) != 2 || codes[0].attrs["aria-label"] != "QR code of the address" {
-		t.Fatalf("the page has %d codes, want the address's and then the link's", len(codes))
+	if len(codes) != 2 || codes[1].attrs["aria-label"] != "QR code of the address" {
+		t.Fatalf("the page has %d codes, want the link's and then the address's", len(codes))
 	}
 	var size int
-	if _, err := fmt.Sscanf(codes[0].attrs["viewBox"], "0 0 %d", &size); err != nil {
+	if _, err := fmt.Sscanf(codes[1].attrs["viewBox"], "0 0 %d", &size); err != nil {
 		t.Fatal(err)
 	}
-	code := qrCode{Size: size, Path: codes[0].named("path")[0].attrs["d"]}
+	code := qrCode{Size: size, Path: codes[1].named("path")[0].attrs["d"]}
 	if got, want := readVersion3(t, matrix(t, code)), chain.Checksum(merchantAddress); got != want {
 		t.Errorf("the page's code reads %q, want %q", got, want)
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -45,11 +47,12 @@ type refundView struct {
 	Color    string // #rrggbb, or empty
 	Amount   string
 	Currency string
+	Money    string // Amount with the currency
 	Network  string
 	Reason   string
 	Payer    string
 	Headline string
-	Text     []string
+	Text     []template.HTML
 	TxHash   string // of the transfer
 
 	Asks    bool // the payer can name an address
@@ -65,10 +68,20 @@ type refundView struct {
 // refundConfirm is the step in which the payer confirms the address.
 type refundConfirm struct {
 	To        string
+	Payer     string // account that must sign
 	Text      string // to be signed
 	Signature string // as submitted
 	Problem   string // why the signature was refused
 	CanAsk    bool   // the merchant can be asked to approve it
+}
+
+// Address returns the page's address, up to the parameter lang.
+func (v refundView) Address() template.URL {
+	to := v.Typed
+	if v.Confirm != nil {
+		to = v.Confirm.To
+	}
+	return template.URL(v.Path + "?" + url.Values{"to": {to}}.Encode() + "&") //nolint:gosec // a stored token, and escaped
 }
 
 // refundPage answers with the page of a refund. The parameter to is the address that the
@@ -84,7 +97,7 @@ func (c *Checkout) refundPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	to, err := c.parseRecipient(refund, typed)
 	if err != nil {
-		v.Typed, v.Problem = shortened(typed), recipientProblem(err)
+		v.Typed, v.Problem = shortened(typed), recipientProblem(err).in(locale.For(r))
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	v.Confirm = c.confirmation(refund, to)
@@ -114,25 +127,25 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	typed := r.PostForm.Get("to")
 	to, err := c.parseRecipient(refund, typed)
 	if err != nil {
-		v.Typed, v.Problem = shortened(typed), recipientProblem(err)
+		v.Typed, v.Problem = shortened(typed), recipientProblem(err).in(locale.For(r))
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	named, err := c.refunds.NameRefundAddress(r.Context(), settle.RefundClaim{
 		Token: refund.ClaimToken, To: to, Account: c.refunds.Account(r.Context(), refund.ChainKey, to), Signature: signature,
 	})
-	problem, status := signatureProblem(err)
+	wrong, status := signatureProblem(err)
 	switch {
-	case problem != "":
+	case wrong != "":
 		v.Confirm = c.confirmation(refund, to)
-		v.Confirm.Problem, v.Confirm.Signature = problem, signature
+		v.Confirm.Problem, v.Confirm.Signature = wrong.in(locale.For(r)), signature
 		return c.render(w, r, status, "refund.html", v)
 	case err != nil && !errors.Is(err, settle.ErrRefundNotOpen): // the page shows the state
 		return fmt.Errorf("name the address of refund %s: %w", refund.ID, err)
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
-	http.Redirect(w, r, v.Path, http.StatusSeeOther)
+	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored token and a language
 	return nil
 }
 
@@ -161,19 +174,21 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if err != nil {
 		return refund, v, err
 	}
+	text := locale.For(r)
 	v = refundView{
 		Path: "/refunds/" + refund.ClaimToken, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Color: profile.Color,
-		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(ch.Key), Reason: refund.Reason,
+		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(text, ch.Key), Reason: refund.Reason,
 		Payer: chain.Checksum(refund.Payer),
 	}
+	v.Money = v.Amount + "\u00a0" + v.Currency
 	if v.Merchant == "" {
-		v.Merchant = "the merchant"
+		v.Merchant = text.T("refund.merchant", nil)
 	}
 	b := newBrand(profile)
 	v.Contact, v.ContactURL, v.Style = b.Contact, b.ContactURL, b.Style
 	open := refund.IsOpen(c.now())
 	v.Asks = open && refund.Status != invoice.RefundPending
-	v.Headline, v.Text = refundWords(refund, open, v.Merchant)
+	v.Headline, v.Text = refundWords(text, refund, open, v.Merchant)
 	if refund.Sent() {
 		v.TxHash = refund.Transfer.TxHash.String()
 	}
@@ -181,31 +196,38 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 }
 
 // refundWords returns the headline of a refund's state and the sentences below it.
-func refundWords(r invoice.RefundRecord, open bool, merchant string) (headline string, text []string) {
-	to := chain.Checksum(r.To)
+func refundWords(text *locale.Text, r invoice.RefundRecord, open bool, merchant string) (headline string, sentences []template.HTML) {
+	said := values{"Merchant": merchant, "Address": code(r.To)}
+	say := func(headlineID, textID string) (string, []template.HTML) {
+		return text.T(headlineID, said), []template.HTML{text.HTML(textID, said)}
+	}
 	switch {
 	case r.Status == invoice.RefundConfirmed:
-		return "Your refund was sent", []string{"It went to " + chain.Checksum(r.Transfer.To) + "."}
+		said["Address"] = code(r.Transfer.To)
+		return say("refund.sent.headline", "refund.sent.text")
 	case r.Sent():
-		return "Your refund is on its way", []string{"The network has it. It is final once the network can no longer take it back."}
+		return say("refund.coming.headline", "refund.coming.text")
 	case r.Status == invoice.RefundCanceled:
-		return "This refund was canceled", []string{"Ask " + merchant + " if you expected it."}
+		return say("refund.canceled.headline", "refund.canceled.text")
 	case !open:
-		return "This link has expired", []string{"Ask " + merchant + " for another one."}
+		return say("refund.expired.headline", "refund.expired.text")
 	case r.Status == invoice.RefundPending:
-		return "Your address is confirmed", []string{"The refund goes to " + to + ". " + merchant + " sends it; this page shows it then."}
+		return say("refund.confirmed.headline", "refund.confirmed.text")
 	case r.Status == invoice.RefundAwaitingApproval:
-		return "Waiting for " + merchant, []string{"You entered " + to + ", and " + merchant + " decides whether the refund goes there. " +
-			"Should the address be wrong, write to " + merchant + " at once."}
+		return say("refund.approval.headline", "refund.approval.text")
 	}
-	return "Where shall your refund go?", []string{"Enter an address of yours on this network. Do not enter the address of an exchange " +
-		"unless it is one for deposits of this token on this network."}
+	return say("refund.where.headline", "refund.where.text")
+}
+
+// code returns the element of an address in a sentence.
+func code(a invoice.Address) template.HTML {
+	return template.HTML("<code>" + chain.Checksum(a) + "</code>") //nolint:gosec // digits and letters
 }
 
 // confirmation returns the step in which the payer confirms an address.
 func (c *Checkout) confirmation(r invoice.RefundRecord, to invoice.Address) *refundConfirm {
 	return &refundConfirm{
-		To: chain.Checksum(to), Text: chain.RefundClaimText(c.chains[r.ChainKey].ID, r, to), CanAsk: r.Status == invoice.RefundAwaitingAddress,
+		To: chain.Checksum(to), Payer: chain.Checksum(r.Payer), Text: chain.RefundClaimText(c.chains[r.ChainKey].ID, r, to), CanAsk: r.Status == invoice.RefundAwaitingAddress,
 	}
 }
 
@@ -219,20 +241,20 @@ func (c *Checkout) parseRecipient(r invoice.RefundRecord, typed string) (invoice
 }
 
 // recipientProblem returns a text about an address that cannot be taken.
-func recipientProblem(err error) string {
+func recipientProblem(err error) problem {
 	if field := (*invoice.FieldError)(nil); errors.As(err, &field) {
-		return "Money that is sent to this address would be lost. Enter an address of your own."
+		return "problem.lostThere"
 	}
-	return "This is not an address. It begins with 0x and has 40 digits and letters from a to f after that. Copy it, rather than typing it."
+	return "problem.noAddress"
 }
 
 // signatureProblem returns a text about a signature that the payer can correct, else "".
-func signatureProblem(err error) (problem string, status int) {
+func signatureProblem(err error) (wrong problem, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
-		return "This is not a signature. It begins with 0x and has 130 digits and letters after that.", http.StatusBadRequest
+		return "problem.signature", http.StatusBadRequest
 	case errors.Is(err, settle.ErrNotThePayer):
-		return "This was signed by another account than the one that paid, or it signs another text.", http.StatusForbidden
+		return "problem.otherSigner", http.StatusForbidden
 	}
 	return "", 0
 }

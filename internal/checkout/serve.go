@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -54,33 +55,24 @@ func setHeaders(w http.ResponseWriter) {
 // pageError is an error that is shown as a page.
 type pageError struct {
 	Status int
-	Title  string
-	Text   string
+	Title  string // id of a text
+	Text   string // id of a text
 }
 
-// Error returns the title.
+// Error returns the id of the title.
 func (e *pageError) Error() string { return e.Title }
 
 var (
-	errNotFound = &pageError{http.StatusNotFound, "There is no such invoice",
-		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
-	errNoRefund = &pageError{http.StatusNotFound, "There is no such refund",
-		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
-	errNoLink = &pageError{http.StatusNotFound, "There is no such payment link",
-		"The link may be mistyped or cut off. Open it again from where you got it, or ask the merchant for a new one."}
-	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "This address does not work that way", "Open the invoice's page from its link."}
-	errCrossOrigin      = &pageError{http.StatusForbidden, "This was not sent from the checkout page",
-		"Open the invoice's own page and press the button there."}
-	errTestWallet = &pageError{http.StatusBadGateway, "The test wallet could not pay",
-		"Nothing was sent. Go back to the invoice and try again; the service's log says why it failed."}
-	errBadForm = &pageError{http.StatusBadRequest, "This is not what the form sends",
-		"Go back to the invoice and try again from there."}
-	errTooOften = &pageError{http.StatusTooManyRequests, "Too many questions at once",
-		"Wait a minute, and load this page again. A payment that you have sent is not lost."}
-	errBusy = &pageError{http.StatusServiceUnavailable, "This takes longer than it should",
-		"The service is busy. A payment that you have sent is not lost; load this page again in a moment."}
-	errInternal = &pageError{http.StatusInternalServerError, "This page cannot be shown right now",
-		"The fault is ours. A payment that you have sent is not lost; load this page again in a moment."}
+	errNotFound         = &pageError{http.StatusNotFound, "error.noInvoice", "error.link"}
+	errNoRefund         = &pageError{http.StatusNotFound, "error.noRefund", "error.link"}
+	errNoLink           = &pageError{http.StatusNotFound, "error.noPaymentLink", "error.link"}
+	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.method.title", "error.method.text"}
+	errCrossOrigin      = &pageError{http.StatusForbidden, "error.origin.title", "error.origin.text"}
+	errTestWallet       = &pageError{http.StatusBadGateway, "error.testWallet.title", "error.testWallet.text"}
+	errBadForm          = &pageError{http.StatusBadRequest, "error.form.title", "error.form.text"}
+	errTooOften         = &pageError{http.StatusTooManyRequests, "error.often.title", "error.often.text"}
+	errBusy             = &pageError{http.StatusServiceUnavailable, "error.busy.title", "error.busy.text"}
+	errInternal         = &pageError{http.StatusInternalServerError, "error.internal.title", "error.internal.text"}
 )
 
 // NotFound returns a handler that answers with the page of an unknown invoice.
@@ -145,17 +137,18 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	}
 	if err := c.render(w, r, page.Status, "message.html", page); err != nil {
 		c.logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
-		http.Error(w, page.Title, page.Status)
+		http.Error(w, locale.For(r).T(page.Title, nil), page.Status)
 	}
 }
 
-// render answers with a template. It executes the template before it writes the
-// response.
+// render answers with a template in the language of the request. It executes the template
+// before it writes the response.
 func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, template string, data any) error {
 	var body bytes.Buffer
-	if err := templates.ExecuteTemplate(&body, template, data); err != nil {
+	if err := templates[locale.For(r)].ExecuteTemplate(&body, template, data); err != nil {
 		return fmt.Errorf("render %s: %w", template, err)
 	}
+	w.Header().Add("Vary", "Accept-Language")
 	c.send(w, r, status, "text/html; charset=utf-8", body.Bytes())
 	return nil
 }

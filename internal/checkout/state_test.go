@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -39,11 +40,11 @@ var outcomes = []struct {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},
 	{"checking", func(w *world) { w.now = expires + 1 }, checking,
-		[]string{"The time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts", "do not send anything now"}, false},
+		[]string{"Time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts", "do not send anything now"}, false},
 	{"checking, late payment", func(w *world) {
 		w.now = expires + 5
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+1, invoice.Pending)}
-	}, checking, []string{"The time is up"}, false},
+	}, checking, []string{"Time is up"}, false},
 	{"halted", func(w *world) { w.cursor.Halted = "finality violated" }, waiting,
 		[]string{"New payments on this network cannot be seen at the moment."}, true},
 	{"paid", func(w *world) {
@@ -282,7 +283,7 @@ func TestTimeLeft(t *testing.T) {
 		-5: "0 s", 0: "0 s", 1: "1 s", 59: "59 s", 60: "1 min 0 s", 893: "14 min 53 s", 3599: "59 min 59 s",
 		3600: "1 h 0 min", 86399: "23 h 59 min", 86400: "1 d 0 h", 366 * 86400: "366 d 0 h",
 	} {
-		if got := strings.ReplaceAll(timeLeft(seconds), "\u00a0", " "); got != want {
+		if got := strings.ReplaceAll(timeLeft(locale.English, seconds), "\u00a0", " "); got != want {
 			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
 		}
 	}

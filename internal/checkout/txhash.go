@@ -1,10 +1,10 @@
 package checkout
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -20,18 +20,24 @@ const (
 	addressDigits = 2 * len(invoice.Address{})
 )
 
-// Errors of parseTxHash. They are shown to the payer.
-var (
-	errNoHash = errors.New("This is not a transaction’s hash. It begins with 0x and has 64 digits and letters from a to f; exchanges also call it TxID.")        //nolint:staticcheck,revive // a sentence on the page
-	errIsAddr = errors.New("This is an address, not a transaction’s hash. The hash has 64 digits and letters after 0x; your wallet shows it with the transfer.") //nolint:staticcheck,revive // a sentence on the page
-	errHashes = errors.New("There are several hashes in this. Enter the hash of one transaction.")                                                               //nolint:staticcheck,revive // a sentence on the page
+// problem is the id of a text about input that the payer can correct.
+type problem string
+
+// in returns the text in a language.
+func (p problem) in(text *locale.Text) string { return text.T(string(p), nil) }
+
+// Problems of parseTxHash.
+const (
+	noHash        problem = "problem.noHash"
+	isAnAddress   problem = "problem.isAddress"
+	severalHashes problem = "problem.severalHashes"
 )
 
 // parseTxHash returns the one transaction hash in a payer's input: a hash with or without
-// 0x, or the URL of a page that shows it.
-func parseTxHash(typed string) (invoice.Hash, error) {
+// 0x, or the URL of a page that shows it. The problem is empty on success.
+func parseTxHash(typed string) (invoice.Hash, problem) {
 	if len(typed) > maxTyped {
-		return invoice.Hash{}, errNoHash
+		return invoice.Hash{}, noHash
 	}
 	var found invoice.Hash
 	isAddress := false
@@ -46,19 +52,19 @@ func parseTxHash(typed string) (invoice.Hash, error) {
 		case hashDigits:
 			h, err := invoice.ParseHash("0x" + strings.ToLower(digits))
 			if err != nil {
-				return invoice.Hash{}, errNoHash
+				return invoice.Hash{}, noHash
 			}
 			if !found.IsZero() && found != h {
-				return invoice.Hash{}, errHashes
+				return invoice.Hash{}, severalHashes
 			}
 			found = h
 		}
 	}
 	switch {
 	case !found.IsZero():
-		return found, nil
+		return found, ""
 	case isAddress:
-		return invoice.Hash{}, errIsAddr
+		return invoice.Hash{}, isAnAddress
 	}
-	return invoice.Hash{}, errNoHash
+	return invoice.Hash{}, noHash
 }

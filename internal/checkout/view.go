@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"html/template"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -28,6 +30,7 @@ const (
 
 // pageInput is the input of newView.
 type pageInput struct {
+	text     *locale.Text
 	invoice  invoice.Invoice
 	profile  invoice.Merchant  // zero without one
 	payments []invoice.Payment // the newest, at most MaxPayments, newest first
@@ -47,6 +50,7 @@ type view struct {
 	Network  string
 	Currency string
 	Amount   string
+	Money    string // Amount with the currency
 	// Description is what the merchant says that the invoice is for; empty without.
 	Description string
 	Lines       []line
@@ -54,7 +58,7 @@ type view struct {
 
 	State    state
 	Headline string
-	Text     []string
+	Text     []template.HTML
 	// Refers says that Text asks the payer to contact the merchant.
 	Refers   bool
 	Steps    []step
@@ -99,9 +103,10 @@ func newView(s pageInput) view {
 		ID:          inv.ID,
 		Merchant:    s.merchant(),
 		Brand:       newBrand(s.profile),
-		Network:     networkName(s.chain.Key),
+		Network:     s.network(),
 		Currency:    inv.Currency,
 		Amount:      s.major(inv.Amount),
+		Money:       s.money(inv.Amount),
 		Description: inv.Details.Description,
 		ExpiresAt:   inv.ExpiresAt,
 		State:       s.state(),
@@ -117,15 +122,15 @@ func newView(s pageInput) view {
 	switch v.State {
 	case waiting:
 		v.Pay = s.payInFull()
-		v.Steps = steps(0)
+		v.Steps = s.steps(0)
 	case partial:
 		v.Pay = s.payRemainder()
-		v.Steps = steps(0)
+		v.Steps = s.steps(0)
 	case seen:
 		v.Progress = s.progress()
-		v.Steps = steps(1)
+		v.Steps = s.steps(1)
 	case paid:
-		v.Steps = steps(len(stages))
+		v.Steps = s.steps(len(stages))
 	case checking, expired, void, draft:
 	}
 	return v
@@ -190,14 +195,14 @@ func (s pageInput) confirmations(block uint64) *progress {
 	return &progress{Have: min(have, need), Need: need}
 }
 
-// stages are the stages of a payment.
-var stages = []string{"Waiting", "Seen", "Paid"}
+// stages are the ids of the stages of a payment.
+var stages = []string{"steps.waiting", "steps.seen", "steps.paid"}
 
 // steps returns the stages, of which the first done are completed.
-func steps(done int) []step {
+func (s pageInput) steps(done int) []step {
 	list := make([]step, len(stages))
-	for i, label := range stages {
-		list[i] = step{Label: label, Done: i < done, Current: i == done}
+	for i, id := range stages {
+		list[i] = step{Label: s.text.T(id, nil), Done: i < done, Current: i == done}
 	}
 	return list
 }

@@ -45,7 +45,7 @@ type walletPayment struct {
 
 // wallet answers with the walletData of an invoice.
 func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
-	s, err := c.load(r.Context(), r.PathValue("id"))
+	s, err := c.loadFor(r)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
 func (s pageInput) walletData() walletData {
 	inv := s.invoice
 	d := walletData{
-		Terms: newTerms(inv, s.chain), Merchant: s.merchant(), Network: networkName(s.chain.Key),
+		Terms: newTerms(inv, s.chain), Merchant: s.merchant(), Network: s.network(),
 		Currency: inv.Currency, Decimals: s.token.Decimals, PayTo: chain.Checksum(inv.PayTo()), Due: "0",
 		RegistryPays: s.chain.TakesPayment(inv), Coin: coinOf(s.chain.Key), RPC: nodesFor(s.chain),
 		Payments: []walletPayment{}, Now: s.now.Unix(),

@@ -2,115 +2,115 @@ package checkout
 
 import (
 	"cmp"
-	"fmt"
+	"html/template"
 	"strings"
-	"time"
 
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
 // words returns the headline of a state and the sentences below it.
-func (s pageInput) words(st state) (headline string, text []string) {
+func (s pageInput) words(st state) (headline string, text []template.HTML) {
 	switch st {
 	case waiting:
-		headline, text = "Waiting for your payment", []string{"This page shows it by itself once it is seen on the network."}
+		headline, text = s.text.T("status.waiting.headline", nil), s.say("status.waiting.text", nil)
 	case partial:
 		headline, text = s.partialWords()
 	case seen:
-		headline = "Payment seen"
-		text = []string{"The network has your payment. The invoice is paid once the network can no longer take it back. You need not do anything more."}
+		headline, text = s.text.T("status.seen.headline", nil), s.say("status.seen.text", nil)
 	case checking:
-		headline = "The time is up"
-		text = []string{"The last blocks are being checked: a payment made before " + clock(s.invoice.ExpiresAt) + " still counts, even if it is not shown here yet.",
-			"Please do not send anything now."}
+		headline = s.text.T("status.checking.headline", nil)
+		text = append(s.say("status.checking.text", values{"Time": s.text.Time(s.invoice.ExpiresAt)}), s.say("status.checking.wait", nil)...)
 	case paid:
 		headline, text = s.paidWords()
 	case expired:
 		headline, text = s.expiredWords()
 	case void:
-		headline, text = "This invoice was cancelled", s.voidWords()
+		headline, text = s.text.T("status.void.headline", nil), s.voidWords()
 	case draft:
-		headline, text = "This invoice is not ready yet", []string{"It cannot be paid before " + s.merchant() + " has issued it."}
+		headline, text = s.text.T("status.draft.headline", nil), s.say("status.draft.text", values{"Merchant": s.merchant()})
 	}
 	if s.halted && s.invoice.Status == invoice.Open {
-		text = append(text, "New payments on this network cannot be seen at the moment. They are not lost: they are counted as soon as the connection is back.")
+		text = append(text, s.say("status.halted", nil)...)
 	}
 	return headline, text
 }
 
-func (s pageInput) partialWords() (string, []string) {
-	inv := s.invoice
-	return "A part has arrived", []string{
-		fmt.Sprintf("%s has arrived of %s; %s is missing.", s.money(inv.Amount.Minus(s.rest())), s.money(inv.Amount), s.money(s.rest())),
-		"What is missing can be paid below. It must arrive in time, too.",
-	}
+// values are the values of a text's placeholders.
+type values = locale.Values
+
+// say returns one sentence, to be appended to others.
+func (s pageInput) say(id string, v values) []template.HTML {
+	return []template.HTML{s.text.HTML(id, v)}
 }
 
-func (s pageInput) paidWords() (string, []string) {
+func (s pageInput) partialWords() (string, []template.HTML) {
 	inv := s.invoice
-	text := []string{fmt.Sprintf("%s received the payment on %s. Thank you.", s.merchant(), clock(inv.SettledAt))}
-	switch surplus := s.money(inv.Surplus()); inv.Exception {
+	return s.text.T("status.partial.headline", nil), append(
+		s.say("status.partial.text", values{
+			"Arrived": s.money(inv.Amount.Minus(s.rest())), "Amount": s.money(inv.Amount), "Missing": s.money(s.rest())}),
+		s.say("status.partial.rest", nil)...)
+}
+
+func (s pageInput) paidWords() (string, []template.HTML) {
+	inv := s.invoice
+	text := s.say("status.paid.text", values{"Merchant": s.merchant(), "Time": s.text.Time(inv.SettledAt)})
+	surplus := values{"Arrived": s.money(inv.AmountPaid), "Surplus": s.money(inv.Surplus()), "Merchant": s.merchant()}
+	switch inv.Exception {
 	case invoice.Overpaid:
-		text = append(text, fmt.Sprintf("%s has arrived, %s more than was due. To have the difference sent back, contact %s.",
-			s.money(inv.AmountPaid), surplus, s.merchant()))
+		text = append(text, s.say("status.paid.over", surplus)...)
 	case invoice.Duplicate:
-		text = append(text, fmt.Sprintf("More money arrived after the invoice was paid: %s in all, %s more than was due. To have the difference sent back, contact %s.",
-			s.money(inv.AmountPaid), surplus, s.merchant()))
+		text = append(text, s.say("status.paid.twice", surplus)...)
 	case invoice.Underpaid, invoice.Late, "":
 	}
-	return "Paid", append(text, s.refundWords()...)
+	return s.text.T("status.paid.headline", nil), append(text, s.refundWords()...)
 }
 
-func (s pageInput) expiredWords() (string, []string) {
-	inTime, late := s.invoice.Arrived()
-	ended := "The time to pay ended on " + clock(s.invoice.ExpiresAt)
-	headline := "Expired"
-	var text []string
+func (s pageInput) expiredWords() (headline string, text []template.HTML) {
+	inv := s.invoice
+	inTime, late := inv.Arrived()
+	ended := s.text.Time(inv.ExpiresAt)
 	switch {
 	case !inTime.IsZero():
-		headline = "Expired: paid only in part"
-		text = []string{fmt.Sprintf("%s. %s of %s had arrived by then; %s was missing.",
-			ended, s.money(inTime), s.money(s.invoice.Amount), s.money(s.invoice.Amount.Minus(inTime)))}
+		headline = s.text.T("status.expired.part.headline", nil)
+		text = s.say("status.expired.part.text", values{
+			"Time": ended, "Arrived": s.money(inTime), "Amount": s.money(inv.Amount), "Missing": s.money(inv.Amount.Minus(inTime))})
 		if !late.IsZero() {
-			text = append(text, s.money(late)+" more came too late.")
+			text = append(text, s.say("status.expired.part.late", values{"Amount": s.money(late)})...)
 		}
 	case !late.IsZero():
-		headline = "Your payment came too late"
-		text = []string{fmt.Sprintf("%s. %s arrived after that, so it does not settle the invoice.", ended, s.money(late))}
+		headline = s.text.T("status.expired.late.headline", nil)
+		text = s.say("status.expired.late.text", values{"Time": ended, "Amount": s.money(late)})
 	default:
-		return headline, []string{
-			ended + ", and no payment for this invoice had arrived. Please do not send anything any more.",
-			"If you did send something and it is not shown here within a few minutes, enter its transaction’s hash under “I have paid”.",
-		}
+		return s.text.T("status.expired.headline", nil), append(
+			s.say("status.expired.none", values{"Time": ended}), s.say("status.expired.ask", nil)...)
 	}
-	if !s.invoice.AmountRefunded.Less(inTime.Plus(late)) {
-		return headline, append(text, s.refundWords()...)
+	if inv.AmountRefunded.Less(inTime.Plus(late)) {
+		text = append(text, s.say("status.expired.kept", values{"Merchant": s.merchant()})...)
 	}
-	text = append(text, "The money is not lost: it is at "+s.merchant()+"’s address, and listed here. Contact "+s.merchant()+
-		" to have it accepted or sent back, and give the transaction’s hash. Please do not send anything more.")
 	return headline, append(text, s.refundWords()...)
 }
 
-func (s pageInput) voidWords() []string {
+func (s pageInput) voidWords() []template.HTML {
 	inTime, late := s.invoice.Arrived()
 	arrived := inTime.Plus(late)
+	var text []template.HTML
 	switch {
 	case arrived.IsZero():
-		return []string{"Please do not pay it. If you have paid already, contact " + s.merchant() + "."}
+		return s.say("status.void.none", values{"Merchant": s.merchant()})
 	case !s.invoice.AmountRefunded.Less(arrived):
-		return append([]string{s.money(arrived) + " had arrived."}, s.refundWords()...)
+		text = s.say("status.void.arrived", values{"Amount": s.money(arrived)})
+	default:
+		text = s.say("status.void.kept", values{"Amount": s.money(arrived), "Merchant": s.merchant()})
 	}
-	return append([]string{
-		s.money(arrived) + " has arrived. The money is not lost: it is at " + s.merchant() + "’s address, and listed here. Contact " + s.merchant() +
-			" to have it sent back, and give the transaction’s hash. Please do not send anything more.",
-	}, s.refundWords()...)
+	return append(text, s.refundWords()...)
 }
 
-func (s pageInput) refundWords() []string {
+func (s pageInput) refundWords() []template.HTML {
 	if s.invoice.AmountRefunded.IsZero() {
 		return nil
 	}
-	return []string{s.money(s.invoice.AmountRefunded) + " has been sent back."}
+	return s.say("status.refunded", values{"Amount": s.money(s.invoice.AmountRefunded)})
 }
 
 // merchant is the term for the merchant in texts.
@@ -118,9 +118,6 @@ func (s pageInput) merchant() string { return cmp.Or(s.profile.Name, s.invoice.M
 
 // money formats an amount with its currency.
 func (s pageInput) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }
-
-// clock formats a time.
-func clock(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
 // Seconds of a minute, an hour and a day.
 const (
@@ -130,18 +127,21 @@ const (
 )
 
 // timeLeft formats a number of seconds in its two largest units, as the script does.
-func timeLeft(seconds int64) string {
+func timeLeft(text *locale.Text, seconds int64) string {
 	seconds = max(0, seconds)
 	units := []struct {
-		n    int64
-		name string
-	}{{seconds / day, "d"}, {seconds % day / hour, "h"}, {seconds % hour / minute, "min"}, {seconds % minute, "s"}}
+		n  int64
+		id string
+	}{
+		{seconds / day, "script.unit.day"}, {seconds % day / hour, "script.unit.hour"},
+		{seconds % hour / minute, "script.unit.minute"}, {seconds % minute, "script.unit.second"},
+	}
 	for len(units) > 1 && units[0].n == 0 {
 		units = units[1:]
 	}
 	var words []string
 	for _, u := range units[:min(2, len(units))] {
-		words = append(words, fmt.Sprintf("%d\u00a0%s", u.n, u.name))
+		words = append(words, text.T(u.id, values{"N": u.n}))
 	}
 	return strings.Join(words, " ")
 }

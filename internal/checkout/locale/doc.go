@@ -10,7 +10,8 @@
 //	{{t "pay.send.only" "Currency" .Currency "Network" .Network}}    // in a template
 //
 // Ids that begin with "script." are also in the page, as JSON in the element with the id
-// "texts". A script replaces their placeholders itself.
+// "texts". A script replaces their placeholders itself; the modules of internal/checkout/web
+// write t("wallet.pay") for "script.wallet.pay".
 //
 // To add a language, add a file that is named by its BCP 47 tag, with every id of en.json.
 // The tests name the ids and plural forms that are missing. Nothing else has to be changed:

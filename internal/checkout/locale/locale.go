@@ -32,6 +32,7 @@ const ScriptPrefix = "script."
 type Text struct {
 	tag       language.Tag
 	localizer *i18n.Localizer
+	plain     map[string]string // texts without placeholders and plural forms
 	scripts   map[string]string
 	rtl       bool
 }
@@ -56,8 +57,11 @@ func load() ([]*Text, language.Matcher) {
 		if err != nil {
 			panic(fmt.Errorf("locale: %w", err))
 		}
-		text := &Text{tag: file.Tag, scripts: make(map[string]string), rtl: isRightToLeft(file.Tag)}
+		text := &Text{tag: file.Tag, plain: make(map[string]string), scripts: make(map[string]string), rtl: isRightToLeft(file.Tag)}
 		for _, message := range file.Messages {
+			if !strings.Contains(message.Other, "{{") {
+				text.plain[message.ID] = message.Other
+			}
 			if strings.HasPrefix(message.ID, ScriptPrefix) {
 				text.scripts[message.ID] = message.Other
 			}
@@ -125,22 +129,23 @@ func (t *Text) HTML(id string, values Values) template.HTML {
 
 // localize returns a text with its values, of which strings are escaped.
 func (t *Text) localize(id string, values Values, escape func(string) string) string {
-	config := i18n.LocalizeConfig{MessageID: id}
-	if len(values) > 0 {
-		data := make(Values, len(values))
-		for name, value := range values {
-			data[name] = t.value(value, escape)
-		}
-		config.TemplateData = data
-		if count, ok := values[Count]; ok {
-			config.PluralCount = count
-		}
+	if text, ok := t.plain[id]; ok {
+		return text
 	}
-	text, err := t.localizer.Localize(&config)
+	data := make(Values, len(values))
+	for name, value := range values {
+		data[name] = t.value(value, escape)
+	}
+	text, err := t.localizer.Localize(config(id, data))
 	if text == "" && err != nil {
 		return id
 	}
 	return text
+}
+
+// config returns what go-i18n needs for a text with its values.
+func config(id string, values Values) *i18n.LocalizeConfig {
+	return &i18n.LocalizeConfig{MessageID: id, TemplateData: values, PluralCount: values[Count]}
 }
 
 // Characters that isolate a value from the direction of the text around it.
@@ -158,8 +163,12 @@ func (t *Text) value(value any, escape func(string) string) any {
 		text = escape(value)
 	case template.HTML:
 		text = string(value)
-	default:
+	case uint64:
+		return int64(value) //nolint:gosec // counts are small
+	case int, int64: // of which one may decide the plural form
 		return value
+	default:
+		text = escape(fmt.Sprint(value))
 	}
 	if t.rtl {
 		return isolate + text + endIsolate

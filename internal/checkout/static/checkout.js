@@ -3,21 +3,23 @@
 "use strict";
 (() => {
   document.documentElement.classList.add("scripted");
+  const texts = JSON.parse(document.getElementById("texts").textContent);
   const notice = document.getElementById("notice");
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
+    const before = (button.dataset.label ??= button.textContent);
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = "Copied";
-      notice.textContent = "Copied";
+      button.textContent = texts["script.copied"];
+      notice.textContent = texts["script.copied"];
     } catch { // no clipboard outside of https: select the text instead
       getSelection().selectAllChildren(button.parentElement.querySelector("code"));
-      button.textContent = "Selected";
+      button.textContent = texts["script.selected"];
     }
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = before;
       notice.textContent = "";
     }, 2000);
   });
@@ -40,12 +42,15 @@
   const left = () => document.getElementById("left");
   if (left()) setLeft(Number(left().dataset.left));
 
-  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const units = [
+    [86400, texts["script.unit.day"]], [3600, texts["script.unit.hour"]],
+    [60, texts["script.unit.minute"]], [1, texts["script.unit.second"]],
+  ];
   const words = (seconds) => { // as the service writes them: the two largest units
     let at = units.findIndex(([size]) => seconds >= size);
     if (at < 0) at = units.length - 1;
-    return units.slice(at, at + 2).map(([size, name], i) =>
-      `${Math.floor((i ? seconds % units[at][0] : seconds) / size)}\u00a0${name}`).join(" ");
+    return units.slice(at, at + 2).map(([size, text], i) =>
+      text.replace("{{.N}}", Math.floor((i ? seconds % units[at][0] : seconds) / size))).join(" ");
   };
   setInterval(() => {
     const shown = left();
