@@ -279,10 +279,7 @@ func TestX402Kills(t *testing.T) {
 					return urls, total
 				},
 			} {
-				t.Run(kind, func(t *testing.T) {
-					t.Parallel()
-					killX402(t, database(t), prepare)
-				})
+				t.Run(kind, func(t *testing.T) { killX402(t, database(t), prepare) })
 			}
 		})
 	}
