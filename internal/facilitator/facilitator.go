@@ -63,6 +63,8 @@ type Store interface {
 	CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (counted bool, err error)
 	// IsHeldByOther reports whether other merchants hold an address and this one does not.
 	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
+	// AreDeposits returns which of the addresses are deposit addresses.
+	AreDeposits(ctx context.Context, among []invoice.Address) (map[invoice.Address]bool, error)
 }
 
 // Merchants finds merchants. *merchant.Manager implements it.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,8 +52,11 @@ type world struct {
 	nonces  byte
 	txs     int
 
+	replica func() *facilitator.Service // returns another one on the same database
+	mu      sync.Mutex                  // of what concurrent requests of a test count
+
 	refusal  invoice.Refusal // of the next checks; empty for none
-	checks   int
+	checks   atomic.Int64
 	sendsOff bool
 	waited   func() // is called when a request waits for news
 	stop     context.CancelFunc
@@ -110,9 +114,12 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 		stopping, stop := context.WithCancel(t.Context())
 		w.stop = stop
 		t.Cleanup(stop)
-		w.Service = facilitator.New(facilitator.Config{
-			Ledger: w.ledger, Store: w.ledger, Merchants: w, Networks: []chain.Chain{network, {Key: "silent", ID: 7}}, Chains: w, Feed: w, Stopping: stopping, Now: now,
-		})
+		w.replica = func() *facilitator.Service {
+			return facilitator.New(facilitator.Config{
+				Ledger: w.ledger, Store: w.ledger, Merchants: w, Networks: []chain.Chain{network, {Key: "silent", ID: 7}}, Chains: w, Feed: w, Stopping: stopping, Now: now,
+			})
+		}
+		w.Service = w.replica()
 		w.head = invoice.Header{Number: 100, Hash: invoice.Hash{1}, Time: invoice.Unix(start)}
 		w.must(w.ledger.Start(t.Context(), chainKey, w.head, 101))
 		test(t, w)
@@ -127,7 +134,7 @@ func (w *world) must(err error) {
 }
 
 func (w *world) CheckAuthorization(context.Context, string, invoice.Address, invoice.Authorization) (settle.AuthorizationCheck, error) {
-	w.checks++
+	w.checks.Add(1)
 	if w.refusal != "" {
 		return settle.AuthorizationCheck{}, invoice.Refuse(w.refusal, "As the node says.")
 	}
@@ -274,8 +281,8 @@ func TestSettle(t *testing.T) {
 		if len(all) != 1 || all[0].Details.Reference != resource || all[0].Amount != invoice.NewAmount(price) || all[0].Collection != invoice.Direct || all[0].Merchant != till {
 			t.Errorf("the invoices are %+v", all)
 		}
-		if w.checks != 3 { // verify, open, and accept
-			t.Errorf("the nodes were asked %d times", w.checks)
+		if n := w.checks.Load(); n != 3 { // verify, open, and accept
+			t.Errorf("the nodes were asked %d times", n)
 		}
 	})
 }
@@ -343,6 +350,45 @@ func TestSettleIsKilled(t *testing.T) {
 	})
 }
 
+// TestSettleAtOnce settles a payment with two replicas at the same time: it has one invoice.
+func TestSettleAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.stop() // nobody waits for the block
+		r := w.request("https://api.shop.example/")
+		replicas := []*facilitator.Service{w.Service, w.replica()}
+		var group sync.WaitGroup
+		for n := range 8 {
+			group.Go(func() {
+				if got, err := replicas[n%2].Settle(t.Context(), "acme", r); err != nil || got.ErrorReason != string(x402.Pending) {
+					t.Errorf("request %d is answered %+v, %v", n, got, err)
+				}
+			})
+		}
+		group.Wait()
+		w.mine(r.Payment.Authorization)
+		successes := 0
+		for n := range 8 {
+			group.Go(func() {
+				got, err := replicas[n%2].Settle(t.Context(), "acme", r)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if got.Success {
+					successes++
+				} else if err != nil || got.ErrorReason != string(x402.NonceUsed) {
+					t.Errorf("request %d is answered %+v, %v", n, got, err)
+				}
+			})
+		}
+		group.Wait()
+		if successes != facilitator.MaxAnswers {
+			t.Errorf("%d answers have success, want %d", successes, facilitator.MaxAnswers)
+		}
+		if all := w.invoices(); len(all) != 1 {
+			t.Errorf("there are %d invoices", len(all))
+		}
+	})
+}
+
 // TestSettleRefused expects the protocol's reasons, and that nothing is stored.
 func TestSettleRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -351,6 +397,10 @@ func TestSettleRefused(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
+		deposited, err := w.ledger.Create(t.Context(), settle.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
+			MerchantID: "acme", Merchant: till, Amount: invoice.NewAmount(1), Currency: "USDC", ChainKey: chainKey, ExpiresAt: invoice.Unix(start + 60),
+		}})
+		w.must(err)
 		payTo := func(a invoice.Address) func(*x402.Request) {
 			return func(r *x402.Request) { r.Requirements.PayTo, r.Payment.Authorization.To = a, a }
 		}
@@ -363,6 +413,7 @@ func TestSettleRefused(t *testing.T) {
 				func(r *x402.Request) { r.Requirements.Token = invoice.Address{1} },
 				func(r *x402.Request) { r.Payment.Accepted.Token = invoice.Address{1} },
 				payTo(invoice.Address{0x99}), // of rival
+				payTo(deposited.PayTo()),
 			},
 			x402.RecipientMismatch: {func(r *x402.Request) { r.Requirements.PayTo = invoice.Address{1} }},
 			x402.ValueMismatch:     {func(r *x402.Request) { r.Payment.Authorization.Value = invoice.NewAmount(price - 1) }},
@@ -389,8 +440,8 @@ func TestSettleRefused(t *testing.T) {
 			w.refusal = refusal
 			w.wantReason("acme", w.request(""), want)
 		}
-		if all := w.invoices(); len(all) > 0 {
-			t.Errorf("there are %d invoices", len(all))
+		if all := w.invoices(); len(all) != 1 {
+			t.Errorf("there are %d invoices, want the one with the deposit address", len(all))
 		}
 	})
 }

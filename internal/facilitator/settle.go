@@ -103,7 +103,11 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 	if err != nil {
 		return err
 	}
-	if !known || foreign || !m.Allows(p.chain.Key, payTo) {
+	deposits, err := s.Store.AreDeposits(ctx, []invoice.Address{payTo})
+	if err != nil {
+		return err
+	}
+	if !known || foreign || deposits[payTo] || !m.Allows(p.chain.Key, payTo) {
 		return &x402.Error{Reason: x402.InvalidRequirements, Detail: fmt.Sprintf("payTo %s is not an address of the merchant", payTo)}
 	}
 	return nil
@@ -171,6 +175,8 @@ func (s *Service) open(ctx context.Context, p purchase) (store.X402Settlement, e
 		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
 	case errors.Is(err, settle.ErrIdempotencyMismatch): // the service was stopped before the settlement was saved
 		err = invoice.Refuse(invoice.RefusedMismatch)
+	case errors.Is(err, settle.ErrIdempotencyInProgress):
+		err = &x402.Error{Reason: x402.Pending, Detail: "Another request settles this payment; repeat it to learn the outcome."}
 	}
 	if err != nil {
 		return store.X402Settlement{}, err

@@ -188,13 +188,14 @@ func (tx *Tx) EndAuthorizations(ctx context.Context, chainKey string, final time
 
 // CountAuthorizations returns how many authorizations of a chain were accepted since a
 // time: all of them, those for the merchant and those of the payer. Those that were
-// refused without having been sent are not counted.
+// refused without having been sent count for the payer alone: they cost no gas, but a row.
 func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error) {
-	const counted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2 AND (status <> 'refused' OR tx_id IS NOT NULL)"
+	const accepted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2"
+	const sendable = accepted + " AND (status <> 'refused' OR tx_id IS NOT NULL)"
 	n, err := queryRow(ctx, q, func(row scanner) (n [3]int64, err error) {
 		err = row.Scan(&n[0], &n[1], &n[2])
 		return n, err
-	}, "SELECT ("+counted+"), ("+counted+" AND merchant_id = $3), ("+counted+" AND authorizer = $4)",
+	}, "SELECT ("+sendable+"), ("+sendable+" AND merchant_id = $3), ("+accepted+" AND authorizer = $4)",
 		chainKey, since.UnixMilli(), merchantID, authorizer.String())
 	return n[0], n[1], n[2], err
 }
