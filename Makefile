@@ -3,11 +3,12 @@
 
 TOOL := go tool -modfile=tools/go.mod
 
-# The time of each fuzz target, the number of histories and their first seed, and flags of the benchmark (see go run
-# ./internal/bench -help).
+# The time of each fuzz target, the number of histories and their first seed, the number of sequences of calls, and flags of
+# the benchmark (see go run ./internal/bench -help).
 FUZZTIME   ?= 10s
 HISTORIES  ?= 10000
 SEED       ?= 1
+INVARIANTS ?= 200
 BENCHFLAGS ?=
 
 # Lets tests install missing tools. Without make they only say what is missing.
@@ -48,8 +49,10 @@ histories: ## run HISTORIES seeded chain histories against the ledger
 	go test ./internal/indexer -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
 .PHONY: properties
-properties: ## run HISTORIES seeded cases of each property of attribution
+properties: ## run HISTORIES cases of each property, and INVARIANTS sequences of 100 calls of the deposits' contracts
 	go test ./internal/settle -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
+	go test ./internal/settle -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.count=$(HISTORIES) -deposit.invoices=1000
+	go test ./contracts -run '^TestDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
 
 .PHONY: requests
 requests: ## send many requests that are generated from openapi.yaml (10 minutes)

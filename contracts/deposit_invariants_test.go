@@ -14,8 +14,9 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestDepositInvariants pays deposit addresses, sweeps them in any batches and by any call, and lets a token and a merchant
-// misbehave, and compares balances with a model after each step:
+// TestDepositInvariants pays deposit addresses, sweeps them in any batches, with any gas and by any call, also between
+// payments of one block, and lets a token and a merchant misbehave. A merchant's address may be the deposit address of
+// another. It compares balances with a model after each step; -rapid.checks and -rapid.steps give more of them:
 //
 //   - money leaves a deposit only to its merchant, and only all of it;
 //   - nothing is swept twice, and what failed stays;
@@ -30,14 +31,17 @@ func TestDepositInvariants(t *testing.T) {
 		d.runs++
 		m := newDepositModel(d)
 		r.Repeat(map[string]func(*rapid.T){
-			"":             m.check,
-			"pay":          m.pay,
-			"sweep":        m.sweep,
-			"sweepOne":     m.sweepOne,
-			"sweepDirect":  m.sweepDirect,
-			"anyCall":      m.anyCall,
-			"misbehave":    m.misbehave,
-			"receiveBadly": m.receiveBadly,
+			"":              m.check,
+			"pay":           m.pay,
+			"sweep":         m.sweep,
+			"sweepOne":      m.sweepOne,
+			"sweepDirect":   m.sweepDirect,
+			"block":         m.block,
+			"callBack":      m.callBack,
+			"block account": m.blockAccount,
+			"anyCall":       m.anyCall,
+			"misbehave":     m.misbehave,
+			"receiveBadly":  m.receiveBadly,
 		})
 	})
 }
@@ -56,9 +60,11 @@ type depositModel struct {
 	*depositWorld
 	deposits []modelDeposit
 	deployed map[common.Address]bool
-	held     map[holding]int64 // of deposits, merchants and bystanders
-	manner   string            // of the hostile token
-	receives string            // manner of the merchant that is a contract
+	held     map[holding]int64       // of deposits, merchants and bystanders
+	manner   string                  // of the hostile token
+	receives string                  // manner of the merchant that is a contract
+	armed    *modelDeposit           // that the hostile token sweeps of USDC inside its next transfer
+	blocked  map[common.Address]bool // by the hostile token
 }
 
 type modelDeposit struct {
@@ -72,16 +78,19 @@ type holding struct{ token, holder common.Address }
 // newDepositModel returns a run with deposits of three merchants, one of which is a contract, that no other run had.
 func newDepositModel(d *depositWorld) *depositModel {
 	m := &depositModel{
-		depositWorld: d, deployed: make(map[common.Address]bool), held: make(map[holding]int64),
+		depositWorld: d, deployed: make(map[common.Address]bool), held: make(map[holding]int64), blocked: make(map[common.Address]bool),
 		manner: "Honest", receives: "Takes",
 	}
 	d.hostile.behave(m.manner)
 	d.receiver.do("behave", uint8(0))
+	d.hostile.do("blacklist", d.receiver.address, false)
 	merchants := []common.Address{common.BigToAddress(big.NewInt(int64(1000 + 2*d.runs))), common.BigToAddress(big.NewInt(int64(1001 + 2*d.runs))), d.receiver.address}
 	for i := range 4 {
 		merchant, id := merchants[i%3], contracts.Salt(fmt.Sprint(d.runs, i/2))
 		m.deposits = append(m.deposits, modelDeposit{merchant, id, contracts.DepositAddress(d.DepositFactory, merchant, id)})
 	}
+	id, next := contracts.Salt(fmt.Sprint(d.runs, "next")), m.deposits[0].address
+	m.deposits = append(m.deposits, modelDeposit{next, id, contracts.DepositAddress(d.DepositFactory, next, id)})
 	for _, token := range d.tokens {
 		for _, merchant := range merchants {
 			m.held[holding{token, merchant}] = d.world.held(token, merchant)
@@ -133,6 +142,9 @@ func (m *depositModel) token(r *rapid.T) common.Address {
 // pay sends money to a deposit, deployed or not; coin also by force.
 func (m *depositModel) pay(r *rapid.T) {
 	deposit, token, amount := m.deposit(r), m.token(r), rapid.Int64Range(1, 100).Draw(r, "amount")
+	if token == m.hostile.address && m.blocked[deposit.address] {
+		r.Skip("the token blocks it")
+	}
 	if token == m.hostile.address && m.manner != "Honest" {
 		m.behave("Honest")
 	}
@@ -146,7 +158,27 @@ func (m *depositModel) pay(r *rapid.T) {
 
 func (m *depositModel) behave(manner string) {
 	m.hostile.behave(manner)
-	m.manner = manner
+	m.manner, m.armed = manner, nil
+}
+
+// callBack has the hostile token sweep a deposit of USDC inside its next transfer.
+func (m *depositModel) callBack(r *rapid.T) {
+	inner := m.deposit(r)
+	m.hostile.do("arm", m.DepositFactory, m.factory.PackSweepOne(m.sweepOf(inner, m.Token)))
+	m.manner, m.armed = "CallsBack", &inner
+}
+
+// blockAccount has the hostile token block a deposit or its merchant, or no longer.
+func (m *depositModel) blockAccount(r *rapid.T) {
+	deposit := m.deposit(r)
+	account := rapid.SampledFrom([]common.Address{deposit.address, deposit.merchant}).Draw(r, "account")
+	m.blocked[account] = !m.blocked[account]
+	m.hostile.do("blacklist", account, m.blocked[account])
+}
+
+// sweepOf returns the sweep of a token from a deposit.
+func (m *depositModel) sweepOf(deposit modelDeposit, token common.Address) contracts.Sweep {
+	return contracts.Sweep{Merchant: deposit.merchant, Id: deposit.id, Token: token}
 }
 
 // misbehave changes what the hostile token does.
@@ -160,71 +192,121 @@ func (m *depositModel) receiveBadly(r *rapid.T) {
 	m.receiver.do("behave", uint8(slices.Index(receiverManners, m.receives)))
 }
 
-// expect returns the outcome of a sweep, and applies it. The outcome is nil if there is nothing to sweep.
-func (m *depositModel) expect(deposit modelDeposit, token common.Address) *swept {
+// expect applies a sweep and returns its events in the factory. ok is false if it fails, without events.
+func (m *depositModel) expect(deposit modelDeposit, token common.Address) (events []swept, ok bool) {
 	from, to := holding{token, deposit.address}, holding{token, deposit.merchant}
 	amount := m.held[from]
-	result := &swept{deposit.address, token, failed}
+	hostile := token == m.hostile.address
+	toReceiver := token == coin && deposit.merchant == m.receiver.address
 	switch {
-	case token == m.hostile.address && (m.manner == "HidesBalances" || m.manner == "BurnsAtBalances"):
-		return result
+	case hostile && (m.manner == "HidesBalances" || m.manner == "BurnsAtBalances"):
+		return nil, false
 	case amount == 0:
 		m.deployed[deposit.address] = true
-		return nil
-	case token == m.hostile.address && slices.Contains([]string{"ReturnsFalse", "MovesNothing", "Reverts", "RevertsWithMuch", "BurnsGas"}, m.manner),
-		token == coin && deposit.merchant == m.receiver.address && slices.Contains([]string{"Refuses", "RefusesWithMuch", "BurnsGas"}, m.receives):
-		return result
+		return nil, true
+	case hostile && slices.Contains([]string{"ReturnsFalse", "MovesNothing", "Reverts", "RevertsWithMuch", "BurnsGas"}, m.manner),
+		hostile && (m.blocked[deposit.address] || m.blocked[deposit.merchant]),
+		toReceiver && slices.Contains([]string{"Refuses", "RefusesWithMuch", "BurnsGas"}, m.receives):
+		return nil, false
 	}
-	result.Amount = amount
 	m.deployed[deposit.address] = true
-	if token == coin && deposit.merchant == m.receiver.address && m.receives == "SendsBack" {
-		return result
+	if hostile && m.armed != nil {
+		inner := *m.armed
+		m.armed = nil
+		events, _ = m.expect(inner, m.Token)
 	}
-	m.held[from] -= amount
-	m.held[to] += amount
-	return result
+	if !toReceiver || m.receives != "SendsBack" {
+		m.held[from] -= amount
+		m.held[to] += amount
+	}
+	return append(events, swept{deposit.address, token, amount}), true
 }
 
-// sweep sends a batch, in which a deposit may be repeated, and merchants may be named that are not the deposit's.
-func (m *depositModel) sweep(r *rapid.T) {
-	var batch []contracts.Sweep
-	var want []swept
-	for range rapid.IntRange(0, 6).Draw(r, "size") {
+// batch returns sweeps, in which a deposit may be repeated, and merchants may be named that are not the deposit's, and
+// the events of the factory.
+func (m *depositModel) batch(r *rapid.T, most int) (batch []contracts.Sweep, want []swept) {
+	for range rapid.IntRange(0, most).Draw(r, "size") {
 		deposit, token := m.deposit(r), m.token(r)
-		s := contracts.Sweep{Merchant: deposit.merchant, Id: deposit.id, Token: token}
+		s := m.sweepOf(deposit, token)
 		if rapid.IntRange(0, 9).Draw(r, "thief") == 0 {
 			s.Merchant = m.payer // another deposit, where nothing is
 			if token == m.hostile.address && (m.manner == "HidesBalances" || m.manner == "BurnsAtBalances") {
 				want = append(want, swept{m.depositOf(s), token, failed})
 			}
-		} else if outcome := m.expect(deposit, token); outcome != nil {
-			want = append(want, *outcome)
+		} else if events, ok := m.expect(deposit, token); ok {
+			want = append(want, events...)
+		} else {
+			want = append(want, swept{deposit.address, token, failed})
 		}
 		batch = append(batch, s)
 	}
-	if got := m.world.sweep(batch...); !slices.Equal(got, want) {
-		r.Fatalf("the batch %+v gave %+v, want %+v", batch, got, want)
+	return batch, want
+}
+
+// sweep sends a batch with any gas that the factory takes. A call back takes more than the least share.
+func (m *depositModel) sweep(r *rapid.T) {
+	called := m.armed != nil
+	batch, want := m.batch(r, 6)
+	gas := uint64(params.MaxTxGas)
+	if !called && rapid.Bool().Draw(r, "with little gas") {
+		gas = params.TxGas + 60_000 + 10_000 + uint64(len(batch))*(sweepGas+2_000) + rapid.Uint64Range(0, 50_000).Draw(r, "more gas")
+	}
+	receipt := m.transactWithGas(m.Keys.Payer, m.DepositFactory, m.factory.PackSweep(batch), gas)
+	if got := m.sweptIn(receipt); !slices.Equal(got, want) {
+		r.Fatalf("the batch %+v with %d gas gave %+v, want %+v", batch, gas, got, want)
+	}
+}
+
+// block mines payments, and sweeps of a stranger between them, in one block.
+func (m *depositModel) block(r *rapid.T) {
+	type sent struct {
+		hash common.Hash
+		want []swept
+	}
+	var all []sent
+	send := func(to common.Address, data []byte, want []swept) {
+		hash, err := m.SendWithGas(m.Context(), m.Keys.Payer, to, data, 2_000_000)
+		m.must(err)
+		all = append(all, sent{hash, want})
+	}
+	for range rapid.IntRange(2, 6).Draw(r, "transactions") {
+		if rapid.Bool().Draw(r, "pays") {
+			deposit, amount := m.deposit(r), rapid.Int64Range(1, 100).Draw(r, "amount")
+			send(m.Token, m.world.token.PackTransfer(deposit.address, big.NewInt(amount)), nil)
+			m.held[holding{m.Token, deposit.address}] += amount
+			continue
+		}
+		batch, want := m.batch(r, 3)
+		send(m.DepositFactory, m.factory.PackSweep(batch), want)
+	}
+	m.must(m.Seal(m.Context()))
+	number := int64(-1)
+	for i, tx := range all {
+		receipt, err := m.Mined(m.Context(), tx.hash)
+		m.must(err)
+		if got := m.sweptIn(receipt); !slices.Equal(got, tx.want) {
+			r.Fatalf("transaction %d of the block gave %+v, want %+v", i, got, tx.want)
+		}
+		if number >= 0 && receipt.BlockNumber.Int64() != number {
+			r.Fatal("the transactions are in several blocks")
+		}
+		number = receipt.BlockNumber.Int64()
 	}
 }
 
 // sweepOne calls the factory's function that reverts if it fails.
 func (m *depositModel) sweepOne(r *rapid.T) {
 	deposit, token := m.deposit(r), m.token(r)
-	want := m.expect(deposit, token)
-	receipt := m.transactWithGas(m.Keys.Operator, m.DepositFactory,
-		m.factory.PackSweepOne(contracts.Sweep{Merchant: deposit.merchant, Id: deposit.id, Token: token}), params.MaxTxGas)
-	if want != nil && want.Amount == failed {
+	want, ok := m.expect(deposit, token)
+	receipt := m.transactWithGas(m.Keys.Operator, m.DepositFactory, m.factory.PackSweepOne(m.sweepOf(deposit, token)), params.MaxTxGas)
+	if !ok {
 		if receipt.Status != types.ReceiptStatusFailed {
 			r.Fatal("a sweep that must fail succeeded")
 		}
 		return
 	}
-	var all []swept
-	if want != nil {
-		all = append(all, *want)
-	}
-	if got := m.sweptIn(receipt); !slices.Equal(got, all) {
-		r.Fatalf("the sweep gave %+v, want %+v", got, all)
+	if got := m.sweptIn(receipt); !slices.Equal(got, want) {
+		r.Fatalf("the sweep gave %+v, want %+v", got, want)
 	}
 }
 
@@ -234,10 +316,10 @@ func (m *depositModel) sweepDirect(r *rapid.T) {
 	if !m.deployed[deposit.address] {
 		r.Skip("not deployed")
 	}
-	want := m.expect(deposit, token)
+	_, ok := m.expect(deposit, token)
 	receipt := m.transactWithGas(m.Keys.Payer, deposit.address, m.world.deposit.PackSweep(token), params.MaxTxGas)
-	if (receipt.Status == types.ReceiptStatusFailed) != (want != nil && want.Amount == failed) {
-		r.Fatalf("the sweep ended with status %d, want %+v", receipt.Status, want)
+	if (receipt.Status == types.ReceiptStatusSuccessful) != ok {
+		r.Fatalf("the sweep ended with status %d, want success %t", receipt.Status, ok)
 	}
 }
 
