@@ -264,8 +264,9 @@ func (n *node) bareLoop(ctx context.Context, inFlight int, fetch func(first, las
 	return time.Since(began), nil
 }
 
-// seed fills a database with open invoices, of which the history pays the first, and with as
-// many settlement addresses. Those that the history pays are in the first batch.
+// seed fills a database with open invoices, of which the history pays the first, and with an
+// address for each: a settlement or deposit address. The settlement addresses of the shops
+// are in the first batch.
 func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
 	s, err := store.Open(ctx, url)
 	if err != nil {
@@ -279,7 +280,9 @@ func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
 			var addresses []store.SettlementAddress
 			for i := first; i < min(first+seedBatch, invoices); i++ {
 				rows = append(rows, n.invoiceOf(i, n.Token, now))
-				addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(i), MerchantID: "shop"})
+				if i < shops || !n.paysDeposit(i) {
+					addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(i), MerchantID: "shop"})
+				}
 			}
 			if err := tx.InsertSettlementAddresses(ctx, addresses, now); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +20,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -27,6 +31,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -45,6 +50,8 @@ type serverConfig struct {
 	OwnDoors     bool            // each door has an address of its own
 	PerOwner     int             // requests a second that an owner of keys may make; 0 for no limit
 	Proxies      clientip.Proxies
+	Gasless      bool          // payers' authorizations are sent, from the account of OperatorKey
+	OperatorKey  hexutil.Bytes // empty for none
 }
 
 // serveChild runs the server of a measurement until its standard input ends.
@@ -78,6 +85,13 @@ func serveChild(ctx context.Context, text string) (err error) {
 	if c.Finality != (chain.Finality{}) {
 		local.Finality = c.Finality
 	}
+	run := server.Chain{Chain: local, PollInterval: c.PollInterval}
+	if c.Gasless {
+		if run.OperatorKey, err = crypto.ToECDSA(c.OperatorKey); err != nil {
+			return err
+		}
+		run.Gasless = &settle.AuthorizationBudget{PerMerchant: math.MaxInt32, PerPayer: math.MaxInt32, PerDay: math.MaxInt32}
+	}
 	listeners, err := server.ListenAll(ctx, c.addresses())
 	if err != nil {
 		return err
@@ -88,7 +102,7 @@ func serveChild(ctx context.Context, text string) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
 	return server.Run(ctx, server.Config{
-		Listeners: listeners, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
+		Listeners: listeners, Database: c.Database, Chains: []server.Chain{run},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
@@ -276,6 +290,9 @@ func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 		c.RPC = node.WSURL()
 	case polled:
 		c.RPC = node.RPCURL()
+	}
+	if c.Gasless {
+		c.OperatorKey = crypto.FromECDSA(node.Keys.Operator)
 	}
 	p, err := startService(ctx, c)
 	if err != nil {

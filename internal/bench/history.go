@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -29,12 +30,16 @@ import (
 // pay invoices.
 type history struct {
 	Blocks  int
-	Noise   int // logs to unwatched accounts in a block, all in one transaction
+	Noise   int // logs to unwatched accounts in a block, up to noiseSize in a transaction
 	Singles int // payments in a block, each in a transaction of its own
 	Batches int // transactions in a block that pay BatchSize invoices each
+	// Deposits says that each second block pays to deposit addresses.
+	Deposits bool
 }
 
 const (
+	// noiseSize is how many logs to unwatched accounts a transaction has.
+	noiseSize = 450
 	// batchSize is how many invoices a transaction of a batch pays.
 	batchSize = 20
 	// shops is how many settlement addresses the payments go to.
@@ -51,9 +56,11 @@ const (
 
 // mixed and single are the histories. In mixed, a fifth of the payments are alone in their
 // transactions, as for a busy service. In single, the worst case, all are.
-func mixed(blocks int) history { return history{Blocks: blocks, Noise: 450, Singles: 10, Batches: 2} }
+func mixed(blocks int) history {
+	return history{Blocks: blocks, Noise: noiseSize, Singles: 10, Batches: 2}
+}
 func single(blocks int) history {
-	return history{Blocks: blocks, Noise: 450, Singles: 50}
+	return history{Blocks: blocks, Noise: noiseSize, Singles: 50}
 }
 
 func (h history) perBlock() int { return h.Singles + h.Batches*batchSize }
@@ -62,6 +69,9 @@ func (h history) logs() int     { return h.Blocks * (h.Noise + h.perBlock()) }
 
 // transactions is how many transactions hold payments.
 func (h history) transactions() int { return h.Blocks * (h.Singles + h.Batches) }
+
+// paysDeposit reports whether the nth payment goes to a deposit address.
+func (h history) paysDeposit(n int) bool { return h.Deposits && n/h.perBlock()%2 == 1 }
 
 // account returns the nth settlement address.
 func account(n int) invoice.Address {
@@ -74,7 +84,7 @@ func account(n int) invoice.Address {
 // payments it returns an unpaid invoice with its own address.
 func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.Invoice {
 	shop := n
-	if n < h.payments() {
+	if n < h.payments() || h.paysDeposit(n) {
 		shop = n % shops
 	}
 	amount := uint64(1_000_000 + 1000*(n/shops))
@@ -87,6 +97,10 @@ func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.
 		},
 	}
 	binary.BigEndian.PutUint64(inv.CommitmentID[24:], uint64(n)+1)
+	if h.paysDeposit(n) {
+		inv.Collection, inv.TransferAmount, inv.DepositFactory = invoice.Deposit, invoice.Amount{}, depositFactory
+		inv.DepositAddress = chain.Chain{DepositFactory: depositFactory}.DepositAddress(inv.Merchant, inv.CommitmentID)
+	}
 	return inv
 }
 
@@ -98,7 +112,7 @@ type nodeReady struct {
 }
 
 // serveNode runs a chain that holds a history until its standard input ends.
-// Each line of the input seals a block.
+// Each line of the input seals a block: an empty one, or the history's next for fullBlock.
 func serveNode(ctx context.Context, text string) (err error) {
 	var h history
 	if err := json.Unmarshal([]byte(text), &h); err != nil {
@@ -109,7 +123,7 @@ func serveNode(ctx context.Context, text string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	ready, err := h.write(ctx, node)
+	w, ready, err := h.write(ctx, node)
 	if err != nil {
 		return err
 	}
@@ -117,7 +131,13 @@ func serveNode(ctx context.Context, text string) (err error) {
 		return err
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if err := node.Seal(ctx); err != nil {
+		if lines.Text() == fullBlock {
+			w.fill()
+			err = w.seal(ctx, node)
+		} else {
+			err = node.Seal(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		fmt.Println("sealed")
@@ -127,36 +147,36 @@ func serveNode(ctx context.Context, text string) (err error) {
 
 // write makes the blocks. The token emits logs without moving balances, which is faster. A
 // reader of logs sees no difference.
-func (h history) write(ctx context.Context, node *devchain.Chain) (nodeReady, error) {
+func (h history) write(ctx context.Context, node *devchain.Chain) (w *historyWriter, ready nodeReady, err error) {
 	payer := devchain.Address(node.Keys.Payer)
 	nonce, err := node.Client().PendingNonceAt(ctx, payer)
 	if err != nil {
-		return nodeReady{}, err
+		return nil, ready, err
 	}
-	w := historyWriter{history: h, key: node.Keys.Payer, nonce: nonce, stranger: new(big.Int).SetBytes(crypto.Keccak256([]byte("stranger"))[:20])}
+	w = &historyWriter{history: h, key: node.Keys.Payer, nonce: nonce, stranger: new(big.Int).SetBytes(crypto.Keccak256([]byte("stranger"))[:20])}
 	for _, code := range []string{hostile.FakeTokenMetaData.Bin, hostile.DisperseMetaData.Bin} {
 		w.sign(nil, common.FromHex(code), noiseGas)
 	}
 	w.token, w.disperse = crypto.CreateAddress(payer, nonce), crypto.CreateAddress(payer, nonce+1)
 	if err := w.seal(ctx, node); err != nil {
-		return nodeReady{}, err
+		return nil, ready, err
 	}
 	first, err := node.Client().BlockNumber(ctx)
 	if err != nil {
-		return nodeReady{}, err
+		return nil, ready, err
 	}
 	for range h.Blocks {
 		w.fill()
 		if err := w.seal(ctx, node); err != nil {
-			return nodeReady{}, err
+			return nil, ready, err
 		}
 	}
 	for range historyTail {
 		if err := node.Seal(ctx); err != nil {
-			return nodeReady{}, err
+			return nil, ready, err
 		}
 	}
-	return nodeReady{
+	return w, nodeReady{
 		HTTP: node.RPCURL(), WS: node.WSURL(), Token: invoice.Address(w.token),
 		First: first + 1, Last: first + uint64(h.Blocks),
 	}, nil
@@ -181,7 +201,9 @@ func (w *historyWriter) fill() {
 		w.stranger.Add(w.stranger, common.Big1)
 		strangers[i] = common.BigToAddress(w.stranger)
 	}
-	w.sign(&w.token, token.PackEmitMany(strangers, big.NewInt(1_000_000)), noiseGas)
+	for some := range slices.Chunk(strangers, noiseSize) {
+		w.sign(&w.token, token.PackEmitMany(some, big.NewInt(1_000_000)), noiseGas)
+	}
 	for range w.Singles {
 		to, amount := w.pay()
 		w.sign(&w.token, token.PackTransfer(to, amount), callGas)
@@ -201,8 +223,12 @@ func (w *historyWriter) fill() {
 func (w *historyWriter) pay() (common.Address, *big.Int) {
 	inv := w.invoiceOf(w.paid, invoice.Address(w.token), time.Time{})
 	w.paid++
-	amount, _ := new(big.Int).SetString(inv.TransferAmount.String(), 10)
-	return common.Address(inv.Merchant), amount
+	due := inv.TransferAmount
+	if inv.IsDeposit() {
+		due = inv.Amount
+	}
+	amount, _ := new(big.Int).SetString(due.String(), 10)
+	return common.Address(inv.PayTo()), amount
 }
 
 // sign adds a transaction to the next block.
@@ -239,6 +265,7 @@ type node struct {
 	nodeReady
 	history
 	ceilings map[string]ceiling // by the node's URL
+	sealed   int                // blocks with payments
 }
 
 // startNode runs a chain in a process of its own and returns when it holds the
@@ -248,16 +275,27 @@ func startNode(ctx context.Context, h history) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{process: p, history: h, ceilings: make(map[string]ceiling)}
+	n := &node{process: p, history: h, ceilings: make(map[string]ceiling), sealed: h.Blocks}
 	if err := json.Unmarshal([]byte(line), &n.nodeReady); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return n, nil
 }
 
+// fullBlock is a line that has a node seal the next block of its history.
+const fullBlock = "full"
+
+// sealFull adds the next block of the history.
+func (n *node) sealFull() error {
+	n.sealed++
+	return n.sealBlock(fullBlock)
+}
+
 // seal adds an empty block.
-func (n *node) seal() error {
-	if _, err := io.WriteString(n.stdin, "\n"); err != nil {
+func (n *node) seal() error { return n.sealBlock("") }
+
+func (n *node) sealBlock(line string) error {
+	if _, err := io.WriteString(n.stdin, line+"\n"); err != nil {
 		return err
 	}
 	_, err := n.lines.ReadString('\n')

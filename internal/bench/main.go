@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, readers, memory, price, doors, exports, lists), chain (stored, burst, calls, backfill, singles, million, dust), " +
+const partNames = "service (creates, latency, readers, memory, price, doors, exports, lists), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
 	databases := flag.String("databases", "sqlite,postgres", "the databases to measure on")
 	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
-	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency is measured with")
+	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
 	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
@@ -154,6 +154,8 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"backfill", "chain", b.measureBackfill},
 		{"singles", "chain", b.measureSingles},
 		{"million", "chain", b.measureMillion},
+		{"deposits", "chain", b.measureDeposits},
+		{"settle", "chain", b.measureSettle},
 		{"dust", "chain", b.measureDust},
 		{"price", "service", b.measurePrice},
 		{"doors", "service", b.measureDoors},
