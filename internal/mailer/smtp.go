@@ -1,0 +1,141 @@
+package mailer
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// SMTP hands mails to a server.
+type SMTP struct {
+	Host           string
+	Port           int
+	Encryption     Encryption
+	Roots          *x509.CertPool // that its certificate is checked with; nil: the system's
+	User, Password string         // empty: it asks for none
+	From           mail.Address
+	Now            func() time.Time
+}
+
+// Encryption is how the connection to a server is encrypted.
+type Encryption string
+
+// The kinds of encryption.
+const (
+	StartTLS    Encryption = "starttls" // refused by servers without it
+	ImplicitTLS Encryption = "implicit" // from the first byte on
+	NoTLS       Encryption = "none"
+)
+
+// Send implements Sender. The server's answers end with ctx.
+func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error {
+	message, err := s.message(id, recipient, m)
+	if err != nil {
+		return &RefusedError{err}
+	}
+	client, err := gomail.NewClient(s.Host, s.options()...)
+	if err != nil {
+		return fmt.Errorf("SMTP client: %w", err)
+	}
+	err = client.DialAndSendWithContext(ctx, message)
+	if err == nil {
+		return nil
+	}
+	failed := (*gomail.SendError)(nil)
+	if errors.As(err, &failed) && !failed.IsTemp() && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose && failed.ErrorCode() >= permanentCode) {
+		return &RefusedError{err}
+	}
+	return fmt.Errorf("send to %s: %w", s.Host, err)
+}
+
+// permanentCode is the least code of an answer that another attempt would not change.
+const permanentCode = 500
+
+// message returns a mail with the parts text and HTML. The Message-ID is the same for
+// each attempt.
+func (s *SMTP) message(id, recipient string, m Message) (*gomail.Msg, error) {
+	message := gomail.NewMsg()
+	if err := message.FromFormat(s.From.Name, s.From.Address); err != nil {
+		return nil, fmt.Errorf("sender: %w", err)
+	}
+	if err := message.To(recipient); err != nil {
+		return nil, fmt.Errorf("recipient: %w", err)
+	}
+	message.Subject(oneLine(m.Subject))
+	message.SetMessageIDWithValue(id + "@" + s.domain())
+	message.SetDateWithValue(s.Now())
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetBodyString(gomail.TypeTextPlain, m.Text)
+	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	return message, nil
+}
+
+// oneLine returns a text without control characters, which could begin another header.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == '\x7f' {
+			return ' '
+		}
+		return c
+	}, text)
+}
+
+// domain returns the host of the sender's address.
+func (s *SMTP) domain() string {
+	return s.From.Address[strings.LastIndexByte(s.From.Address, '@')+1:]
+}
+
+func (s *SMTP) options() []gomail.Option {
+	policy := gomail.TLSMandatory
+	if s.Encryption != StartTLS {
+		policy = gomail.NoTLS // ImplicitTLS encrypts when it dials
+	}
+	options := []gomail.Option{
+		gomail.WithPort(s.Port), gomail.WithTimeout(Timeout), gomail.WithHELO(cmp.Or(s.domain(), "localhost")), gomail.WithoutNoop(),
+		gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tlsConfig()), gomail.WithDialContextFunc(s.dial),
+	}
+	if s.User != "" {
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
+	}
+	return options
+}
+
+func (s *SMTP) tlsConfig() *tls.Config {
+	return &tls.Config{ServerName: s.Host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
+}
+
+// dial connects to the server. The connection is closed when ctx ends, since the client
+// extends its deadlines with each command.
+func (s *SMTP) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	if s.Encryption == ImplicitTLS {
+		conn, err = (&tls.Dialer{Config: s.tlsConfig()}).DialContext(ctx, network, address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) //nolint:errcheck // what reads from it has the error
+	return closer{conn, stop}, nil
+}
+
+// closer is a connection that is closed no more when its context ends.
+type closer struct {
+	net.Conn
+	stop func() bool
+}
+
+// Close closes the connection.
+func (c closer) Close() error {
+	c.stop()
+	return c.Conn.Close()
+}

@@ -1,0 +1,167 @@
+package mailer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/mailer"
+)
+
+// client returns a sender to the server.
+func (s *smtpServer) client(kind mailer.Encryption) *mailer.SMTP {
+	return &mailer.SMTP{
+		Host: s.host, Port: s.port, Encryption: kind, Roots: s.roots, User: "ann", Password: "pa ss", From: mail.Address{Name: "Pay Ümläut", Address: "receipts@pay.example"},
+		Now: func() time.Time { return time.Unix(1_790_000_000, 0).UTC() },
+	}
+}
+
+var content = mailer.Message{Subject: "Receipt: 4.90 USDC to Café", Text: "Paid in full\nÜber 4.90", HTML: "<p>Paid in full: Ü</p>"}
+
+// TestSend sends a mail with each kind of encryption.
+func TestSend(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []mailer.Encryption{mailer.StartTLS, mailer.ImplicitTLS, mailer.NoTLS} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			server := startSMTP(t, func(s *smtpServer) {
+				s.implicit = kind == mailer.ImplicitTLS
+				if kind == mailer.NoTLS {
+					s.config = nil
+				}
+			})
+			if err := server.client(kind).Send(t.Context(), "inv_1.1", "ada@example.com", content); err != nil {
+				t.Fatal(err)
+			}
+			got := server.all()
+			if len(got) != 1 || got[0].secure != (kind != mailer.NoTLS) || got[0].auth != "\x00ann\x00pa ss" ||
+				!strings.HasPrefix(got[0].from, "FROM:<receipts@pay.example>") || got[0].to != "TO:<ada@example.com>" {
+				t.Fatalf("the server took %+v", got)
+			}
+			header := got[0].header(t)
+			for name, want := range map[string]string{
+				"Subject": content.Subject, "From": `"Pay Ümläut" <receipts@pay.example>`, "To": "<ada@example.com>",
+				"Message-Id": "<inv_1.1@pay.example>", "Auto-Submitted": "auto-generated", "Date": "Mon, 21 Sep 2026 14:13:20 +0000",
+			} {
+				if value, err := new(mime.WordDecoder).DecodeHeader(header.Get(name)); err != nil || value != want {
+					t.Errorf("%s is %q, want %q, %v", name, value, want, err)
+				}
+			}
+			parts := parts(t, got[0])
+			if parts["text/plain"] != strings.ReplaceAll(content.Text, "\n", "\r\n") || parts["text/html"] != content.HTML {
+				t.Errorf("the parts are %q", parts)
+			}
+		})
+	}
+}
+
+// parts returns the parts of a mail by media type.
+func parts(t *testing.T, r received) map[string]string {
+	t.Helper()
+	m, err := mail.ReadMessage(strings.NewReader(r.data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/alternative" {
+		t.Fatalf("the mail is %s, %v", kind, err)
+	}
+	all := make(map[string]string)
+	for reader := multipart.NewReader(m.Body, params["boundary"]); ; {
+		part, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		text, err := io.ReadAll(quotedprintable.NewReader(part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[kind] = strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n")
+		if kind == "text/plain" {
+			all[kind] = strings.ReplaceAll(all[kind], "\n", "\r\n")
+		}
+	}
+}
+
+// TestSendRefusesAnUnencryptedServer wants no mail and no password to reach a server that
+// has no STARTTLS, or a certificate that is not trusted.
+func TestSendRefusesAnUnencryptedServer(t *testing.T) {
+	t.Parallel()
+	plain := startSMTP(t, func(s *smtpServer) { s.config = nil })
+	if err := plain.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", content); err == nil {
+		t.Error("a mail was sent without encryption")
+	}
+	stranger := startSMTP(t, nil)
+	client := stranger.client(mailer.StartTLS)
+	client.Roots = plain.roots
+	if err := client.Send(t.Context(), "inv_1.1", "ada@example.com", content); err == nil {
+		t.Error("a mail was sent to a stranger")
+	}
+	for _, s := range []*smtpServer{plain, stranger} {
+		if got := s.all(); len(got) != 0 {
+			t.Errorf("the server took %+v", got)
+		}
+	}
+}
+
+// TestSendJudgesAnswers distinguishes answers that another attempt would not change.
+func TestSendJudgesAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, answer string
+		refused         bool
+	}{
+		{"RCPT", "550 5.1.1 no such user", true},
+		{"RCPT", "450 4.2.1 try later", false},
+		{"END", "554 5.7.1 spam", true},
+		{"END", "451 4.3.0 try later", false},
+		{"MAIL", "550 5.7.1 you may not send", false}, // the operator can correct it
+		{"AUTH", "535 5.7.8 wrong password", false},
+		{"GREETING", "554 not now", false},
+	} {
+		server := startSMTP(t, func(s *smtpServer) { s.answers = map[string]string{c.command: c.answer} })
+		err := server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", content)
+		if refused := (*mailer.RefusedError)(nil); err == nil || errors.As(err, &refused) != c.refused {
+			t.Errorf("%s %s: %v, want refused %t", c.command, c.answer, err, c.refused)
+		}
+	}
+}
+
+// TestSendEndsWithItsContext has a server hang at each command.
+func TestSendEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"GREETING", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "END"} {
+		server := startSMTP(t, func(s *smtpServer) { s.hang = command })
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err := server.client(mailer.StartTLS).Send(ctx, "inv_1.1", "ada@example.com", content)
+		cancel()
+		if refused := (*mailer.RefusedError)(nil); err == nil || errors.As(err, &refused) {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+// TestHostileSubjects checks that no text begins another header or another recipient.
+func TestHostileSubjects(t *testing.T) {
+	t.Parallel()
+	server := startSMTP(t, nil)
+	hostile := "Receipt\r\nBcc: victim@example.com\r\n\r\nBuy!\x00"
+	if err := server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", mailer.Message{Subject: hostile, Text: ".\r\nMAIL FROM:<x@y.z>", HTML: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	got := server.all()
+	if len(got) != 1 || got[0].to != "TO:<ada@example.com>" || got[0].header(t).Get("Bcc") != "" {
+		t.Errorf("the server took %+v", got)
+	}
+}
