@@ -105,7 +105,7 @@ func (q *queue) EndReceiptMail(_ context.Context, m store.ReceiptMail, sentAt ti
 	return nil
 }
 
-func (q *queue) RetryReceiptMail(_ context.Context, m store.ReceiptMail, at time.Time) error {
+func (q *queue) RetryReceiptMail(_ context.Context, _ store.ReceiptMail, at time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = at

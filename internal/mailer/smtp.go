@@ -42,7 +42,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 	if err != nil {
 		return &RefusedError{err}
 	}
-	client, err := gomail.NewClient(s.Host, s.options()...)
+	client, err := gomail.NewClient(s.Host, s.options(ctx)...)
 	if err != nil {
 		return fmt.Errorf("SMTP client: %w", err)
 	}
@@ -51,7 +51,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 		return nil
 	}
 	failed := (*gomail.SendError)(nil)
-	if errors.As(err, &failed) && !failed.IsTemp() && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose && failed.ErrorCode() >= permanentCode) {
+	if errors.As(err, &failed) && failed.ErrorCode() >= permanentCode && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
 		return &RefusedError{err}
 	}
 	return fmt.Errorf("send to %s: %w", s.Host, err)
@@ -94,17 +94,21 @@ func (s *SMTP) domain() string {
 	return s.From.Address[strings.LastIndexByte(s.From.Address, '@')+1:]
 }
 
-func (s *SMTP) options() []gomail.Option {
+// mechanisms are those of AUTH, the preferred one first. The client takes a connection that
+// it did not encrypt itself for one without encryption.
+var mechanisms = []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc}
+
+func (s *SMTP) options(ctx context.Context) []gomail.Option {
 	policy := gomail.TLSMandatory
 	if s.Encryption != StartTLS {
 		policy = gomail.NoTLS // ImplicitTLS encrypts when it dials
 	}
 	options := []gomail.Option{
 		gomail.WithPort(s.Port), gomail.WithTimeout(Timeout), gomail.WithHELO(cmp.Or(s.domain(), "localhost")), gomail.WithoutNoop(),
-		gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tlsConfig()), gomail.WithDialContextFunc(s.dial),
+		gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tlsConfig()), gomail.WithDialContextFunc(s.dialUntil(ctx)),
 	}
 	if s.User != "" {
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
+		options = append(options, gomail.WithOpportunisticSMTPAuth(mechanisms...), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
 	}
 	return options
 }
@@ -113,19 +117,21 @@ func (s *SMTP) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: s.Host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// dial connects to the server. The connection is closed when ctx ends, since the client
-// extends its deadlines with each command.
-func (s *SMTP) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	if s.Encryption == ImplicitTLS {
-		conn, err = (&tls.Dialer{Config: s.tlsConfig()}).DialContext(ctx, network, address)
-	} else {
-		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+// dialUntil returns a function that connects to the server. The connection is closed when
+// ctx ends, since the client extends its deadlines with each command.
+func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
+	return func(dialing context.Context, network, address string) (conn net.Conn, err error) {
+		if s.Encryption == ImplicitTLS {
+			conn, err = (&tls.Dialer{Config: s.tlsConfig()}).DialContext(dialing, network, address)
+		} else {
+			conn, err = (&net.Dialer{}).DialContext(dialing, network, address)
+		}
+		if err != nil {
+			return nil, err
+		}
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		return closer{conn, stop}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) //nolint:errcheck // what reads from it has the error
-	return closer{conn, stop}, nil
 }
 
 // closer is a connection that is closed no more when its context ends.

@@ -47,7 +47,7 @@ func TestSend(t *testing.T) {
 			}
 			header := got[0].header(t)
 			for name, want := range map[string]string{
-				"Subject": content.Subject, "From": `"Pay Ümläut" <receipts@pay.example>`, "To": "<ada@example.com>",
+				"Subject": content.Subject, "From": "Pay Ümläut <receipts@pay.example>", "To": "<ada@example.com>",
 				"Message-Id": "<inv_1.1@pay.example>", "Auto-Submitted": "auto-generated", "Date": "Mon, 21 Sep 2026 14:13:20 +0000",
 			} {
 				if value, err := new(mime.WordDecoder).DecodeHeader(header.Get(name)); err != nil || value != want {

@@ -13,7 +13,6 @@ import (
 	"math/big"
 	"net"
 	"net/textproto"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -118,7 +117,7 @@ type session struct {
 }
 
 func (s *smtpServer) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	c := &session{smtpServer: s, conn: conn}
 	if s.implicit {
 		c.secure(conn)
@@ -231,5 +230,3 @@ func (r received) header(t *testing.T) textproto.MIMEHeader {
 	}
 	return header
 }
-
-func (s *smtpServer) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
