@@ -1,12 +1,10 @@
 package checkout
 
 import (
-	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -76,22 +74,8 @@ func newAsset(name, mediaType string, body []byte) asset {
 		Path:      "/checkout/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:8]) + ext,
 		mediaType: mediaType,
 		body:      body,
-		gzipped:   compressed(body),
+		gzipped:   compress(body, gzip.BestCompression),
 	}
-}
-
-// compressed returns the gzip of body, or nil if it is no smaller.
-func compressed(body []byte) []byte {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		panic(err) // the level is valid
-	}
-	_, err = w.Write(body)
-	if err := errors.Join(err, w.Close()); err != nil || b.Len() >= len(body) {
-		return nil
-	}
-	return b.Bytes()
 }
 
 func (c *Checkout) asset(a asset) handler {
@@ -108,25 +92,13 @@ func (c *Checkout) asset(a asset) handler {
 // sendAsset answers with a file, compressed if the client takes that.
 func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a asset) {
 	header := w.Header()
-	header.Set("Vary", "Accept-Encoding")
+	header.Add("Vary", "Accept-Encoding")
 	body := a.body
 	if a.gzipped != nil && acceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
 		body = a.gzipped
 	}
 	c.send(w, r, http.StatusOK, a.mediaType, body)
-}
-
-// acceptsGzip reports whether the client takes gzip. A quality of zero refuses it.
-func acceptsGzip(r *http.Request) bool {
-	for _, listed := range strings.Split(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		coding, quality, _ := strings.Cut(strings.TrimSpace(listed), ";")
-		value, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
-		if strings.EqualFold(strings.TrimSpace(coding), "gzip") && (!given || strings.Trim(value, "0.") != "") {
-			return true
-		}
-	}
-	return false
 }
 
 // templates are the templates of each language.

@@ -149,7 +149,7 @@ func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, te
 		return fmt.Errorf("render %s: %w", template, err)
 	}
 	w.Header().Add("Vary", "Accept-Language")
-	c.send(w, r, status, "text/html; charset=utf-8", body.Bytes())
+	c.sendPage(w, r, status, body.Bytes())
 	return nil
 }
 

@@ -87,6 +87,22 @@ func TestWalletNodesAreNotTheServices(t *testing.T) {
 	}
 }
 
+func TestPagesAreCompressed(t *testing.T) {
+	w := newWorld()
+	plain := w.ask(http.MethodGet, "/checkout/"+testID)
+	small := w.ask(http.MethodGet, "/checkout/"+testID, "Accept-Encoding", "gzip")
+	if small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/2 {
+		t.Errorf("of %d bytes, %d are sent in %q", plain.Body.Len(), small.Body.Len(), small.Header().Get("Content-Encoding"))
+	}
+	body, err := gzip.NewReader(small.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(body); err != nil || string(text) != plain.Body.String() {
+		t.Errorf("another page, %v", err)
+	}
+}
+
 func TestAssetsAreCompressed(t *testing.T) {
 	w := newWorld()
 	script := assets["wallet.js"]

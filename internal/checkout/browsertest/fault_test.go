@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
@@ -268,17 +267,8 @@ func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 		if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
 			return nil, false, nil
 		}
-		var tx struct {
-			To   common.Address
-			Data hexutil.Bytes
-		}
-		if err := unmarshalParam(c, &tx); err != nil {
-			return nil, true, err
-		}
-		const amountEnd = 4 + 64
-		copy(tx.Data[amountEnd-4:], []byte{0, 0x1e, 0x84, 0x80}) // 2,000,000
-		hash, err := wallet.Send(t.Context(), tx.To, tx.Data)
-		return hash.Hex(), true, err
+		hash, err := sendLess(wallet, c)
+		return hash, true, err
 	})
 	p := pay(t, w, w.Invoice("4900000", nil), wallet)
 	p.Await(`document.getElementById("status").className === "state-partial"`)
@@ -311,5 +301,24 @@ func TestExpiry(t *testing.T) {
 	shot(p, "expired")
 	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens {
 		t.Errorf("the account has %s", got)
+	}
+}
+
+// TestOverNight opens a page, and pays on the next day, when the invoice has expired.
+func TestOverNight(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+	p.Press("Pay with Fox")
+	p.AwaitText("#wallet-pay", "You pay 4.90 USDC")
+	advance(t, w, 12*60*60)
+	p.Step("#wallet-pay", []string{"Pay 4.90 USDC"}, "false") // before the page shows that it has expired, or not
+	p.Await(`document.getElementById("status").className === "state-expired"`)
+	for range 2 { // what the page says last, and nothing
+		p.Step("#wallet-pay", []string{"Try again"}, "false")
+	}
+	p.Await(`document.getElementById("wallet-pay").hidden`)
+	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
 	}
 }

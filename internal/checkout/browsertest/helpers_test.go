@@ -1,7 +1,6 @@
 package browsertest_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,9 +8,6 @@ import (
 
 	"github.com/quittance/quittance/internal/checkout/browsertest"
 )
-
-// unmarshalParam decodes the first parameter of a request to a wallet.
-func unmarshalParam(c browsertest.Call, into any) error { return json.Unmarshal(c.Params[0], into) }
 
 // advance moves the world's clock on.
 func advance(t *testing.T, w *browsertest.World, seconds int) {

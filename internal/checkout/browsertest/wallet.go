@@ -97,6 +97,13 @@ func (w *Wallet) SetKeys(keys ...*ecdsa.PrivateKey) {
 	w.keys = keys
 }
 
+// Rotate chooses the wallet's next account.
+func (w *Wallet) Rotate() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys = append(w.keys[1:], w.keys[0])
+}
+
 // SetChainID sets the chain id that the wallet says.
 func (w *Wallet) SetChainID(id uint64) {
 	w.mu.Lock()
