@@ -8,10 +8,16 @@ const catalogue: Record<string, string> = (() => {
   }
 })();
 
+// In languages that are written from right to left, values keep their own direction.
+const [isolate, end] = document.documentElement.dir === "rtl" ? ["\u2068", "\u2069"] : ["", ""];
+
 // t returns a text with its placeholders, such as {{.Merchant}}, filled in.
 export function t(id: string, values: Record<string, string> = {}): string {
   const text = catalogue[`script.${id}`] ?? id;
-  return text.replace(/\{\{\s*\.(\w+)\s*\}\}/g, (whole, name: string) => values[name] ?? whole);
+  return text.replace(/\{\{\.(\w+)\}\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : isolate + value + end;
+  });
 }
 
 // language is that of the page.
