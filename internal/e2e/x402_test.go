@@ -23,6 +23,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/client/x402"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/devtest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -414,23 +415,29 @@ type x402Answer struct {
 // getX402 requests a path with a payment, unless that is empty.
 func (s *service) getX402(r *replica, path, payment string) (a x402Answer, body string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, r.url+path, nil)
+	return request402(s, r.url+path, payment)
+}
+
+// request402 requests a URL with a payment, unless that is empty.
+func request402(tb testing.TB, url, payment string) (a x402Answer, body string) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
 	if err != nil {
-		s.Fatal(err)
+		tb.Fatal(err)
 	}
 	if payment != "" {
-		request.Header.Set("PAYMENT-SIGNATURE", payment)
+		request.Header.Set(x402.HeaderSignature, payment)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		s.Fatal(err)
+		tb.Fatal(err)
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		s.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := response.Body.Close(); err != nil {
-		s.Fatal(err)
+		tb.Fatal(err)
 	}
 	return x402Answer{response.StatusCode, response.Header}, string(text)
 }

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/client/x402"
+)
+
+// TestX402Middleware charges for a route of a Go server by client/x402. The unmodified client
+// returns its secret, so that it can repeat its payment, and a stranger who has copied the
+// payment from the chain cannot.
+func TestX402Middleware(t *testing.T) {
+	t.Parallel()
+	w, _ := startWorld(t, "--block-time", quick)
+	info := w.info.Load()
+	quittance, err := client.New(info.BaseURL, client.WithKey(x402Key(t, w.api(), info.Merchant.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge, err := x402.New(x402.Config{
+		Client: quittance, Network: fmt.Sprintf("eip155:%d", info.Chain.ChainID), Asset: info.Chain.Token, PayTo: info.Merchant.Address, Name: "USD Coin", Version: "2",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var payment atomic.Pointer[string] // the newest that the server was offered
+	forecast := charge.Handler(x402.Price{Amount: "10000"}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "rain for "+x402.Payer(r.Context())) // the client reads it
+	}))
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if offered := r.Header.Get(x402.HeaderSignature); offered != "" {
+			payment.Store(&offered)
+		}
+		forecast.ServeHTTP(w, r)
+	}))
+	t.Cleanup(shop.Close)
+	url := shop.URL + "/forecast"
+	b := newAgents(t, info.Payer.PrivateKey).buy(1, url)[url]
+	if b.Status != http.StatusOK || b.Signed != 1 || b.Body != "rain for "+info.Payer.Address || b.Settled == nil || !b.Settled.Success {
+		t.Fatalf("the forecast was bought as %+v", b)
+	}
+	signed := *payment.Load()
+	if got, body := request402(t, url, signed); got.StatusCode != http.StatusOK {
+		t.Errorf("repeated by the client, the payment is answered %d %s", got.StatusCode, body)
+	}
+	for _, secret := range []string{"", "of the stranger"} {
+		if got, body := request402(t, url, withClientSecret(t, signed, secret)); got.StatusCode != http.StatusPaymentRequired || strings.Contains(body, "rain") {
+			t.Errorf("with the secret %q of a stranger, the payment is answered %d %s", secret, got.StatusCode, body)
+		}
+	}
+}
+
+// withClientSecret returns a payment with another client's secret, or without one.
+func withClientSecret(tb testing.TB, payment, secret string) string {
+	tb.Helper()
+	text, err := base64.StdEncoding.DecodeString(payment)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var p apitypes.X402PaymentPayload
+	if err := json.Unmarshal(text, &p); err != nil {
+		tb.Fatal(err)
+	}
+	if p.Accepted.Extra["clientSecret"] == nil {
+		tb.Fatalf("the payment has no secret: %s", text)
+	}
+	delete(p.Accepted.Extra, "clientSecret")
+	if secret != "" {
+		p.Accepted.Extra["clientSecret"] = secret
+	}
+	if text, err = json.Marshal(p); err != nil {
+		tb.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(text)
+}
