@@ -206,8 +206,8 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 	found := authorizationSimulation{call: call}
 	switch {
 	case err != nil:
-		found.refusal = invoice.RefusedSignature // it was checked before it was stored
-		return found, nil
+		found.refusal = invoice.RefusedSignature
+		return found, nil //nolint:nilerr // it was checked before it was stored
 	case awaited != a.Value:
 		found.refusal = invoice.RefusedInvoiceClosed
 		return found, nil
@@ -228,7 +228,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 	checked, err := k.w.node.checkAuthorization(ctx, call)
 	// Another node than before may answer, which sees an older block.
 	found.isPublic = err != nil || checked.Used || checked.Transferred
-	return found, nil
+	return found, nil //nolint:nilerr // it is simulated again later
 }
 
 // refuse refuses an authorization that is certain never to be carried out. Another one is
