@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/settle"
@@ -163,6 +164,9 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 	out.PerOwner, out.PerAddress = cfg.PerOwner, cfg.PerAddress
 	if t := cfg.TLS; t != nil {
 		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, ACME: (*server.ACME)(t.ACME)}
+	}
+	if m := cfg.SMTP; m != nil {
+		out.SMTP = &mailer.SMTP{Host: m.Host, Port: m.Port, Encryption: mailer.Encryption(m.TLS), Roots: m.Roots, User: m.User, Password: m.Password, From: m.From, Now: time.Now}
 	}
 	for _, m := range cfg.Merchants {
 		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}

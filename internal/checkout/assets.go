@@ -39,6 +39,9 @@ var frameStyleSheet []byte
 //go:embed static/link.css
 var linkStyleSheet []byte
 
+//go:embed static/receipt.css
+var receiptStyleSheet []byte
+
 //go:embed static/embed.js
 var embedScript []byte
 
@@ -63,6 +66,7 @@ var assets = map[string]asset{
 	"frame.js":     newAsset("frame.js", "text/javascript; charset=utf-8", frameScript),
 	"frame.css":    newAsset("frame.css", "text/css; charset=utf-8", frameStyleSheet),
 	"link.css":     newAsset("link.css", "text/css; charset=utf-8", linkStyleSheet),
+	"receipt.css":  newAsset("receipt.css", "text/css; charset=utf-8", receiptStyleSheet),
 	"embed.js":     newAsset("embed.js", "text/javascript; charset=utf-8", embedScript),
 	"icon.svg":     newAsset("icon.svg", "image/svg+xml", icon),
 }

@@ -45,6 +45,8 @@ type Reader interface {
 	// WhichUndecided returns the ids of those payments that wait for older blocks to be
 	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
+	// RefundRecords lists refunds, the newest first.
+	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
 	// Cursor returns the cursor of a chain, or store.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
 }
@@ -72,6 +74,7 @@ type Config struct {
 	Claims     Claims
 	Refunds    Refunds
 	Links      Links      // nil without payment links
+	Mails      Mails      // nil sends no receipts by e-mail; requires PublicURL
 	TestWallet TestWallet // for development chains only
 	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
 	// which chains they can pay. Nil without.
@@ -102,6 +105,8 @@ type Checkout struct {
 	named      limiter // of addresses for refunds
 	links      Links
 	linked     limiter // of invoices of links
+	mails      Mails
+	mailed     limiter // of mails that are asked for
 	publicURL  string
 	rand       io.Reader
 	inspecting chan struct{} // holds a token for each lookup in flight
@@ -124,7 +129,7 @@ func New(c Config) *Checkout {
 	}
 	return &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, refunds: c.Refunds, links: c.Links, publicURL: c.PublicURL, rand: c.Rand, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
+		claims: c.Claims, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
 	}
 }
@@ -145,6 +150,7 @@ func (c *Checkout) Routes() []Route {
 		{"GET /checkout/{id}/check", c.serve(c.check)},
 		{"GET /checkout/{id}/wallet", c.serve(c.wallet)},
 		{"GET /checkout/{id}/logo", c.serve(c.logo)},
+		{"GET /checkout/{id}/receipt", c.serve(c.receipt)},
 		{"GET /checkout/static/brand/{file}", c.serve(c.brandStyleSheet)},
 	}
 	all = append(all, Route{"GET /embed.js", c.serve(c.embedScript)})
@@ -156,6 +162,9 @@ func (c *Checkout) Routes() []Route {
 	}
 	if c.refunds != nil {
 		all = append(all, Route{"GET /refunds/{token}", c.serve(c.refundPage)}, Route{"POST /refunds/{token}", c.serve(c.nameAddress)})
+	}
+	if c.mails != nil {
+		all = append(all, Route{"POST /checkout/{id}/receipt", c.serve(c.mailReceipt)})
 	}
 	if c.links != nil {
 		all = append(all, c.linkRoutes()...)

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,9 @@ type world struct {
 	stale     bool  // the invoice's sums are stale
 	wallet    TestWallet
 	merchants Merchants
+	refunds   []invoice.RefundRecord // confirmed ones
+	mails     Mails
+	publicURL string
 }
 
 func newWorld() *world {
@@ -148,13 +153,16 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 	return w.cursor, w.err
 }
 
+func (w *world) checkout() *Checkout {
+	return New(Config{
+		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
+		Mails: w.mails, PublicURL: w.publicURL, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
-	page := New(Config{
-		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
-		Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
-	})
-	for _, r := range page.Routes() {
+	for _, r := range w.checkout().Routes() {
 		mux.Handle(r.Pattern, r.Handler)
 	}
 	return mux
@@ -170,6 +178,20 @@ func askFrom(h http.Handler, client, path string) int {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
 	return answer.Code
+}
+
+// postForm sends a form from a client address.
+func postForm(h http.Handler, client, path string, form url.Values, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example"+path, strings.NewReader(form.Encode()))
+	r.RemoteAddr = client
+	r = r.WithContext(clientip.NewContext(r.Context(), clientip.Proxies{}.Client(r)))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer
 }
 
 func (w *world) ask(method, path string, header ...string) *httptest.ResponseRecorder {

@@ -27,14 +27,7 @@ func (c *claims) Claim(_ context.Context, claim settle.Claim) (settle.ClaimResul
 }
 
 func (w *world) claim(h http.Handler, form url.Values, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example/checkout/"+testID+"/claim", strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, r)
-	return answer
+	return postForm(h, "192.0.2.1:1234", "/checkout/"+testID+"/claim", form, header...)
 }
 
 func claimable() *world {

@@ -66,6 +66,7 @@ var (
 	errNotFound         = &pageError{http.StatusNotFound, "error.noInvoice", "error.link"}
 	errNoRefund         = &pageError{http.StatusNotFound, "error.noRefund", "error.link"}
 	errNoLink           = &pageError{http.StatusNotFound, "error.noPaymentLink", "error.link"}
+	errNoReceipt        = &pageError{http.StatusNotFound, "error.noReceipt.title", "error.noReceipt.text"}
 	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.method.title", "error.method.text"}
 	errCrossOrigin      = &pageError{http.StatusForbidden, "error.origin.title", "error.origin.text"}
 	errTestWallet       = &pageError{http.StatusBadGateway, "error.testWallet.title", "error.testWallet.text"}

@@ -60,14 +60,15 @@ type view struct {
 	Headline string
 	Text     []template.HTML
 	// Refers says that Text asks the payer to contact the merchant.
-	Refers   bool
-	Steps    []step
-	Progress *progress    // of the payment in the newest block, in state seen
-	Pay      *instruction // nil if nothing is due
-	Back     *back        // nil without a link
-	Received []receipt
-	More     int // number of payments that Received omits
-	Record   []fact
+	Refers     bool
+	HasReceipt bool // there is a receipt
+	Steps      []step
+	Progress   *progress    // of the payment in the newest block, in state seen
+	Pay        *instruction // nil if nothing is due
+	Back       *back        // nil without a link
+	Received   []receipt
+	More       int // number of payments that Received omits
+	Record     []fact
 }
 
 // line is a line item.
@@ -117,7 +118,7 @@ func newView(s pageInput) view {
 	}
 	v.Received, v.More = s.received()
 	v.Headline, v.Text = s.words(v.State)
-	v.Refers = s.refersToMerchant(v.State)
+	v.Refers, v.HasReceipt = s.refersToMerchant(v.State), s.hasReceipt()
 	v.Back = s.back(v.State)
 	switch v.State {
 	case waiting:

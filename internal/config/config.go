@@ -66,6 +66,8 @@ type Config struct {
 	// OperatorKey is a key of the operator, in addition to those in the database. It is
 	// the zero Key if none is configured.
 	OperatorKey access.Key
+	// SMTP is the server that takes receipts for payers; nil without one.
+	SMTP *SMTP
 	// AllowListDelay is after what time a change of a merchant's allowed addresses takes
 	// effect.
 	AllowListDelay time.Duration

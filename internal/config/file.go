@@ -21,6 +21,7 @@ type file struct {
 	Webhooks  webhooksFile   `yaml:"webhooks"`
 
 	Access accessFile `yaml:"access"`
+	SMTP   smtpFile   `yaml:"smtp,omitzero"`
 
 	MasterKey     masterKeyFile   `yaml:",inline"`
 	OldMasterKeys []masterKeyFile `yaml:"oldMasterKeys"`

@@ -63,6 +63,8 @@ func TestShowFillsDefaults(t *testing.T) {
 	}
 	shown := show(t, `
 merchants: [{id: shop}]
+publicUrl: https://pay.example
+smtp: {host: mail.example, from: receipts@pay.example}
 providers: [{name: circle, secretEnv: CIRCLE_SECRET}]
 chains: [{chainKey: base, rpc: ["http://127.0.0.1:8545"]}]
 `)

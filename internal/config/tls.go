@@ -90,17 +90,6 @@ func (r *resolver) acme(f acmeFile) *ACME {
 			r.fail("tls.acme.email", "is %.80q; want an address such as admin@example.com", f.Email)
 		}
 	}
-	if f.CAFile == "" {
-		return a
-	}
-	raw, err := r.src.File(f.CAFile)
-	if err != nil {
-		r.fail("tls.acme.caFile", "%w", err)
-		return a
-	}
-	a.Roots = x509.NewCertPool()
-	if !a.Roots.AppendCertsFromPEM(raw) {
-		r.fail("tls.acme.caFile", "%s has no certificate in PEM", f.CAFile)
-	}
+	a.Roots = r.roots("tls.acme.caFile", f.CAFile)
 	return a
 }

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"path"
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -25,9 +27,13 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
-	page := checkout.New(checkout.Config{
+	var page *checkout.Checkout
+	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
+		return page.ReceiptMail(ctx, invoiceID, language)
+	})
+	page = checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
-		Links: links, PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
+		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
@@ -78,6 +79,9 @@ func limitRows() []string {
 			api.AuthorizationsOfInvoice, gasless.MaxChecks, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
 			gasless.MaxGas, gasless.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
 		row("requests of payers that wait | %d s; %d for one invoice %d in all", api.MaxAuthorizationWait, api.MaxWaitingForInvoice, api.MaxWaitingPayers),
+		row("receipts by e-mail | %d of one invoice ever; %d a minute of one client address %d in all; %d that wait; an address of %d bytes; %d s for an attempt %d at a time; %d hours until one is given up",
+			mailer.MaxOfInvoice, checkout.MailsOfClient, checkout.AllMails, mailer.MaxWaiting, mailer.MaxAddress, seconds(mailer.Timeout), mailer.MaxInFlight, mailer.Lifetime/time.Hour),
+		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
 		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; a chain's nodes have %d s; %d transfers are shown",
@@ -161,7 +165,7 @@ func TestEveryLimitHasARow(t *testing.T) {
 		return true
 	})
 	found := 0
-	for _, pkg := range []string{"access", "api", "apikey", "checkout", "inspect", "invoice", "merchant", "poster", "store"} {
+	for _, pkg := range []string{"access", "api", "apikey", "checkout", "inspect", "invoice", "mailer", "merchant", "poster", "store"} {
 		for _, name := range limitsOf(t, pkg) {
 			found++
 			if _, other := notInTable[name]; !used[name] && !other {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -57,4 +58,11 @@ func (s *Server) updateStatistics(ctx context.Context) {
 	case len(grown) > 0:
 		s.cfg.Logger.Debug("planner's statistics updated", "tables", grown)
 	}
+}
+
+// cleaner returns the cleaner of old events and attempts.
+func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
+	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
+		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
+	})
 }

@@ -41,6 +41,11 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 	return invoice.Invoice{ID: id, ChainKey: "local"}, f.read(ctx)
 }
 
+// RefundRecords returns none.
+func (fakeReader) RefundRecords(context.Context, store.RefundFilter) ([]invoice.RefundRecord, error) {
+	return nil, nil
+}
+
 // noLinks has no payment links.
 type noLinks struct{}
 

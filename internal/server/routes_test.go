@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 )
 
 // routeList is what the table of routes must say: the pattern, its door, the
@@ -56,6 +57,7 @@ GET /checkout/{id} public none
 GET /checkout/{id}/authorization public none
 GET /checkout/{id}/check public none
 GET /checkout/{id}/logo public none
+GET /checkout/{id}/receipt public none
 GET /checkout/{id}/status public none
 GET /checkout/{id}/terms public none
 GET /checkout/{id}/wallet public none
@@ -103,6 +105,7 @@ POST /api/refunds/{id}/cancel api key invoices:write
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/authorization public none
 POST /checkout/{id}/claim public none
+POST /checkout/{id}/receipt public none
 POST /checkout/{id}/test-payment public none
 POST /pay/{merchant}/{slug} public none
 POST /refunds/{token} public none
@@ -128,7 +131,7 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 	}
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
-		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Now: time.Now, Logger: logger,
+		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	return s.routes(rest, page), rest, page

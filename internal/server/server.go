@@ -30,6 +30,7 @@ import (
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
@@ -85,6 +86,8 @@ type Config struct {
 	// PublicURL is the base URL of the public door, without a trailing slash; empty if
 	// it is not known.
 	PublicURL string
+	// SMTP is the server that takes receipts for payers; nil sends none. It needs PublicURL.
+	SMTP *mailer.SMTP
 	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and
 	// a client address at the public door. 0 means that they are not limited.
 	PerOwner, PerAddress int
@@ -145,8 +148,9 @@ type Server struct {
 	feed          *eventfeed.Feed
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
-	clock         *clock.Clock // of the delivery schedule
-	ids           *invoice.IDs // of requests
+	clock         *clock.Clock   // of the delivery schedule
+	mailer        *mailer.Mailer // nil without an SMTP server
+	ids           *invoice.IDs   // of requests
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
@@ -371,6 +375,7 @@ func (s *Server) serve(ctx context.Context) error {
 		return nil
 	})
 	group.Go(s.runWorker(ctx, s.worker.Run))
+	group.Go(func() error { return s.runMailer(ctx) })
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
 	group.Go(func() error { return every(ctx, refundInterval, s.expireRefunds) })
@@ -389,11 +394,4 @@ func (s *Server) serve(ctx context.Context) error {
 		s.cfg.Ready(s.baseURL())
 	}
 	return group.Wait()
-}
-
-// cleaner returns the cleaner of old events and attempts.
-func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
-	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
-		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
-	})
 }

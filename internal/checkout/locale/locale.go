@@ -97,6 +97,14 @@ func For(r *http.Request) *Text {
 	return languages[index]
 }
 
+// Named returns the texts of the language with a tag, or the English ones.
+func Named(tag string) *Text {
+	if i := slices.IndexFunc(languages, func(t *Text) bool { return t.Lang() == tag }); i >= 0 {
+		return languages[i]
+	}
+	return English
+}
+
 // Languages returns all languages, in the order of the menu.
 func Languages() []*Text { return slices.Clone(languages) }
 

@@ -1,0 +1,361 @@
+package checkout
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/store"
+)
+
+func (w *world) RefundRecords(_ context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error) {
+	if f.InvoiceID != w.invoice.ID || f.Status != invoice.RefundConfirmed {
+		return nil, w.err
+	}
+	return w.refunds[:min(len(w.refunds), f.Limit)], w.err
+}
+
+// receipt returns the invoice's receipt, parsed.
+func (w *world) receipt(t *testing.T, query string) *element {
+	t.Helper()
+	answer := w.ask(http.MethodGet, "/checkout/"+w.invoice.ID+"/receipt"+query)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("the receipt's status is %d: %s", answer.Code, answer.Body)
+	}
+	return parsePage(t, answer.Body.String())
+}
+
+// refund returns a confirmed refund.
+func refund(amount, block uint64) invoice.RefundRecord {
+	p := payment(amount, block, defaultNow+60, invoice.Confirmed)
+	p.From, p.To = p.To, p.From
+	return invoice.RefundRecord{Status: invoice.RefundConfirmed, Transfer: invoice.Refund{Transfer: p.Transfer, Status: invoice.Confirmed}}
+}
+
+// settled counts the payments of the world, as the service does.
+func (w *world) settled() {
+	inv := w.invoice
+	inv.Sums = invoice.Sums{}
+	for _, p := range w.payments {
+		inv = inv.WithPayment(p)
+	}
+	w.invoice = inv.Settle(w.payments)
+	w.invoice.Sums = invoice.Sums{Tally: w.invoice.Sums.Tally} // the world adds the rest
+}
+
+// receipts are the states of a receipt.
+var receipts = []struct {
+	name   string
+	set    func(*world)
+	state  receiptState // empty: the invoice has no receipt
+	says   []string
+	totals []string
+}{
+	{name: "unpaid", set: func(*world) {}},
+	{name: "seen", set: func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	}},
+	{name: "dust", set: func(w *world) {
+		dust := payment(1, 11, defaultNow, invoice.Confirmed)
+		dust.Method = invoice.ByCalldata
+		w.payments = []invoice.Payment{dust}
+	}},
+	{name: "expired", set: func(w *world) { w.invoice.Status = invoice.Expired }},
+	{name: "draft", set: func(w *world) { w.invoice.Status = invoice.Drafted }},
+	{"paid", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
+	}, receiptPaid, []string{"Paid in full", "0.000123 USDC of what was received marked the payment as yours."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	{"paid exactly", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
+	}, receiptPaid, []string{"Paid in full"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC"}},
+	{"over", func(w *world) {
+		w.payments = []invoice.Payment{payment(6_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, receiptPaid, []string{"1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
+	{"twice", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed), payment(4_900_123, 12, defaultNow, invoice.Confirmed)}
+	}, receiptPaid, []string{"4.900123 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 9.800246 USDC"}},
+	{"within the tolerance", func(w *world) {
+		w.invoice.Tolerance = invoice.NewAmount(100_000)
+		w.payments = []invoice.Payment{payment(4_850_000, 11, defaultNow, invoice.Confirmed)}
+	}, receiptAccepted, []string{"Accepted as paid", "corner-cafe accepted 0.05 USDC less than the amount."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 4.85 USDC"}},
+	{"part", func(w *world) {
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, defaultNow, invoice.Pending)}
+	}, receiptPart, []string{"Paid in part", "2.90 USDC is still due.", "Payments that are not final yet are not on this receipt."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 2.00 USDC"}},
+	{"part, expired, the rest late", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
+	}, receiptPart, []string{"Paid in part", "2.90 USDC is missing.", "2.90 USDC came after the time to pay had ended on 21 September 2026, 14:28:20 UTC"},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC"}},
+	{"late", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+	}, receiptLate, []string{"Paid too late", "and did not count for the invoice"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	{"void", func(w *world) {
+		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 10
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
+	}, receiptVoid, []string{"Cancelled invoice", "The invoice was cancelled."}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	{"refunded in part", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
+		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(1_500_000, 12)}, invoice.NewAmount(1_500_000)
+	}, receiptPaid, []string{"Paid in full", "1.50 USDC was sent back."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 1.50 USDC", "Received less what was sent back 3.40 USDC"}},
+	{"refunded", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
+		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(4_900_000, 12)}, invoice.NewAmount(4_900_000)
+	}, receiptRefunded, []string{"Refunded", "4.90 USDC was sent back."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 4.90 USDC", "Received less what was sent back 0.00 USDC"}},
+}
+
+func TestReceiptOfEveryState(t *testing.T) {
+	for _, story := range receipts {
+		t.Run(story.name, func(t *testing.T) {
+			w := newWorld()
+			story.set(w)
+			refunded := w.invoice.AmountRefunded
+			w.settled()
+			w.invoice.AmountRefunded = refunded
+			if linked := w.page(t).id(t, "receipt").words() != ""; linked != (story.state != "") {
+				t.Errorf("the page links to the receipt: %t", linked)
+			}
+			if story.state == "" {
+				if answer := w.ask(http.MethodGet, "/checkout/"+testID+"/receipt"); answer.Code != http.StatusNotFound || !strings.Contains(answer.Body.String(), "There is no receipt yet") {
+					t.Errorf("status %d: %s", answer.Code, answer.Body)
+				}
+				return
+			}
+			page := w.receipt(t, "")
+			words := page.words()
+			for _, want := range story.says {
+				if !strings.Contains(words, want) {
+					t.Errorf("the receipt says\n%s\nwithout %q", words, want)
+				}
+			}
+			if !slices.ContainsFunc(page.named("p"), func(e *element) bool { return e.attrs["class"] == "state state-"+string(story.state) }) {
+				t.Errorf("the state is not %s", story.state)
+			}
+			var totals []string
+			for _, row := range page.named("tfoot")[0].named("tr") {
+				totals = append(totals, row.words())
+			}
+			if !slices.Equal(totals, story.totals) {
+				t.Errorf("the totals are %q, want %q", totals, story.totals)
+			}
+			confirmed := len(w.refunds)
+			for _, p := range w.payments {
+				if p.Status == invoice.Confirmed {
+					confirmed++
+				}
+			}
+			if got := len(page.all(func(e *element) bool { return e.attrs["class"] == "movement" })); got != confirmed {
+				t.Errorf("%d payments and refunds are listed, want %d", got, confirmed)
+			}
+		})
+	}
+}
+
+// paidWorld returns a world with a paid invoice of a merchant with a profile.
+func paidWorld() *world {
+	w := newWorld()
+	w.merchants = shop{merchant: invoice.Merchant{
+		ID: "corner-cafe", Name: "Corner <Café>", Color: "#1a73e8", SupportContact: "help@cafe.example", Statement: "Corner Café Ltd\n1 Main St\nVAT GB 123",
+		Logo: &invoice.Logo{SHA256: "abc", Width: 40, Height: 20},
+	}}
+	w.invoice.Details = invoice.Details{Reference: "order-10017", Description: "Breakfast for <two>", Customer: invoice.Customer{Email: "secret@example.com"}, Metadata: map[string]string{"k": "secret"}}
+	w.payments = []invoice.Payment{payment(4_900_123, 10, defaultNow, invoice.Confirmed)}
+	w.settled()
+	return w
+}
+
+// TestReceiptHasWhatAnAccountantNeeds looks for each fact, and for nothing that payers do
+// not see.
+func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
+	w := paidWorld()
+	words := w.receipt(t, "").words()
+	for _, want := range []string{
+		"Corner <Café>", "Corner Café Ltd 1 Main St VAT GB 123", "help@cafe.example", testID, "order-10017", "Breakfast for <two>",
+		"Flat white 3.40", "Cinnamon bun 1.50", "4.90 USDC", "21 September 2026, 14:13:20 UTC", "21 September 2026, 14:28:20 UTC", "21 September 2026, 14:13:27 UTC",
+		w.payments[0].TxHash.String(), "Block 10, confirmations: 3", chain.Checksum(payerAddress), chain.Checksum(merchantAddress), chain.Checksum(tokenAddress),
+		"Local test chain", w.invoice.CommitmentID.String(), chain.Checksum(registryAddress), "http://pay.example/checkout/" + testID + "/terms",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the receipt lacks %q:\n%s", want, words)
+		}
+	}
+	if strings.Contains(words, "secret") {
+		t.Error("the receipt shows what payers do not see")
+	}
+}
+
+// TestReceiptCode opens what the QR code leads to: it confirms the code of the invoice, and
+// no other.
+func TestReceiptCode(t *testing.T) {
+	w := paidWorld()
+	var link string
+	for _, a := range w.receipt(t, "").named("a") {
+		if strings.Contains(a.attrs["href"], "?check=") {
+			link = a.attrs["href"]
+		}
+	}
+	u, err := url.Parse(link)
+	if err != nil || u.Host != "pay.example" || u.Scheme != "http" || u.Path != "/checkout/"+testID+"/receipt" {
+		t.Fatalf("the code leads to %q", link)
+	}
+	verdict := func(query string) string {
+		for _, p := range w.receipt(t, query).named("p") {
+			if p.attrs["role"] != "" {
+				return p.words()
+			}
+		}
+		return ""
+	}
+	for query, want := range map[string]string{
+		"?" + u.RawQuery: "The code belongs to this receipt.", "": "",
+		"?check=0x" + strings.Repeat("0", 64): "The code does not belong to this receipt.", "?check=x": "The code does not belong",
+	} {
+		if got := verdict(query); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q says %q, want %q", query, got, want)
+		}
+	}
+	w.publicURL = "https://pay.example.com"
+	if words := w.receipt(t, "").words(); !strings.Contains(words, "https://pay.example.com/checkout/"+testID+"/terms") {
+		t.Error("the receipt does not have the public URL")
+	}
+}
+
+// TestReceiptListsAreBounded has more payments than a receipt lists.
+func TestReceiptListsAreBounded(t *testing.T) {
+	for _, n := range []int{MaxReceiptRows, MaxReceiptRows + 1} {
+		w := newWorld()
+		for i := range n {
+			w.payments = append(w.payments, payment(4_900_000, uint64(i+1), defaultNow, invoice.Confirmed))
+		}
+		w.settled()
+		page := w.receipt(t, "")
+		if got := len(page.all(func(e *element) bool { return e.attrs["class"] == "movement" })); got != MaxReceiptRows {
+			t.Errorf("%d of %d payments are listed", got, n)
+		}
+		if more := strings.Contains(page.words(), "Earlier payments that are not listed: 1"); more != (n > MaxReceiptRows) {
+			t.Errorf("of %d payments, one is left out: %t", n, more)
+		}
+	}
+}
+
+// mails is a Mails that remembers.
+type mails struct {
+	queued []string
+	err    error
+}
+
+func (m *mails) Queue(_ context.Context, invoiceID, language, address string) error {
+	m.queued = append(m.queued, invoiceID+" "+language+" "+address)
+	return m.err
+}
+
+// TestMailForm asks for the receipt by e-mail.
+func TestMailForm(t *testing.T) {
+	w := paidWorld()
+	if n := len(posts(w.receipt(t, ""))); n != 0 {
+		t.Errorf("without a server there are %d forms", n)
+	}
+	sent := &mails{}
+	w.mails, w.publicURL = sent, "https://pay.example.com"
+	form := posts(w.receipt(t, ""))
+	if len(form) != 1 || form[0].attrs["action"] != "/checkout/"+testID+"/receipt?lang=en" {
+		t.Fatalf("%d forms", len(form))
+	}
+	h := w.handler()
+	post := func(client, address string, header ...string) *httptest.ResponseRecorder {
+		return postForm(h, client, form[0].attrs["action"], url.Values{"email": {address}}, header...)
+	}
+	answer := post("203.0.113.1:1", " ada@example.com ")
+	if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != "/checkout/"+testID+"/receipt?mail=sent&lang=en" ||
+		!slices.Equal(sent.queued, []string{testID + " en ada@example.com"}) {
+		t.Errorf("%d to %q, queued %q", answer.Code, answer.Header().Get("Location"), sent.queued)
+	}
+	if words := w.receipt(t, "?mail=sent").words(); !strings.Contains(words, "on its way") {
+		t.Error("the page does not say that the mail is sent")
+	}
+	for _, c := range []struct {
+		err    error
+		status int
+		says   string
+	}{
+		{mailer.ErrAddress, http.StatusBadRequest, "This is not an e-mail address."},
+		{mailer.ErrTooMany, http.StatusTooManyRequests, "sent too often"},
+		{mailer.ErrBusy, http.StatusServiceUnavailable, "busy"},
+	} {
+		sent.err = c.err
+		if answer := post("203.0.113.2:1", `ada"@example`); answer.Code != c.status || !strings.Contains(answer.Body.String(), c.says) {
+			t.Errorf("%v: %d %s", c.err, answer.Code, answer.Body)
+		}
+	}
+	if answer := post("203.0.113.3:1", "ada@example.com", "Origin", "https://evil.example"); answer.Code != http.StatusForbidden {
+		t.Errorf("from another origin: %d", answer.Code)
+	}
+}
+
+// TestMailsAreLimited asks for more mails than a client may, and then than all may.
+func TestMailsAreLimited(t *testing.T) {
+	w := paidWorld()
+	sent := &mails{}
+	w.mails, w.publicURL = sent, "https://pay.example.com"
+	h := w.handler()
+	asks := func(client string, want int) {
+		t.Helper()
+		if got := postForm(h, client, "/checkout/"+testID+"/receipt", url.Values{"email": {"ada@example.com"}}).Code; got != want {
+			t.Errorf("%s is answered %d, want %d", client, got, want)
+		}
+	}
+	for range MailsOfClient {
+		asks("203.0.113.1:1", http.StatusSeeOther)
+	}
+	asks("203.0.113.1:2", http.StatusTooManyRequests)
+	for i := range AllMails - MailsOfClient {
+		asks("203.0.114."+string(rune('1'+i/MailsOfClient%9))+string(rune('0'+i/MailsOfClient/9))+":1", http.StatusSeeOther)
+	}
+	asks("203.0.115.1:1", http.StatusTooManyRequests)
+	if len(sent.queued) != AllMails {
+		t.Errorf("%d mails were queued, want %d", len(sent.queued), AllMails)
+	}
+}
+
+// TestReceiptMail checks both parts of a mail.
+func TestReceiptMail(t *testing.T) {
+	w := paidWorld()
+	w.publicURL = "https://pay.example.com"
+	got, err := w.checkout().ReceiptMail(t.Context(), testID, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Subject != "Receipt: 4.90\u00a0USDC to Corner <Café>" {
+		t.Errorf("the subject is %q", got.Subject)
+	}
+	link := "https://pay.example.com/checkout/" + testID + "/receipt?check=" + w.invoice.CommitmentID.String()
+	html := parsePage(t, got.HTML).words()
+	for _, want := range []string{"Paid in full", "Corner <Café>", "VAT GB 123", "order-10017", "Flat white", "4.900123\u00a0USDC", w.payments[0].TxHash.String()} {
+		if !strings.Contains(got.Text, want) || !strings.Contains(html, strings.ReplaceAll(want, "\u00a0", " ")) {
+			t.Errorf("the mail lacks %q:\n%s", want, got.Text)
+		}
+	}
+	if !strings.Contains(got.Text, link) || !strings.Contains(got.HTML, link) {
+		t.Error("the mail does not link to the receipt")
+	}
+	for _, loaded := range []string{"<img", "<link", "<script", "url("} {
+		if strings.Contains(got.HTML, loaded) {
+			t.Errorf("the mail has %s", loaded)
+		}
+	}
+	if _, err := w.checkout().ReceiptMail(t.Context(), "inv_none", "en"); err == nil {
+		t.Error("an unknown invoice has a mail")
+	}
+}

@@ -1,0 +1,106 @@
+package checkout
+
+import (
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// receiptState is what a receipt says of the invoice at first sight.
+type receiptState string
+
+// The states of a receipt.
+const (
+	receiptPaid     receiptState = "paid"
+	receiptAccepted receiptState = "accepted" // within the tolerance
+	receiptPart     receiptState = "part"
+	receiptLate     receiptState = "late"
+	receiptVoid     receiptState = "void"
+	receiptRefunded receiptState = "refunded" // all of it
+)
+
+// receiptHeadlines are the ids of the texts of the states.
+var receiptHeadlines = map[receiptState]string{
+	receiptPaid: "receipt.state.paid", receiptAccepted: "receipt.state.accepted", receiptPart: "receipt.state.part",
+	receiptLate: "receipt.state.late", receiptVoid: "receipt.state.void", receiptRefunded: "receipt.state.refunded",
+}
+
+// receiptState returns the state of the invoice's receipt. Only final payments count.
+func (s pageInput) receiptState() receiptState {
+	inv := s.invoice
+	switch {
+	case !inv.AmountRefunded.IsZero() && !inv.AmountRefunded.Less(inv.AmountPaid):
+		return receiptRefunded
+	case inv.Status == invoice.Paid && inv.Exception == invoice.Underpaid:
+		return receiptAccepted
+	case inv.Status == invoice.Paid:
+		return receiptPaid
+	case inv.Status == invoice.Void:
+		return receiptVoid
+	case inv.Sums.Tally.Due.IsZero():
+		return receiptLate
+	}
+	return receiptPart
+}
+
+// receiptWords returns the state of a receipt, its headline, and the sentences below it.
+func (s pageInput) receiptWords() (state receiptState, headline string, sentences []string) {
+	inv, state := s.invoice, s.receiptState()
+	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
+	inTime := inv.Sums.Tally.Due
+	late := inv.AmountPaid.Minus(inTime)
+	ended := s.text.Clock(inv.ExpiresAt)
+	switch inv.Status {
+	case invoice.Paid:
+		s.surplusWords(say)
+	case invoice.Open:
+		say("receipt.text.open", values{"Missing": s.money(inv.Amount.Minus(inTime))})
+	case invoice.Expired:
+		if !inTime.IsZero() {
+			say("receipt.text.part", values{"Missing": s.money(inv.Amount.Minus(inTime)), "Time": ended})
+		}
+		if !late.IsZero() {
+			say("receipt.text.late", values{"Late": s.money(late), "Time": ended})
+		}
+	case invoice.Void:
+		say("receipt.text.void", nil)
+	case invoice.Drafted: // has no receipt
+	}
+	if !inv.AmountRefunded.IsZero() {
+		say("receipt.text.refunded", values{"Amount": s.money(inv.AmountRefunded)})
+	}
+	for _, p := range s.payments {
+		if p.Status == invoice.Pending {
+			say("receipt.text.pending", nil)
+			break
+		}
+	}
+	return state, s.text.T(receiptHeadlines[state], nil), sentences
+}
+
+// surplusWords says how what was received differs from the amount of a paid invoice.
+func (s pageInput) surplusWords(say func(id string, v values)) {
+	inv := s.invoice
+	switch surplus := inv.Surplus(); {
+	case inv.AmountPaid.Less(inv.Amount):
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(inv.AmountPaid))})
+	case !surplus.IsZero():
+		say("receipt.text.over", values{"Surplus": s.money(surplus)})
+	case inv.Amount.Less(inv.AmountPaid):
+		say("receipt.text.tag", values{"Extra": s.money(inv.AmountPaid.Minus(inv.Amount))})
+	}
+}
+
+// receiptTotals returns the sums of a receipt.
+func (s pageInput) receiptTotals() []fact {
+	inv := s.invoice
+	totals := []fact{
+		{s.text.T("receipt.amount", nil), s.money(inv.Amount)},
+		{s.text.T("receipt.received", nil), s.money(inv.AmountPaid)},
+	}
+	if !inv.AmountRefunded.IsZero() {
+		totals = append(totals,
+			fact{s.text.T("receipt.refunded", nil), s.money(inv.AmountRefunded)},
+			fact{s.text.T("receipt.net", nil), s.money(inv.AmountPaid.Minus(inv.AmountRefunded))},
+		)
+	}
+	return totals
+}

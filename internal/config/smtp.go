@@ -1,0 +1,107 @@
+package config
+
+import (
+	"crypto/x509"
+	"net/mail"
+	"net/netip"
+)
+
+// Modes of TLS with an SMTP server.
+const (
+	TLSStart    = "starttls" // STARTTLS, without which nothing is sent
+	TLSImplicit = "implicit" // from the first byte on
+	TLSNone     = "none"     // for a server on this machine
+)
+
+// SMTP is the server that takes receipts for payers.
+type SMTP struct {
+	Host           string
+	Port           int
+	TLS            string         // a mode
+	Roots          *x509.CertPool // that its certificate is checked with; nil: the system's
+	User, Password string         // empty: it asks for none
+	From           mail.Address
+}
+
+type smtpFile struct {
+	Host         string `yaml:"host"`
+	Port         scalar `yaml:"port"`
+	TLS          string `yaml:"tls"`
+	CAFile       string `yaml:"caFile"`
+	User         string `yaml:"user"`
+	PasswordEnv  string `yaml:"passwordEnv"`
+	PasswordFile string `yaml:"passwordFile"`
+	From         string `yaml:"from"`
+}
+
+// smtp checks the settings of the SMTP server. It returns nil without any.
+func (r *resolver) smtp(f smtpFile, publicURL string) *SMTP {
+	if f == (smtpFile{}) {
+		return nil
+	}
+	s := &SMTP{Host: f.Host, User: f.User, TLS: f.TLS}
+	if f.Host == "" {
+		r.fail("smtp.host", "want the name or address of the server")
+	}
+	if publicURL == "" {
+		r.fail("smtp", "needs publicUrl, to which the mails link")
+	}
+	ports := map[string]int{"": 587, TLSStart: 587, TLSImplicit: 465, TLSNone: 25}
+	port, ok := ports[f.TLS]
+	switch {
+	case !ok:
+		r.fail("smtp.tls", "is %q; want starttls, implicit or none", f.TLS)
+	case f.TLS == "":
+		s.TLS = TLSStart
+	case f.TLS == TLSNone && !isLoopback(f.Host):
+		r.fail("smtp.tls", "is none, which is for localhost alone; want starttls or implicit")
+	}
+	if s.Port = port; f.Port != "" {
+		s.Port = int(r.number("smtp.port", f.Port, 1, 65535))
+	}
+	hasPassword := f.PasswordEnv != "" || f.PasswordFile != ""
+	switch {
+	case f.User != "":
+		s.Password = r.secret("smtp.password", f.PasswordEnv, f.PasswordFile)
+	case hasPassword:
+		r.fail("smtp.user", "want the name that the password belongs to")
+	}
+	from, err := mail.ParseAddress(f.From)
+	if err != nil {
+		r.fail("smtp.from", "is %.80q; want an address such as Receipts <receipts@example.com>", f.From)
+	} else {
+		s.From = *from
+	}
+	s.Roots = r.roots("smtp.caFile", f.CAFile)
+	return s
+}
+
+// fill sets the settings to those in effect; s is nil without a server.
+func (f *smtpFile) fill(s *SMTP) {
+	if s != nil {
+		f.Port, f.TLS = *number(uint64(s.Port)), s.TLS
+	}
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// roots reads the certificates of a file in PEM. It returns nil without a file.
+func (r *resolver) roots(path, file string) *x509.CertPool {
+	if file == "" {
+		return nil
+	}
+	raw, err := r.src.File(file)
+	if err != nil {
+		r.fail(path, "%w", err)
+		return nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(raw) {
+		r.fail(path, "%s has no certificate in PEM", file)
+	}
+	return pool
+}

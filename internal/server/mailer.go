@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/mailer"
+)
+
+// buildMailer builds the worker that sends receipts, if there is an SMTP server.
+func (s *Server) buildMailer(compose func(ctx context.Context, invoiceID, language string) (mailer.Message, error)) {
+	if s.cfg.SMTP != nil {
+		s.mailer = mailer.New(mailer.Config{
+			Store: s.store, Sender: s.cfg.SMTP, Compose: compose, Now: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
+		})
+	}
+}
+
+// mails returns the queue of receipts, or nil without an SMTP server.
+func (s *Server) mails() checkout.Mails {
+	if s.mailer == nil {
+		return nil
+	}
+	return s.mailer
+}
+
+// runMailer sends queued receipts until ctx ends.
+func (s *Server) runMailer(ctx context.Context) error {
+	if s.mailer != nil {
+		s.mailer.Run(ctx)
+	}
+	return nil
+}
