@@ -7,18 +7,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
 // TestWriterProperties injects faults into calls of the node and of the database,
 // kills writers, drops and reorders mined transactions, lets another program use the
-// key, and lets one of two nodes fall behind. No transaction is broadcast before it is
-// saved, no two transactions with one nonce differ in content, and in the end every
-// intent is satisfied.
+// key, has strangers sweep deposits, and lets one of two nodes fall behind. No transaction
+// is broadcast before it is saved, no two transactions with one nonce differ in content, and
+// in the end every intent is satisfied and every deposit is at its merchant.
 func TestWriterProperties(t *testing.T) {
 	dev := newChain(t)
 	cases := 0
@@ -29,12 +31,15 @@ func TestWriterProperties(t *testing.T) {
 		defer func() { must(rt, s.Close()) }()
 		dev.DropPending()
 		must(rt, dev.Seal(t.Context())) // so that blocks of the previous case cannot be orphaned
-		m := &machine{world: newWorld(rt, dev, s), budget: -1}
+		m := &machine{world: newWorld(rt, dev, s), budget: -1, due: make(map[string]uint64)}
+		m.world.deposits.merchants = map[string]common.Address{"m": {0: 1, 19: byte(cases), 18: byte(cases >> 8)}, "n": {0: 2, 19: byte(cases), 18: byte(cases >> 8)}}
 		m.net.Client = laggingClient{m.net.Client, func() uint64 { return m.head() - m.lag }, func(batched bool, _ string) bool { return m.behind[batched] }}
 		m.writer = m.faulty()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                func(*rapid.T) { m.wantSameContents() },
 			"enqueue":         m.enqueueSome,
+			"deposit":         m.depositSome,
+			"stranger":        m.sweepByStranger,
 			"turn":            m.tickWithFaults,
 			"die":             m.die,
 			"seal":            func(*rapid.T) { m.seal(1) },
@@ -55,8 +60,9 @@ type machine struct {
 	writer *Writer
 	opened []invoice.Hash
 	closed []invoice.Hash
-	budget int  // how many calls succeed before one fails; negative for all
-	late   bool // the one that fails is carried out, and only its answer lost
+	due    map[string]uint64 // what each merchant's deposits were paid
+	budget int               // how many calls succeed before one fails; negative for all
+	late   bool              // the one that fails is carried out, and only its answer lost
 
 	lag    uint64        // how many blocks one of two nodes is behind
 	behind map[bool]bool // what that node answers: batches (true), single calls (false)
@@ -66,7 +72,7 @@ var errInjected = errors.New("spoiled by the test")
 
 // faulty returns a writer with faults that the machine injects.
 func (m *machine) faulty() *Writer {
-	return m.world.writer(func(c *Config) { c.Store = faultyStore{c.Store, m} })
+	return m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store = faultyStore{c.Store, m} })
 }
 
 // strike reports whether the current call must fail.
@@ -90,6 +96,35 @@ func (m *machine) enqueueSome(t *rapid.T) {
 		m.enqueueIntents(invoice.IntentClose, some...)
 		m.closed = append(m.closed, some...)
 	}
+}
+
+// depositSome pays deposits of a merchant, in blocks that become final.
+func (m *machine) depositSome(t *rapid.T) {
+	merchant := rapid.SampledFrom([]string{"m", "n"}).Draw(t, "merchant")
+	amounts := rapid.SliceOfN(rapid.Uint64Range(1, 9), 1, 3).Draw(t, "amounts")
+	m.deposit(merchant, amounts...)
+	for _, n := range amounts {
+		m.due[merchant] += n
+	}
+	m.seal(finality)
+	m.index()
+}
+
+// sweepByStranger sends another account's transaction that sweeps some of what is queued.
+func (m *machine) sweepByStranger(t *rapid.T) {
+	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", "", rapid.IntRange(1, 4).Draw(t, "deposits"))
+	must(t, err)
+	if len(queued) > 0 {
+		_, err := m.dev.SendWithGas(m.ctx, m.dev.Keys.Merchant, m.dev.DepositFactory, chain.PackSweeps(calls(queued)), 1_000_000)
+		must(t, err)
+	}
+}
+
+// allSwept reports whether nothing is queued to be swept.
+func (m *machine) allSwept() bool {
+	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", "", 1)
+	must(m, err)
+	return len(queued) == 0
 }
 
 func (m *machine) tickWithFaults(t *rapid.T) {
@@ -149,11 +184,18 @@ func (m *machine) converge(t *rapid.T) {
 		}
 		m.seal(1)
 		m.index()
-		if m.allDone() {
+		if m.allDone() && m.allSwept() {
 			break
+		}
+		if m.allDone() {
+			m.clock.Add(sweepRetry) // what a stranger's transaction in a replaced block had swept waits
 		}
 	}
 	m.wantAllDone()
+	m.wantQueue(0, 0, 0)
+	for merchant, due := range m.due {
+		m.wantBalance(m.settlementOf(merchant), due)
+	}
 	m.wantSameContents()
 	head, err := m.node().head(m.ctx)
 	must(t, err)
@@ -211,4 +253,12 @@ func (s faultyStore) SetTxStatus(ctx context.Context, l store.WorkLease, txID st
 
 func (s faultyStore) AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error {
 	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, at) })
+}
+
+func (s faultyStore) SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error {
+	return s.around(func() error { return s.Store.SettleSweeps(ctx, l, results) })
+}
+
+func (s faultyStore) RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error {
+	return s.around(func() error { return s.Store.RetrySweeps(ctx, l, chainKey, now) })
 }

@@ -99,11 +99,15 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) error {
 		return nil
 	}
 	w.deposits.pending = slices.DeleteFunc(w.deposits.pending, func(l types.Log) bool { return l.BlockNumber >= from })
-	logs, err := w.client.FilterLogs(w.ctx, ethereum.FilterQuery{
-		FromBlock: new(big.Int).SetUint64(from), Addresses: []common.Address{w.deposits.token}, Topics: [][]common.Hash{{chain.TransferTopic}},
-	})
-	if err != nil {
-		return err
+	var logs []types.Log
+	if from <= w.head() {
+		var err error
+		logs, err = w.client.FilterLogs(w.ctx, ethereum.FilterQuery{
+			FromBlock: new(big.Int).SetUint64(from), Addresses: []common.Address{w.deposits.token}, Topics: [][]common.Hash{{chain.TransferTopic}},
+		})
+		if err != nil {
+			return err
+		}
 	}
 	for _, l := range logs {
 		if _, ok := w.deposits.invoices[common.BytesToAddress(l.Topics[1][:])]; ok {
