@@ -46,6 +46,7 @@ func (p *Node) setConfigured(mismatch error) {
 	p.update(func(r *healthRecord, now time.Time) {
 		if mismatch == nil {
 			r.configured, r.misconfigErr, r.misconfiguredUntil = true, nil, time.Time{}
+			p.pool.verified = true
 			return
 		}
 		if r.misconfigErr == nil { // else it was logged before

@@ -32,7 +32,8 @@ type Pool struct {
 	conf  PoolConfig
 	nodes []*Node
 
-	mu sync.Mutex // guards the nodes' health
+	mu       sync.Mutex // guards the nodes' health and verified
+	verified bool       // a node has matched the chain's configuration
 }
 
 // NewPool returns a pool that owns the clients of conf. It panics without a client or
@@ -61,6 +62,18 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 
 // Nodes returns all nodes in the configured order.
 func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
+
+// Verified returns nil once a node has matched the chain's configuration, the code of its
+// contracts included. Until then it asks the usable nodes.
+func (p *Pool) Verified(ctx context.Context) error {
+	p.mu.Lock()
+	verified := p.verified
+	p.mu.Unlock()
+	if verified {
+		return nil
+	}
+	return p.try(ctx, func(context.Context, *Node) error { return nil }) // each node is checked before it is called
+}
 
 // Usable returns the nodes to call now, best first: healthy nodes in the
 // configured order, then lagging ones. Without any it returns the nodes in

@@ -194,6 +194,23 @@ func TestPoolMisconfigured(t *testing.T) {
 	}
 }
 
+// TestPoolVerified has a pool with a node of another chain, and one whose other node is right.
+func TestPoolVerified(t *testing.T) {
+	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
+	if err := pool(t, start(), wrong.URL).Verified(t.Context()); !errors.Is(err, chain.ErrMismatch) {
+		t.Errorf("with a wrong node alone: %v", err)
+	}
+	p := pool(t, start(), wrong.URL, right.URL)
+	for range 3 {
+		if err := p.Verified(t.Context()); err != nil {
+			t.Errorf("with a right node: %v", err)
+		}
+	}
+	if n := right.Calls("eth_chainId"); n != 1 {
+		t.Errorf("the right node was asked %d times, want once", n)
+	}
+}
+
 // TestPoolSends gives a transaction to nodes of which one refuses it, one
 // hangs and one takes it.
 func TestPoolSends(t *testing.T) {

@@ -64,6 +64,14 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	return run, nil
 }
 
+// verifyContracts is settle.Config.VerifyContracts.
+func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
+	if run := s.byKey[chainKey]; run != nil {
+		return run.pool.Verified(ctx)
+	}
+	return nil
+}
+
 // others returns the keys of the other chains in the order of the configuration,
 // and how many of them precede the chain of the given key.
 func (s *Server) others(key string) (keys []string, before int) {

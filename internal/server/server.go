@@ -284,7 +284,7 @@ func (s *Server) build(ctx context.Context) error {
 			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
 			OnAuthorization: countAuthorizations(s.registry),
 		},
-		Gasless: s.gasless(),
+		VerifyContracts: s.verifyContracts, Gasless: s.gasless(),
 	})
 	for _, c := range s.cfg.Chains {
 		run, err := s.newChainWorkers(c)

@@ -2,6 +2,8 @@ package settle
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -23,6 +25,24 @@ func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, er
 		inv.DepositAddress = c.DepositAddress(inv.Merchant, inv.CommitmentID)
 	}
 	return inv, nil
+}
+
+// verifyTimeout bounds how long a create waits until a node confirms the deposit factory.
+const verifyTimeout = 5 * time.Second
+
+// verifyFactory returns ErrUnverified for a deposit invoice if no node confirms the code of
+// the chain's factory: what is paid to an address of another contract may be lost. It must
+// not be called in a transaction.
+func (s *Service) verifyFactory(ctx context.Context, inv invoice.Invoice) error {
+	if !inv.IsDeposit() || s.verify == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	if err := s.verify(ctx, inv.ChainKey); err != nil {
+		return fmt.Errorf("%w %s: %w", ErrUnverified, inv.ChainKey, err)
+	}
+	return nil
 }
 
 // errDepositHeld: the deposit address of a draft's terms is a settlement address.

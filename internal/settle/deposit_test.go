@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -61,6 +62,40 @@ func TestCreateDepositIsRefused(t *testing.T) {
 			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != test.field {
 				t.Errorf("%s: %v, want an error of %s", name, err, test.field)
 			}
+		}
+	})
+}
+
+// TestDepositIsNotGivenOutUnverified has no node that confirms the factory.
+func TestDepositIsNotGivenOutUnverified(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		down := errors.New("no node answers")
+		w.Service = w.service(func(c *settle.Config) {
+			c.VerifyContracts = func(_ context.Context, chainKey string) error {
+				if chainKey != w.chainKey {
+					t.Errorf("the chain %s is verified", chainKey)
+				}
+				return down
+			}
+		})
+		w.create()                    // is direct
+		draft := w.drafted(deposited) // has no address yet
+		d := w.draft()
+		d.Collection = invoice.Deposit
+		request := settle.CreateRequest{Draft: d, IdempotencyKey: "k"}
+		if _, err := w.Create(t.Context(), request); !errors.Is(err, settle.ErrUnverified) || !errors.Is(err, down) {
+			t.Errorf("created: %v", err)
+		}
+		if _, err := w.Finalize(t.Context(), w.own(), draft.ID); !errors.Is(err, settle.ErrUnverified) {
+			t.Errorf("issued: %v", err)
+		}
+		down = nil
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+		w.finalize(draft)
+		down = errors.New("no node answers any more")
+		if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+			t.Errorf("the repeated create is %s, %v; want %s", again.ID, err, first.ID)
 		}
 	})
 }

@@ -123,9 +123,16 @@ var errAmountTaken = errors.New("transfer amount taken")
 
 // Finalize issues a draft: it becomes open, and can be paid by transfers above the newest
 // block that was read. An invoice that was issued before is returned as it is. Errors are
-// store.ErrNotFound, ErrVoid and *invoice.FieldError, such as for an expiresAt that has
-// passed.
+// store.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
+// that has passed.
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
+	draft, err := s.store.Invoice(ctx, id)
+	if err == nil && by.Sees(draft.MerchantID) && draft.Status == invoice.Drafted {
+		err = s.verifyFactory(ctx, draft)
+	}
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
 	for try := 0; ; try++ {
 		err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
 			issued = inv

@@ -24,6 +24,8 @@ var (
 	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used for another request")
 	// ErrIdempotencyInProgress: the first request with the key is in progress.
 	ErrIdempotencyInProgress = errors.New("a request with this Idempotency-Key is in progress")
+	// ErrUnverified: no node has confirmed the deposit factory of the chain since the start.
+	ErrUnverified = errors.New("no node has confirmed the deposit factory of the chain")
 	// ErrHalted: the chain's indexer was stopped and an operator must resume it.
 	ErrHalted = errors.New("the chain is halted")
 )
@@ -89,6 +91,9 @@ type Config struct {
 	// given those that are stored with its endpoint. Nil means no optional events.
 	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals        Signals
+	// VerifyContracts returns nil if a node has confirmed the code of a chain's contracts
+	// since the start, and otherwise asks one. Nil means that they are not verified.
+	VerifyContracts func(ctx context.Context, chainKey string) error
 	// Gasless is zero where the service sends no authorizations.
 	Gasless Gasless
 	Now     func() time.Time
@@ -105,6 +110,7 @@ type Service struct {
 	merchants      Merchants
 	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	signals        Signals
+	verify         func(ctx context.Context, chainKey string) error // Config.VerifyContracts
 	gasless        Gasless
 	now            func() time.Time
 	schedule       func() time.Time
@@ -129,7 +135,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
-		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), gasless: cfg.Gasless,
+		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, gasless: cfg.Gasless,
 		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}
