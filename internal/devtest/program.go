@@ -3,7 +3,9 @@ package devtest
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -42,17 +44,26 @@ func Lines(text string) (n int) {
 	return n
 }
 
-// FreeAddress returns an address on which nothing listens.
+// FreeAddress returns an address on which nothing listens. Its port is below those that the
+// system gives to connections: one of these could take it before the caller's program listens,
+// such as that of a client which connects to the program until it is up.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, ports, tries = 20_000, 10_000, 100
+	var err error
+	for range tries {
+		var l net.Listener
+		l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
+		if err != nil {
+			continue // it is in use
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Addr().String()
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // maxOutput is the number of lines of a program that Await can find.

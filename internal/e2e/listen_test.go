@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/devtest"
 )
 
 // TestListenSurvivesRestarts kills the service while invoices are created and a terminal
@@ -24,13 +24,11 @@ func TestListenSurvivesRestarts(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	r := newReceiver(t)
 	r.setSecret(secret)
-	w, c := startWorld(t, "--block-time", quick)
-	at, err := url.Parse(w.info.Load().BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.args[slices.Index(w.args, "127.0.0.1:0")] = at.Host // where it comes up again
-	terminal := launch(t, "listen", "--url", at.String(), "--forward-to", r.URL, "--secret", secret)
+	w := newWorld(t, "--block-time", quick)
+	w.args[slices.Index(w.args, "127.0.0.1:0")] = devtest.FreeAddress(t) // where it comes up again
+	c := w.start()
+	at := w.info.Load().BaseURL
+	terminal := launch(t, "listen", "--url", at, "--forward-to", r.URL, "--secret", secret)
 	if err := await(ctx, func() bool { return strings.Contains(terminal.stdout.String(), "Listening to") }); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +58,7 @@ func TestListenSurvivesRestarts(t *testing.T) {
 
 	again := all[0].ID()
 	was := r.attemptsOf(again)
-	redeliver := launch(t, "events", "redeliver", again, "--url", at.String())
+	redeliver := launch(t, "events", "redeliver", again, "--url", at)
 	if code := redeliver.exit(t, patience); code != 0 || !strings.Contains(redeliver.stdout.String(), "1 event is sent again") {
 		t.Fatalf("redeliver: exit code %d", code)
 	}
