@@ -19,6 +19,7 @@ type Chain struct {
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
+	Explorer   string          // base URL of the block explorer that pages link to; empty without one
 	Quorum     int             // how many nodes must report the same payment before it confirms: 2; 0 and 1 mean one
 
 	DepositFactory     invoice.Address // deploys and sweeps deposit addresses; zero without one
@@ -135,6 +136,7 @@ func Builtin() []Chain {
 	for i := range all {
 		all[i].Tokens = slices.Clone(all[i].Tokens)
 		all[i].Limits = spendLimits[all[i].Key]
+		all[i].Explorer = explorers[all[i].Key]
 	}
 	return all
 }

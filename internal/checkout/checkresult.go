@@ -4,7 +4,6 @@ import (
 	"html/template"
 	"slices"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -167,14 +166,14 @@ func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 		v := s.result(warn, "result.token.headline", s.say("result.token.text", values{
 			"Token": s.tokenName(here[0]), "Merchant": s.merchant(), "Currency": s.invoice.Currency, "Network": s.network()}))
 		v.Text = append(v.Text, s.say("result.token.contact", values{"Merchant": s.merchant()})...)
-		v.Facts = append(tokenFact(s.text.T("result.token.sent", nil), here[0].Token), tokenFact(s.text.T("result.token.wanted", nil), s.invoice.Token)...)
+		v.Facts = append(s.tokenFact("result.token.sent", here[0].Token), s.tokenFact("result.token.wanted", s.invoice.Token)...)
 		return v
 	case len(r.Transfers) > 0:
 		m := r.Transfers[0]
 		v := s.result(warn, "result.address.headline", s.say("result.address.text", values{"Token": s.tokenName(m)}))
 		v.Facts = []fact{
-			{s.text.T("result.address.sent", nil), chain.Checksum(m.To)},
-			{s.text.T("result.address.wanted", nil), chain.Checksum(s.invoice.PayTo())},
+			s.addressFact("result.address.sent", m.To),
+			s.addressFact("result.address.wanted", s.invoice.PayTo()),
 		}
 		return v
 	}
@@ -200,11 +199,11 @@ func (s pageInput) tokenName(m inspect.Transfer) string {
 }
 
 // tokenFact returns the contract of a token. The native coin has none.
-func tokenFact(name string, token invoice.Address) []fact {
+func (s pageInput) tokenFact(id string, token invoice.Address) []fact {
 	if token.IsZero() {
 		return nil
 	}
-	return []fact{{name, chain.Checksum(token)}}
+	return []fact{s.addressFact(id, token)}
 }
 
 // decimals returns the decimals of a token of the chain.

@@ -92,30 +92,30 @@ func (s pageInput) record() []fact {
 	inv := s.invoice
 	name := func(id string) string { return s.text.T(id, nil) }
 	facts := []fact{
-		{name("record.id"), inv.CommitmentID.String()},
-		{name("record.chainId"), fmt.Sprint(s.chain.ID)},
+		{Name: name("record.id"), Value: inv.CommitmentID.String()},
+		{Name: name("record.chainId"), Value: fmt.Sprint(s.chain.ID)},
 	}
 	if !inv.Registry.IsZero() {
-		facts = append(facts, fact{name("record.registry"), chain.Checksum(inv.Registry)})
+		facts = append(facts, s.addressFact("record.registry", inv.Registry))
 	}
 	facts = append(facts,
-		fact{name("record.merchant"), chain.Checksum(inv.Merchant)},
-		fact{name("record.token"), chain.Checksum(inv.Token)},
-		fact{name("record.amount"), s.text.T("record.minor", values{"Amount": inv.Amount.String()})},
-		fact{name("record.until"), fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), s.text.Clock(inv.ExpiresAt))},
-		fact{name("record.invoiceId"), inv.ID},
+		s.addressFact("record.merchant", inv.Merchant),
+		s.addressFact("record.token", inv.Token),
+		fact{Name: name("record.amount"), Value: s.text.T("record.minor", values{"Amount": inv.Amount.String()})},
+		fact{Name: name("record.until"), Value: fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), s.text.Clock(inv.ExpiresAt))},
+		fact{Name: name("record.invoiceId"), Value: inv.ID},
 	)
 	if !inv.DepositAddress.IsZero() {
 		facts = append(facts,
-			fact{name("record.factory"), chain.Checksum(inv.DepositFactory)},
-			fact{name("record.deposit"), chain.Checksum(inv.DepositAddress)},
+			s.addressFact("record.factory", inv.DepositFactory),
+			s.addressFact("record.deposit", inv.DepositAddress),
 		)
 	}
 	if inv.Status == invoice.Paid {
-		facts = append(facts, fact{name("record.settled"), inv.SettledTx.String()})
+		facts = append(facts, s.transactionFact("record.settled", inv.SettledTx))
 	}
 	if !inv.SweptTx.IsZero() {
-		facts = append(facts, fact{name("record.swept"), inv.SweptTx.String()})
+		facts = append(facts, s.transactionFact("record.swept", inv.SweptTx))
 	}
 	return facts
 }

@@ -53,7 +53,7 @@ type refundView struct {
 	Payer    string
 	Headline string
 	Text     []template.HTML
-	TxHash   string // of the transfer
+	Tx       *long // of the transfer; nil before it
 
 	Asks    bool // the payer can name an address
 	Typed   string
@@ -190,7 +190,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	v.Asks = open && refund.Status != invoice.RefundPending
 	v.Headline, v.Text = refundWords(text, refund, open, v.Merchant)
 	if refund.Sent() {
-		v.TxHash = refund.Transfer.TxHash.String()
+		v.Tx = &long{refund.Transfer.TxHash.String(), ch.TransactionURL(refund.Transfer.TxHash)}
 	}
 	return refund, v, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -87,15 +88,49 @@ type progress struct{ Have, Need uint64 }
 // receipt is a payment, which may be orphaned.
 type receipt struct {
 	Amount string
-	TxHash string
-	From   string
+	Tx     long
+	From   long
 	At     time.Time // of the block
 	Status invoice.PaymentStatus
 	Late   bool
 }
 
 // fact is a term of the invoice or a detail of a transaction.
-type fact struct{ Name, Value string }
+type fact struct {
+	Name  string
+	Value string
+	URL   string // in the block explorer; empty without a page there
+}
+
+// long is a hash or an address, which pages shorten.
+type long struct{ Text, URL string }
+
+// Short returns the beginning and the end.
+func (l long) Short() string {
+	const begin, end = 10, 6
+	if len(l.Text) <= begin+end {
+		return l.Text
+	}
+	return l.Text[:begin] + "…" + l.Text[len(l.Text)-end:]
+}
+
+// Long returns the value if it is a hash or an address, else nil.
+func (f fact) Long() *long {
+	if !strings.HasPrefix(f.Value, "0x") {
+		return nil
+	}
+	return &long{f.Value, f.URL}
+}
+
+// addressFact returns a fact about an address of the invoice's chain.
+func (s pageInput) addressFact(id string, a invoice.Address) fact {
+	return fact{s.text.T(id, nil), chain.Checksum(a), s.chain.AddressURL(a)}
+}
+
+// transactionFact returns a fact about a transaction of the invoice's chain.
+func (s pageInput) transactionFact(id string, tx invoice.Hash) fact {
+	return fact{s.text.T(id, nil), tx.String(), s.chain.TransactionURL(tx)}
+}
 
 // newView returns the content of the page. It is a pure function.
 func newView(s pageInput) view {
@@ -165,7 +200,7 @@ func (s pageInput) state() state {
 func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
-			Amount: s.major(p.Amount), TxHash: p.TxHash.String(), From: chain.Checksum(p.From),
+			Amount: s.major(p.Amount), Tx: long{p.TxHash.String(), s.chain.TransactionURL(p.TxHash)}, From: long{chain.Checksum(p.From), s.chain.AddressURL(p.From)},
 			At: p.BlockTime, Status: p.Status, Late: s.invoice.IsLate(p.Position),
 		})
 	}

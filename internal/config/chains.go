@@ -51,6 +51,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		r.fail(path+".tokens", "want at least one token")
 	}
 	r.contracts(path, f, &c)
+	r.explorer(path+".explorer", f.Explorer, &c)
 	c.Limits = r.spendLimits(path+".writer", f.Writer, c.Limits)
 	c.Sweep = r.sweepPolicy(path+".sweep", f.Sweep, c.Sweep.Time())
 	out := Chain{Chain: c}
@@ -81,6 +82,17 @@ func (r *resolver) contracts(path string, f chainFile, c *chain.Chain) {
 		if contract.text != "" {
 			*contract.at = r.address(path+"."+contract.key, contract.text)
 		}
+	}
+}
+
+// explorer reads the URL of a chain's block explorer.
+func (r *resolver) explorer(path string, text scalar, c *chain.Chain) {
+	if text == "" {
+		return
+	}
+	var err error
+	if c.Explorer, err = chain.ParseExplorer(string(text)); err != nil {
+		r.fail(path, "is %.80q; %w", string(text), err)
 	}
 }
 

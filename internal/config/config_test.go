@@ -80,6 +80,7 @@ chains:
     quorum: 2
     registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3
     depositFactory: 0x00000000000000000000000000000000000000d1
+    explorer: https://scan.example/
     authorizationRelay: 0x00000000000000000000000000000000000000e1
     startBlock: 0
     operatorKeyEnv: OPERATOR_KEY
@@ -380,6 +381,7 @@ func TestWrong(t *testing.T) {
 		"decimals":              {"decimals: 6", "decimals: 37", "chains[1].tokens[0].decimals: is \"37\"; want a whole number of 0 to 36"},
 		"registry, a list":      {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: [1]", "chains[0].registry"},
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
+		"explorer":              {"explorer: https://scan.example/", "explorer: scan.example", "chains[0].explorer"},
 		"deposit factory":       {"depositFactory: 0x00", "depositFactory: 0x0000", "chains[0].depositFactory"},
 		"authorization relay":   {"authorizationRelay: 0x00", "authorizationRelay: 0x0000", "chains[0].authorizationRelay"},
 		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},

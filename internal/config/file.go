@@ -105,6 +105,7 @@ type chainFile struct {
 	DepositFactory  scalar      `yaml:"depositFactory"`
 	Relay           scalar      `yaml:"authorizationRelay"`
 	StartBlock      *scalar     `yaml:"startBlock"`
+	Explorer        scalar      `yaml:"explorer"`
 	OperatorKeyEnv  string      `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string      `yaml:"operatorKeyFile"`
 	Writer          writerFile  `yaml:"writer"`
