@@ -94,6 +94,9 @@ func (e *element) write(b *strings.Builder) {
 			if !slices.Contains([]string{"span", "code", "strong", "time", "a"}, e.children[i].name) {
 				b.WriteString(" ")
 			}
+			if e.attrs["class"] == "long" && e.children[i].name == "summary" {
+				continue // repeats the text, shortened
+			}
 			e.children[i].write(b)
 		}
 	}
