@@ -93,13 +93,13 @@ func (s pageInput) surplusWords(say func(id string, v values)) {
 func (s pageInput) receiptTotals() []fact {
 	inv := s.invoice
 	totals := []fact{
-		{s.text.T("receipt.amount", nil), s.money(inv.Amount)},
-		{s.text.T("receipt.received", nil), s.money(inv.AmountPaid)},
+		{Name: s.text.T("receipt.amount", nil), Value: s.money(inv.Amount)},
+		{Name: s.text.T("receipt.received", nil), Value: s.money(inv.AmountPaid)},
 	}
 	if !inv.AmountRefunded.IsZero() {
 		totals = append(totals,
-			fact{s.text.T("receipt.refunded", nil), s.money(inv.AmountRefunded)},
-			fact{s.text.T("receipt.net", nil), s.money(inv.AmountPaid.Minus(inv.AmountRefunded))},
+			fact{Name: s.text.T("receipt.refunded", nil), Value: s.money(inv.AmountRefunded)},
+			fact{Name: s.text.T("receipt.net", nil), Value: s.money(inv.AmountPaid.Minus(inv.AmountRefunded))},
 		)
 	}
 	return totals
