@@ -2,6 +2,8 @@ package checkout
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -33,10 +35,18 @@ func (f frame) setHeaders(w http.ResponseWriter) {
 	header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors "+f.Origins, 1))
 }
 
-// query returns the query with which the next page is shown in the same way.
-func (f frame) query() string {
-	if f.Origins == "" {
+// query returns the query with which the next page is shown in the same way, with further
+// pairs of a name and a value. It is empty without any.
+func (f frame) query(pairs ...string) string {
+	values := make(url.Values)
+	if f.Origins != "" {
+		values.Set("embed", "1")
+	}
+	for pair := range slices.Chunk(pairs, 2) {
+		values.Set(pair[0], pair[1])
+	}
+	if len(values) == 0 {
 		return ""
 	}
-	return "?embed=1"
+	return "?" + values.Encode()
 }

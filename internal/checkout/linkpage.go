@@ -87,7 +87,10 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	if v.Visit, err = c.newVisit(); err != nil {
 		return err
 	}
-	v.Typed = shortenedAmount(r.URL.Query().Get("amount"))
+	if query := r.URL.Query(); l.IsFree() && query.Has("amount") {
+		v.Typed = shortenedAmount(query.Get("amount"))
+		_, v.Problem = l.parseAmount(v.Typed)
+	}
 	return c.render(w, r, http.StatusOK, "link.html", v)
 }
 
@@ -96,7 +99,9 @@ func archivedPage(merchant string) *pageError {
 	return &pageError{http.StatusGone, "This link is no longer in use", "Ask " + merchant + " for another one."}
 }
 
-// payLink makes an invoice of a payment link, and redirects to its checkout.
+// payLink makes an invoice of a payment link, and redirects to its checkout. If the link does
+// not take the amount, it redirects to the link's page with it, so that the payer can go back
+// and forth between pages.
 func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
 	if err := r.ParseForm(); err != nil {
@@ -112,7 +117,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := c.linkView(r, l)
 	v.Frame.setHeaders(w)
-	v.Visit, v.Typed = visit, shortenedAmount(r.PostForm.Get("amount"))
+	v.Visit = visit
 	again := func(status int, problem string) error {
 		v.Problem = problem
 		return c.render(w, r, status, "link.html", v)
@@ -120,8 +125,10 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	amount := l.Amount
 	if l.IsFree() {
 		var problem string
-		if amount, problem = l.parseAmount(r.PostForm.Get("amount")); problem != "" {
-			return again(http.StatusBadRequest, problem)
+		v.Typed = shortenedAmount(r.PostForm.Get("amount"))
+		if amount, problem = l.parseAmount(v.Typed); problem != "" {
+			http.Redirect(w, r, v.Path+v.Frame.query("amount", v.Typed), http.StatusSeeOther) //nolint:gosec // the path begins with /pay/
+			return nil
 		}
 	}
 	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -156,8 +157,11 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 func TestAssetsAreCacheable(t *testing.T) {
 	w := newWorld()
 	w.others = []invoice.Payment{unattributed(4_890_123, defaultNow)}
-	var paths []string
-	for _, page := range []*element{w.page(t), w.check(t, tx.String())} {
+	paths := []string{assets["embed.js"].Path} // which merchants' pages load
+	links := newFakeLinks()
+	links.profile.EmbedOrigins = []string{"https://shop.example"}
+	framed := parsePage(t, askLink(links.handler(new(bytes.Buffer)), cafeLink+"?embed=1", nil).Body.String())
+	for _, page := range []*element{w.page(t), w.check(t, tx.String()), framed} {
 		for _, e := range slices.Concat(page.named("link"), page.named("script"), page.named("section")) {
 			if path := e.attrs["href"] + e.attrs["src"] + e.attrs["data-script"]; path != "" && !slices.Contains(paths, path) {
 				paths = append(paths, path)

@@ -19,10 +19,11 @@
     page.searchParams.set("embed", "1");
     const name = link.dataset.title || link.textContent.trim() || "Payment";
     const dialog = styled("dialog", "position:fixed;inset:0;margin:auto;width:min(28rem,calc(100vw - 1rem));max-width:none;" +
-      "max-height:calc(100dvh - 1rem);padding:0;border:0;border-radius:.75rem;overflow:hidden;background:Canvas");
+      "max-height:calc(100dvh - 1rem);padding:0;border:0;border-radius:.75rem;overflow:hidden;outline:0;background:Canvas");
     dialog.setAttribute("aria-label", name);
+    dialog.tabIndex = -1;
     const close = styled("button", "position:absolute;inset-block-start:.5rem;inset-inline-end:.5rem;width:2.75rem;height:2.75rem;border:0;" +
-      "border-radius:50%;background:transparent;color:GrayText;font:1.75rem/1 system-ui,sans-serif;cursor:pointer");
+      "border-radius:50%;background:transparent;color:#767676;z-index:1;font:1.75rem/1 system-ui,sans-serif;cursor:pointer");
     close.type = "button";
     close.textContent = "×";
     close.setAttribute("aria-label", link.dataset.close || "Close");
@@ -30,7 +31,7 @@
     frame.title = name;
     frame.allow = "clipboard-write";
     frame.src = page;
-    dialog.append(frame, close);
+    dialog.append(close, frame);
 
     const tell = (type, detail) => link.dispatchEvent(new CustomEvent("quittance:" + type, { bubbles: true, detail }));
     let answered = false;
@@ -76,6 +77,7 @@
     });
     document.body.append(dialog);
     dialog.showModal(); // it holds the focus, closes with Escape, and gives the focus back
+    dialog.focus(); // the key that was pressed to open it must not press its first button
   };
 
   document.addEventListener("click", (event) => {
