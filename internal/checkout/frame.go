@@ -14,15 +14,18 @@ type frame struct {
 	// Origins are the origins that may show it, separated by spaces. It is empty for a page
 	// that no page may show.
 	Origins string
+	lang    string // the language that the request asks for; empty without
 }
 
 // newFrame returns the frame of a request for a page of the merchant: none, unless the
 // request has the parameter embed and the merchant has a list of origins.
 func newFrame(r *http.Request, m invoice.Merchant) frame {
-	if r.URL.Query().Get("embed") != "1" {
-		return frame{}
+	query := r.URL.Query()
+	f := frame{lang: query.Get("lang")}
+	if query.Get("embed") == "1" {
+		f.Origins = strings.Join(m.EmbedOrigins, " ")
 	}
-	return frame{strings.Join(m.EmbedOrigins, " ")}
+	return f
 }
 
 // setHeaders lets exactly the origins show the page in a frame.
@@ -35,12 +38,23 @@ func (f frame) setHeaders(w http.ResponseWriter) {
 	header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors "+f.Origins, 1))
 }
 
+// Address returns the beginning of the page's address in another language.
+func (f frame) Address() string {
+	if f.Origins != "" {
+		return "?embed=1&"
+	}
+	return "?"
+}
+
 // query returns the query with which the next page is shown in the same way, with further
 // pairs of a name and a value. It is empty without any.
 func (f frame) query(pairs ...string) string {
 	values := make(url.Values)
 	if f.Origins != "" {
 		values.Set("embed", "1")
+	}
+	if f.lang != "" {
+		values.Set("lang", f.lang)
 	}
 	for pair := range slices.Chunk(pairs, 2) {
 		values.Set(pair[0], pair[1])

@@ -70,6 +70,7 @@ type link struct {
 	invoice.PaymentLink
 	profile invoice.Merchant
 	token   chain.Token
+	text    *locale.Text
 }
 
 // linkPage answers with the page of a payment link. It makes no invoice, because programs
@@ -82,7 +83,7 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	v := c.linkView(r, l)
 	v.Frame.setHeaders(w)
 	if l.Archived {
-		return c.render(w, r, http.StatusGone, "message.html", archivedPage(v.Merchant))
+		return c.render(w, r, http.StatusGone, "message.html", errLinkArchived)
 	}
 	if v.Visit, err = c.newVisit(); err != nil {
 		return err
@@ -92,11 +93,6 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 		_, v.Problem = l.parseAmount(v.Typed)
 	}
 	return c.render(w, r, http.StatusOK, "link.html", v)
-}
-
-// archivedPage is the page of a link that is archived.
-func archivedPage(merchant string) *pageError {
-	return &pageError{http.StatusGone, "This link is no longer in use", "Ask " + merchant + " for another one."}
 }
 
 // payLink makes an invoice of a payment link, and redirects to its checkout. If the link does
@@ -119,7 +115,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	v.Frame.setHeaders(w)
 	v.Visit = visit
 	again := func(status int, problem string) error {
-		v.Problem = problem
+		v.Problem = l.text.T(problem, locale.Values{"Merchant": v.Merchant})
 		return c.render(w, r, status, "link.html", v)
 	}
 	amount := l.Amount
@@ -137,18 +133,18 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !c.linked.allow(c.now(), uses...) {
 		w.Header().Set("Retry-After", fmt.Sprint(seconds(window)))
-		return again(http.StatusTooManyRequests, "Too many payments were started here. Wait a minute, and press the button again.")
+		return again(http.StatusTooManyRequests, "link.problem.often")
 	}
 	inv, err := c.links.Pay(r.Context(), l.PaymentLink, amount, visit)
 	unusable := (*paymentlink.UnusableError)(nil)
 	switch {
 	case errors.Is(err, paymentlink.ErrArchived):
-		return c.render(w, r, http.StatusGone, "message.html", archivedPage(v.Merchant))
+		return c.render(w, r, http.StatusGone, "message.html", errLinkArchived)
 	case errors.Is(err, settle.ErrIdempotencyInProgress):
-		return again(http.StatusConflict, "Your payment is being prepared. Press the button again.")
+		return again(http.StatusConflict, "link.problem.progress")
 	case errors.As(err, &unusable):
 		c.logger.WarnContext(r.Context(), "payment link refused", "link", l.ID, "err", err)
-		return again(http.StatusConflict, "This link cannot be used at the moment. Nothing was paid. Contact "+v.Merchant+".")
+		return again(http.StatusConflict, "link.problem.unusable")
 	case err != nil:
 		return fmt.Errorf("make an invoice of %s: %w", l.ID, err)
 	}
@@ -163,24 +159,27 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 // parseAmount parses the amount that a payer types. problem says why the link does not take
 // it, if it is not empty.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
-	amount, err := parseTypedAmount(typed, "en", l.token.Decimals)
+	amount, err := parseTypedAmount(typed, l.text.Lang(), l.token.Decimals)
+	id, bound := "", invoice.Amount{}
 	switch {
 	case errors.Is(err, errAmountAmbiguous):
-		return amount, "Is this a thousand or a fraction? Write the amount without separators of thousands, such as 1234.50."
+		id = "link.problem.ambiguous"
 	case errors.Is(err, invoice.ErrTooPrecise):
-		return amount, fmt.Sprintf("%s has %d decimals at most.", l.Currency, l.token.Decimals)
+		id = "link.problem.precise"
 	case errors.Is(err, invoice.ErrAmountOverflow):
-		return amount, "This amount is too large."
+		id = "link.problem.large"
 	case err != nil:
-		return amount, "Enter an amount in digits, such as 12.50."
+		id = "link.problem.syntax"
 	case amount.IsZero():
-		return amount, "Enter an amount of more than 0."
+		id = "link.problem.zero"
 	case amount.Less(l.Minimum):
-		return amount, "Enter " + l.money(l.Minimum) + " or more."
+		id, bound = "link.problem.least", l.Minimum
 	case !l.Takes(amount):
-		return amount, "Enter " + l.money(l.Maximum) + " or less."
+		id, bound = "link.problem.most", l.Maximum
+	default:
+		return amount, ""
 	}
-	return amount, ""
+	return amount, l.text.T(id, locale.Values{"Amount": l.money(bound), "Decimals": l.token.Decimals})
 }
 
 // money formats an amount with its currency.
@@ -194,11 +193,11 @@ func (l link) bounds() string {
 	case !l.IsFree() || l.Minimum.IsZero() && l.Maximum.IsZero():
 		return ""
 	case l.Maximum.IsZero():
-		return l.money(l.Minimum) + " or more"
+		return l.text.T("link.from", locale.Values{"Amount": l.money(l.Minimum)})
 	case l.Minimum.IsZero():
-		return "At most " + l.money(l.Maximum)
+		return l.text.T("link.upTo", locale.Values{"Amount": l.money(l.Maximum)})
 	}
-	return l.money(l.Minimum) + " to " + l.money(l.Maximum)
+	return l.text.T("link.between", locale.Values{"Least": l.money(l.Minimum), "Most": l.money(l.Maximum)})
 }
 
 // loadLink reads the link that the request's path names. The error is errNoLink if there is
@@ -220,14 +219,14 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 		return link{}, fmt.Errorf("payment link %s is in %s, which chain %q is not configured with; add it again, or archive the link", found.ID, found.Currency, ch.Key)
 	}
 	profile, err := c.findMerchant(r.Context(), found.MerchantID)
-	return link{found, profile, token}, err
+	return link{found, profile, token, locale.For(r)}, err
 }
 
 // linkView returns the content of a link's page, without the visit.
 func (c *Checkout) linkView(r *http.Request, l link) linkView {
 	v := linkView{
 		Path: apiconv.PaymentLinkPath(l.PaymentLink), Merchant: pageInput{profile: l.profile, invoice: invoice.Invoice{MerchantID: l.MerchantID}}.merchant(),
-		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(locale.English, l.ChainKey), Currency: l.Currency,
+		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(l.text, l.ChainKey), Currency: l.Currency,
 		Bounds: l.bounds(), Frame: newFrame(r, l.profile),
 	}
 	v.Action = v.Path + v.Frame.query()

@@ -237,7 +237,7 @@ func TestFreeAmount(t *testing.T) {
 	f.paid = nil
 	for typed, says := range map[string]string{
 		"": "Enter an amount in digits", "<b>": "&lt;b&gt;", "0": "more than 0", "0.99": "Enter 1.00 USDC or more", "50.01": "Enter 50.00 USDC or less",
-		"1,234": "without separators of thousands", "1.0000001": "6 decimals at most", strings.Repeat("9", 79): "too large",
+		"1,234": "without separators of thousands", "1.0000001": "at most 6 decimals", strings.Repeat("9", 79): "too large",
 	} {
 		got := askLink(h, cafeLink, url.Values{"visit": {"v"}, "amount": {typed}})
 		next, found := strings.CutPrefix(got.Header().Get("Location"), "/pay/")

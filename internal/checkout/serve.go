@@ -67,6 +67,7 @@ var (
 	errNoRefund         = &pageError{http.StatusNotFound, "error.noRefund", "error.link"}
 	errNoLink           = &pageError{http.StatusNotFound, "error.noPaymentLink", "error.link"}
 	errNoReceipt        = &pageError{http.StatusNotFound, "error.noReceipt.title", "error.noReceipt.text"}
+	errLinkArchived     = &pageError{http.StatusGone, "error.archived.title", "error.archived.text"}
 	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.method.title", "error.method.text"}
 	errCrossOrigin      = &pageError{http.StatusForbidden, "error.origin.title", "error.origin.text"}
 	errTestWallet       = &pageError{http.StatusBadGateway, "error.testWallet.title", "error.testWallet.text"}
