@@ -46,7 +46,7 @@ const bare = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>A frame</title></head>
 <body><iframe src="{href}?embed=1" title="Payment"></iframe></body></html>`
 
-// records keeps what the page's listeners are told.
+// records keeps the events and messages that the page gets.
 const records = `
 window.told = [];
 for (const name of ["ready", "state", "return", "close"]) {
