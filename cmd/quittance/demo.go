@@ -16,12 +16,13 @@ import (
 func newDemo(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", GroupID: groupTry,
-		Short: "watch four real invoices live, on a chain in this process",
+		Short: "watch six real invoices live, on a chain in this process",
 		Long: `Starts the service on SQLite with an embedded EVM chain and a merchant's
 webhook receiver, all in this process and in a temporary folder, and plays the
-life of four invoices: paid by a plain transfer, paid through the registry
-contract, expired, and paid and refunded. It exits 0 only if everything was
-observed.`,
+life of six invoices: paid by a plain transfer, paid through the registry
+contract, expired, paid and refunded, paid in two parts to a deposit address,
+from which it is swept to the merchant, and paid by a program (x402). It exits
+0 only if everything was observed.`,
 		Args: noArgs,
 	}
 	verbose := cmd.Flags().Bool("verbose", false, "show the service's log as well")

@@ -1,4 +1,4 @@
-// Package demo runs four scenarios, each the life of an invoice, in a development
+// Package demo runs six scenarios, each the life of an invoice, in a development
 // world. It checks the outcome in the API, on the chain, and in the webhooks that the
 // merchant receives.
 package demo
@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p := &printer{out: cfg.Out, color: cfg.Color, now: cfg.Now, begun: cfg.Now()}
-	p.line(p.style(bold, "Quittance demo: the life of four invoices on a real EVM chain") + "\n")
+	p.line(p.style(bold, "Quittance demo: the life of six invoices on a real EVM chain") + "\n")
 	dir, err := os.MkdirTemp("", "quittance-demo-")
 	if err != nil {
 		return fmt.Errorf("make a temporary folder: %w", err)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}()
 	select {
 	case w := <-ready:
-		err = play(ctx, p, w, merchant)
+		err = play(ctx, cfg, p, w, merchant)
 	case err := <-world:
 		return err
 	}
@@ -77,7 +77,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 }
 
 // play runs the scenarios concurrently and prints a summary.
-func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) error {
+func play(ctx context.Context, cfg Config, p *printer, w *dev.World, merchant *receiver) error {
 	merchant.setSecret(w.Info.Merchant.WebhookSecret)
 	api, key, err := merchantClient(ctx, w.Info)
 	if err != nil {
@@ -93,7 +93,7 @@ func play(ctx context.Context, p *printer, w *dev.World, merchant *receiver) err
 	all := scenarios()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range all {
-		a := &actor{scenario: s, printer: p, world: w, merchant: merchant, api: api}
+		a := &actor{scenario: s, printer: p, world: w, merchant: merchant, api: api, random: cfg.Rand}
 		s.actor = a
 		group.Go(func() error {
 			if err := s.run(ctx, a); err != nil {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,8 @@ type received struct {
 	webhook.Event
 	DeliveryID string
 	InvoiceID  string
-	Deliveries int // number of deliveries
+	TxHash     string // of the payment or the refund
+	Deliveries int    // number of deliveries
 }
 
 // receiver is the merchant's webhook endpoint. It verifies each delivery with the public
@@ -126,7 +128,11 @@ func (r *receiver) keep(e webhook.Event, deliveryID string) {
 		} `json:"invoice"`
 		Payment struct {
 			InvoiceID string `json:"invoiceId"`
+			TxHash    string `json:"txHash"`
 		} `json:"payment"`
+		Refund struct {
+			TxHash string `json:"txHash"`
+		} `json:"refund"`
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		r.problem("the data of event %s cannot be read: %v", e.ID, err)
@@ -140,18 +146,21 @@ func (r *receiver) keep(e webhook.Event, deliveryID string) {
 		}
 		return
 	}
-	r.events[e.ID] = &received{Event: e, DeliveryID: deliveryID, InvoiceID: data.Invoice.ID + data.Payment.InvoiceID, Deliveries: 1}
+	r.events[e.ID] = &received{
+		Event: e, DeliveryID: deliveryID, InvoiceID: data.Invoice.ID + data.Payment.InvoiceID,
+		TxHash: cmp.Or(data.Refund.TxHash, data.Payment.TxHash), Deliveries: 1,
+	}
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// await waits for an event of the type about the invoice.
-func (r *receiver) await(ctx context.Context, typ, invoiceID string) (received, error) {
+// await waits for an event of the type about the invoice or the transaction.
+func (r *receiver) await(ctx context.Context, typ, about string) (received, error) {
 	for {
 		r.mu.Lock()
 		changed := r.changed
 		for _, e := range r.events {
-			if e.Type == typ && e.InvoiceID == invoiceID {
+			if e.Type == typ && (e.InvoiceID == about || e.TxHash == about) {
 				found := *e
 				r.mu.Unlock()
 				return found, nil
@@ -161,7 +170,7 @@ func (r *receiver) await(ctx context.Context, typ, invoiceID string) (received, 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return received{}, fmt.Errorf("no %s for invoice %s", typ, invoiceID)
+			return received{}, fmt.Errorf("no %s about %s", typ, about)
 		}
 	}
 }

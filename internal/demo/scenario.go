@@ -1,8 +1,10 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math/big"
 	"strings"
 	"time"
@@ -33,6 +35,8 @@ func scenarios() []*scenario {
 		{name: "registry", title: "paid through the registry", events: 3, run: runRegistry},
 		{name: "expiry", title: "expired and closed on chain", events: 2, run: runExpiry},
 		{name: "refund", title: "paid, then refunded", events: 4, run: runRefund},
+		{name: "exchange", title: "paid to a deposit address", events: 4, run: runExchange},
+		{name: "agent", title: "paid by a program (x402)", events: 3, run: runAgent},
 	}
 }
 
@@ -44,6 +48,7 @@ type actor struct {
 	world    *dev.World
 	merchant *receiver
 	api      *client.Client
+	random   io.Reader
 
 	invoice      apitypes.Invoice
 	commitmentID common.Hash
@@ -56,14 +61,14 @@ const (
 )
 
 func runTransfer(ctx context.Context, a *actor) error {
-	if err := a.sell(ctx, "12340000", "Two tickets"); err != nil {
+	if err := a.sell(ctx, order{amount: "12340000", label: "Two tickets"}); err != nil {
 		return err
 	}
 	return a.commitment(ctx, contracts.StatusClosed, "closed, so that the registry takes no second payment")
 }
 
 func runRegistry(ctx context.Context, a *actor) error {
-	if err := a.create(ctx, "250000000", longLife, "A chair"); err != nil {
+	if err := a.create(ctx, order{amount: "250000000", label: "A chair"}); err != nil {
 		return err
 	}
 	terms, err := a.terms()
@@ -82,10 +87,10 @@ func runRegistry(ctx context.Context, a *actor) error {
 }
 
 func runExpiry(ctx context.Context, a *actor) error {
-	if err := a.create(ctx, "990000", shortLife, "A coffee that nobody drinks"); err != nil {
+	if err := a.create(ctx, order{amount: "990000", label: "A coffee that nobody drinks", lifetime: shortLife}); err != nil {
 		return err
 	}
-	if err := a.event(ctx, webhook.InvoiceExpired); err != nil {
+	if err := a.event(ctx, webhook.InvoiceExpired, a.invoice.ID); err != nil {
 		return err
 	}
 	if err := a.check(ctx, func(inv apitypes.Invoice) string {
@@ -97,7 +102,7 @@ func runExpiry(ctx context.Context, a *actor) error {
 }
 
 func runRefund(ctx context.Context, a *actor) error {
-	if err := a.sell(ctx, "40000000", "A lamp that will not shine"); err != nil {
+	if err := a.sell(ctx, order{amount: "40000000", label: "A lamp that will not shine"}); err != nil {
 		return err
 	}
 	sent := a.invoice.AmountPaid
@@ -111,7 +116,7 @@ func runRefund(ctx context.Context, a *actor) error {
 		return err
 	}
 	a.printStep("merchant refunds", usdc(sent)+" to "+a.world.Info.Payer.Address+", transaction "+back.Hex())
-	if err := a.event(ctx, webhook.PaymentRefunded); err != nil {
+	if err := a.event(ctx, webhook.PaymentRefunded, back.Hex()); err != nil {
 		return err
 	}
 	return a.check(ctx, func(inv apitypes.Invoice) string {
@@ -119,53 +124,64 @@ func runRefund(ctx context.Context, a *actor) error {
 	})
 }
 
+// order is what the merchant sells.
+type order struct {
+	amount     string // minor units
+	label      string
+	lifetime   int64 // of the invoice; 0 means longLife
+	collection apitypes.Collection
+}
+
 // create creates the scenario's invoice and waits for its webhook.
-func (a *actor) create(ctx context.Context, amount string, lifetime int64, label string) error {
+func (a *actor) create(ctx context.Context, o order) error {
 	made, err := a.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
 		MerchantID: a.world.Info.Merchant.ID, MerchantAddress: a.world.Info.Merchant.Address,
-		Amount: amount, Currency: chain.USDC, ChainKey: a.world.Info.Chain.ChainKey,
-		LineItems: []apitypes.LineItem{{Label: label, Amount: amount}}, ExpiresAt: a.now().Unix() + lifetime,
+		Amount: o.amount, Currency: chain.USDC, ChainKey: a.world.Info.Chain.ChainKey, Collection: o.collection,
+		LineItems: []apitypes.LineItem{{Label: o.label, Amount: o.amount}}, ExpiresAt: a.now().Unix() + cmp.Or(o.lifetime, longLife),
 	})
 	if err != nil {
 		return err
 	}
 	a.invoice, a.commitmentID = made.Invoice, common.HexToHash(made.OnChainInvoiceID)
-	a.printStep("invoice created", fmt.Sprintf("%s over %s: %s", made.ID, usdc(amount), label))
-	return a.event(ctx, webhook.InvoiceCreated)
+	a.printStep("invoice created", fmt.Sprintf("%s over %s: %s", made.ID, usdc(o.amount), o.label))
+	return a.event(ctx, webhook.InvoiceCreated, made.ID)
 }
 
 // sell creates the scenario's invoice and pays it by a plain transfer.
-func (a *actor) sell(ctx context.Context, amount, label string) error {
-	if err := a.create(ctx, amount, longLife, label); err != nil {
+func (a *actor) sell(ctx context.Context, o order) error {
+	if err := a.create(ctx, o); err != nil {
 		return err
 	}
-	hash, err := a.transfer(ctx, a.invoice.TransferAmount)
+	hash, err := a.transfer(ctx, "payer", a.invoice.TransferAmount)
 	if err != nil {
 		return err
 	}
 	return a.paid(ctx, hash)
 }
 
-// transfer pays the amount from the payer's account by a plain transfer.
-func (a *actor) transfer(ctx context.Context, amount string) (common.Hash, error) {
+// transfer sends the amount from the payer's account to the address that the invoice is
+// paid to.
+func (a *actor) transfer(ctx context.Context, who, amount string) (common.Hash, error) {
 	n, ok := new(big.Int).SetString(amount, 10)
 	if !ok {
-		return common.Hash{}, fmt.Errorf("the invoice has the transfer amount %q", amount)
+		return common.Hash{}, fmt.Errorf("the API gives the amount %q to transfer", amount)
 	}
-	hash, err := a.world.Node.SendToken(ctx, a.world.Node.Keys.Payer, common.HexToAddress(a.world.Info.Merchant.Address), n, nil)
+	to := common.HexToAddress(cmp.Or(a.invoice.DepositAddress, a.invoice.MerchantAddress))
+	hash, err := a.world.Node.SendToken(ctx, a.world.Node.Keys.Payer, to, n, nil)
 	if err == nil {
-		a.printStep("payer transfers", usdc(amount)+", transaction "+hash.Hex())
+		a.printStep(who+" transfers", usdc(amount)+", transaction "+hash.Hex())
 	}
 	return hash, err
 }
 
-// paid waits for the webhooks of the payment, and checks the invoice and the payment in
-// the API.
+// paid waits for the webhooks of the payment that completes the amount, and checks the
+// invoice and the payment in the API.
 func (a *actor) paid(ctx context.Context, tx common.Hash) error {
-	for _, typ := range []string{webhook.PaymentReceived, webhook.InvoicePaid} {
-		if err := a.event(ctx, typ); err != nil {
-			return err
-		}
+	if err := a.event(ctx, webhook.PaymentReceived, tx.Hex()); err != nil {
+		return err
+	}
+	if err := a.event(ctx, webhook.InvoicePaid, a.invoice.ID); err != nil {
+		return err
 	}
 	if err := a.check(ctx, func(inv apitypes.Invoice) string {
 		return differs("status", string(inv.Status), "paid") + differs("settledTxHash", inv.SettledTxHash, tx.Hex())
@@ -184,9 +200,9 @@ func (a *actor) paid(ctx context.Context, tx common.Hash) error {
 	return fmt.Errorf("GET /api/payments does not list transaction %s", tx.Hex())
 }
 
-// event waits for a webhook about the invoice.
-func (a *actor) event(ctx context.Context, typ string) error {
-	e, err := a.merchant.await(ctx, typ, a.invoice.ID)
+// event waits for a webhook about an invoice or a transaction.
+func (a *actor) event(ctx context.Context, typ, about string) error {
+	e, err := a.merchant.await(ctx, typ, about)
 	if err == nil {
 		a.printStep("webhook verified", typ+" "+e.ID)
 	}
@@ -214,28 +230,37 @@ func differs(member, is, want string) string {
 	return fmt.Sprintf("%s is %q, not %q; ", member, is, want)
 }
 
-// commitmentPoll is how often the registry is polled for a commitment's status.
-const commitmentPoll = 200 * time.Millisecond
+// pollInterval is how often the chain and the API are asked.
+const pollInterval = 200 * time.Millisecond
 
-// commitment waits until the registry has the status want for the invoice.
-func (a *actor) commitment(ctx context.Context, want contracts.Status, words string) error {
-	ticker := time.NewTicker(commitmentPoll)
+// poll calls done until it returns true.
+func poll(ctx context.Context, done func() (bool, error)) error {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		is, err := a.world.Node.StatusOf(ctx, a.commitmentID)
-		if err != nil {
+		if ok, err := done(); ok || err != nil {
 			return err
-		}
-		if is == want {
-			a.printStep("commitment", a.commitmentID.Hex()+" is "+words)
-			return nil
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the commitment %s did not become %s: it is %s", a.commitmentID.Hex(), want, is)
+			return ctx.Err()
 		}
 	}
+}
+
+// commitment waits until the registry has the status want for the invoice.
+func (a *actor) commitment(ctx context.Context, want contracts.Status, words string) error {
+	var is contracts.Status
+	err := poll(ctx, func() (_ bool, err error) {
+		is, err = a.world.Node.StatusOf(ctx, a.commitmentID)
+		return is == want, err
+	})
+	if err != nil {
+		return fmt.Errorf("the commitment %s did not become %s: it is %s: %w", a.commitmentID.Hex(), want, is, err)
+	}
+	a.printStep("commitment", a.commitmentID.Hex()+" is "+words)
+	return nil
 }
 
 // terms returns the invoice's terms, computed from the API's data alone.

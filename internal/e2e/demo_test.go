@@ -25,18 +25,18 @@ func TestDemo(t *testing.T) {
 		t.Error("it writes escape codes or progress into a pipe")
 	}
 	for typ, want := range map[string]int{
-		webhook.InvoiceCreated: 4, webhook.InvoicePaid: 3, webhook.InvoiceExpired: 1, webhook.PaymentReceived: 3, webhook.PaymentRefunded: 1,
+		webhook.InvoiceCreated: 6, webhook.InvoicePaid: 5, webhook.InvoiceExpired: 1, webhook.PaymentReceived: 6, webhook.PaymentRefunded: 1,
 	} {
 		if got := strings.Count(out, typ+" evt_"); got != want {
 			t.Errorf("%d steps with %s, want %d", got, typ, want)
 		}
 	}
 	for pattern, want := range map[string]int{
-		`(?m)^inv_\w+ .* paid .* 3$`:    2,
+		`(?m)^inv_\w+ .* paid .* 3$`:    3,
 		`(?m)^inv_\w+ .* expired .* 2$`: 1,
-		`(?m)^inv_\w+ .* paid .* 4$`:    1,
-		`12 events`:                     1,
-		`\b0x[0-9a-f]{64}\b`:            4 + 3, // three payments, a refund, and the commitments that it reads
+		`(?m)^inv_\w+ .* paid .* 4$`:    2,
+		`19 events`:                     1,
+		`\b0x[0-9a-f]{64}\b`:            8 + 3, // six payments, a refund, a sweep, and the commitments that it reads
 	} {
 		if got := len(regexp.MustCompile(pattern).FindAllString(out, -1)); got < want || pattern[0] == '(' && got != want {
 			t.Errorf("%d times %s, want %d", got, pattern, want)
