@@ -14,6 +14,8 @@ var guide = template.Must(template.New("guide").Parse(`Quittance is ready: open 
   chain       {{.Chain.ChainKey}}, id {{.Chain.ChainID}}, JSON-RPC at {{.Chain.RPCURL}}
   token       {{.Chain.Token}} (test USDC, 6 decimals)
   registry    {{.Chain.Registry}}
+  deposits    {{.Chain.DepositFactory}} (factory of deposit addresses)
+  relay       {{.Chain.AuthorizationRelay}} (of signed authorizations)
   merchant    {{.Merchant.ID}}, settles at {{.Merchant.Address}}
   webhooks    {{or .WebhookURL "nowhere (start with --webhook-url URL to receive events)"}}
   secret      {{.Merchant.WebhookSecret}}

@@ -29,7 +29,7 @@ func runExchange(ctx context.Context, a *actor) error {
 	}); err != nil {
 		return err
 	}
-	a.printStep("invoice open", "the exchange kept a fee: "+usdc(fee)+" are missing")
+	a.printStep("invoice open", "the exchange kept a fee: "+usdc(fee)+" is missing")
 	rest, err := a.transfer(ctx, "exchange", a.invoice.AmountRemaining)
 	if err != nil {
 		return err
