@@ -24,7 +24,7 @@ func (c *Client) AuditEntries(ctx context.Context, f AuditFilter) iter.Seq2[apit
 	set(query, "merchantId", f.MerchantID)
 	set(query, "action", f.Action)
 	setTime(query, "since", f.Since)
-	return list(ctx, c, "api/audit", query, f.PageSize, func(page apitypes.AuditList) ([]apitypes.AuditEntry, string) {
+	return list(ctx, c, c.path("api/audit"), query, f.PageSize, func(page apitypes.AuditList) ([]apitypes.AuditEntry, string) {
 		return page.Entries, page.NextCursor
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 )
 
@@ -27,11 +28,12 @@ type request struct {
 	wait time.Duration
 }
 
-// path returns the URL of a path. The segments, such as identifiers, are escaped.
+// path returns the URL of a path. The segments, such as identifiers, are escaped. A segment
+// that results in another path, such as "..", is refused when a request is made.
 func (c *Client) path(path string, segments ...string) *url.URL {
 	u := c.base.JoinPath(path)
 	for _, segment := range segments {
-		u = u.JoinPath(url.PathEscape(segment))
+		u.Path, u.RawPath = u.Path+"/"+segment, u.EscapedPath()+"/"+url.PathEscape(segment)
 	}
 	return u
 }
@@ -141,6 +143,9 @@ func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
 
 // exchange sends a request and returns the response, whose body the caller closes.
 func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error) {
+	if path.Clean(r.url.Path) != r.url.Path {
+		return nil, fmt.Errorf("client: %s has an id that is none", r.url.Path)
+	}
 	out, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -168,9 +173,9 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 }
 
 // answered returns err or, if that is nil, an error if the response has another id than
-// requested: an id such as "" results in another path.
+// requested.
 func answered(err error, what, id, got string) error {
-	if err == nil && (id == "" || got != id) {
+	if err == nil && got != id {
 		return fmt.Errorf("client: asked for %s %q and was answered %q", what, id, got)
 	}
 	return err

@@ -210,10 +210,17 @@ func TestListsOfAnInvoice(t *testing.T) {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
+	var last error
 	for e, err := range c.InvoiceTimeline(t.Context(), invoice.ID) {
-		if entries++; err != nil || e.Kind != "invoice.created" {
-			t.Errorf("%+v, %v", e, err)
+		if last = err; err != nil {
+			continue
 		}
+		if entries++; e.Kind != "invoice.created" {
+			t.Errorf("%+v", e)
+		}
+	}
+	if !errors.Is(last, client.ErrTruncated) {
+		t.Errorf("the timeline ends with %v, want ErrTruncated", last)
 	}
 	path := "/api/invoices/" + invoice.ID
 	want := []string{path + "/payments", path + "/payments?cursor=c1", path + "/timeline", path + "/timeline?cursor=c1"}
@@ -230,6 +237,15 @@ func TestListsOfAnInvoice(t *testing.T) {
 			if err == nil {
 				t.Errorf("the refunds of %q: %+v", id, r)
 			}
+		}
+		if err := c.RevokeKey(t.Context(), id); err == nil {
+			t.Errorf("RevokeKey(%q) is no error", id)
+		}
+		if err := c.DeleteInvoice(t.Context(), id); err == nil {
+			t.Errorf("DeleteInvoice(%q) is no error", id)
+		}
+		if _, err := c.PingWebhook(t.Context(), id); err == nil {
+			t.Errorf("PingWebhook(%q) is no error", id)
 		}
 	}
 	if len(requests) != len(want) {

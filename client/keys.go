@@ -25,7 +25,7 @@ func (c *Client) CreateKey(ctx context.Context, r apitypes.CreateKeyRequest) (k 
 func (c *Client) Keys(ctx context.Context, merchantID string) iter.Seq2[apitypes.Key, error] {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
-	return list(ctx, c, "api/keys", query, 0, func(page apitypes.KeyList) ([]apitypes.Key, string) {
+	return list(ctx, c, c.path("api/keys"), query, 0, func(page apitypes.KeyList) ([]apitypes.Key, string) {
 		return page.Keys, page.NextCursor
 	})
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
@@ -48,7 +47,7 @@ func (f InvoiceFilter) query() url.Values {
 // Invoices lists invoices, newest first. It requests pages as needed, and ends after an
 // error.
 func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
-	return list(ctx, c, "api/invoices", f.query(), f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
+	return list(ctx, c, c.path("api/invoices"), f.query(), f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
 		return page.Invoices, page.NextCursor
 	})
 }
@@ -98,7 +97,7 @@ func (f PaymentFilter) query() url.Values {
 // Payments lists on-chain payments, last observed first. It requests pages as needed, and
 // ends after an error.
 func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
-	return list(ctx, c, "api/payments", f.query(), f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+	return list(ctx, c, c.path("api/payments"), f.query(), f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
 		return page.Payments, page.NextCursor
 	})
 }
@@ -126,7 +125,7 @@ func (f EventFilter) query() url.Values {
 // Events lists events with the state of their deliveries, newest first. It requests pages
 // as needed, and ends after an error.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
-	return list(ctx, c, "api/events", f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
+	return list(ctx, c, c.path("api/events"), f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
 		return page.Events, page.NextCursor
 	})
 }
@@ -175,14 +174,14 @@ var errSamePage = errors.New("client: a page's nextCursor leads to the same page
 
 // list yields the elements of all pages. split returns the elements and the next cursor
 // of a page.
-func list[P, T any](ctx context.Context, c *Client, path string, query url.Values, pageSize int, split func(P) ([]T, string)) iter.Seq2[T, error] {
+func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Values, pageSize int, split func(P) ([]T, string)) iter.Seq2[T, error] {
 	if pageSize != 0 {
 		query.Set("limit", strconv.Itoa(pageSize))
 	}
 	return func(yield func(T, error) bool) {
 		var none T
 		for cursor := ""; ; {
-			u := c.path(path)
+			u := *from
 			asked := make(url.Values, len(query)+1)
 			for name, values := range query {
 				asked[name] = values
@@ -190,7 +189,7 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 			set(asked, "cursor", cursor)
 			u.RawQuery = asked.Encode()
 			var page P
-			if err := c.get(ctx, u, &page); err != nil {
+			if err := c.get(ctx, &u, &page); err != nil {
 				yield(none, err)
 				return
 			}
@@ -212,24 +211,13 @@ func list[P, T any](ctx context.Context, c *Client, path string, query url.Value
 	}
 }
 
-// listOf is list for a list of one object. An id that results in another path is an error.
-func listOf[P, T any](ctx context.Context, c *Client, path, id, name string, query url.Values, split func(P) ([]T, string)) iter.Seq2[T, error] {
-	if id == "" || id == "." || id == ".." {
-		return func(yield func(T, error) bool) {
-			var none T
-			yield(none, fmt.Errorf("client: %q is no id", id))
-		}
-	}
-	return list(ctx, c, path+"/"+url.PathEscape(id)+"/"+name, query, 0, split)
-}
-
 // Claims lists payers' claims to unattributed payments, newest first; merchantID and
 // paymentID are "" for all. It requests pages as needed, and ends after an error.
 func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.Seq2[apitypes.Claim, error] {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
 	set(query, "paymentId", paymentID)
-	return list(ctx, c, "api/claims", query, 0, func(page apitypes.ClaimList) ([]apitypes.Claim, string) {
+	return list(ctx, c, c.path("api/claims"), query, 0, func(page apitypes.ClaimList) ([]apitypes.Claim, string) {
 		return page.Claims, page.NextCursor
 	})
 }
@@ -237,15 +225,31 @@ func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.
 // InvoicePayments lists the payments of an invoice. It requests pages as needed, and ends
 // after an error.
 func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq2[apitypes.Payment, error] {
-	return listOf(ctx, c, "api/invoices", invoiceID, "payments", make(url.Values), func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+	return list(ctx, c, c.path("api/invoices", invoiceID, "payments"), make(url.Values), 0, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
 		return page.Payments, page.NextCursor
 	})
 }
 
+// ErrTruncated is the last error of a list that leaves something out, because there is more
+// than it has room for.
+var ErrTruncated = errors.New("client: the service left out a part of the list, which is too long")
+
 // InvoiceTimeline lists what happened to an invoice, in order. It requests pages as needed,
-// and ends after an error.
+// and ends after an error: with ErrTruncated after the last entry if the timeline leaves
+// something out.
 func (c *Client) InvoiceTimeline(ctx context.Context, invoiceID string) iter.Seq2[apitypes.TimelineEntry, error] {
-	return listOf(ctx, c, "api/invoices", invoiceID, "timeline", make(url.Values), func(page apitypes.Timeline) ([]apitypes.TimelineEntry, string) {
-		return page.Entries, page.NextCursor
-	})
+	return func(yield func(apitypes.TimelineEntry, error) bool) {
+		truncated := false
+		for entry, err := range list(ctx, c, c.path("api/invoices", invoiceID, "timeline"), make(url.Values), 0, func(page apitypes.Timeline) ([]apitypes.TimelineEntry, string) {
+			truncated = page.Truncated
+			return page.Entries, page.NextCursor
+		}) {
+			if !yield(entry, err) || err != nil {
+				return
+			}
+		}
+		if truncated {
+			yield(apitypes.TimelineEntry{}, ErrTruncated)
+		}
+	}
 }

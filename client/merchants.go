@@ -12,7 +12,7 @@ import (
 // Merchants lists merchants in the order of their ids. It requests pages as needed, and ends
 // after an error.
 func (c *Client) Merchants(ctx context.Context, pageSize int) iter.Seq2[apitypes.Merchant, error] {
-	return list(ctx, c, "api/merchants", make(url.Values), pageSize, func(page apitypes.MerchantList) ([]apitypes.Merchant, string) {
+	return list(ctx, c, c.path("api/merchants"), make(url.Values), pageSize, func(page apitypes.MerchantList) ([]apitypes.Merchant, string) {
 		return page.Merchants, page.NextCursor
 	})
 }

@@ -82,7 +82,7 @@ func (f RefundFilter) query() url.Values {
 
 // Refunds lists refunds, newest first. It requests pages as needed, and ends after an error.
 func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes.RefundRecord, error] {
-	return list(ctx, c, "api/refunds", f.query(), f.PageSize, refundsOf)
+	return list(ctx, c, c.path("api/refunds"), f.query(), f.PageSize, refundsOf)
 }
 
 // PaymentRefunds lists the refunds of a payment, newest first; status is "" for all. It
@@ -90,7 +90,7 @@ func (c *Client) Refunds(ctx context.Context, f RefundFilter) iter.Seq2[apitypes
 func (c *Client) PaymentRefunds(ctx context.Context, paymentID string, status apitypes.RefundStatus) iter.Seq2[apitypes.RefundRecord, error] {
 	query := make(url.Values)
 	set(query, "status", string(status))
-	return listOf(ctx, c, "api/payments", paymentID, "refunds", query, refundsOf)
+	return list(ctx, c, c.path("api/payments", paymentID, "refunds"), query, 0, refundsOf)
 }
 
 func refundsOf(page apitypes.RefundList) ([]apitypes.RefundRecord, string) {

@@ -94,12 +94,20 @@ export class Quittance extends Administration {
     );
   }
 
-  /** Lists what happened to an invoice, in order. Pages are requested as needed. */
-  listInvoiceTimeline(id: string, options: CallOptions = {}): AsyncGenerator<TimelineEntry, void> {
-    return pages(
+  /**
+   * Lists what happened to an invoice, in order. Pages are requested as needed. The value that the generator returns at
+   * its end says whether the timeline leaves something out.
+   */
+  async *listInvoiceTimeline(id: string, options: CallOptions = {}): AsyncGenerator<TimelineEntry, { truncated: boolean }> {
+    let truncated = false;
+    yield* pages(
       async (query) => (await this.http.GET("/api/invoices/{id}/timeline", { params: { path: { id }, query }, ...given(options) })).data!,
-      (page) => page.entries,
+      (page) => {
+        truncated = page.truncated ?? false;
+        return page.entries;
+      },
     );
+    return { truncated };
   }
 
   /** Lists payments, the most recently seen first. Pages are requested as needed. */

@@ -125,9 +125,12 @@ test("the payments and the timeline of an invoice have pages", async () => {
   for await (const payment of quittance.listInvoicePayments("inv_1")) {
     got.push(payment.id);
   }
-  for await (const entry of quittance.listInvoiceTimeline("inv_1")) {
-    got.push(entry.kind);
+  const timeline = quittance.listInvoiceTimeline("inv_1");
+  let entry = await timeline.next();
+  for (; !entry.done; entry = await timeline.next()) {
+    got.push(entry.value.kind);
   }
+  assert.deepEqual(entry.value, { truncated: true });
   assert.deepEqual(got, ["a", "b", "invoice.created", "event"]);
   const path = "https://pay.example/base/api/invoices/inv_1";
   assert.deepEqual(sent.map((r) => r.url), [`${path}/payments`, `${path}/payments?cursor=c1`, `${path}/timeline`, `${path}/timeline?cursor=c2`]);
