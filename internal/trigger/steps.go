@@ -122,8 +122,11 @@ func (r *run) awaitException(ctx context.Context, want apitypes.InvoiceException
 // has been attempted.
 func (r *run) redeliver(ctx context.Context, typ apitypes.EventType) error {
 	found, err := r.find(ctx, typ)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return fmt.Errorf("find %s: %w", typ, err)
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("the service has no %s of the invoice", typ)
 	}
 	id := found[0].ID()
 	for { // a pending delivery would not be repeated
