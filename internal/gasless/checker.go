@@ -64,7 +64,7 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 	case <-ctx.Done():
 		return settle.AuthorizationCheck{}, ctx.Err()
 	}
-	call, err := contracts.AuthorizationOf(common.Address(token), contractAuthorization(a), a.Signature)
+	call, err := chain.AuthorizationCall(token, a)
 	if err != nil {
 		return settle.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedSignature, "The signature is not in the form of ERC-6492: %s.", err)
 	}
@@ -131,15 +131,6 @@ func judge(a invoice.Authorization, found contracts.AuthorizationFinding, deploy
 		return invoice.Refuse(invoice.RefusedGas, "The transfer uses %d gas, and the service pays for at most %d.", found.Gas, most)
 	}
 	return nil
-}
-
-// contractAuthorization returns the fields of an authorization as contracts take them.
-func contractAuthorization(a invoice.Authorization) contracts.Authorization {
-	value := a.Value.Bytes()
-	return contracts.Authorization{
-		From: common.Address(a.From), To: common.Address(a.To), Value: new(big.Int).SetBytes(value[:]),
-		ValidAfter: big.NewInt(a.ValidAfter.Unix()), ValidBefore: big.NewInt(a.ValidBefore.Unix()), Nonce: common.Hash(a.Nonce),
-	}
 }
 
 // Domain is the EIP-712 domain that authorizations of a token are signed under.

@@ -190,7 +190,7 @@ func TestCheckOfAKey(t *testing.T) {
 	wantRefused(t, w.check(good), invoice.RefusedPaused)
 	w.send(w.Keys.Deployer, w.token, token.PackSetPaused(false))
 
-	call, err := contracts.AuthorizationOf(w.token, contractOf(good), good.Signature)
+	call, err := chain.AuthorizationCall(invoice.Address(w.token), good)
 	must(t, err)
 	w.send(w.Keys.Operator, w.token, contracts.PackTransferWithAuthorization(call))
 	if found, err := w.checker.CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), good); err != nil || !found.IsUsed || found.Gas == 0 {
@@ -204,14 +204,6 @@ func TestCheckOfAKey(t *testing.T) {
 	expired.Signature = w.sign(expired, payer, w.token)
 	w.mint(devchain.Address(payer))
 	wantRefused(t, w.check(expired), invoice.RefusedReverts)
-}
-
-func contractOf(a invoice.Authorization) contracts.Authorization {
-	value := a.Value.Bytes()
-	return contracts.Authorization{
-		From: common.Address(a.From), To: common.Address(a.To), Value: new(big.Int).SetBytes(value[:]),
-		ValidAfter: big.NewInt(a.ValidAfter.Unix()), ValidBefore: big.NewInt(a.ValidBefore.Unix()), Nonce: common.Hash(a.Nonce),
-	}
 }
 
 // highS returns the other signature of the same key and text, which tokens do not take.

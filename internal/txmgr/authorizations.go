@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -67,7 +66,7 @@ func (k *authorizationWork) check(context.Context) error { return nil }
 
 // next returns due authorizations that would be carried out now, the first to lapse first. It
 // returns none if no authorizations are sent; those that were sent before are followed.
-func (k *authorizationWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	if !k.w.conf.Gasless {
 		return batch{}, nil
 	}
@@ -198,11 +197,7 @@ type authorizationSimulation struct {
 
 // simulate simulates an authorization for an invoice that awaits an amount.
 func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
-	value := a.Value.Bytes()
-	call, err := contracts.AuthorizationOf(common.Address(a.Token), contracts.Authorization{
-		From: common.Address(a.From), To: common.Address(a.To), Value: new(big.Int).SetBytes(value[:]),
-		ValidAfter: big.NewInt(a.ValidAfter.Unix()), ValidBefore: big.NewInt(a.ValidBefore.Unix()), Nonce: common.Hash(a.Nonce),
-	}, a.Signature)
+	call, err := chain.AuthorizationCall(a.Token, a.Authorization)
 	found := authorizationSimulation{call: call}
 	switch {
 	case err != nil:
