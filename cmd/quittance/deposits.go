@@ -58,25 +58,32 @@ up to %d of a chain. A deposit leaves the list when its sweep is final.`, maxLis
 	}
 	o := operatedFlags(cmd)
 	merchant := cmd.Flags().String("merchant", "", "only those of the merchant with this `ID`")
-	asJSON := jsonFlag(cmd, "write JSON: deposits")
+	asJSON := jsonFlag(cmd, "write JSON: deposits; truncated if there are more")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.load(); err != nil {
 			return err
 		}
-		queued, err := admin.QueuedSweeps(cmd.Context(), o.Database, o.chain.Key, *merchant, maxListedDeposits)
+		queued, err := admin.QueuedSweeps(cmd.Context(), o.Database, o.chain.Key, *merchant, maxListedDeposits+1)
 		if err != nil {
 			return err
 		}
+		truncated := len(queued) > maxListedDeposits
+		queued = queued[:min(len(queued), maxListedDeposits)]
 		deposits := make([]queuedDeposit, len(queued))
 		for i, s := range queued {
 			deposits[i] = depositOf(o.chain, s)
 		}
 		if *asJSON {
 			return env.writeJSON(struct {
-				Deposits []queuedDeposit `json:"deposits"`
-			}{deposits})
+				Deposits  []queuedDeposit `json:"deposits"`
+				Truncated bool            `json:"truncated,omitempty"`
+			}{deposits, truncated})
 		}
-		return env.printDeposits(o.chain, queued, deposits)
+		if err := env.printDeposits(o.chain, queued, deposits); err != nil || !truncated {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "There are more; these are the first %d.\n", maxListedDeposits)
+		return err
 	}
 	return cmd
 }

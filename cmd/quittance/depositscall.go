@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ecdsa"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type depositCall struct {
 	ChainID uint64          `json:"chainId,omitempty"`
 	Safe    json.RawMessage `json:"safe,omitempty"`   // file for the Transaction Builder of Safe
 	TxHash  string          `json:"txHash,omitempty"` // with --key-file
+	Swept   *int            `json:"swept,omitempty"`  // with --key-file: how many of the deposits held something
 }
 
 // callFlags are the flags of deposits call.
@@ -69,7 +71,7 @@ it, and waits until it is mined.`, maxDepositsInCall),
 	cobra.CheckErr(cmd.MarkFlagFilename("key-file"))
 	cmd.MarkFlagsRequiredTogether("rpc", "key-file")
 	safe := safeFlag(cmd)
-	asJSON := jsonFlag(cmd, "write JSON: to, data, value, chainId and safe; txHash with --key-file")
+	asJSON := jsonFlag(cmd, "write JSON: to, data, value, chainId and safe; txHash and swept with --key-file")
 	cmd.RunE = func(cmd *cobra.Command, invoices []string) error {
 		f.safe, f.asJSON = *safe, *asJSON
 		return runDepositsCall(cmd.Context(), env, f, invoices)
@@ -103,11 +105,13 @@ func runDepositsCall(ctx context.Context, env environment, f callFlags, invoices
 		return err
 	}
 	if f.keyFile != "" {
-		if call.TxHash, err = sendSweep(ctx, f, deposits[0].factory, call.ChainID, sweeps); err != nil {
+		sent, err := sendSweep(ctx, f, deposits[0].factory, call.ChainID, sweeps)
+		if err != nil {
 			return err
 		}
+		call.TxHash, call.Swept = sent.TxHash.String(), &sent.Swept
 	}
-	return printDepositCall(env, f, call)
+	return printDepositCall(env, f, call, len(sweeps))
 }
 
 func newDepositCall(factory, from invoice.Address, chainID uint64, data []byte) (c depositCall, err error) {
@@ -119,23 +123,39 @@ func newDepositCall(factory, from invoice.Address, chainID uint64, data []byte) 
 }
 
 // sendSweep signs, sends and awaits the transaction.
-func sendSweep(ctx context.Context, f callFlags, factory invoice.Address, chainID uint64, sweeps []contracts.Sweep) (string, error) {
+func sendSweep(ctx context.Context, f callFlags, factory invoice.Address, chainID uint64, sweeps []contracts.Sweep) (chain.SentSweeps, error) {
 	if err := config.CheckNodeURL(f.deposit.rpc); err != nil {
-		return "", usageError{fmt.Errorf("--rpc %w", err)}
+		return chain.SentSweeps{}, usageError{fmt.Errorf("--rpc %w", err)}
 	}
-	text, err := os.ReadFile(f.keyFile)
+	key, err := readKeyFile(f.keyFile)
 	if err != nil {
-		return "", fmt.Errorf("--key-file: %w", err)
+		return chain.SentSweeps{}, err
 	}
-	key, err := config.ParseKey(string(bytes.TrimSpace(text)))
-	if err != nil {
-		return "", fmt.Errorf("--key-file %w", err)
-	}
-	hash, err := chain.SendSweeps(ctx, chain.SweepTx{RPC: f.deposit.rpc, Key: key, ChainID: chainID, Factory: factory, Sweeps: sweeps})
-	return hash.String(), err
+	return chain.SendSweeps(ctx, chain.SweepTx{RPC: f.deposit.rpc, Key: key, ChainID: chainID, Factory: factory, Sweeps: sweeps})
 }
 
-func printDepositCall(env environment, f callFlags, c depositCall) error {
+// readKeyFile reads a private key from a file that no other user may read or write. The
+// errors do not show the key.
+func readKeyFile(path string) (*ecdsa.PrivateKey, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("--key-file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("--key-file: other users may use %s, which has mode %#o: run chmod 600 on it", path, mode)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--key-file: %w", err)
+	}
+	key, err := config.ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("--key-file: %s %w", path, err)
+	}
+	return key, nil
+}
+
+func printDepositCall(env environment, f callFlags, c depositCall, deposits int) error {
 	if f.safe != "" {
 		if c.Safe == nil {
 			return usageError{errors.New("--safe needs the chain: give --chain-id")}
@@ -148,9 +168,23 @@ func printDepositCall(env environment, f callFlags, c depositCall) error {
 		return env.writeJSON(c)
 	}
 	rows := [][2]string{{"to contract", c.To}, {"value", c.Value}, {"data", c.Data}, {"transaction", c.TxHash}}
+	if c.Swept != nil {
+		rows = append(rows, [2]string{"swept", sweptText(*c.Swept, deposits)})
+	}
 	if c.ChainID != 0 {
 		rows = append([][2]string{{"chain id", fmt.Sprint(c.ChainID)}}, rows...)
 	}
 	// It is not cut: the call is to be copied.
 	return writeTable(env.stdout, func(table io.Writer) { printRows(table, rows) })
+}
+
+// sweptText says how many of the deposits of a call held something.
+func sweptText(swept, deposits int) string {
+	switch {
+	case swept == 0:
+		return "nothing was there"
+	case swept < deposits:
+		return fmt.Sprintf("%d of %d deposits; nothing was at the others", swept, deposits)
+	}
+	return count(swept, "deposit")
 }

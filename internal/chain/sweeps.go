@@ -68,44 +68,55 @@ type SweepTx struct {
 	Sweeps  []contracts.Sweep
 }
 
-// SendSweeps sends a transaction that sweeps deposits, and returns its hash once it has
-// been mined. It fails if one of the deposits was not swept; the others were. When it
-// fails after the transaction was sent, the error names it.
-func SendSweeps(ctx context.Context, t SweepTx) (common.Hash, error) {
+// SentSweeps is what a transaction that sweeps deposits did.
+type SentSweeps struct {
+	TxHash common.Hash
+	Swept  int // deposits; nothing was at the others
+}
+
+// SendSweeps sends a transaction that sweeps deposits, and waits until it has been mined. It
+// fails if one of the deposits was not swept; the others were. When it fails after the
+// transaction was sent, the error names it.
+func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
 	client, done, err := Dial(ctx, t.RPC)
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("reach the node: %w", err)
+		return SentSweeps{}, fmt.Errorf("reach the node: %w", err)
 	}
 	defer done()
 	id, err := client.ChainID(ctx)
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("ask the node for its chain id: %w", sanitize(err))
+		return SentSweeps{}, fmt.Errorf("ask the node for its chain id: %w", sanitize(err))
 	}
 	if t.ChainID != 0 && id.Cmp(new(big.Int).SetUint64(t.ChainID)) != 0 {
-		return common.Hash{}, fmt.Errorf("the node serves the chain with id %s, and the invoices are on %d", id, t.ChainID)
+		return SentSweeps{}, fmt.Errorf("the node serves the chain with id %s, and the invoices are on %d", id, t.ChainID)
 	}
 	opts := bind.NewKeyedTransactor(t.Key, id)
 	opts.Context = ctx
 	factory := contracts.NewDepositFactory().Instance(client, common.Address(t.Factory))
 	tx, err := bind.Transact(factory, opts, PackSweeps(t.Sweeps))
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("from the account %s on chain %s: %w", opts.From, id, sanitize(err))
+		if has, balanceErr := client.BalanceAt(ctx, opts.From, nil); balanceErr == nil && has.Sign() == 0 {
+			return SentSweeps{}, fmt.Errorf("the account %s has no coin for the gas on chain %s", opts.From, id)
+		}
+		return SentSweeps{}, fmt.Errorf("from the account %s on chain %s: %w", opts.From, id, sanitize(err))
 	}
 	receipt, err := bind.WaitMined(ctx, client, tx.Hash())
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("wait for transaction %s: %w", tx.Hash(), sanitize(err))
+		return SentSweeps{}, fmt.Errorf("wait for transaction %s: %w", tx.Hash(), sanitize(err))
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
-		return common.Hash{}, fmt.Errorf("transaction %s was mined and failed", tx.Hash())
+		return SentSweeps{}, fmt.Errorf("transaction %s was mined and failed", tx.Hash())
 	}
+	sent := SentSweeps{TxHash: tx.Hash()}
 	for _, e := range SweepEvents(t.Factory, &Receipt{Logs: logsOf(receipt)}) {
 		if e.Failed {
-			return common.Hash{}, fmt.Errorf("transaction %s did not sweep %s: the token or the merchant's address refused the transfer", tx.Hash(), Checksum(e.Deposit))
+			return SentSweeps{}, fmt.Errorf("transaction %s did not sweep %s: the token or the merchant's address refused the transfer", tx.Hash(), Checksum(e.Deposit))
 		}
+		sent.Swept++
 	}
-	return tx.Hash(), nil
+	return sent, nil
 }
 
 // logsOf returns the logs of a receipt.
