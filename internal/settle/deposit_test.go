@@ -480,38 +480,3 @@ func TestReorgChangesWhatATransactionMoves(t *testing.T) {
 		}
 	})
 }
-
-// TestUnsweptDepositsAreListedOldestFirst lists what was paid in three blocks, in pages.
-func TestUnsweptDepositsAreListedOldestFirst(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		var made []invoice.Invoice
-		for i := range int64(5) {
-			inv := w.create(deposited)
-			made = append(made, inv)
-			w.mine(start+1+i/2, w.deposit(inv, 100+uint64(i)))
-		}
-		w.mine(start+10, w.deposit(made[0], 1)) // it does not make the address younger
-		if held := w.unswept(usdc); len(held) > 0 {
-			t.Errorf("before they are final, %v are listed", held)
-		}
-		w.final()
-		var since int64
-		var after store.DepositPosition
-		for range made {
-			page, err := w.db.store.UnsweptDeposits(t.Context(), w.chainKey, usdc, after, 1)
-			w.must(err)
-			if len(page) != 1 || page[0].Since.Unix() < since {
-				t.Fatalf("after %+v the page is %+v", after, page)
-			}
-			got := page[0]
-			inv := w.invoice(got.InvoiceID)
-			if got.Factory != factory || got.Address != inv.DepositAddress || got.Merchant != w.address || got.CommitmentID != inv.CommitmentID || got.MerchantID != w.merchant || got.Token != usdc {
-				t.Errorf("listed is %+v", got)
-			}
-			since, after = got.Since.Unix(), got.Position()
-		}
-		if held := w.unswept(usdc); held[made[0].ID] != 101 || len(held) != 5 {
-			t.Errorf("held are %v", held)
-		}
-	})
-}

@@ -291,18 +291,14 @@ func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
 func (w *world) unswept(token invoice.Address) map[string]uint64 {
 	w.t.Helper()
 	held := make(map[string]uint64)
-	var after store.DepositPosition
-	for {
-		page, err := w.db.store.UnsweptDeposits(w.t.Context(), w.chainKey, token, after, 3)
-		w.must(err)
-		for _, d := range page {
-			held[d.InvoiceID] = number(d.Amount)
-			after = d.Position()
-		}
-		if len(page) < 3 {
-			return held
+	queued, err := w.db.store.QueuedSweeps(w.t.Context(), w.chainKey, "", 1000)
+	w.must(err)
+	for _, s := range queued {
+		if s.Token == token {
+			held[s.InvoiceID] = number(s.Amount)
 		}
 	}
+	return held
 }
 
 // isPaymentOrRefund reports whether a transfer is stored as either.

@@ -39,32 +39,27 @@ func (q *queries) Deposits(ctx context.Context, chainKey string, among []invoice
 // WatchedAddresses returns which of the addresses are settlement or deposit addresses on
 // the chain.
 func (q *queries) WatchedAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
-	rows := make([][]any, len(among))
-	for i, a := range among {
-		rows[i] = []any{chainKey, a.String()}
-	}
-	found, err := q.whichExist(ctx, []string{"chain", "account"}, rows,
-		`settlement_addresses WHERE chain_key = chain AND address = account
-		UNION ALL SELECT 1 FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account`)
-	watched := make(map[invoice.Address]bool, len(found))
-	for _, n := range found {
-		watched[among[n]] = true
-	}
-	return watched, err
+	return q.whichAddresses(ctx, chainKey, among, isSettlement+" UNION ALL SELECT 1 FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account")
 }
 
 // AreDeposits returns which of the addresses are deposit addresses on any chain.
 func (q *queries) AreDeposits(ctx context.Context, among []invoice.Address) (map[invoice.Address]bool, error) {
+	return q.whichAddresses(ctx, "", among, "deposits WHERE deposits.address = account")
+}
+
+// whichAddresses returns those of the addresses for which the table has a row under the
+// conditions on chain and account.
+func (q *queries) whichAddresses(ctx context.Context, chainKey string, among []invoice.Address, tableAndConditions string) (map[invoice.Address]bool, error) {
 	rows := make([][]any, len(among))
 	for i, a := range among {
-		rows[i] = []any{a.String()}
+		rows[i] = []any{chainKey, a.String()}
 	}
-	found, err := q.whichExist(ctx, []string{"account"}, rows, "deposits WHERE deposits.address = account")
-	are := make(map[invoice.Address]bool, len(found))
+	found, err := q.whichExist(ctx, []string{"chain", "account"}, rows, tableAndConditions)
+	which := make(map[invoice.Address]bool, len(found))
 	for _, n := range found {
-		are[among[n]] = true
+		which[among[n]] = true
 	}
-	return are, err
+	return which, err
 }
 
 // depositKey identifies what a deposit address holds of a token.
@@ -163,43 +158,4 @@ func (q *queries) depositBalances(ctx context.Context, keys []depositKey) (map[d
 		return err
 	})
 	return found, err
-}
-
-// UnsweptDeposit is a deposit address that holds confirmed payments.
-type UnsweptDeposit struct {
-	InvoiceID    string
-	MerchantID   string
-	CommitmentID invoice.Hash
-	Factory      invoice.Address
-	Address      invoice.Address
-	Merchant     invoice.Address // settlement address
-	Token        invoice.Address
-	Amount       invoice.Amount
-	Since        time.Time // block time of a payment since which it holds something
-}
-
-// DepositPosition is a position in a list of unswept deposits. The zero value is before
-// all.
-type DepositPosition struct {
-	Since   time.Time
-	Address invoice.Address
-}
-
-// Position returns the position of the deposit in the list.
-func (d UnsweptDeposit) Position() DepositPosition { return DepositPosition{d.Since, d.Address} }
-
-// UnsweptDeposits lists the deposit addresses of the chain that hold confirmed payments of
-// a token behind a position, the oldest first. The cost does not depend on their number.
-func (q *queries) UnsweptDeposits(ctx context.Context, chainKey string, token invoice.Address, after DepositPosition, limit int) ([]UnsweptDeposit, error) {
-	return queryAll(ctx, q, func(row scanner) (d UnsweptDeposit, err error) {
-		err = row.Scan(&d.InvoiceID, &d.MerchantID, hashCol(&d.CommitmentID), addressCol(&d.Factory), addressCol(&d.Address),
-			addressCol(&d.Merchant), addressCol(&d.Token), amountCol(&d.Amount), seconds{&d.Since})
-		return d, err
-	}, `SELECT invoices.id, invoices.merchant_id, invoices.commitment_id, invoices.deposit_factory, held.address,
-			invoices.merchant_address, held.token, held.unswept, held.since
-		FROM (SELECT * FROM deposit_balances WHERE chain_key = $1 AND token = $2 AND since IS NOT NULL AND (since, address) > ($3, $4)
-			ORDER BY since, address LIMIT $5) AS held
-		JOIN deposits ON deposits.chain_key = held.chain_key AND deposits.address = held.address
-		JOIN invoices ON invoices.id = deposits.invoice_id ORDER BY held.since, held.address`,
-		chainKey, token.String(), invoice.UnixSeconds(after.Since), after.Address.String(), limit)
 }

@@ -87,12 +87,12 @@ func TestDepositBalances(t *testing.T) {
 		must(t, err)
 		held := func(want uint64, since int64) {
 			t.Helper()
-			page, err := s.UnsweptDeposits(t.Context(), "base", inv.Token, store.DepositPosition{}, 10)
+			page, err := s.QueuedSweeps(t.Context(), "base", "", 10)
 			must(t, err)
 			if want == 0 && len(page) == 0 {
 				return
 			}
-			if len(page) != 1 || page[0].Amount != invoice.NewAmount(want) || page[0].Since.Unix() != since || page[0].InvoiceID != "inv_3" || page[0].Factory != inv.DepositFactory {
+			if len(page) != 1 || page[0].Amount != invoice.NewAmount(want) || page[0].QueuedAt.Unix() != since || page[0].InvoiceID != "inv_3" || page[0].Factory != inv.DepositFactory {
 				t.Errorf("held is %+v, want %d since %d", page, want, since)
 			}
 		}

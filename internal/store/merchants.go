@@ -48,18 +48,11 @@ func (tx *Tx) insertMerchants(ctx context.Context, ids []string, now time.Time) 
 	return tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows)
 }
 
+// isSettlement selects the settlement address account on chain.
+const isSettlement = "settlement_addresses WHERE chain_key = chain AND address = account"
+
 // SettlementAddresses returns which of the addresses are settlement addresses
 // on the chain.
 func (q *queries) SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
-	rows := make([][]any, len(among))
-	for i, a := range among {
-		rows[i] = []any{chainKey, a.String()}
-	}
-	found, err := q.whichExist(ctx, []string{"chain", "receiver"}, rows,
-		"settlement_addresses WHERE chain_key = chain AND address = receiver")
-	watched := make(map[invoice.Address]bool, len(found))
-	for _, n := range found {
-		watched[among[n]] = true
-	}
-	return watched, err
+	return q.whichAddresses(ctx, chainKey, among, isSettlement)
 }
