@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+)
+
+func newReport(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "report --from DAY --to DAY",
+		GroupID: groupService,
+		Short:   "add up the payments and refunds of a period",
+		Long: `Adds up what was confirmed from --from on and before --to, and what the service paid to
+sweep deposits in that time, by chain and merchant. docs/reports.md defines the figures.`,
+		Example: "  quittance report --from 2026-11-01 --to 2026-12-01 --by chain --merchant cafe",
+		Args:    noArgs,
+	}
+	f := client.ReportFilter{GroupBy: apitypes.ReportByCurrency}
+	at := remoteFlags(cmd)
+	cmd.Flags().StringVar(&f.From, "from", "", "`DAY` such as 2026-11-01, or Unix seconds: the beginning of the period")
+	cmd.Flags().StringVar(&f.To, "to", "", "`DAY` or Unix seconds: the end of the period, which is not part of it")
+	cmd.Flags().StringVar((*string)(&f.GroupBy), "by", string(f.GroupBy), "`GROUP` that has a line: day, chain or currency")
+	cmd.Flags().StringVar(&f.MerchantID, "merchant", "", "only the merchant with this `ID`")
+	cmd.Flags().StringVar(&f.Timezone, "timezone", "", "`ZONE` of the days, such as Europe/Berlin (default UTC)")
+	for _, name := range []string{"from", "to"} {
+		cobra.CheckErr(cmd.MarkFlagRequired(name))
+	}
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/reports/settlement does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		made, err := c.SettlementReport(cmd.Context(), f)
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.SettlementReportResponse{Report: made})
+		}
+		return printReport(env, made)
+	}
+	return cmd
+}
+
+// printReport prints the lines of a report, and the cost of sweeping.
+func printReport(env environment, made apitypes.SettlementReport) error {
+	if len(made.Lines) == 0 {
+		if _, err := fmt.Fprintln(env.stdout, "Nothing was confirmed in this period."); err != nil {
+			return err
+		}
+	} else if err := env.writeTable(func(table io.Writer) { printReportLines(table, made) }); err != nil {
+		return err
+	}
+	if len(made.Sweeping) == 0 {
+		return nil
+	}
+	fmt.Fprintln(env.stdout)
+	return env.writeTable(func(table io.Writer) {
+		fmt.Fprintln(table, "SWEEPING ON\tMERCHANT\tDEPOSITS\tCOST")
+		for _, s := range made.Sweeping {
+			fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", s.ChainKey, orDash(s.MerchantID), s.Deposits, inCoin(s.CostGwei))
+		}
+	})
+}
+
+func printReportLines(table io.Writer, made apitypes.SettlementReport) {
+	group := map[apitypes.ReportGroup]string{apitypes.ReportByDay: "DAY\t", apitypes.ReportByChain: "CHAIN\t"}[made.GroupBy]
+	fmt.Fprintln(table, group+"CURRENCY\tPAYMENTS\tGROSS\tSETTLED\tUNDERPAID\tSUFFIXES\tOVERPAID\tLATE\tDUPLICATE\tREFUNDED\tNET")
+	for _, l := range made.Lines {
+		sum := func(text string) string { return inUnits(text, l.Decimals) }
+		first := l.Day + l.ChainKey
+		if group != "" {
+			first += "\t"
+		}
+		fmt.Fprintf(table, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", first, l.Currency, l.Payments, sum(l.Gross), sum(l.Settled), sum(l.Underpaid),
+			sum(l.Suffixes), sum(l.Overpaid), sum(l.Late), sum(l.Duplicate), sum(l.Refunded), sum(l.Net))
+	}
+}
+
+// coinDecimals are the decimals of billionths of a network's coin.
+const coinDecimals = 9
+
+// inCoin formats billionths of a network's coin in units of it.
+func inCoin(gwei string) string {
+	places := coinDecimals
+	return inUnits(gwei, &places) + " coin"
+}
+
+// inUnits formats a sum in units with as many decimals, of which at least two are shown. A
+// sum is as it is without decimals, or if it is no integer.
+func inUnits(sum string, decimals *int) string {
+	n, ok := new(big.Int).SetString(sum, 10)
+	if !ok || decimals == nil || *decimals < 0 || *decimals > 77 {
+		return printable(sum)
+	}
+	sign := ""
+	if n.Sign() < 0 {
+		sign = "-"
+	}
+	digits := n.Abs(n).String()
+	if missing := *decimals + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	whole, part := digits[:len(digits)-*decimals], digits[len(digits)-*decimals:]
+	for len(part) > 2 && part[len(part)-1] == '0' {
+		part = part[:len(part)-1]
+	}
+	if part == "" {
+		return sign + whole
+	}
+	return sign + whole + "." + part
+}
