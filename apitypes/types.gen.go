@@ -2026,6 +2026,10 @@ type SettlementReport struct {
 
 	// Totals The sum of the lines of each currency.
 	Totals []ReportLine `json:"totals"`
+
+	// Sweeping What the service paid in the period to sweep deposits, by chain and merchant. What somebody else paid for is
+	// not in it.
+	Sweeping []SweepingCost `json:"sweeping,omitempty"`
 }
 
 // SettlementReportResponse defines model for SettlementReportResponse.
@@ -2063,6 +2067,20 @@ type SubmitAuthorizationRequest struct {
 
 // Sum A sum of amounts in minor units. It may exceed 256 bits.
 type Sum = string
+
+// SweepingCost defines model for SweepingCost.
+type SweepingCost struct {
+	ChainKey string `json:"chainKey"`
+
+	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
+	CostGwei Sum `json:"costGwei"`
+
+	// Deposits How many deposits of the merchant the transactions were sent to sweep, also in vain.
+	Deposits int64 `json:"deposits"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+}
 
 // Time Unix seconds.
 type Time = int64
@@ -2102,6 +2120,7 @@ type TimelineEntry struct {
 	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.void`; `invoice.paid`, at the
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
 	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
+	// `sweep.seen`, `sweep.confirmed` and `sweep.orphaned`, of transfers from the deposit address to the merchant;
 	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `commitment.open`
 	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
 	// `delivery.attempt`. More may be added.

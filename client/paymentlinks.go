@@ -70,7 +70,7 @@ func (c *Client) PaymentLinks(ctx context.Context, f PaymentLinkFilter) iter.Seq
 	if f.Archived != nil {
 		query.Set("archived", strconv.FormatBool(*f.Archived))
 	}
-	return list(ctx, c, "api/payment-links", query, f.PageSize, func(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
+	return list(ctx, c, c.path("api/payment-links"), query, f.PageSize, func(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
 		for i, l := range page.Links {
 			page.Links[i] = c.withURL(l)
 		}

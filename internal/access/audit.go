@@ -94,6 +94,7 @@ const (
 	ActionChainResume       Action = "chain.resume"
 	ActionRegistryAdd       Action = "registry.add"
 	ActionDepositSweep      Action = "deposit.sweep"
+	ActionDepositSwept      Action = "deposit.swept"
 )
 
 // Limits of an entry's fields, in bytes.

@@ -21,7 +21,7 @@ func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64
 // of a merchant or, if merchantID is empty, all.
 func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []store.QueuedSweep, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
-		all, err = db.QueuedSweeps(ctx, chainKey, merchantID, "", limit)
+		all, err = db.QueuedSweeps(ctx, chainKey, merchantID, limit)
 		return err
 	})
 	return all, err

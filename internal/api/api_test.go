@@ -50,6 +50,7 @@ type backend struct {
 	listeners map[string]store.Listener
 	examined  string               // what Invoices returns besides invoices
 	history   store.InvoiceHistory // of every invoice
+	sweeps    []store.SweepTx
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
 	paymentFilter store.PaymentFilter

@@ -38,6 +38,8 @@ func (merchants) WantsEvents(string) bool { return true }
 
 func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	switch id {
+	case "collector":
+		m.Collection = invoice.Deposit
 	case "lenient":
 		m.Tolerance = invoice.Tolerance{BasisPoints: 100}
 	case "bounded":
@@ -47,10 +49,12 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 	return m, id != "other", nil
 }
 
-func newIntegration(t *testing.T, s *store.Store) integration {
+// newIntegration returns the API of a service with the chain base, which has no contract, and
+// others.
+func newIntegration(t *testing.T, s *store.Store, others ...chain.Chain) integration {
 	t.Helper()
 	base, _ := chain.Lookup("base")
-	chains := []chain.Chain{base}
+	chains := append([]chain.Chain{base}, others...)
 	service := settle.New(settle.Config{
 		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
 	})

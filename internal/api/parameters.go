@@ -27,7 +27,7 @@ var parameters = map[string][]string{
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},
-	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone"},
+	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
 
 	"GET /api/invoices/{id}/payments": {"limit", "cursor", "timezone"},

@@ -29,6 +29,7 @@ const (
 func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	request := a.reportRequest(q)
+	write := reportTable(q, r)
 	if q.err != nil {
 		return q.err
 	}
@@ -54,7 +55,11 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	if err := extendDeadlines(w); err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: apiconv.SettlementReport(request, made)})
+	answer := apiconv.SettlementReport(request, made)
+	if write != nil {
+		return writeTable(w, write(answer))
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
@@ -35,6 +36,34 @@ func (b *backend) ReportedRefunds(ctx context.Context, _ store.ReportFilter) ([]
 
 func (b *backend) ConfirmedPaymentsBetween(ctx context.Context, _ string, _, _ invoice.Position, _ int) ([]invoice.Payment, error) {
 	return nil, b.fail(ctx)
+}
+
+func (b *backend) SweepTxs(ctx context.Context, f store.ReportFilter) (all []store.SweepTx, err error) {
+	for _, tx := range b.sweeps {
+		if !tx.Cost.At.Before(f.From) && tx.Cost.At.Before(f.To) {
+			all = append(all, tx)
+		}
+	}
+	return all, b.fail(ctx)
+}
+
+// TestReportedSweeping reports what sweeping cost to the operator and to a merchant.
+func TestReportedSweeping(t *testing.T) {
+	b := reported()
+	b.sweeps = []store.SweepTx{{ID: "ctx_1", ChainKey: "base", Cost: store.TxCost{Gwei: 100, At: time.Unix(10, 0)}, Merchants: []store.SweepMerchant{
+		{MerchantID: "acme", Deposits: 1}, {MerchantID: "globex", Deposits: 2},
+	}}, {ID: "ctx_2", ChainKey: "base", Cost: store.TxCost{Gwei: 7, At: time.Unix(10, 0)}}}
+	h := newAPI(t, b)
+	for query, want := range map[string][]apitypes.SweepingCost{
+		"from=1&to=11":                 {{ChainKey: "base", CostGwei: "7"}, {ChainKey: "base", MerchantID: "acme", Deposits: 1, CostGwei: "33"}, {ChainKey: "base", MerchantID: "globex", Deposits: 2, CostGwei: "67"}},
+		"from=1&to=11&merchantId=acme": {{ChainKey: "base", MerchantID: "acme", Deposits: 1, CostGwei: "33"}},
+		"from=11&to=12":                nil,
+	} {
+		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query, ""), http.StatusOK).Report
+		if diff := cmp.Diff(want, made.Sweeping, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
 }
 
 // reported returns a backend with payments that were confirmed around midnight in Berlin.
@@ -162,4 +191,24 @@ func TestReportsAreBounded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReportAsCSV has each table of a report as CSV.
+func TestReportAsCSV(t *testing.T) {
+	b := reported()
+	b.sweeps = []store.SweepTx{{ID: "ctx_1", ChainKey: "base", Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}, Merchants: []store.SweepMerchant{{MerchantID: "-acme", Deposits: 3}}}}
+	h := newAPI(t, b)
+	const path = "/api/reports/settlement?from=1795000000&to=1796000000&groupBy=chain"
+	const lines = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net\r\n" +
+		",base,USDC,6,4,4028,4000,0,28,0,0,0,0,0,4028\r\n"
+	for query, want := range map[string]string{
+		"": lines, "&table=lines": lines, "&table=sweeping": "chainKey,merchantId,deposits,costGwei\r\nbase,'-acme,3,100\r\n",
+	} {
+		w := do(h, "GET", path+query, "", "Accept", "text/csv")
+		if w.Code != http.StatusOK || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") {
+			t.Errorf("%q: %d %v\n%s\nwant\n%s", query, w.Code, w.Header(), w.Body, want)
+		}
+	}
+	wantProblem(t, do(h, "GET", path+"&table=lines", ""), http.StatusBadRequest, "invalid_field", "table")
+	wantProblem(t, do(h, "GET", path+"&table=totals", "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", "table")
 }

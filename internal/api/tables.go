@@ -19,7 +19,7 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 	return tableOf([]string{
 		"id", "merchantId", "status", "exception", "chainKey", "currency", "amount", "amountDecimal", "amountPaid", "amountPaidDecimal",
 		"amountRefunded", "amountRefundedDecimal", "merchantAddress", "createdAt", "expiresAt", "settledAt", "settledTxHash",
-		"reference", "customerId", "customerEmail", "description", "metadata",
+		"reference", "customerId", "customerEmail", "description", "metadata", "depositAddress", "sweptTxHash",
 	}, func(inv invoice.Invoice, at func(time.Time) string) []string {
 		units := func(amount invoice.Amount) string { return a.units(amount, inv.ChainKey, inv.Currency) }
 		j := apiconv.Invoice(inv)
@@ -28,6 +28,7 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 			inv.AmountPaid.String(), units(inv.AmountPaid), inv.AmountRefunded.String(), units(inv.AmountRefunded),
 			j.MerchantAddress, at(inv.CreatedAt), at(inv.ExpiresAt), at(inv.SettledAt), j.SettledTxHash,
 			inv.Details.Reference, inv.Details.Customer.ID, inv.Details.Customer.Email, inv.Details.Description, metadataCell(inv.Details.Metadata),
+			j.DepositAddress, j.SweptTxHash,
 		}
 	})
 }

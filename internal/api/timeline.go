@@ -42,6 +42,16 @@ func (t *timeline) add(at time.Time, rank int, id string, e apitypes.TimelineEnt
 	*t = append(*t, timelineEntry{fmt.Sprintf("%015d.%d.%s", at.UnixMilli(), rank, id), e})
 }
 
+// addTransfer adds when a transfer was seen, orphaned and confirmed. e has its other fields.
+func (t *timeline) addTransfer(what, id string, e apitypes.TimelineEntry, seen, orphaned, confirmed time.Time) {
+	e.Kind = what + ".seen"
+	t.add(seen, rankSeen, id, e)
+	e.Kind = what + ".orphaned"
+	t.add(orphaned, rankConfirmed, id+".orphaned", e)
+	e.Kind = what + ".confirmed"
+	t.add(confirmed, rankConfirmed, id+".confirmed", e)
+}
+
 // listTimeline answers GET /api/invoices/{id}/timeline.
 func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, invoice.PrefixInvoice)
@@ -105,12 +115,10 @@ func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 		t.add(tx.Created, rankInvoice, tx.Hash.String(), apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()})
 	}
 	for _, p := range h.Payments {
-		of := func(kind string) apitypes.TimelineEntry {
-			return apitypes.TimelineEntry{Kind: "payment." + kind, PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}
-		}
-		t.add(p.ObservedAt, rankSeen, p.ID, of("seen"))
-		t.add(p.OrphanedAt, rankConfirmed, p.ID+".orphaned", of("orphaned"))
-		t.add(p.ConfirmedAt, rankConfirmed, p.ID+".confirmed", of("confirmed"))
+		t.addTransfer("payment", p.ID, apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
+	}
+	for _, s := range h.Sweeps {
+		t.addTransfer("sweep", s.ID, apitypes.TimelineEntry{TxHash: s.TxHash.String(), Amount: s.Amount.String()}, s.ObservedAt, s.OrphanedAt, s.ConfirmedAt)
 	}
 	for _, r := range h.Refunds {
 		entry := apitypes.TimelineEntry{Kind: "refund.seen", RefundID: r.ID, PaymentID: r.PaymentID}

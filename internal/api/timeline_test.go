@@ -20,8 +20,10 @@ func TestTimeline(t *testing.T) {
 	p := b.payments[0]
 	p.ObservedAt, p.ConfirmedAt = at(20), at(40)
 	event := invoice.PrefixEvent + number(1)
+	sweep := invoice.Sweep{ID: "swp_1", ObservedAt: at(55), ConfirmedAt: at(70)}
 	b.history = store.InvoiceHistory{
 		Payments: []store.SeenPayment{{PaymentRow: p, OrphanedAt: at(25)}},
+		Sweeps:   []store.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},
 		Events:   []store.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
 		Attempts: []store.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
 		Txs:      []store.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2)}},
@@ -35,8 +37,8 @@ func TestTimeline(t *testing.T) {
 			got = append(got, e.Kind)
 		}
 		if page.NextCursor == "" {
-			if pages != 3 {
-				t.Errorf("%d pages, want 3", pages)
+			if pages != 4 {
+				t.Errorf("%d pages, want 4", pages)
 			}
 			break
 		}
@@ -44,6 +46,7 @@ func TestTimeline(t *testing.T) {
 	}
 	want := []string{
 		"invoice.created", "commitment.open", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid", "payment.confirmed", "delivery.attempt",
+		"sweep.seen", "sweep.orphaned", "sweep.confirmed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -9,8 +9,16 @@ import (
 func SettlementReport(r report.Request, made report.Report) apitypes.SettlementReport {
 	return apitypes.SettlementReport{
 		MerchantID: r.MerchantID, From: r.From.Unix(), To: r.To.Unix(), Timezone: r.Location.String(), GroupBy: apitypes.ReportGroup(r.GroupBy),
-		Lines: reportLines(made.Lines), Totals: reportLines(made.Totals),
+		Lines: reportLines(made.Lines), Totals: reportLines(made.Totals), Sweeping: sweepingCosts(made.Sweeping),
 	}
+}
+
+func sweepingCosts(lines []*report.SweepLine) []apitypes.SweepingCost {
+	out := make([]apitypes.SweepingCost, len(lines))
+	for i, l := range lines {
+		out[i] = apitypes.SweepingCost{ChainKey: l.ChainKey, MerchantID: l.MerchantID, Deposits: l.Deposits, CostGwei: l.Gwei.String()}
+	}
+	return out
 }
 
 func reportLines(lines []*report.Line) []apitypes.ReportLine {

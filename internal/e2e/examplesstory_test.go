@@ -425,8 +425,9 @@ func (s *story) notices() {
 func (s *story) records() {
 	s.Helper()
 	today := time.Now().UTC()
-	s.call("getSettlementReport", http.MethodGet, "/api/reports/settlement?merchantId=acme&from="+today.AddDate(0, 0, -1).Format(time.DateOnly)+
-		"&to="+today.AddDate(0, 0, 1).Format(time.DateOnly)+"&groupBy=chain", "")
+	report := "/api/reports/settlement?merchantId=acme&from=" + today.AddDate(0, 0, -1).Format(time.DateOnly) + "&to=" + today.AddDate(0, 0, 1).Format(time.DateOnly) + "&groupBy=chain"
+	s.call("getSettlementReport", http.MethodGet, report, "")
+	s.export("getSettlementReport", report)
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
 }
 

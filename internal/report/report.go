@@ -30,6 +30,8 @@ type Reader interface {
 	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
 	// ConfirmedPaymentsBetween returns confirmed payments of an invoice between positions.
 	ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error)
+	// SweepTxs returns transactions that were sent to sweep deposits.
+	SweepTxs(ctx context.Context, f store.ReportFilter) ([]store.SweepTx, error)
 }
 
 // Group is what a report has a line for.
@@ -72,10 +74,19 @@ type Line struct {
 	Gross, Refunded, Net                                    big.Int
 }
 
-// Report has a line for each group with a payment or refund, in order, and the totals of
-// each currency.
+// SweepLine is what the service paid to sweep deposits of a merchant on a chain.
+type SweepLine struct {
+	ChainKey   string
+	MerchantID string // empty for transactions that no merchant can be named for
+	Deposits   int64  // that the transactions were sent to sweep
+	Gwei       big.Int
+}
+
+// Report has a line for each group with a payment or refund, in order, the totals of
+// each currency, and what sweeping cost by chain and merchant.
 type Report struct {
 	Lines, Totals []*Line
+	Sweeping      []*SweepLine
 }
 
 // Settlement reports on settlements. It reads pages, so that its memory does not grow with
@@ -88,7 +99,11 @@ func Settlement(ctx context.Context, db Reader, r Request) (Report, error) {
 	if err := b.addRefunds(ctx); err != nil {
 		return Report{}, fmt.Errorf("add refunds up: %w", err)
 	}
-	return Report{Lines: sorted(b.lines), Totals: sorted(b.totals)}, nil
+	sweeping, err := sweepingCost(ctx, db, r)
+	if err != nil {
+		return Report{}, fmt.Errorf("add the cost of sweeping up: %w", err)
+	}
+	return Report{Lines: sorted(b.lines), Totals: sorted(b.totals), Sweeping: sweeping}, nil
 }
 
 // builder builds a report.
@@ -100,13 +115,13 @@ type builder struct {
 }
 
 // filter returns the filter of the first page.
-func (b *builder) filter() store.ReportFilter {
-	return store.ReportFilter{MerchantID: b.request.MerchantID, From: b.request.From, To: b.request.To, Limit: pageSize}
+func (r Request) filter() store.ReportFilter {
+	return store.ReportFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, Limit: pageSize}
 }
 
 // addPayments adds the payments of the period.
 func (b *builder) addPayments(ctx context.Context) error {
-	for f := b.filter(); ; {
+	for f := b.request.filter(); ; {
 		page, err := b.db.ReportedPayments(ctx, f)
 		if err != nil {
 			return err
@@ -129,7 +144,7 @@ func (b *builder) addPayments(ctx context.Context) error {
 
 // addRefunds adds the refunds of the period.
 func (b *builder) addRefunds(ctx context.Context) error {
-	for f := b.filter(); ; {
+	for f := b.request.filter(); ; {
 		page, err := b.db.ReportedRefunds(ctx, f)
 		if err != nil {
 			return err

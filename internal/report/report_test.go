@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,17 @@ type ledger struct {
 	invoices []invoice.Invoice
 	payments []store.ReportedPayment
 	reads    int // rows of ConfirmedPaymentsBetween
+	sweeps   []store.SweepTx
+}
+
+func (l *ledger) SweepTxs(_ context.Context, f store.ReportFilter) (page []store.SweepTx, err error) {
+	for _, tx := range l.sweeps {
+		behind := f.AfterID == "" || tx.Cost.At.After(f.After) || tx.Cost.At.Equal(f.After) && tx.ID > f.AfterID
+		if behind && !tx.Cost.At.Before(f.From) && tx.Cost.At.Before(f.To) && len(page) < f.Limit {
+			page = append(page, tx)
+		}
+	}
+	return page, nil
 }
 
 func (l *ledger) ReportedPayments(_ context.Context, f store.ReportFilter) (page []store.ReportedPayment, err error) {
@@ -119,4 +131,41 @@ func TestPeriodsAddUp(t *testing.T) {
 			r.Errorf("read %d rows for %d payments", l.reads, len(l.payments))
 		}
 	})
+}
+
+// TestSweepingCost adds up more transactions than a page has, of two chains.
+func TestSweepingCost(t *testing.T) {
+	t.Parallel()
+	var l ledger
+	for i := range 1200 {
+		tx := store.SweepTx{ID: fmt.Sprintf("ctx_%05d", i), ChainKey: "base", Cost: store.TxCost{Gwei: 7, At: time.Unix(int64(i/100), 0)}}
+		switch {
+		case i%100 == 0:
+			tx.ChainKey = "arbitrum" // by an earlier release
+		case i%2 == 0:
+			tx.Merchants = []store.SweepMerchant{{MerchantID: "b", Deposits: 4}}
+		default:
+			tx.Merchants = []store.SweepMerchant{{MerchantID: "a", Deposits: 1}, {MerchantID: "b", Deposits: 2}}
+		}
+		l.sweeps = append(l.sweeps, tx)
+	}
+	for merchant, want := range map[string]string{
+		"":  "[arbitrum/ 0 77] [base/a 550 1100] [base/b 3256 6523]",
+		"a": "[base/a 550 1100]",
+		"c": "",
+	} {
+		made, err := report.Settlement(t.Context(), &l, report.Request{
+			MerchantID: merchant, From: time.Unix(0, 0), To: time.Unix(11, 0), GroupBy: report.ByDay, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 0, false },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range made.Sweeping {
+			got = append(got, fmt.Sprintf("[%s/%s %d %s]", line.ChainKey, line.MerchantID, line.Deposits, &line.Gwei))
+		}
+		if merchant == "c" && len(got) > 0 || merchant != "c" && strings.Join(got, " ") != want {
+			t.Errorf("%q: %s, want %s", merchant, got, want)
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // depositCounts counts what the cases of TestDepositsKeepTheirMoney had, and what was

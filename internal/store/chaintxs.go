@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -158,9 +159,9 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 }
 
 // SetTxStatus updates a transaction's status and its cost, which is nil while
-// unknown. The items of a failed transaction become due again. It returns
-// ErrConflict if the lease was lost.
-func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, status TxStatus, spent *TxCost) error {
+// unknown, and appends entries to the audit log. The items of a failed transaction
+// become due again. It returns ErrConflict if the lease was lost.
+func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, status TxStatus, spent *TxCost, audit ...access.Entry) error {
 	cost := []any{txID, string(status), nil, nil}
 	if spent != nil {
 		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli()}
@@ -170,10 +171,12 @@ func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, statu
 		if err != nil {
 			return err
 		}
-		if status != TxFailed {
-			return nil
+		if status == TxFailed {
+			if err := tx.releaseItems(ctx, txID); err != nil {
+				return err
+			}
 		}
-		return tx.releaseItems(ctx, txID)
+		return tx.AppendAudit(ctx, audit...)
 	})
 }
 

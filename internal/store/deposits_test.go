@@ -174,7 +174,7 @@ func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
 		if ok, err := s.AcquireWorkLease(t.Context(), writerLease, atMS(1), atMS(2)); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		queued, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+		queued, err := s.QueuedSweeps(t.Context(), "base", "", 9)
 		must(t, err)
 		if len(queued) != 1 {
 			t.Fatalf("queued are %+v", queued)
@@ -183,7 +183,7 @@ func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
 		tx.Kind = store.TxSweep
 		must(t, s.SaveChainTx(t.Context(), writerLease, tx, []string{queued[0].ID}))
 		must(t, s.SettleSweeps(t.Context(), writerLease, []store.SweepResult{{ID: queued[0].ID, Gone: true}}))
-		after, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+		after, err := s.QueuedSweeps(t.Context(), "base", "", 9)
 		must(t, err)
 		if diff := cmp.Diff(queued, after, equal); diff != "" {
 			t.Errorf("the queue (-before +after):\n%s", diff)
@@ -205,7 +205,7 @@ func TestRequestSweepOfAnothersInvoice(t *testing.T) {
 				n, err = tx.RequestSweeps(ctx, store.SweepRequest{ChainKey: "base", MerchantID: merchant, InvoiceID: inv.ID, Token: new(invoice.Address)}, at(9))
 				return err
 			})
-			queued, err := s.QueuedSweeps(t.Context(), "base", "", "", 9)
+			queued, err := s.QueuedSweeps(t.Context(), "base", "", 9)
 			must(t, err)
 			if n != int64(i) || len(queued) != 1+i {
 				t.Errorf("for merchant %q %d sweeps were requested; queued are %+v", merchant, n, queued)

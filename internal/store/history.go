@@ -9,7 +9,7 @@ import (
 
 // Limits of an InvoiceHistory, whose invoice anyone can send any number of payments.
 const (
-	// MaxHistoryPayments bounds the payments of a history, and its refunds.
+	// MaxHistoryPayments bounds the payments of a history, its refunds, and its sweeps.
 	MaxHistoryPayments = 100
 	// MaxHistoryEvents bounds its events.
 	MaxHistoryEvents = 300
@@ -19,13 +19,14 @@ const (
 	MaxHistoryTxs = 100
 )
 
-// InvoiceHistory is what happened to an invoice: the first payments, events, attempts and
-// commitment transactions, and the latest refunds.
+// InvoiceHistory is what happened to an invoice: the first payments, sweeps, events,
+// attempts and commitment transactions, and the latest refunds.
 type InvoiceHistory struct {
 	Invoice     invoice.Invoice
 	Transitions []InvoiceTransition
 	Payments    []SeenPayment
 	Refunds     []invoice.RefundRecord
+	Sweeps      []SeenSweep
 	Events      []Event // without bodies
 	Attempts    []EventAttempt
 	Txs         []CommitmentTx
@@ -43,6 +44,13 @@ type InvoiceTransition struct {
 // never was.
 type SeenPayment struct {
 	PaymentRow
+	OrphanedAt time.Time
+}
+
+// SeenSweep is a sweep of the invoice's deposit address with the time when it was last
+// orphaned, which is zero if it never was.
+type SeenSweep struct {
+	invoice.Sweep
 	OrphanedAt time.Time
 }
 
@@ -76,6 +84,9 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 	if h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1}); err != nil {
 		return h, err
 	}
+	if h.Sweeps, err = q.seenSweeps(ctx, id); err != nil {
+		return h, err
+	}
 	if h.Txs, err = q.commitmentTxs(ctx, id); err != nil {
 		return h, err
 	}
@@ -88,6 +99,7 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 	}
 	h.Payments = truncate(&h, h.Payments, MaxHistoryPayments)
 	h.Refunds = truncate(&h, h.Refunds, MaxHistoryPayments)
+	h.Sweeps = truncate(&h, h.Sweeps, MaxHistoryPayments)
 	h.Txs = truncate(&h, h.Txs, MaxHistoryTxs)
 	h.Attempts = truncate(&h, h.Attempts, MaxHistoryAttempts)
 	return h, nil
@@ -120,6 +132,13 @@ func (q *queries) seenPayments(ctx context.Context, invoiceID string) ([]SeenPay
 		p.PaymentRow, err = scanPayment(suffixedRow{row, []any{seconds{&p.OrphanedAt}}})
 		return p, err
 	}, "SELECT "+paymentColumns+", orphaned_at FROM payments "+q.indexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
+}
+
+func (q *queries) seenSweeps(ctx context.Context, invoiceID string) ([]SeenSweep, error) {
+	return queryAll(ctx, q, func(row scanner) (s SeenSweep, err error) {
+		s.Sweep, err = scanSweep(suffixedRow{row, []any{seconds{&s.OrphanedAt}}})
+		return s, err
+	}, "SELECT "+sweepColumns+", orphaned_at FROM sweeps WHERE invoice_id = $1 ORDER BY block_number, log_index LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func (q *queries) eventsOfInvoice(ctx context.Context, invoiceID string) ([]Event, error) {

@@ -33,6 +33,14 @@ var boundedRows = map[string]struct {
 			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
 		count: func(h store.InvoiceHistory) int { return len(h.Refunds) },
 	},
+	"sweeps": {
+		limit: store.MaxHistoryPayments,
+		insert: `sweeps (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
+			from_address, to_address, amount, status, observed_at, invoice_id)`,
+		from: `'swp_x' || i, chain_key, tx_hash, 100 + i, 100 + i, block_number, block_hash, block_time, token, currency,
+			from_address, to_address, amount, 'pending', observed_at, 'inv_1' FROM sweeps CROSS JOIN many WHERE id = 'swp_pay_91'`,
+		count: func(h store.InvoiceHistory) int { return len(h.Sweeps) },
+	},
 	"events": {
 		limit:  store.MaxHistoryEvents,
 		insert: "events (seq, id, type, subject, merchant_id, invoice_id, created_at, body)",

@@ -373,17 +373,13 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		},
 		"requested sweeps":            func() error { _, err := read.RequestedSweeps(ctx, "base", 200); return err },
 		"sweeps of a transaction":     func() error { _, err := read.SweepsOfTx(ctx, "ctx_1"); return err },
-		"queued sweeps":               func() error { _, err := read.QueuedSweeps(ctx, "base", "", "", 200); return err },
-		"queued sweeps of a merchant": func() error { _, err := read.QueuedSweeps(ctx, "base", "m", "", 200); return err },
+		"queued sweeps":               func() error { _, err := read.QueuedSweeps(ctx, "base", "", 200); return err },
+		"queued sweeps of a merchant": func() error { _, err := read.QueuedSweeps(ctx, "base", "m", 200); return err },
 		"count of sweeps":             func() error { _, err := read.CountSweeps(ctx, "base", []invoice.Address{moved.Token}); return err },
 		"sweeps":                      func() error { _, err := read.SweepsByID(ctx, []string{"swp_1"}); return err },
 		"pending sweeps":              func() error { _, err := read.PendingSweeps(ctx, "base", 0, 999); return err },
 		"orphaned sweeps":             func() error { _, err := read.OrphanedSweeps(ctx, "base", 0, 999); return err },
-		"unswept": func() error {
-			_, err := read.UnsweptDeposits(ctx, "base", moved.Token, store.DepositPosition{}, 200)
-			return err
-		},
-		"undecided": func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
+		"undecided":                   func() error { _, err := read.UndecidedPayments(ctx, "base", 500); return err },
 		"undecided refunds": func() error {
 			_, err := read.UndecidedRefunds(ctx, "base", 0, 9, 500)
 			return err

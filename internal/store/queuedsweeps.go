@@ -220,12 +220,12 @@ func (tx *Tx) RequestSweeps(ctx context.Context, r SweepRequest, now time.Time) 
 	return tx.exec(ctx, text, args...)
 }
 
-// QueuedSweeps lists the queued sweeps of a chain, of one merchant unless merchantID is
-// empty, from the one after the given id on.
-func (q *queries) QueuedSweeps(ctx context.Context, chainKey, merchantID, after string, limit int) ([]QueuedSweep, error) {
-	rows, args := "WHERE chain_key = $1 AND id > $2 ORDER BY id LIMIT $3", []any{chainKey, after, limit}
+// QueuedSweeps returns the first queued sweeps of a chain by id, of one merchant unless
+// merchantID is empty.
+func (q *queries) QueuedSweeps(ctx context.Context, chainKey, merchantID string, limit int) ([]QueuedSweep, error) {
+	rows, args := "WHERE chain_key = $1 ORDER BY id LIMIT $2", []any{chainKey, limit}
 	if merchantID != "" {
-		rows, args = "WHERE chain_key = $1 AND id > $2 AND merchant_id = $4 ORDER BY id LIMIT $3", append(args, merchantID)
+		rows, args = "WHERE chain_key = $1 AND merchant_id = $3 ORDER BY id LIMIT $2", append(args, merchantID)
 	}
 	return q.queuedSweeps(ctx, rows, " ORDER BY queued.id", args...)
 }
@@ -261,14 +261,18 @@ func (s *Store) SettleSweeps(ctx context.Context, l WorkLease, results []SweepRe
 }
 
 // assignSweeps has a transaction carry queued sweeps, and returns how many of them were
-// due.
+// due. It records whose they are.
 func (tx *Tx) assignSweeps(ctx context.Context, txID string, ids []string) (int64, error) {
 	rows := make([][]any, len(ids))
 	for i, id := range ids {
 		rows[i] = []any{id, txID}
 	}
-	return tx.updateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
+	n, err := tx.updateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
 		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
+	if err != nil {
+		return 0, err
+	}
+	return n, tx.insertSweepMerchants(ctx, txID)
 }
 
 // releaseSweeps makes those that a transaction carries due again.

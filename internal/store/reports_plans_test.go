@@ -18,6 +18,8 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 			must(t, err)
 			_, err = read.ReportedRefunds(t.Context(), f)
 			must(t, err)
+			_, err = read.SweepTxs(t.Context(), f)
+			must(t, err)
 		}
 	}
 	*what = "report: between"

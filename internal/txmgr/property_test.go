@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -112,7 +113,7 @@ func (m *machine) depositSome(t *rapid.T) {
 
 // sweepByStranger sends another account's transaction that sweeps some of what is queued.
 func (m *machine) sweepByStranger(t *rapid.T) {
-	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", "", rapid.IntRange(1, 4).Draw(t, "deposits"))
+	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
 	must(t, err)
 	if len(queued) > 0 {
 		_, err := m.dev.SendWithGas(m.ctx, m.dev.Keys.Merchant, m.dev.DepositFactory, chain.PackSweeps(calls(queued)), 1_000_000)
@@ -122,7 +123,7 @@ func (m *machine) sweepByStranger(t *rapid.T) {
 
 // allSwept reports whether nothing is queued to be swept.
 func (m *machine) allSwept() bool {
-	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", "", 1)
+	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", 1)
 	must(m, err)
 	return len(queued) == 0
 }
@@ -247,8 +248,8 @@ func (s faultyStore) AddAttempt(ctx context.Context, l store.WorkLease, txID str
 	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
 }
 
-func (s faultyStore) SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost) error {
-	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent) })
+func (s faultyStore) SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error {
+	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent, audit...) })
 }
 
 func (s faultyStore) AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error {

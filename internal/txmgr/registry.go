@@ -98,7 +98,7 @@ func (k *registryWork) check(ctx context.Context) error {
 }
 
 // next returns the oldest due intents of one kind that need a transaction.
-func (k *registryWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+func (k *registryWork) next(ctx context.Context) (batch, error) {
 	intents, err := k.pickBatch(ctx)
 	if err != nil || len(intents) == 0 {
 		return batch{}, err

@@ -48,7 +48,7 @@ func (w *Writer) sendOf(ctx context.Context, cursor store.Cursor, k work) (bool,
 	if err := w.blocked(ctx, k); err != nil {
 		return false, err
 	}
-	b, err := k.next(ctx, cursor)
+	b, err := k.next(ctx)
 	if err != nil || len(b.items) == 0 {
 		return false, err
 	}

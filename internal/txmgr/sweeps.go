@@ -77,7 +77,7 @@ func (k *sweepWork) finish(ctx context.Context, _ store.Cursor) error {
 
 // next returns the sweeps that commands asked for and those that the policy wants now, of
 // one factory.
-func (k *sweepWork) next(ctx context.Context, _ store.Cursor) (batch, error) {
+func (k *sweepWork) next(ctx context.Context) (batch, error) {
 	due, err := k.w.conf.Store.RequestedSweeps(ctx, k.w.conf.Chain.Key, k.batch)
 	if err != nil {
 		return batch{}, err

@@ -1,10 +1,14 @@
 package txmgr
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -283,7 +288,7 @@ func TestSweepsAreFairToMerchants(t *testing.T) {
 	}
 	w.seal(1)
 	w.index()
-	b, err := writer.sweeps.next(w.ctx, store.Cursor{})
+	b, err := writer.sweeps.next(w.ctx)
 	must(t, err)
 	served := make(map[string]int)
 	for _, s := range w.queued() {
@@ -475,4 +480,96 @@ func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
 	if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxOpen {
 		t.Errorf("the transaction is of kind %s, want the commitment's", tx.Kind)
 	}
+}
+
+// TestSweepLimitsAreDocumented compares the row of sweeps in the table of limits with the
+// constants.
+func TestSweepLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	want := fmt.Sprintf("| sweeps | %d deposits and %d gas in a transaction; a deposit that a transaction did not sweep is tried again after %d minutes then after twice as long each time up to %d hours |",
+		maxBatch, maxSweepTxGas, sweepRetry/time.Minute, sweepRetryMax/time.Hour)
+	if !strings.Contains(strings.ReplaceAll(string(text), ",", ""), want) {
+		t.Errorf("docs/operations.md lacks %q", want)
+	}
+}
+
+// TestSweepBackoff doubles the wait of a deposit up to a day.
+func TestSweepBackoff(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	k := &sweepWork{w: &Writer{conf: Config{Now: func() time.Time { return now }}}}
+	for failures, want := range map[int]time.Duration{
+		0: 10 * time.Minute, 1: 20 * time.Minute, 7: 1280 * time.Minute, 8: 24 * time.Hour, 15: 24 * time.Hour, 16: 24 * time.Hour, 1 << 40: 24 * time.Hour,
+	} {
+		if got := k.retryAt(store.QueuedSweep{Failures: failures}).Sub(now); got != want {
+			t.Errorf("after %d failures it waits %s, want %s", failures, got, want)
+		}
+	}
+}
+
+// TestSweepBatch has one deposit more than a transaction takes, and more than its gas
+// suffices for.
+func TestSweepBatch(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(atOnce))
+	w.deposit("m", slices.Repeat([]uint64{5}, maxBatch+1)...)
+	w.seal(1)
+	w.index()
+	b, err := writer.sweeps.next(w.ctx)
+	must(t, err)
+	if len(b.items) != maxBatch {
+		t.Errorf("%d deposits are to be swept at once, want %d", len(b.items), maxBatch)
+	}
+	for range 2 {
+		w.tick(writer)
+		w.seal(1 + finality)
+		w.index()
+	}
+	w.tick(writer)
+	w.wantQueue(0, 0, 0)
+	w.wantBalance(w.settlementOf("m"), 5*(maxBatch+1))
+	for _, row := range w.wantTxs(store.TxMined, store.TxMined) {
+		tx, err := decode(row.Attempts[0])
+		must(t, err)
+		if n, err := sweepsIn(row); err != nil || n > maxBatch || tx.Gas() > maxSweepTxGas || tx.Gas() < uint64(n)*80_000 {
+			t.Errorf("%d deposits have %d gas, %v", n, tx.Gas(), err)
+		}
+	}
+}
+
+// TestSweepCostIsAudited has an entry for each merchant whose deposits a transaction
+// carries. They add up to its cost, also after it was reverted.
+func TestSweepCostIsAudited(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		writer := w.writer(w.sweeping(atOnce))
+		w.deposit("m", 5, 7)
+		w.deposit("n", 11)
+		w.seal(1)
+		w.index()
+		w.tick(writer)
+		w.seal(1)
+		w.index()
+		w.tick(writer)
+		tx := w.wantTxs(store.TxMined)[0]
+		entries, err := w.store.AuditEntries(w.ctx, store.AuditFilter{Action: access.ActionDepositSwept, Limit: 10})
+		must(w, err)
+		sum, deposits := int64(0), make(map[string]int64)
+		for _, e := range entries {
+			var after auditedCost
+			must(w, json.Unmarshal([]byte(e.After), &after))
+			cost, err := strconv.ParseInt(after.CostGwei, 10, 64)
+			must(w, err)
+			sum += cost
+			deposits[e.MerchantID] = after.Deposits
+			if e.Actor != access.ActorService || e.Object != tx.Attempts[0].TxHash.String() || after.ChainKey != chain.Local || after.Reverted {
+				w.Errorf("the entry is %+v", e)
+			}
+		}
+		if len(entries) != 2 || deposits["m"] != 2 || deposits["n"] != 1 || tx.Spent == nil || sum != tx.Spent.Gwei || sum == 0 {
+			w.Errorf("the entries have %v deposits and %d gwei, and the transaction cost %+v", deposits, sum, tx.Spent)
+		}
+	})
 }

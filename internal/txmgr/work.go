@@ -25,7 +25,7 @@ type work interface {
 	check(ctx context.Context) error
 	// next returns what the next transaction is to carry, and a batch without items when
 	// nothing is due. Unless something may be due, it asks nothing of a node.
-	next(ctx context.Context, cursor store.Cursor) (batch, error)
+	next(ctx context.Context) (batch, error)
 	// mined is called when a transaction was mined and succeeded, once unless a reorg
 	// removes it.
 	mined(t store.ChainTx, r *chain.Receipt)

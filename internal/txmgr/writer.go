@@ -50,6 +50,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -83,7 +84,8 @@ type Store interface {
 	ReleaseAuthorizations(ctx context.Context, l store.WorkLease, txID string) error
 	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
 	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
-	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost) error
+	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error
+	SweepMerchants(ctx context.Context, txID string) ([]store.SweepMerchant, error)
 	Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error)
 }
 

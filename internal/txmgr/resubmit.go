@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -83,10 +84,18 @@ func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.C
 		if err := k.reverted(t); err != nil {
 			return err
 		}
-		return w.fail(ctx, t, "it was reverted", w.spent(t, r))
+		spent, entries, err := w.cost(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		return w.fail(ctx, t, "it was reverted", spent, entries...)
 	}
 	if t.Status != store.TxMined {
-		if err := w.setStatus(ctx, t, store.TxMined, w.spent(t, r)); err != nil {
+		spent, entries, err := w.cost(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		if err := w.setStatus(ctx, t, store.TxMined, spent, entries...); err != nil {
 			return err
 		}
 		k.mined(t, r)
@@ -167,16 +176,16 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now})
 }
 
-// fail gives up a transaction, with its cost if it is known.
-func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost) error {
+// fail gives up a transaction, with its cost if it is known, and entries for the audit log.
+func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost, entries ...access.Entry) error {
 	w.conf.Logger.Warn("transaction failed, what it carried is due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
-	return w.setStatus(ctx, t, store.TxFailed, spent)
+	return w.setStatus(ctx, t, store.TxFailed, spent, entries...)
 }
 
-// setStatus records a transaction's status and cost.
-func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost) error {
-	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent); err != nil {
+// setStatus records a transaction's status and cost, with entries for the audit log.
+func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost, entries ...access.Entry) error {
+	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()

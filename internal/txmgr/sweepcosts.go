@@ -1,0 +1,44 @@
+package txmgr
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// auditedCost is what a mined transaction has cost for the deposits of a merchant, in the
+// audit log.
+type auditedCost struct {
+	ChainKey string `json:"chainKey"`
+	Deposits int64  `json:"deposits,omitempty"` // that it was sent to sweep
+	CostGwei string `json:"costGwei"`
+	Reverted bool   `json:"reverted,omitempty"`
+}
+
+// cost returns what a mined transaction has cost, and what the audit log says of it: an
+// entry for each merchant whose deposits it was sent to sweep, and nothing for other kinds.
+func (w *Writer) cost(ctx context.Context, t store.ChainTx, r *chain.Receipt) (*store.TxCost, []access.Entry, error) {
+	cost := w.spent(t, r)
+	if t.Kind != store.TxSweep {
+		return cost, nil, nil
+	}
+	merchants, err := w.conf.Store.SweepMerchants(ctx, t.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	shares := store.SweepTx{Cost: *cost, Merchants: merchants}.Shares()
+	if len(shares) == 0 {
+		shares = []store.SweepMerchant{{Gwei: cost.Gwei}} // sent by an earlier release
+	}
+	entries := make([]access.Entry, len(shares))
+	for i, s := range shares {
+		entries[i] = access.NewEntry(ctx, cost.At, access.Change{
+			MerchantID: s.MerchantID, Action: access.ActionDepositSwept, Object: r.TxHash.String(),
+			After: auditedCost{t.ChainKey, s.Deposits, strconv.FormatInt(s.Gwei, 10), !r.Succeeded()},
+		})
+	}
+	return cost, entries, nil
+}
