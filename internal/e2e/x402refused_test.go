@@ -197,10 +197,16 @@ func (s *service) useNonce() common.Hash {
 	s.Helper()
 	o := s.offer(1)
 	o.To = common.HexToAddress(s.admin.Address)
-	signed := s.sign(o, 1).Payload["signature"].(string)
+	s.submitOffer(o)
+	return o.Nonce
+}
+
+// submitOffer has somebody else submit a payment that the payer has signed to the token.
+func (s *service) submitOffer(o offer) {
+	s.Helper()
+	signed := s.sign(o, o.Value.Int64()).Payload["signature"].(string)
 	s.chain.Send(s, s.relay, s.token, "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
 		o.From.Hex(), o.To.Hex(), o.Value.String(), o.ValidAfter.String(), o.ValidBefore.String(), o.Nonce.Hex(), signed)
-	return o.Nonce
 }
 
 // cancelNonce has somebody else submit a cancellation that the payer has signed, and returns the
@@ -306,6 +312,26 @@ func TestX402Repeated(t *testing.T) {
 	}
 	if all := s.payments(r); len(all) != 3 {
 		t.Errorf("there are %d payments, want 3: %+v", len(all), all)
+	}
+}
+
+// TestX402Submitted has a stranger submit a payment that names its invoice, right before the payer
+// presents it: the invoice is paid, once.
+func TestX402Submitted(t *testing.T) {
+	t.Parallel()
+	s, _ := newX402Service(t, storetest.SQLite(t))
+	r := s.start()
+	const amount = 20_000
+	made := s.create(r, amount)
+	o := s.offer(amount)
+	o.Nonce = common.HexToHash(made.OnChainInvoiceID)
+	s.submitOffer(o)
+	response, body := s.getX402(r, "/x402/invoices/"+made.ID, s.headerOf(s.sign(o, amount)))
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, made.ID) {
+		t.Errorf("the payment is answered %d %s", response.StatusCode, body)
+	}
+	if all := s.payments(r); len(all) != 1 || all[0].InvoiceID != made.ID {
+		t.Errorf("the payments are %+v", all)
 	}
 }
 
