@@ -697,7 +697,7 @@ type Authorization struct {
 	Nonce       Hash `json:"nonce"`
 
 	// Status The outcome. `paid`: the transfer was observed in a block, and `paymentStatus` says whether it is final. `refused`:
-	// nothing was charged, and never will be by this authorization. `unknown`: do not sign again; it becomes one of the
+	// nothing was charged, and the service will not send it. `unknown`: do not sign again; it becomes one of the
 	// others by itself.
 	Status AuthorizationStatus `json:"status"`
 
@@ -726,7 +726,7 @@ type AuthorizationResponse struct {
 }
 
 // AuthorizationStatus The outcome. `paid`: the transfer was observed in a block, and `paymentStatus` says whether it is final. `refused`:
-// nothing was charged, and never will be by this authorization. `unknown`: do not sign again; it becomes one of the
+// nothing was charged, and the service will not send it. `unknown`: do not sign again; it becomes one of the
 // others by itself.
 type AuthorizationStatus string
 

@@ -8,8 +8,8 @@
 //
 //   - paid: the transfer was observed in a block. Its payment is pending until the block is
 //     final. A reorg that drops it makes the outcome unknown again.
-//   - refused: no transfer was made, and none ever can be or will be. That is certain
-//     because nothing was sent, or because a final block is past the window.
+//   - refused: no transfer was made, and the service will make none. That is certain because
+//     nothing was sent and the nonce is unused, or because a final block is past the window.
 //   - unknown: nothing of both is certain yet. The payer must not sign again. It ends by
 //     itself, at the latest when a block past the window is final.
 package gasless
