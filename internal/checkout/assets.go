@@ -24,6 +24,9 @@ var styleSheet []byte
 //go:embed static/checkout.js
 var script []byte
 
+//go:embed static/local.js
+var localScript []byte
+
 //go:embed static/payer.js
 var payerScript []byte
 
@@ -61,6 +64,7 @@ type asset struct {
 var assets = map[string]asset{
 	"checkout.css": newAsset("checkout.css", "text/css; charset=utf-8", styleSheet),
 	"checkout.js":  newAsset("checkout.js", "text/javascript; charset=utf-8", script),
+	"local.js":     newAsset("local.js", "text/javascript; charset=utf-8", localScript),
 	"payer.js":     newAsset("payer.js", "text/javascript; charset=utf-8", payerScript),
 	"wallet.js":    newAsset("wallet.js", "text/javascript; charset=utf-8", walletScript),
 	"frame.js":     newAsset("frame.js", "text/javascript; charset=utf-8", frameScript),
@@ -125,6 +129,7 @@ func parseTemplates() map[*locale.Text]*template.Template {
 			"strong":    wrap("strong"),
 			"mono":      wrap("code"),
 			"link":      anchor,
+			"number":    number,
 			"asset":     func(name string) string { return assets[name].Path },
 			"code":      newQRCode,
 		}).ParseFS(templateFiles, "templates/*.html"))

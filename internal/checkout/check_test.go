@@ -177,7 +177,7 @@ func TestInvalidHashes(t *testing.T) {
 		if answer.Code != http.StatusBadRequest || !strings.Contains(page.words(), want) {
 			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.words())
 		}
-		if n := len(page.named("script")); n != 2 {
+		if n := len(page.named("script")); n != 3 {
 			t.Errorf("%.40q: the page has %d scripts", typed, n)
 		}
 	}

@@ -91,7 +91,7 @@ func (e *element) write(b *strings.Builder) {
 	for i, text := range e.text {
 		b.WriteString(text)
 		if i < len(e.children) {
-			if !slices.Contains([]string{"span", "code", "strong", "time", "a"}, e.children[i].name) {
+			if !slices.Contains([]string{"span", "code", "strong", "time", "data", "a"}, e.children[i].name) {
 				b.WriteString(" ")
 			}
 			if e.attrs["class"] == "long" && e.children[i].name == "summary" {

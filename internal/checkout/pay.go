@@ -14,7 +14,7 @@ type instruction struct {
 	Token   string // contract of the currency
 	Due     string // amount due, in major units
 	// DueMoney is Due with the currency.
-	DueMoney string
+	DueMoney money
 	Data     string // calldata of a tagged transfer of Due; empty for a deposit address
 	Plain    *plain // nil if no plain transfer is sure to be attributed
 	Call     *call  // nil without a registry

@@ -99,7 +99,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 	inv, path := s.invoice, baseURL+"/checkout/"+s.invoice.ID
 	data := receiptData{
 		ID: inv.ID, Merchant: s.merchant(), Brand: newBrand(s.profile), Reference: inv.Details.Reference, Description: inv.Details.Description,
-		Currency: inv.Currency, Amount: s.money(inv.Amount),
+		Currency: inv.Currency, Amount: s.money(inv.Amount).String(),
 		IssuedAt: s.text.Clock(inv.CreatedAt), ExpiresAt: s.text.Clock(inv.ExpiresAt), Now: s.text.Clock(s.now),
 		Network: s.network(), ChainID: s.chain.ID, Token: chain.Checksum(inv.Token), Address: chain.Checksum(inv.Merchant),
 		CommitmentID: inv.CommitmentID.String(), Registry: optional(inv.Registry),
@@ -129,7 +129,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 
 func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 	m := movement{
-		Amount: s.money(t.Amount), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
+		Amount: s.money(t.Amount).String(), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
 		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), Late: late,
 	}
 	if s.indexed >= t.BlockNumber {

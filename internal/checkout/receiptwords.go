@@ -93,13 +93,13 @@ func (s pageInput) surplusWords(say func(id string, v values)) {
 func (s pageInput) receiptTotals() []fact {
 	inv := s.invoice
 	totals := []fact{
-		{Name: s.text.T("receipt.amount", nil), Value: s.money(inv.Amount)},
-		{Name: s.text.T("receipt.received", nil), Value: s.money(inv.AmountPaid)},
+		{Name: s.text.T("receipt.amount", nil), Value: s.money(inv.Amount).String()},
+		{Name: s.text.T("receipt.received", nil), Value: s.money(inv.AmountPaid).String()},
 	}
 	if !inv.AmountRefunded.IsZero() {
 		totals = append(totals,
-			fact{Name: s.text.T("receipt.refunded", nil), Value: s.money(inv.AmountRefunded)},
-			fact{Name: s.text.T("receipt.net", nil), Value: s.money(inv.AmountPaid.Minus(inv.AmountRefunded))},
+			fact{Name: s.text.T("receipt.refunded", nil), Value: s.money(inv.AmountRefunded).String()},
+			fact{Name: s.text.T("receipt.net", nil), Value: s.money(inv.AmountPaid.Minus(inv.AmountRefunded)).String()},
 		)
 	}
 	return totals

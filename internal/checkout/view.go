@@ -142,7 +142,7 @@ func newView(s pageInput) view {
 		Network:     s.network(),
 		Currency:    inv.Currency,
 		Amount:      s.major(inv.Amount),
-		Money:       s.money(inv.Amount),
+		Money:       s.money(inv.Amount).String(),
 		Description: inv.Details.Description,
 		ExpiresAt:   inv.ExpiresAt,
 		State:       s.state(),

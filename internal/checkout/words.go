@@ -116,8 +116,24 @@ func (s pageInput) refundWords() []template.HTML {
 // merchant is the term for the merchant in texts.
 func (s pageInput) merchant() string { return cmp.Or(s.profile.Name, s.invoice.MerchantID) }
 
-// money formats an amount with its currency.
-func (s pageInput) money(a invoice.Amount) string { return s.major(a) + "\u00a0" + s.invoice.Currency }
+// money is an amount in major units with its currency.
+type money struct{ amount, currency string }
+
+// String returns the amount and the currency.
+func (m money) String() string { return m.amount + "\u00a0" + m.currency }
+
+// HTML returns the same with an element that the script writes as the language does.
+func (m money) HTML() template.HTML {
+	return number(m.amount) + "\u00a0" + template.HTML(template.HTMLEscapeString(m.currency)) //nolint:gosec // escaped
+}
+
+// number returns the element of a decimal number.
+func number(digits string) template.HTML {
+	return template.HTML(`<data value="` + digits + `">` + digits + `</data>`) //nolint:gosec // digits and a dot
+}
+
+// money returns an amount with its currency.
+func (s pageInput) money(a invoice.Amount) money { return money{s.major(a), s.invoice.Currency} }
 
 // Seconds of a minute, an hour and a day.
 const (

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,6 +169,27 @@ func inspectLook(t *testing.T, w *browsertest.World, id string, l look) {
 		t.Errorf("the page reports %q", got)
 	}
 	p.Axe(web)
+}
+
+// TestLocal checks that times and numbers are written as in the page's language, and that a
+// page without scripts has them in UTC and with a dot.
+func TestLocal(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", order)
+	for _, test := range []struct {
+		noScript bool
+		amount   string
+		end      string // what the end of the time to pay contains, as a layout in UTC
+	}{{false, "4,90", " um "}, {true, "4.90", ", 15:04:05 UTC"}} {
+		p := browsertest.Open(t, browsertest.Options{Language: "de", NoScript: test.noScript})
+		p.Go(w.CheckoutURL(inv.ID))
+		if got := p.Text("h1 data"); got != test.amount {
+			t.Errorf("without scripts %v: the amount is %q, want %q", test.noScript, got, test.amount)
+		}
+		if got, want := p.Text("#time time"), time.Unix(w.Read(inv.ID).ExpiresAt, 0).UTC().Format(test.end); !strings.Contains(got, want) {
+			t.Errorf("without scripts %v: the end is %q, want %q", test.noScript, got, want)
+		}
+	}
 }
 
 // TestSizes checks where things are on a phone, and that no size scrolls sideways.

@@ -127,22 +127,37 @@ func (t *Text) Scripts() map[string]string { return t.scripts }
 
 // T returns a text without markup. Without the id, it returns the id.
 func (t *Text) T(id string, values Values) string {
-	return t.localize(id, values, func(v string) string { return v })
+	return t.localize(id, values, func(v any) string { return fmt.Sprint(v) })
 }
 
-// HTML returns a text for a page. It escapes the values but those of type template.HTML.
+// Marked is a value that has an element of its own on pages.
+type Marked interface{ HTML() template.HTML }
+
+// HTML returns a text for a page. It escapes the values but those of type template.HTML and
+// Marked.
 func (t *Text) HTML(id string, values Values) template.HTML {
-	return template.HTML(t.localize(id, values, template.HTMLEscapeString)) //nolint:gosec // values are escaped, and texts have no markup
+	return template.HTML(t.localize(id, values, markup)) //nolint:gosec // values are escaped, and texts have no markup
 }
 
-// localize returns a text with its values, of which strings are escaped.
-func (t *Text) localize(id string, values Values, escape func(string) string) string {
+// markup returns a value as it is in a page.
+func markup(value any) string {
+	switch value := value.(type) {
+	case template.HTML:
+		return string(value)
+	case Marked:
+		return string(value.HTML())
+	}
+	return template.HTMLEscapeString(fmt.Sprint(value))
+}
+
+// localize returns a text with its values, which show writes.
+func (t *Text) localize(id string, values Values, show func(any) string) string {
 	if text, ok := t.plain[id]; ok {
 		return text
 	}
 	data := make(Values, len(values))
 	for name, value := range values {
-		data[name] = t.value(value, escape)
+		data[name] = t.value(value, show)
 	}
 	text, err := t.localizer.Localize(config(id, data))
 	if text == "" && err != nil {
@@ -164,24 +179,17 @@ const (
 
 // value prepares the value of a placeholder. In languages that are written from right to
 // left, values that are not numbers keep their own direction.
-func (t *Text) value(value any, escape func(string) string) any {
-	var text string
+func (t *Text) value(value any, show func(any) string) any {
 	switch value := value.(type) {
-	case string:
-		text = escape(value)
-	case template.HTML:
-		text = string(value)
 	case uint64:
 		return int64(value) //nolint:gosec // counts are small
 	case int, int64: // of which one may decide the plural form
 		return value
-	default:
-		text = escape(fmt.Sprint(value))
 	}
 	if t.rtl {
-		return isolate + text + endIsolate
+		return isolate + show(value) + endIsolate
 	}
-	return text
+	return show(value)
 }
 
 // Clock returns a time in UTC.
