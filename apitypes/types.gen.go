@@ -814,8 +814,9 @@ type CreateInvoiceRequest struct {
 	// Description What the invoice is for, as payers read it on the checkout page.
 	Description Description `json:"description,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
-	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. A page that is open while the
+	// invoice becomes paid follows it after 20 seconds, unless the payer stops that. Nothing is added to it. It proves
+	// nothing: the shop waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
 	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
 	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
 	// https.
@@ -954,8 +955,9 @@ type CreatePaymentLinkRequest struct {
 	// factory.
 	Collection Collection `json:"collection,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
-	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. A page that is open while the
+	// invoice becomes paid follows it after 20 seconds, unless the payer stops that. Nothing is added to it. It proves
+	// nothing: the shop waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
 	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
 	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
 	// https.
@@ -1133,8 +1135,9 @@ type Invoice struct {
 	// Description What the invoice is for, as payers read it on the checkout page.
 	Description Description `json:"description,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
-	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. A page that is open while the
+	// invoice becomes paid follows it after 20 seconds, unless the payer stops that. Nothing is added to it. It proves
+	// nothing: the shop waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
 	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
 	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
 	// https.
@@ -1558,8 +1561,9 @@ type PaymentLink struct {
 	// factory.
 	Collection Collection `json:"collection,omitempty"`
 
-	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
-	// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+	// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. A page that is open while the
+	// invoice becomes paid follows it after 20 seconds, unless the payer stops that. Nothing is added to it. It proves
+	// nothing: the shop waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
 	// `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
 	// merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
 	// https.
@@ -1995,8 +1999,9 @@ type ReportLine struct {
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
 type ReturnHost = string
 
-// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. It proves nothing: the shop
-// waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
+// ReturnURL Where the checkout page's link leads once a payment that covers the invoice was seen. A page that is open while the
+// invoice becomes paid follows it after 20 seconds, unless the payer stops that. Nothing is added to it. It proves
+// nothing: the shop waits for `invoice.paid`. An https URL, or an http URL of the payer's own computer such as
 // `http://localhost:3000/thanks`, in visible ASCII characters, without user name and fragment. Its host is one of the
 // merchant's `returnHosts`. If the merchant has no such list, every host but the payer's own computer is allowed, with
 // https.

@@ -3,3 +3,4 @@
 import "./claim";
 import "./offer";
 import "./prover";
+import "./return";
