@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -124,11 +125,11 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
 func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known store.Authorization, wait time.Duration) (store.Authorization, error) {
-	whole, cancel := a.longContext(r)
+	whole, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, wait)
 	defer cancel()
-	if err := extendDeadlines(w); err != nil {
+	if err := longrequest.ExtendDeadlines(w); err != nil {
 		return known, err
 	}
 	after, err := a.feed.Head(ctx)
@@ -145,7 +146,7 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known s
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
 	now, err := a.reader.Authorization(last, known.ID)
-	return now, cmp.Or(err, extendDeadlines(w))
+	return now, cmp.Or(err, longrequest.ExtendDeadlines(w))
 }
 
 // authorizationWait parses the parameter wait.

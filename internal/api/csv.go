@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -76,7 +77,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 		return err
 	}
 	defer leave()
-	ctx, cancel := a.longContext(r)
+	ctx, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	at := func(t time.Time) string {
 		if t.IsZero() {
@@ -196,7 +197,7 @@ func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]s
 // send sends what is buffered.
 func (e *export[T]) send() error {
 	e.begun = true
-	err := extendDeadlines(e.w)
+	err := longrequest.ExtendDeadlines(e.w)
 	if err == nil {
 		_, err = e.w.Write(e.buffer.Bytes())
 	}

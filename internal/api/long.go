@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -19,9 +18,6 @@ const (
 	MaxWaiting = 500
 	// MaxOwnWaiting bounds those of one owner of keys.
 	MaxOwnWaiting = 100
-	// ChunkTimeout is how long a client may take to read what was written of the response
-	// to a long request.
-	ChunkTimeout = 30 * time.Second
 	// keyCheckInterval is how often the key of a stream or an export is checked.
 	keyCheckInterval = 500 * time.Millisecond
 )
@@ -80,42 +76,3 @@ func (s *slots) enterAs(owner string) (leave func(), err error) {
 
 // retryLong is the Retry-After of an owner beyond its slots, in seconds.
 const retryLong = 5
-
-type connectionKey struct{}
-
-// WithConnection returns a context for a request's handler that carries the context which
-// ends with the client's connection. Long requests end with it.
-func WithConnection(ctx, connection context.Context) context.Context {
-	return context.WithValue(ctx, connectionKey{}, connection)
-}
-
-// longContext returns the context of a long request. It ends with the connection, and
-// when the service stops. It has no other deadline.
-func (a *API) longContext(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	ends := []context.Context{a.stopping}
-	if connection, ok := r.Context().Value(connectionKey{}).(context.Context); ok {
-		ends = append(ends, connection)
-	}
-	stops := make([]func() bool, len(ends))
-	for i, end := range ends {
-		stops[i] = context.AfterFunc(end, cancel)
-	}
-	return ctx, func() {
-		for _, stop := range stops {
-			stop()
-		}
-		cancel()
-	}
-}
-
-// extendDeadlines lets a long request outlast the server's timeouts: it has no deadline
-// to read, and ChunkTimeout from now to write.
-func extendDeadlines(w http.ResponseWriter) error {
-	control := http.NewResponseController(w)
-	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Now().Add(ChunkTimeout)))
-	if errors.Is(err, http.ErrNotSupported) { // a recorder in tests
-		return nil
-	}
-	return err
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/report"
 )
 
@@ -38,11 +39,11 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	long, cancel := a.longContext(r)
+	long, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(long, ReportTimeout)
 	defer cancel()
-	if err := extendDeadlines(w); err != nil {
+	if err := longrequest.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	made, err := report.Settlement(ctx, a.reader, request)
@@ -50,9 +51,9 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("make report: %w", err)
 	}
 	if err := a.checkKey(long, r); err != nil {
-		return errors.Join(err, extendDeadlines(w))
+		return errors.Join(err, longrequest.ExtendDeadlines(w))
 	}
-	if err := extendDeadlines(w); err != nil {
+	if err := longrequest.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	answer := apiconv.SettlementReport(request, made)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -122,8 +123,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		t.Errorf("a stream that is not read holds %d KiB", each>>10)
 	}
 	for _, c := range conns {
-		if d := <-c.deadline; d > api.ChunkTimeout || d < api.ChunkTimeout-10*time.Second {
-			t.Errorf("a write has %v, want %v", d, api.ChunkTimeout)
+		if d := <-c.deadline; d > longrequest.ChunkTimeout || d < longrequest.ChunkTimeout-10*time.Second {
+			t.Errorf("a write has %v, want %v", d, longrequest.ChunkTimeout)
 		}
 		if err := c.TCPConn.SetWriteDeadline(time.Now()); err != nil { // as if that time had passed
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -84,7 +85,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := a.longContext(r)
+	ctx, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	if s.deliveries && possible {
 		if err := s.listen(ctx); err != nil {
@@ -343,7 +344,7 @@ func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
 // send writes a part of the stream.
 func (s *eventStream) send(text []byte) error {
 	s.written = time.Now()
-	if err := extendDeadlines(s.w); err != nil {
+	if err := longrequest.ExtendDeadlines(s.w); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(text); err != nil {

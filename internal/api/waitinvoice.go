@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -86,11 +87,11 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	if err != nil || first.Status != known.status || known.seconds == 0 {
 		return first, err
 	}
-	whole, cancel := a.longContext(r)
+	whole, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, time.Duration(known.seconds)*time.Second)
 	defer cancel()
-	if err := extendDeadlines(w); err != nil {
+	if err := longrequest.ExtendDeadlines(w); err != nil {
 		return invoice.Invoice{}, err
 	}
 	if err := a.awaitChange(ctx, first); err != nil && ctx.Err() == nil {
@@ -99,10 +100,10 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
 	if err := a.checkKey(last, r); err != nil {
-		return invoice.Invoice{}, errors.Join(err, extendDeadlines(w))
+		return invoice.Invoice{}, errors.Join(err, longrequest.ExtendDeadlines(w))
 	}
 	inv, err := a.visibleInvoice(last, id)
-	return inv, errors.Join(err, extendDeadlines(w))
+	return inv, errors.Join(err, longrequest.ExtendDeadlines(w))
 }
 
 // rereadInterval is how often a request that waits reads its invoice, besides after each

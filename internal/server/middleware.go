@@ -7,17 +7,18 @@ import (
 	"runtime/debug"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/longrequest"
 )
 
 // withDeadline returns a handler that gives each request api.RequestTimeout. No
 // other event cancels the request's context: net/http cancels it when the
 // client closes its half of the connection, although the client may still read. Long
-// requests replace the context (api.WithConnection).
+// requests replace the context (package longrequest).
 func withDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.RequestTimeout)
 		defer cancel()
-		next.ServeHTTP(w, r.WithContext(api.WithConnection(ctx, r.Context())))
+		next.ServeHTTP(w, r.WithContext(longrequest.WithConnection(ctx, r.Context())))
 	})
 }
 

@@ -1,0 +1,52 @@
+// Package longrequest lets requests outlast the deadline that all others have.
+package longrequest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// ChunkTimeout is how long a client may take to read what was written of the response to a
+// long request.
+const ChunkTimeout = 30 * time.Second
+
+type connectionKey struct{}
+
+// WithConnection returns a context for a request's handler that carries the context which
+// ends with the client's connection. Long requests end with it.
+func WithConnection(ctx, connection context.Context) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection)
+}
+
+// Context returns the context of a long request. It ends with the connection, and when
+// stopping ends. It has no other deadline.
+func Context(stopping context.Context, r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ends := []context.Context{stopping}
+	if connection, ok := r.Context().Value(connectionKey{}).(context.Context); ok {
+		ends = append(ends, connection)
+	}
+	stops := make([]func() bool, len(ends))
+	for i, end := range ends {
+		stops[i] = context.AfterFunc(end, cancel)
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// ExtendDeadlines lets a long request outlast the server's timeouts: it has no deadline
+// to read, and ChunkTimeout from now to write.
+func ExtendDeadlines(w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Now().Add(ChunkTimeout)))
+	if errors.Is(err, http.ErrNotSupported) { // a recorder in tests
+		return nil
+	}
+	return err
+}
