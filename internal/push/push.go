@@ -1,0 +1,163 @@
+// Package push sends server-sent events to very many clients that wait most of the time. A
+// client over HTTP/1 costs its connection and a goroutine with a small stack: the connection
+// is taken from net/http, whose handler returns and whose buffers are freed.
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// WriteTimeout is how long a client may take to read a message.
+const WriteTimeout = 10 * time.Second
+
+// MediaType is the media type of a stream.
+const MediaType = "text/event-stream"
+
+// Message returns an event of a stream. data is one line.
+func Message(event string, data []byte) []byte {
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", event, data)
+}
+
+// Stream is the stream of one client. Each message replaces those before it: a client that
+// reads slowly gets the newest one. It is safe for concurrent use.
+//
+// Invariant: writing is set while a goroutine writes to the client, and done is closed once
+// ended is set and writing is not.
+type Stream struct {
+	conn  net.Conn // nil unless the connection was taken from net/http
+	write func(message []byte) error
+
+	mu      sync.Mutex
+	next    []byte // to be written after the message in flight
+	writing bool
+	ended   bool
+	done    chan struct{}
+}
+
+// Accept answers a request with a stream that begins with a message. It sends the headers
+// that the response has. The caller calls Serve.
+func Accept(w http.ResponseWriter, first []byte) (*Stream, error) {
+	header, control := w.Header(), http.NewResponseController(w)
+	header.Set("Content-Type", MediaType)
+	header.Set("X-Accel-Buffering", "no") // proxies must not collect messages
+	conn, _, err := control.Hijack()
+	s := &Stream{conn: conn, done: make(chan struct{})}
+	switch {
+	case errors.Is(err, http.ErrNotSupported): // HTTP/2
+		s.write = func(message []byte) error { return writeResponse(w, control, message) }
+		if err := s.write(first); err != nil {
+			return nil, err
+		}
+		return s, nil
+	case err != nil:
+		return nil, fmt.Errorf("take the connection: %w", err)
+	}
+	s.write = func(message []byte) error { return writeConn(conn, message) }
+	header.Set("Connection", "close")
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 OK\r\n")
+	_ = header.Write(&head) // a buffer takes everything
+	head.WriteString("\r\n")
+	head.Write(first)
+	if err := s.write(head.Bytes()); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+func writeConn(conn net.Conn, message []byte) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(WriteTimeout)); err != nil {
+		return err
+	}
+	_, err := conn.Write(message)
+	return err
+}
+
+// writeResponse writes to a response whose handler has not returned.
+func writeResponse(w http.ResponseWriter, control *http.ResponseController, message []byte) error {
+	err := control.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a recorder in tests has no deadlines
+		return err
+	}
+	if _, err := w.Write(message); err != nil {
+		return err
+	}
+	return control.Flush()
+}
+
+// Serve calls left once when the stream has ended: the client has left or does not read, or
+// End was called, or ctx has ended. It returns at once if the connection was taken from
+// net/http. Otherwise it returns when the stream has ended, and ctx must end with the connection.
+func (s *Stream) Serve(ctx context.Context, left func()) {
+	if s.conn == nil {
+		stop := context.AfterFunc(ctx, s.End)
+		<-s.done
+		stop()
+		left()
+		return
+	}
+	go func() {
+		var one [1]byte
+		_, _ = s.conn.Read(one[:]) // clients send nothing: it returns when they leave
+		s.End()
+		left()
+	}()
+}
+
+// Send has a message written to the client, and returns at once. A message that was not
+// begun to be written is dropped.
+func (s *Stream) Send(message []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.next = message
+	if !s.writing {
+		s.writing = true
+		go s.flush()
+	}
+}
+
+// flush writes messages until there is none.
+func (s *Stream) flush() {
+	for {
+		s.mu.Lock()
+		message := s.next
+		if s.next = nil; message == nil || s.ended {
+			s.writing = false
+			if s.ended {
+				close(s.done)
+			}
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if s.write(message) != nil {
+			s.End()
+		}
+	}
+}
+
+// End ends the stream.
+func (s *Stream) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	if s.conn != nil {
+		_ = s.conn.Close() // the client cannot be told
+	}
+	if !s.writing {
+		close(s.done)
+	}
+}
