@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, readers, memory, price, doors, exports, lists), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
+const partNames = "service (creates, latency, readers, memory, price, doors, exports, lists, pages), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -74,6 +74,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
 	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
 	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
+	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
 	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
 	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
 	attackerRole := flag.String("attacker", "", "run as the attacker of a measurement; set by the bench itself")
@@ -135,6 +136,7 @@ type bench struct {
 	waiting  int
 	exported int
 	listed   int
+	pages    int
 	snapshot time.Duration
 	turn     time.Duration
 	report   report
@@ -161,6 +163,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"doors", "service", b.measureDoors},
 		{"exports", "service", b.measureExports},
 		{"lists", "service", b.measureLists},
+		{"pages", "service", b.measurePages},
 		{"deliveries", "deliver", b.measureDeliver},
 		{"rest", "deliver", b.measureRest},
 		{"hole", "deliver", b.measureHole},

@@ -25,7 +25,7 @@ func (s pageInput) back(st state) *back {
 		link.URL, link.Paid = d.ReturnURL, true
 	case waiting, partial:
 		link.Text = s.text.T("back.unpaid", values{"Merchant": s.merchant()})
-	case checking, expired, void, draft:
+	case unknown, checking, refunded, expired, void, draft:
 	}
 	u, err := url.Parse(link.URL)
 	if err != nil || link.URL == "" || s.profile.CheckReturnURLs(invoice.Details{ReturnURL: link.URL}) != nil {

@@ -1,12 +1,12 @@
 package checkout
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,24 +15,26 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// RefreshCheck is how often a browser reloads the page about a transaction while its
-// result may change.
-const RefreshCheck = 15 * time.Second
-
-// Inspector looks up transactions at the nodes. *inspect.Inspector implements it.
-type Inspector interface {
-	// Transaction returns the report of a transaction on the named chain or another one.
-	// The error is inspect.ErrUnavailable if the chain's nodes do not answer.
-	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (inspect.Report, error)
-}
+// How long a page about a transaction waits until it asks again.
+const (
+	// againSoon is while the nodes have not answered.
+	againSoon = 2 * time.Second
+	// againRead is while the stored payments decide.
+	againRead = 5 * time.Second
+	// againAsk is while the nodes have to be asked.
+	againAsk = 15 * time.Second
+	// maxAgain is how often it asks by itself.
+	maxAgain = 60
+)
 
 // checkData is the data of the template of the page about a transaction.
 type checkData struct {
 	view
-	Ask     question
-	Result  *checkResult
-	Claim   *claimForm // nil if there is nothing to claim
-	Refresh int        // seconds until the next reload; 0: never
+	Ask    question
+	Result *checkResult
+	Claim  *claimForm // nil if there is nothing to claim
+	Again  int64      // seconds until the page asks again by itself; 0: never
+	Next   string     // path by which it does
 }
 
 // question is the form for a transaction's hash.
@@ -71,14 +73,15 @@ func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 
 // checkPage returns the page about a transaction.
 func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (checkData, error) {
-	found, err := c.lookUp(r, s, tx)
+	before := parseAgain(r.URL.Query())
+	found, err := c.lookUp(r, s, tx, before)
 	if err != nil {
 		return checkData{}, err
 	}
 	v := s.resultOf(found)
 	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: tx.String()}, Result: &v}
-	if v.Changing {
-		data.Refresh = seconds(RefreshCheck)
+	if v.Again > 0 && before.times < maxAgain {
+		data.Again, data.Next = seconds(v.Again), before.next(found.report).path(s, tx)
 	}
 	if v.Claimable != nil && c.claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
 		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable)
@@ -86,12 +89,54 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 	return data, err
 }
 
+// again is what a page that asks by itself hands to the next one: how often it has asked, and
+// the sender and the nonce of the transaction if that was queued.
+type again struct {
+	times  int
+	sender invoice.Address
+	nonce  uint64
+}
+
+// parseAgain reads what path has written. It ignores what is malformed.
+func parseAgain(q url.Values) (a again) {
+	var errs [2]error
+	a.sender, errs[0] = chain.ParseAddress(q.Get("from"))
+	a.nonce, errs[1] = strconv.ParseUint(q.Get("nonce"), 10, 64)
+	if errs != [2]error{} {
+		a = again{}
+	}
+	times, err := strconv.Atoi(q.Get("again"))
+	if err == nil {
+		a.times = max(0, times)
+	}
+	return a
+}
+
+// next returns what the page hands on after a report of the nodes, which may be nil.
+func (a again) next(report *inspect.Report) again {
+	a.times++
+	if report != nil && report.State == inspect.Queued {
+		a.sender, a.nonce = report.Sender, report.Nonce
+	}
+	return a
+}
+
+// path returns the path of the next page.
+func (a again) path(s pageInput, tx invoice.Hash) string {
+	q := url.Values{"tx": {tx.String()}, "again": {strconv.Itoa(a.times)}, "lang": {s.text.Lang()}}
+	if !a.sender.IsZero() {
+		q.Set("from", chain.Checksum(a.sender))
+		q.Set("nonce", strconv.FormatUint(a.nonce, 10))
+	}
+	return "/checkout/" + s.invoice.ID + "/check?" + q.Encode()
+}
+
 // maxShown bounds the input that the page repeats, in bytes.
 const maxShown = 200
 
 // lookUp returns the stored payments of a transaction or, without any, the report of
 // the nodes. Lookups at the nodes are limited; the error is errTooOften.
-func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup, error) {
+func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before again) (lookup, error) {
 	rows, err := c.reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
 	if err != nil {
 		return lookup{}, fmt.Errorf("read payments of transaction %s: %w", tx, err)
@@ -100,31 +145,22 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup
 	for _, row := range rows {
 		found.payments = append(found.payments, row.Payment)
 	}
-	if _, ok := s.relevant(found.payments); ok || c.inspector == nil {
+	if _, ok := s.relevant(found.payments); ok || c.lookups.inspector == nil {
 		return found, nil
 	}
-	uses := []use{{allClients, Lookups}, {s.invoice.ID, LookupsOfInvoice}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, LookupsOfClient})
+	asked, err := c.lookups.ask(r, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo(), before.sender, before.nonce})
+	if err != nil {
+		return found, err
 	}
-	if !c.lookups.allow(c.now(), uses...) {
-		return found, errTooOften
-	}
-	select {
-	case c.inspecting <- struct{}{}:
-		defer func() { <-c.inspecting }()
-	default:
-		return found, errTooOften
-	}
-	report, err := c.inspector.Transaction(r.Context(), s.chain.Key, tx, s.invoice.PayTo())
 	switch {
-	case errors.Is(err, inspect.ErrUnavailable):
-		c.logger.WarnContext(r.Context(), "transaction not looked up", "chain", s.chain.Key, "tx", tx.String(), "err", err)
-		return found, nil
-	case err != nil:
-		return found, fmt.Errorf("look up transaction %s: %w", tx, err)
+	case !asked.await(r.Context()):
+		found.pending = true
+	case errors.Is(asked.err, inspect.ErrUnavailable):
+	case asked.err != nil:
+		return found, fmt.Errorf("look up transaction %s: %w", tx, asked.err)
+	default:
+		found.report, found.replaced = &asked.report, asked.replaced
 	}
-	found.report = &report
 	return found, nil
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
@@ -19,17 +22,27 @@ var tx = invoice.Hash{0: 0xfe, 31: 11}
 
 // nodes is an Inspector that returns one report.
 type nodes struct {
-	report inspect.Report
-	err    error
-	asked  int
+	report   inspect.Report
+	replaced bool // the nonce 7 of the payer was used
+	err      error
+	hang     chan struct{} // answers wait until it is closed; nil: they do not
+	asked    int
 }
 
 func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, _ invoice.Address) (inspect.Report, error) {
 	n.asked++
-	if n.report.Chain.Key == "" {
-		n.report.Chain.Key = chainKey
+	if n.hang != nil {
+		<-n.hang
 	}
-	return n.report, n.err
+	report := n.report
+	if report.Chain.Key == "" {
+		report.Chain.Key = chainKey
+	}
+	return report, n.err
+}
+
+func (n *nodes) IsReplaced(_ context.Context, _ string, sender invoice.Address, nonce uint64) (bool, error) {
+	return n.replaced && sender == payerAddress && nonce == 7, n.err
 }
 
 // mined returns the report of a transaction on the invoice's chain.
@@ -73,7 +86,7 @@ func TestCheckResults(t *testing.T) {
 		}, good, []string{"Your payment is counted", "4.900123 USDC arrived on 21 September 2026, 14:13:27 UTC and is counted"}},
 		"being confirmed": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
-		}, wait, []string{"being confirmed", "in time for this invoice", "2 of 3 confirmations"}},
+		}, busy, []string{"being confirmed", "in time for this invoice", "2 of 3 confirmations"}},
 		"late": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 		}, warn, []string{"came too late", "had ended on 21 September 2026, 14:28:20 UTC", "corner-cafe’s address"}},
@@ -82,7 +95,7 @@ func TestCheckResults(t *testing.T) {
 		}, warn, []string{"came too late", "2 of 3 confirmations"}},
 		"taken back": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
-		}, wait, []string{"Taken back by the network", "do not send it again"}},
+		}, busy, []string{"Taken back by the network", "do not send it again"}},
 		"another order's": {func(w *world) {
 			p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 			p.InvoiceID, p.MerchantID = "inv_secret", "corner-cafe"
@@ -112,11 +125,17 @@ func TestCheckResults(t *testing.T) {
 			w.payments = []invoice.Payment{payment(2_000_000, 12, defaultNow, invoice.Confirmed)}
 			w.others = []invoice.Payment{unattributed(2_800_000, defaultNow)}
 		}, warn, []string{"0.10 USDC less than this invoice asks for"}},
-		"not found":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }, wait, []string{"Not found yet"}},
-		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, wait, []string{"not in a block yet"}},
-		"failed":                  {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Failed}} }, warn, []string{"failed", "nothing was transferred"}},
-		"nodes away":              {func(w *world) { w.nodes = &nodes{err: inspect.ErrUnavailable} }, warn, []string{"cannot be asked right now"}},
-		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, wait, []string{"Found on the network"}},
+		"a part": {func(w *world) {
+			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+		}, warn, []string{"A part has arrived", "2.00 USDC arrived", "2.90 USDC of 4.90 USDC is still missing. It can be paid on the invoice’s page", "2 of 3 confirmations", "Pay the invoice"}},
+		"a part, and the time is up": {func(w *world) {
+			w.payments, w.now = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}, expires+1
+		}, warn, []string{"A part has arrived", "2.90 USDC of 4.90 USDC is still missing."}},
+		"not found":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }, busy, []string{"Not found yet"}},
+		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, busy, []string{"not in a block yet"}},
+		"failed":                  {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Failed}} }, warn, []string{"failed", "nothing was transferred", "Please send the payment again", "Pay the invoice"}},
+		"nodes away":              {func(w *world) { w.nodes = &nodes{err: inspect.ErrUnavailable} }, busy, []string{"cannot be asked right now", "not lost", "looks again by itself"}},
+		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network"}},
 		"another token": {func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) },
 			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "asks for USDC", "Token that was sent " + chain.Checksum(elsewhere)}},
 		"the native coin": {func(w *world) { w.nodes = mined(moved(invoice.Address{}, merchantAddress)) },
@@ -129,6 +148,14 @@ func TestCheckResults(t *testing.T) {
 			n.report.Chain.Key = "optimism"
 			w.nodes = n
 		}, warn, []string{"Sent on another network", "is on OP Mainnet", "to be paid on Local test chain", "same address on that network"}},
+		"another chain, another address": {func(w *world) {
+			n := mined(moved(tokenAddress, elsewhere))
+			n.report.Chain.Key = "optimism"
+			w.nodes = n
+		}, warn, []string{"Sent on another network", "did not go to corner-cafe’s address there"}},
+		"another chain, not mined": {func(w *world) {
+			w.nodes = &nodes{report: inspect.Report{Chain: chain.Chain{Key: "base"}, State: inspect.Queued}}
+		}, busy, []string{"is on Base", "not in a block there yet"}},
 		"another chain, failed": {func(w *world) {
 			w.nodes = &nodes{report: inspect.Report{Chain: chain.Chain{Key: "base"}, State: inspect.Failed}}
 		}, warn, []string{"is on Base", "failed there"}},
@@ -144,10 +171,96 @@ func TestCheckResults(t *testing.T) {
 				t.Errorf("%s: the page does not say %q:\n%s", name, want, found.words())
 			}
 		}
+		if !w.hasNextStep(t) {
+			t.Errorf("%s: the page is a dead end", name)
+		}
 		if words := found.words(); strings.Contains(words, "inv_secret") || strings.Contains(words, "4.900777") {
 			t.Errorf("%s: the page shows another invoice: %s", name, words)
 		}
 	}
+}
+
+// hasNextStep reports whether the page about the tests' transaction goes on by itself, says
+// that the payment counts, can claim it, or has a link to pay or to the merchant.
+func (w *world) hasNextStep(t *testing.T) bool {
+	t.Helper()
+	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", SupportContact: "help@corner.example"}}
+	page := w.check(t, tx.String())
+	verdict := page.id(t, "verdict")
+	reloads := page.all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
+	claims := page.all(func(e *element) bool { return e.attrs["id"] == "claim" })
+	return verdict.attrs["class"] == "verdict tone-good" || len(reloads)+len(claims)+len(verdict.named("a")) > 0
+}
+
+// A page that goes on by itself hands on what it knows, and ends after maxAgain times.
+func TestPageAsksAgain(t *testing.T) {
+	w := newWorld()
+	n := &nodes{report: inspect.Report{State: inspect.Queued, Sender: payerAddress, Nonce: 7}}
+	w.nodes = n
+	path := func(page *element) string {
+		main := page.all(func(e *element) bool { return e.attrs["class"] == "check" })[0]
+		return main.attrs["data-next"]
+	}
+	next := path(w.check(t, tx.String()))
+	if want := "/checkout/" + testID + "/check?again=1&from=" + chain.Checksum(payerAddress) + "&lang=en&nonce=7&tx=" + tx.String(); next != want {
+		t.Fatalf("the next page is %s, want %s", next, want)
+	}
+	n.report, n.replaced = inspect.Report{State: inspect.Unknown}, true
+	page := parsePage(t, w.ask(http.MethodGet, next).Body.String())
+	for _, want := range []string{"Replaced by another transaction", "enter its hash", "Pay the invoice"} {
+		if words := page.id(t, "verdict").words(); !strings.Contains(words, want) {
+			t.Errorf("the page says %q without %q", words, want)
+		}
+	}
+	n.replaced = false
+	page = parsePage(t, w.ask(http.MethodGet, next).Body.String())
+	if got := path(page); !strings.Contains(page.words(), "Not found yet") || !strings.Contains(got, "again=2&from=") {
+		t.Errorf("the page goes on at %s: %s", got, page.words())
+	}
+	for times, goesOn := range map[string]bool{"59": true, "60": false, "-9": true, "x": true, "99999999999999999999": true} {
+		page := parsePage(t, w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String()+"&from=x&nonce=-1&again="+times).Body.String())
+		if got := path(page); (got != "") != goesOn || strings.Contains(got, "from") {
+			t.Errorf("after %s times it goes on at %q", times, got)
+		}
+	}
+}
+
+// A lookup that takes long is answered in time, goes on, and is shared.
+func TestSlowLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		n := &nodes{report: inspect.Report{State: inspect.Failed}, hang: make(chan struct{})}
+		w.nodes = n
+		h := w.handler()
+		check := func() *element {
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String(), nil))
+			return parsePage(t, answer.Body.String()).id(t, "verdict")
+		}
+		for range LookupsOfInvoice + 1 {
+			begun := time.Now()
+			if words := check().words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "goes on by itself") {
+				t.Errorf("the page says %q", words)
+			}
+			if took := time.Since(begun); took != AnswerWithin {
+				t.Errorf("the answer took %v", took)
+			}
+		}
+		close(n.hang)
+		synctest.Wait()
+		if words := check().words(); !strings.Contains(words, "failed") {
+			t.Errorf("the page says %q", words)
+		}
+		w.now += int64(keepLookups/time.Second) - 1
+		check()
+		if n.asked != 1 {
+			t.Errorf("the nodes were asked %d times", n.asked)
+		}
+		w.now++
+		if check(); n.asked != 2 {
+			t.Errorf("a lookup of a while ago is not repeated: %d", n.asked)
+		}
+	})
 }
 
 func TestBridgedTokenIsNamed(t *testing.T) {
@@ -157,7 +270,7 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 	w.invoice.ChainKey = w.chain.Key
 	w.nodes = &nodes{report: inspect.Report{Chain: w.chain, State: inspect.Mined, Transfers: []inspect.Transfer{
 		moved(chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"), merchantAddress)}}}
-	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "USDC.e (bridged USDC) went to") {
+	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "4.900123 USDC.e (bridged USDC) went to") {
 		t.Errorf("the bridged token is not named: %s", words)
 	}
 }

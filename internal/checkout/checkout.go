@@ -19,6 +19,10 @@ const (
 	MaxID = 64
 	// MaxPayments bounds the payments on the page, newest first.
 	MaxPayments = 20
+	// MaxRefunds bounds the refunds on the page, newest first.
+	MaxRefunds = 20
+	// WarnBefore is how long before an invoice expires the page warns.
+	WarnBefore = time.Minute
 	// RefreshOpen is how often the page polls the status of an open invoice.
 	RefreshOpen = 2 * time.Second
 	// RefreshFinal is how often it polls that of a final invoice, which may still get
@@ -76,6 +80,14 @@ type Config struct {
 	Links      Links      // nil without payment links
 	Mails      Mails      // nil sends no receipts by e-mail; requires PublicURL
 	TestWallet TestWallet // for development chains only
+	// Progress returns what the indexer of a chain did last. With nil, every chain counts as synced.
+	Progress func(chainKey string) Progress
+	// Feed wakes open pages; with nil, they poll. Run must be called with it.
+	Feed Feed
+	// MaxStreams bounds the streams of open pages in all; 0 means MaxStreams.
+	MaxStreams int
+	// Refused counts requests beyond a limit.
+	Refused func(limit string)
 	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
 	// which chains they can pay. Nil without.
 	X402      http.Handler
@@ -97,8 +109,7 @@ type Checkout struct {
 	merchants  Merchants
 	chains     map[string]chain.Chain
 	chainKeys  []string
-	inspector  Inspector
-	lookups    limiter // of lookups by the inspector
+	lookups    lookups
 	claims     Claims
 	claimed    limiter // of claims
 	refunds    Refunds
@@ -109,8 +120,9 @@ type Checkout struct {
 	mailed     limiter // of mails that are asked for
 	publicURL  string
 	rand       io.Reader
-	inspecting chan struct{} // holds a token for each lookup in flight
 	testWallet TestWallet
+	progress   func(chainKey string) Progress
+	open       *openPages // nil without a feed
 	x402       http.Handler
 	takesX402  func(chainKey string) bool
 	sameOrigin *http.CrossOriginProtection
@@ -127,50 +139,71 @@ func New(c Config) *Checkout {
 	for _, ch := range c.Chains {
 		chains[ch.Key] = ch
 	}
-	return &Checkout{
-		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand, inspector: c.Inspector, inspecting: make(chan struct{}, MaxLookups),
-		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), now: c.Now, logger: c.Logger,
+	if c.Progress == nil {
+		c.Progress = func(string) Progress { return Progress{Synced: c.Now()} }
 	}
+	checkout := &Checkout{
+		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
+		claims: c.Claims, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
+		lookups: lookups{
+			inspector: c.Inspector, now: c.Now, logger: c.Logger,
+			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
+		},
+		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, now: c.Now, logger: c.Logger,
+	}
+	if c.Feed != nil {
+		checkout.open = newOpenPages(checkout, c)
+	}
+	return checkout
 }
 
 // Route is a route of the checkout.
 type Route struct {
 	Pattern string // method and path, as http.ServeMux takes it
 	Handler http.Handler
+	Long    bool // requests may take longer than others; the checkout bounds them
 }
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
 func (c *Checkout) Routes() []Route {
 	all := []Route{
-		{"GET /checkout/{id}", c.serve(c.page)},
-		{"GET /checkout/{id}/status", c.serve(c.status)},
-		{"GET /checkout/{id}/terms", c.serve(c.terms)},
-		{"GET /checkout/{id}/check", c.serve(c.check)},
-		{"GET /checkout/{id}/wallet", c.serve(c.wallet)},
-		{"GET /checkout/{id}/logo", c.serve(c.logo)},
-		{"GET /checkout/{id}/receipt", c.serve(c.receipt)},
-		{"GET /checkout/static/brand/{file}", c.serve(c.brandStyleSheet)},
+		c.route("GET /checkout/{id}", c.page),
+		c.route("GET /checkout/{id}/status", c.status),
+		c.route("GET /checkout/{id}/terms", c.terms),
+		c.route("GET /checkout/{id}/check", c.check),
+		c.route("GET /checkout/{id}/wallet", c.wallet),
+		c.route("GET /checkout/{id}/logo", c.logo),
+		c.route("GET /checkout/{id}/receipt", c.receipt),
+		c.route("GET /checkout/static/brand/{file}", c.brandStyleSheet),
 	}
-	all = append(all, Route{"GET /embed.js", c.serve(c.embedScript)})
+	all = append(all, c.route("GET /embed.js", c.embedScript))
 	for _, a := range assets {
-		all = append(all, Route{"GET " + a.Path, c.serve(c.asset(a))})
+		all = append(all, c.route("GET "+a.Path, c.asset(a)))
+	}
+	if c.open != nil {
+		events := c.route("GET /checkout/{id}/events", c.events)
+		events.Long = true
+		all = append(all, events)
 	}
 	if c.claims != nil {
-		all = append(all, Route{"POST /checkout/{id}/claim", c.serve(c.claim)})
+		all = append(all, c.route("POST /checkout/{id}/claim", c.claim))
 	}
 	if c.refunds != nil {
-		all = append(all, Route{"GET /refunds/{token}", c.serve(c.refundPage)}, Route{"POST /refunds/{token}", c.serve(c.nameAddress)})
+		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress))
 	}
 	if c.mails != nil {
-		all = append(all, Route{"POST /checkout/{id}/receipt", c.serve(c.mailReceipt)})
+		all = append(all, c.route("POST /checkout/{id}/receipt", c.mailReceipt))
 	}
 	if c.links != nil {
 		all = append(all, c.linkRoutes()...)
 	}
 	if c.testWallet != nil {
-		all = append(all, Route{"POST /checkout/{id}/test-payment", c.serve(c.payFromTestWallet)})
+		all = append(all, c.route("POST /checkout/{id}/test-payment", c.payFromTestWallet))
 	}
 	return all
+}
+
+func (c *Checkout) route(pattern string, h handler) Route {
+	return Route{Pattern: pattern, Handler: c.serve(h)}
 }

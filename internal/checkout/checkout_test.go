@@ -73,6 +73,7 @@ type world struct {
 	payments  []invoice.Payment
 	others    []invoice.Payment // of other invoices, or unattributed
 	nodes     Inspector
+	progress  func(string) Progress
 	claims    claims
 	cursor    store.Cursor
 	chain     chain.Chain
@@ -153,16 +154,22 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 	return w.cursor, w.err
 }
 
-func (w *world) checkout() *Checkout {
-	return New(Config{
+// config returns the configuration of a Checkout that reads from the world.
+func (w *world) config() Config {
+	return Config{
 		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
-		Mails: w.mails, PublicURL: w.publicURL, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
-	})
+		Mails: w.mails, PublicURL: w.publicURL, Progress: w.progress, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
+	}
 }
 
-func (w *world) handler() http.Handler {
+func (w *world) checkout() *Checkout { return New(w.config()) }
+
+func (w *world) handler() http.Handler { return handlerOf(w.checkout()) }
+
+// handlerOf returns a handler of a checkout's routes.
+func handlerOf(c *Checkout) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range w.checkout().Routes() {
+	for _, r := range c.Routes() {
 		mux.Handle(r.Pattern, r.Handler)
 	}
 	return mux

@@ -3,6 +3,7 @@ package checkout
 import (
 	"html/template"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
@@ -11,7 +12,9 @@ import (
 // lookup holds what was found of a transaction.
 type lookup struct {
 	payments []invoice.Payment // its stored payments, on any chain
-	report   *inspect.Report   // of the nodes; nil if they were not asked
+	report   *inspect.Report   // of the nodes; nil if they were not asked, or did not answer
+	pending  bool              // the nodes have not answered yet
+	replaced bool              // the report is that the transaction is unknown, and it cannot be mined any more
 }
 
 // tone is the style of a checkResult.
@@ -19,7 +22,7 @@ type tone string
 
 const (
 	good tone = "good" // counted
-	wait tone = "wait" // nothing to do yet
+	busy tone = "wait" // nothing to do yet
 	warn tone = "warn" // action is required
 )
 
@@ -30,8 +33,15 @@ type checkResult struct {
 	Text      []template.HTML
 	Facts     []fact
 	Progress  *progress        // of a pending payment
-	Changing  bool             // it may change soon
+	Again     time.Duration    // until it may have changed; 0 if it stays
 	Claimable *invoice.Payment // unattributed payment that the payer may claim
+	Next      []nextStep       // what the payer can do; with Again or Claimable, the page goes on
+}
+
+// nextStep is a link to what a payer can do.
+type nextStep struct {
+	Text string
+	URL  template.URL
 }
 
 // resultOf returns the result of a transaction for the invoice. It reveals nothing about
@@ -41,16 +51,20 @@ func (s pageInput) resultOf(l lookup) checkResult {
 		return s.resultOfPayment(p)
 	}
 	switch {
+	case l.pending:
+		return s.result(busy, "result.looking.headline", s.say("result.looking.text", nil)).again(againSoon)
 	case l.report == nil:
-		return s.result(warn, "result.unavailable.headline", s.say("result.unavailable.text", nil))
+		return s.result(busy, "result.unavailable.headline", append(s.say("result.unavailable.text", nil), s.say("result.again", nil)...)).again(againAsk)
+	case l.replaced:
+		return s.result(warn, "result.replaced.headline", append(s.say("result.replaced.text", nil), s.say("result.replaced.hash", nil)...)).next(s.payNext())
 	case l.report.State == inspect.Unknown:
-		return s.result(wait, "result.unknown.headline", s.say("result.unknown.text", nil))
+		return s.result(busy, "result.unknown.headline", append(s.say("result.unknown.text", nil), s.say("result.again", nil)...)).again(againAsk)
 	case l.report.Chain.Key != s.chain.Key:
 		return s.resultOnOtherChain(*l.report)
 	case l.report.State == inspect.Queued:
-		return s.result(wait, "result.queued.headline", s.say("result.queued.text", nil)).changing()
+		return s.result(busy, "result.queued.headline", s.say("result.queued.text", nil)).again(againAsk)
 	case l.report.State == inspect.Failed:
-		return s.result(warn, "result.failed.headline", s.say("result.failed.text", nil))
+		return s.result(warn, "result.failed.headline", s.say("result.failed.text", nil)).next(s.payNext())
 	}
 	return s.resultOfMined(*l.report)
 }
@@ -60,9 +74,15 @@ func (s pageInput) result(t tone, headline string, text []template.HTML) checkRe
 	return checkResult{Tone: t, Headline: s.text.T(headline, nil), Text: text}
 }
 
-// changing marks a result that may change soon.
-func (v checkResult) changing() checkResult {
-	v.Changing = true
+// again marks a result that may have changed after a time.
+func (v checkResult) again(after time.Duration) checkResult {
+	v.Again = after
+	return v
+}
+
+// next adds what the payer can do.
+func (v checkResult) next(steps []nextStep) checkResult {
+	v.Next = append(v.Next, steps...)
 	return v
 }
 
@@ -85,9 +105,9 @@ func (s pageInput) relevant(payments []invoice.Payment) (invoice.Payment, bool) 
 func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	switch {
 	case p.Attributed() && p.InvoiceID != s.invoice.ID:
-		return s.result(warn, "result.other.headline", s.say("result.other.text", values{"Merchant": s.merchant()}))
+		return s.result(warn, "result.other.headline", s.say("result.other.text", values{"Merchant": s.merchant()})).next(s.contactNext())
 	case p.Status == invoice.Orphaned:
-		return s.result(wait, "result.orphaned.headline", s.say("result.orphaned.text", nil)).changing()
+		return s.result(busy, "result.orphaned.headline", s.say("result.orphaned.text", nil)).again(againRead)
 	case !p.Attributed():
 		return s.resultOfUnattributed(p)
 	}
@@ -95,16 +115,31 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	v := s.result(good, "result.counted.headline", s.say("result.counted.text", said))
 	switch {
 	case s.invoice.Status == invoice.Void:
-		v = s.result(warn, "result.void.headline", s.say("result.void.text", said))
+		v = s.result(warn, "result.void.headline", s.say("result.void.text", said)).next(s.contactNext())
 	case s.invoice.IsLate(p.Position):
-		v = s.result(warn, "result.late.headline", s.say("result.late.text", said))
+		v = s.result(warn, "result.late.headline", s.say("result.late.text", said)).next(s.contactNext())
+	case s.invoice.Status == invoice.Open && s.invoice.Partial():
+		v = s.resultOfPart(v.Text)
 	case p.Status == invoice.Pending:
-		v = s.result(wait, "result.confirming.headline", s.say("result.confirming.text", said))
+		v = s.result(busy, "result.confirming.headline", s.say("result.confirming.text", said))
 	}
 	if p.Status == invoice.Pending {
-		v.Progress, v.Changing = s.confirmations(p.BlockNumber), true
+		v.Progress, v.Again = s.confirmations(p.BlockNumber), againRead
 	}
 	return v
+}
+
+// resultOfPart returns the result of a payment that counts and is too little, with what is
+// said of it.
+func (s pageInput) resultOfPart(text []template.HTML) checkResult {
+	text = append(text, s.say("result.part.missing", values{"Missing": s.money(s.rest()), "Amount": s.money(s.invoice.Amount)})...)
+	v := s.result(warn, "status.partial.headline", text).again(againRead)
+	pay := s.payNext()
+	if pay == nil {
+		return v.next(s.contactNext())
+	}
+	v.Text = append(v.Text, s.say("result.part.until", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
+	return v.next(pay)
 }
 
 // resultOfUnattributed returns why a payment was not attributed to the invoice.
@@ -120,7 +155,7 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 	case d.Payable():
 		amount = "result.unmatched.unnamed"
 	}
-	v := s.result(warn, "result.unmatched.headline", s.say(amount, said))
+	v := s.result(warn, "result.unmatched.headline", s.say(amount, said)).next(s.contactNext())
 	v.Claimable = &p
 	switch {
 	case d.LateBy > 0:
@@ -141,10 +176,16 @@ func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
 	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return s.receives(m.To) })
 	switch {
 	case r.State == inspect.Failed:
+		v = v.next(s.payNext())
 		v.Text = append(v.Text, s.say("result.network.failed", nil)...)
+	case r.State == inspect.Queued:
+		v.Tone, v.Again = busy, againAsk
+		v.Text = append(v.Text, s.say("result.network.queued", nil)...)
 	case reached:
+		v = v.next(s.contactNext())
 		v.Text = append(v.Text, s.say("result.network.reached", values{"Merchant": s.merchant()})...)
 	default:
+		v = v.next(s.payNext())
 		v.Text = append(v.Text, s.say("result.network.elsewhere", values{"Merchant": s.merchant()})...)
 	}
 	return v
@@ -161,23 +202,25 @@ func (s pageInput) resultOfMined(r inspect.Report) checkResult {
 	}
 	switch {
 	case slices.ContainsFunc(here, func(m inspect.Transfer) bool { return m.Token == s.invoice.Token }):
-		return s.result(wait, "result.found.headline", s.say("result.found.text", nil)).changing()
+		return s.result(busy, "result.found.headline", s.say("result.found.text", nil)).again(againRead)
 	case len(here) > 0:
 		v := s.result(warn, "result.token.headline", s.say("result.token.text", values{
 			"Token": s.tokenName(here[0]), "Merchant": s.merchant(), "Currency": s.invoice.Currency, "Network": s.network()}))
 		v.Text = append(v.Text, s.say("result.token.contact", values{"Merchant": s.merchant()})...)
+		v = v.next(s.contactNext())
 		v.Facts = append(s.tokenFact("result.token.sent", here[0].Token), s.tokenFact("result.token.wanted", s.invoice.Token)...)
 		return v
 	case len(r.Transfers) > 0:
 		m := r.Transfers[0]
-		v := s.result(warn, "result.address.headline", s.say("result.address.text", values{"Token": s.tokenName(m)}))
+		v := s.result(warn, "result.address.headline", append(s.say("result.address.text", values{"Token": s.tokenName(m)}), s.say("result.address.compare", nil)...)).
+			next(s.payNext()).next(s.contactNext())
 		v.Facts = []fact{
 			s.addressFact("result.address.sent", m.To),
 			s.addressFact("result.address.wanted", s.invoice.PayTo()),
 		}
 		return v
 	}
-	return s.result(warn, "result.nothing.headline", s.say("result.nothing.text", values{"Currency": s.invoice.Currency}))
+	return s.result(warn, "result.nothing.headline", s.say("result.nothing.text", values{"Currency": s.invoice.Currency})).next(s.payNext())
 }
 
 // receives reports whether the address is the invoice's settlement or deposit address.
@@ -185,15 +228,32 @@ func (s pageInput) receives(a invoice.Address) bool {
 	return a == s.invoice.Merchant || a == s.invoice.PayTo()
 }
 
-// tokenName returns the display name of a token.
+// payNext returns the link to the instructions, if the invoice can be paid.
+func (s pageInput) payNext() []nextStep {
+	if st := s.state(); st != waiting && st != partial {
+		return nil
+	}
+	return []nextStep{{s.text.T("result.pay", nil), template.URL("/checkout/" + s.invoice.ID + "?lang=" + s.text.Lang() + "#pay")}} //nolint:gosec // a stored id, and the tag of a language
+}
+
+// contactNext returns the link to the merchant's support, if that is known.
+func (s pageInput) contactNext() []nextStep {
+	b := newBrand(s.profile)
+	if b.Contact == "" {
+		return nil
+	}
+	return []nextStep{{s.text.T("common.contact", values{"Merchant": s.merchant()}), b.ContactURL}}
+}
+
+// tokenName returns the display name of a token, with the amount if its decimals are known.
 func (s pageInput) tokenName(m inspect.Transfer) string {
-	switch name, known := lookalikes[lookalike{s.chain.ID, m.Token}]; {
+	switch other, known := lookalikes[tokenContract{s.chain.ID, m.Token}]; {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency
 	case m.Token.IsZero():
 		return s.text.T("token.coin", nil)
 	case known:
-		return name.in(s.text)
+		return m.Amount.Major(lookalikeDecimals) + "\u00a0" + other.in(s.text)
 	}
 	return s.text.T("token.another", nil)
 }

@@ -39,10 +39,10 @@ type Links interface {
 func (c *Checkout) linkRoutes() []Route {
 	const page = "/pay/{merchant}/{slug}"
 	return []Route{
-		{"GET " + page, c.serve(c.linkPage)},
-		{"POST " + page, c.serve(c.payLink)},
-		{"GET " + page + "/qr", c.serve(c.linkCode)},
-		{"GET " + page + "/logo", c.serve(c.linkLogo)},
+		c.route("GET "+page, c.linkPage),
+		c.route("POST "+page, c.payLink),
+		c.route("GET "+page+"/qr", c.linkCode),
+		c.route("GET "+page+"/logo", c.linkLogo),
 	}
 }
 

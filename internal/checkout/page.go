@@ -2,8 +2,6 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,22 +19,19 @@ type pageData struct {
 	Version    string
 	Left       int64 // seconds until the invoice expires, or 0
 	LeftText   string
-	Refresh    int  // seconds until the script polls
-	Reload     int  // seconds until browsers without scripts reload; 0: never
-	TestWallet bool // offer it
+	WarnBelow  int64 // with so many seconds left, the page warns
+	Events     bool  // the page can have a stream of statuses
+	Refresh    int64 // seconds until the script polls
+	Reload     int64 // seconds until browsers without scripts reload; 0: never
+	TestWallet bool  // offer it
 	Ask        *question
 	Wallets    []walletLink
 	X402       string // path where programs pay; empty if they cannot
 	Frame      frame
 }
 
-// statusData is the JSON that the script polls to detect changes of the page.
-type statusData struct {
-	State   state  `json:"state"`
-	Version string `json:"version"`
-	Left    int64  `json:"left"`    // seconds until the invoice expires
-	Refresh int    `json:"refresh"` // seconds until the next poll
-}
+// Soon reports whether the page warns that the time is almost up.
+func (d pageData) Soon() bool { return d.Left <= d.WarnBelow }
 
 // page answers with an invoice's page. Programs are answered as at x402Path.
 func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
@@ -69,20 +64,6 @@ func isProgram(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// status answers with the statusData of an invoice.
-func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
-	data, err := c.currentPage(r)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(statusData{State: data.State, Version: data.Version, Left: data.Left, Refresh: data.Refresh})
-	if err != nil {
-		return fmt.Errorf("encode the status: %w", err)
-	}
-	c.send(w, r, http.StatusOK, "application/json", body)
-	return nil
-}
-
 // payFromTestWallet pays the invoice from the test wallet if it is due, and redirects to
 // its page.
 func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) error {
@@ -108,19 +89,18 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 		return pageData{}, err
 	}
 	v := newView(s)
-	version, err := newView(s.in(locale.English)).version() // the same in all languages
+	status, err := s.status()
 	if err != nil {
-		return pageData{}, fmt.Errorf("encode the view: %w", err)
+		return pageData{}, err
 	}
-	data := pageData{view: v, Version: version, Refresh: seconds(RefreshFinal), Frame: newFrame(r, s.profile)}
-	if s.invoice.Status == invoice.Open || s.invoice.Status == invoice.Drafted {
-		data.Refresh, data.Reload = seconds(RefreshOpen), seconds(RefreshPlain)
+	data := pageData{view: v, Version: status.Version, Left: status.Left, Refresh: status.Refresh, WarnBelow: seconds(WarnBefore), Events: c.open != nil, Frame: newFrame(r, s.profile)}
+	if !s.isFinal() {
+		data.Reload = seconds(RefreshPlain)
 	}
 	if v.State != draft {
 		data.Ask = &question{InvoiceID: v.ID}
 	}
 	if v.Pay != nil {
-		data.Left = int64(s.invoice.ExpiresAt.Sub(s.now)/time.Second) + 1 // the last second is included
 		data.LeftText = timeLeft(s.text, data.Left)
 		data.Wallets = walletLinks(c.publicURL, "/checkout/"+v.ID)
 		data.TestWallet = c.testWallet != nil && v.State == waiting
@@ -180,16 +160,32 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if err != nil {
 		return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
 	}
-	cursor, err := c.reader.Cursor(ctx, ch.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // 0 if the chain was never indexed
-		return pageInput{}, fmt.Errorf("read cursor of %s: %w", ch.Key, err)
+	refunds, err := c.refundsOf(ctx, inv)
+	if err != nil {
+		return pageInput{}, err
+	}
+	following, err := c.follow(ctx, ch.Key)
+	if err != nil {
+		return pageInput{}, err
 	}
 	merchant, err := c.findMerchant(ctx, inv.MerchantID)
 	if err != nil {
 		return pageInput{}, err
 	}
-	return pageInput{text: locale.English, invoice: inv, profile: merchant, payments: payments(rows), chain: ch, token: token,
-		indexed: cursor.Indexed.Number, final: cursor.Confirmed, halted: cursor.Halted != "", now: invoice.Unix(c.now().Unix())}, nil
+	return pageInput{text: locale.English, invoice: inv, profile: merchant, payments: payments(rows), refunds: refunds, chain: ch, token: token,
+		following: following, now: invoice.Unix(c.now().Unix())}, nil
+}
+
+// refundsOf returns the newest confirmed refunds of an invoice's payments.
+func (c *Checkout) refundsOf(ctx context.Context, inv invoice.Invoice) ([]invoice.RefundRecord, error) {
+	if inv.AmountRefunded.IsZero() {
+		return nil, nil
+	}
+	refunds, err := c.reader.RefundRecords(ctx, store.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
+	if err != nil {
+		return nil, fmt.Errorf("read refunds of %s: %w", inv.ID, err)
+	}
+	return refunds, nil
 }
 
 func payments(rows []store.PaymentRow) []invoice.Payment {
@@ -203,4 +199,4 @@ func payments(rows []store.PaymentRow) []invoice.Payment {
 // isNotIDChar reports whether the character does not occur in ids.
 func isNotIDChar(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 
-func seconds(d time.Duration) int { return int(d / time.Second) }
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -132,8 +132,8 @@ func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 		Amount: s.money(t.Amount).String(), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
 		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), Late: late,
 	}
-	if s.indexed >= t.BlockNumber {
-		m.Confirmations = s.indexed - t.BlockNumber + 1
+	if s.following.indexed.Number >= t.BlockNumber {
+		m.Confirmations = s.following.indexed.Number - t.BlockNumber + 1
 	}
 	return m
 }

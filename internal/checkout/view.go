@@ -1,9 +1,6 @@
 package checkout
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"html/template"
 	"strings"
 	"time"
@@ -22,8 +19,10 @@ const (
 	waiting  state = "waiting"
 	partial  state = "partial"
 	seen     state = "seen"
+	unknown  state = "unknown" // payments cannot be seen at the moment
 	checking state = "checking"
 	paid     state = "paid"
+	refunded state = "refunded" // all that has arrived was sent back
 	expired  state = "expired"
 	void     state = "void"
 	draft    state = "draft"
@@ -31,16 +30,15 @@ const (
 
 // pageInput is the input of newView.
 type pageInput struct {
-	text     *locale.Text
-	invoice  invoice.Invoice
-	profile  invoice.Merchant  // zero without one
-	payments []invoice.Payment // the newest, at most MaxPayments, newest first
-	chain    chain.Chain
-	token    chain.Token
-	indexed  uint64         // number of the newest indexed block
-	final    invoice.Header // the newest final block; zero before the first one
-	halted   bool           // the chain's indexer is halted
-	now      time.Time
+	text      *locale.Text
+	invoice   invoice.Invoice
+	profile   invoice.Merchant       // zero without one
+	payments  []invoice.Payment      // the newest, at most MaxPayments, newest first
+	refunds   []invoice.RefundRecord // the newest confirmed ones, at most MaxRefunds, newest first
+	chain     chain.Chain
+	token     chain.Token
+	following following
+	now       time.Time
 }
 
 // view is the content of the page without the time left. Amounts are in major units.
@@ -69,6 +67,7 @@ type view struct {
 	Back       *back        // nil without a link
 	Received   []receipt
 	More       int // number of payments that Received omits
+	Refunds    []sentBack
 	Record     []fact
 }
 
@@ -83,7 +82,13 @@ type step struct {
 
 // progress is the number of confirmations of a payment and the number needed, which is 0
 // if finality is a tag of the node.
-type progress struct{ Have, Need uint64 }
+type progress struct {
+	Have  uint64        `json:"have"`
+	Need  uint64        `json:"need"`
+	Usual time.Duration `json:"-"` // until a payment is final; 0 if it is unknown
+	// UsualText is Usual in the page's language; empty if it is unknown.
+	UsualText string `json:"-"`
+}
 
 // receipt is a payment, which may be orphaned.
 type receipt struct {
@@ -93,6 +98,14 @@ type receipt struct {
 	At     time.Time // of the block
 	Status invoice.PaymentStatus
 	Late   bool
+}
+
+// sentBack is a confirmed refund.
+type sentBack struct {
+	Amount string
+	TxHash string
+	To     string
+	At     time.Time // when it was confirmed
 }
 
 // fact is a term of the invoice or a detail of a transaction.
@@ -152,6 +165,7 @@ func newView(s pageInput) view {
 		v.Lines = append(v.Lines, line{item.Label, s.major(item.Amount)})
 	}
 	v.Received, v.More = s.received()
+	v.Refunds = s.sentBack()
 	v.Headline, v.Text = s.words(v.State)
 	v.Refers, v.HasReceipt = s.refersToMerchant(v.State), s.hasReceipt()
 	v.Back = s.back(v.State)
@@ -167,13 +181,16 @@ func newView(s pageInput) view {
 		v.Steps = s.steps(1)
 	case paid:
 		v.Steps = s.steps(len(stages))
-	case checking, expired, void, draft:
+	case unknown, checking, refunded, expired, void, draft:
 	}
 	return v
 }
 
 // state returns the state of the invoice with its payments.
 func (s pageInput) state() state {
+	if s.isRefunded() {
+		return refunded
+	}
 	switch s.invoice.Status {
 	case invoice.Paid:
 		return paid
@@ -188,12 +205,21 @@ func (s pageInput) state() state {
 	switch {
 	case s.invoice.Covered():
 		return seen
+	case s.following.isBlind(s.now):
+		return unknown
 	case s.now.After(s.invoice.ExpiresAt):
 		return checking
 	case s.invoice.Partial():
 		return partial
 	}
 	return waiting
+}
+
+// isRefunded reports whether the invoice is final and all that has arrived was sent back.
+func (s pageInput) isRefunded() bool {
+	inTime, late := s.invoice.Arrived()
+	arrived := inTime.Plus(late)
+	return s.isFinal() && !arrived.IsZero() && !s.invoice.AmountRefunded.Less(arrived)
 }
 
 // received returns the newest payments, and the number of omitted ones.
@@ -207,28 +233,53 @@ func (s pageInput) received() (list []receipt, more int) {
 	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))
 }
 
+// sentBack returns the newest refunds.
+func (s pageInput) sentBack() (list []sentBack) {
+	for _, r := range s.refunds {
+		list = append(list, sentBack{
+			Amount: s.major(r.Transfer.Amount), TxHash: r.Transfer.TxHash.String(), To: chain.Checksum(r.Transfer.To), At: r.Transfer.ConfirmedAt,
+		})
+	}
+	return list
+}
+
 // progress returns the confirmations of the newest pending payment.
 func (s pageInput) progress() *progress {
-	var newest uint64
-	for _, p := range s.payments {
-		if p.Status == invoice.Pending {
-			newest = max(newest, p.BlockNumber)
-		}
-	}
+	_, newest := s.pendingBlocks()
 	return s.confirmations(newest)
 }
 
-// confirmations returns the number of blocks from a block to the head, or 0 for block 0.
+// pendingBlocks returns the blocks of the oldest and the newest pending payment, 0 without one.
+func (s pageInput) pendingBlocks() (oldest, newest uint64) {
+	for _, p := range s.payments {
+		if p.Status == invoice.Pending {
+			if oldest == 0 || p.BlockNumber < oldest {
+				oldest = p.BlockNumber
+			}
+			newest = max(newest, p.BlockNumber)
+		}
+	}
+	return oldest, newest
+}
+
+// confirmations returns the confirmations of a payment in a block: 0 for block 0.
 func (s pageInput) confirmations(block uint64) *progress {
-	var have uint64
-	if block > 0 && s.indexed >= block {
-		have = s.indexed - block + 1
+	p := s.following.confirmations(s.chain.Finality, block)
+	p.UsualText = s.usual(p.Usual)
+	return p
+}
+
+// confirmations returns the number of blocks from a block to the head, or 0 for block 0.
+func (f following) confirmations(finality chain.Finality, block uint64) *progress {
+	p := progress{Usual: f.usualTime()}
+	if block > 0 && f.indexed.Number >= block {
+		p.Have = f.indexed.Number - block + 1
 	}
-	if s.chain.Finality.Tag != "" {
-		return &progress{Have: have}
+	if finality.Tag == "" {
+		p.Need = finality.Depth + 1
+		p.Have = min(p.Have, p.Need)
 	}
-	need := s.chain.Finality.Depth + 1
-	return &progress{Have: min(have, need), Need: need}
+	return &p
 }
 
 // stages are the ids of the stages of a payment.
@@ -245,13 +296,3 @@ func (s pageInput) steps(done int) []step {
 
 // major formats an amount in major units.
 func (s pageInput) major(a invoice.Amount) string { return a.Major(s.token.Decimals) }
-
-// version returns a hash of the view.
-func (v view) version() (string, error) {
-	text, err := json.Marshal(v) //nolint:musttag // nobody reads it
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), nil
-}

@@ -79,8 +79,8 @@ func (s pageInput) walletData() walletData {
 	if d.Due != "0" && !transfer.IsZero() && !inv.IsDeposit() {
 		d.TransferAmount = transfer.String()
 	}
-	if s.final.Number > 0 {
-		d.Block = &walletBlock{strconv.FormatUint(s.final.Number, 10), s.final.Hash.String()}
+	if s.following.confirmed.Number > 0 {
+		d.Block = &walletBlock{strconv.FormatUint(s.following.confirmed.Number, 10), s.following.confirmed.Hash.String()}
 	}
 	for _, p := range s.payments {
 		d.Payments = append(d.Payments, walletPayment{p.TxHash.String(), chain.Checksum(p.From)})

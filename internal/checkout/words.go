@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"html/template"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,11 +19,14 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 		headline, text = s.partialWords()
 	case seen:
 		headline, text = s.text.T("status.seen.headline", nil), s.say("status.seen.text", nil)
+	case unknown:
+		headline, text = s.text.T("status.unknown.headline", nil), s.unknownWords()
 	case checking:
-		headline = s.text.T("status.checking.headline", nil)
-		text = append(s.say("status.checking.text", values{"Time": s.text.Time(s.invoice.ExpiresAt)}), s.say("status.checking.wait", nil)...)
+		headline, text = s.text.T("status.checking.headline", nil), s.checkingWords()
 	case paid:
 		headline, text = s.paidWords()
+	case refunded:
+		headline, text = s.text.T("status.refunded.headline", nil), s.refundedWords()
 	case expired:
 		headline, text = s.expiredWords()
 	case void:
@@ -30,8 +34,8 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 	case draft:
 		headline, text = s.text.T("status.draft.headline", nil), s.say("status.draft.text", values{"Merchant": s.merchant()})
 	}
-	if s.halted && s.invoice.Status == invoice.Open {
-		text = append(text, s.say("status.halted", nil)...)
+	if st == seen && s.following.isBlind(s.now) {
+		text = append(text, s.say("status.seen.blind", nil)...)
 	}
 	return headline, text
 }
@@ -42,6 +46,36 @@ type values = locale.Values
 // say returns one sentence, to be appended to others.
 func (s pageInput) say(id string, v values) []template.HTML {
 	return []template.HTML{s.text.HTML(id, v)}
+}
+
+// unknownWords are for an invoice whose chain cannot be read.
+func (s pageInput) unknownWords() []template.HTML {
+	then, end := "status.unknown.unpaid", values{"Time": s.text.Time(s.invoice.ExpiresAt)}
+	if s.now.After(s.invoice.ExpiresAt) {
+		then = "status.unknown.over"
+	}
+	text := append(s.say("status.unknown.text", values{"Network": s.network()}), s.say("status.unknown.paid", nil)...)
+	return append(text, s.say(then, end)...)
+}
+
+// checkingWords say whether a payment in flight counts.
+func (s pageInput) checkingWords() []template.HTML {
+	text := append(s.say("status.checking.text", values{"Time": s.text.Time(s.invoice.ExpiresAt)}), s.say("status.checking.late", values{"Merchant": s.merchant()})...)
+	return append(text, s.say("status.checking.wait", nil)...)
+}
+
+// refundedWords are for a final invoice of which everything was sent back.
+func (s pageInput) refundedWords() []template.HTML {
+	inTime, late := s.invoice.Arrived()
+	text := s.say("status.refunded.text", values{"Arrived": s.money(inTime.Plus(late)), "Refunded": s.money(s.invoice.AmountRefunded)})
+	switch s.invoice.Status {
+	case invoice.Paid:
+		return append(text, s.say("status.refunded.paid", values{"Time": s.text.Time(s.invoice.SettledAt)})...)
+	case invoice.Expired:
+		return append(text, s.say("status.refunded.expired", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
+	case invoice.Void, invoice.Open, invoice.Drafted:
+	}
+	return append(text, s.say("status.refunded.void", nil)...)
 }
 
 func (s pageInput) partialWords() (string, []template.HTML) {
@@ -85,25 +119,17 @@ func (s pageInput) expiredWords() (headline string, text []template.HTML) {
 		return s.text.T("status.expired.headline", nil), append(
 			s.say("status.expired.none", values{"Time": ended}), s.say("status.expired.ask", nil)...)
 	}
-	if inv.AmountRefunded.Less(inTime.Plus(late)) {
-		text = append(text, s.say("status.expired.kept", values{"Merchant": s.merchant()})...)
-	}
+	text = append(text, s.say("status.expired.kept", values{"Merchant": s.merchant()})...)
 	return headline, append(text, s.refundWords()...)
 }
 
 func (s pageInput) voidWords() []template.HTML {
 	inTime, late := s.invoice.Arrived()
 	arrived := inTime.Plus(late)
-	var text []template.HTML
-	switch {
-	case arrived.IsZero():
+	if arrived.IsZero() {
 		return s.say("status.void.none", values{"Merchant": s.merchant()})
-	case !s.invoice.AmountRefunded.Less(arrived):
-		text = s.say("status.void.arrived", values{"Amount": s.money(arrived)})
-	default:
-		text = s.say("status.void.kept", values{"Amount": s.money(arrived), "Merchant": s.merchant()})
 	}
-	return append(text, s.refundWords()...)
+	return append(s.say("status.void.kept", values{"Amount": s.money(arrived), "Merchant": s.merchant()}), s.refundWords()...)
 }
 
 func (s pageInput) refundWords() []template.HTML {
@@ -111,6 +137,19 @@ func (s pageInput) refundWords() []template.HTML {
 		return nil
 	}
 	return s.say("status.refunded", values{"Amount": s.money(s.invoice.AmountRefunded)})
+}
+
+// usual returns the usual time until a payment is final; empty if it is unknown.
+func (s pageInput) usual(t time.Duration) string {
+	switch {
+	case t == 0:
+		return ""
+	case t < time.Minute:
+		return s.text.T("script.unit.second", values{"N": int64(t / time.Second)})
+	case t < time.Hour:
+		return s.text.T("script.unit.minute", values{"N": int64(t / time.Minute)})
+	}
+	return s.text.T("script.unit.hour", values{"N": int64(t / time.Hour)})
 }
 
 // merchant is the term for the merchant in texts.

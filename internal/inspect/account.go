@@ -3,7 +3,6 @@ package inspect
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -20,7 +19,7 @@ const AccountTimeout = 2 * time.Second
 // Account returns what an account of a chain is. It is unknown if no node answers in
 // time. An account that delegates to a contract (EIP-7702) still has a key.
 func (i *Inspector) Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind {
-	n := slices.IndexFunc(i.sources, func(s Source) bool { return s.Chain.Key == chainKey })
+	n := i.indexOf(chainKey)
 	if n < 0 {
 		return invoice.AccountUnknown
 	}

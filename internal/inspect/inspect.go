@@ -20,8 +20,8 @@ import (
 
 // Limits of an inspection.
 const (
-	// Timeout is how long the nodes of one chain may take.
-	Timeout = 3 * time.Second
+	// Timeout is how long the nodes may take.
+	Timeout = 10 * time.Second
 	// MaxTransfers bounds the transfers of a report.
 	MaxTransfers = 20
 )
@@ -51,13 +51,14 @@ const (
 	Mined   State = "mined"
 )
 
-// Report says what a transaction did. Sender and Block are set if it was mined,
-// Transfers if it also succeeded.
+// Report says what a transaction did. Sender is set if it is queued or was mined, Nonce if it
+// is queued, Block if it was mined, Transfers if it also succeeded.
 type Report struct {
 	Chain     chain.Chain // the chain that has it, else the named one
 	State     State
 	Block     uint64
 	Sender    invoice.Address
+	Nonce     uint64     // number of the sender's transactions before this one
 	Transfers []Transfer // of tokens and of the native coin, at most MaxTransfers
 }
 
@@ -76,68 +77,17 @@ type Inspector struct{ sources []Source }
 // New returns an Inspector of the chains.
 func New(sources []Source) *Inspector { return &Inspector{sources: sources} }
 
-// Transaction returns the report of a transaction on the named chain, or on another
-// chain if only that has it. The transfers are those to the given address, or all if
-// the address received nothing. The error is ErrUnavailable if the named chain's node fails
-// and no other chain has the transaction.
-func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (Report, error) {
-	named := slices.IndexFunc(i.sources, func(s Source) bool { return s.Chain.Key == chainKey })
-	if named < 0 {
-		return Report{}, fmt.Errorf("%w: chain %s is not configured", ErrUnavailable, chainKey)
-	}
-	report, err := i.sources[named].transaction(ctx, tx, to)
-	if err == nil && report.State != Unknown {
-		return report, nil
-	}
-	if other, ok := i.onOtherChain(ctx, named, tx, to); ok {
-		return other, nil
-	}
-	if err != nil {
-		return Report{}, fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, err)
-	}
-	return report, nil
-}
-
-// onOtherChain queries all chains but one concurrently, and returns the report of the
-// first that has the transaction.
-func (i *Inspector) onOtherChain(ctx context.Context, except int, tx invoice.Hash, to invoice.Address) (Report, bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	reports := make(chan Report, len(i.sources))
-	asked := 0
-	for n, s := range i.sources {
-		if n == except {
-			continue
-		}
-		asked++
-		go func() {
-			report, err := s.transaction(ctx, tx, to)
-			if err != nil {
-				report.State = Unknown // another chain may have it
-			}
-			reports <- report
-		}()
-	}
-	for range asked {
-		if report := <-reports; report.State != Unknown {
-			return report, true
-		}
-	}
-	return Report{}, false
-}
-
 // transaction holds the members of a transaction that are read.
 type transaction struct {
 	Hash  common.Hash     `json:"hash"`
 	From  common.Address  `json:"from"`
 	To    *common.Address `json:"to"`
 	Value *hexutil.Big    `json:"value"`
+	Nonce hexutil.Uint64  `json:"nonce"`
 }
 
 // transaction returns the report of a transaction on the chain.
 func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.Address) (Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
 	var receipt *chain.Receipt
 	var tx *transaction
 	batch := []rpc.BatchElem{
@@ -161,7 +111,7 @@ func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.A
 		report.State = Unknown
 		return report, nil
 	case receipt == nil:
-		report.State = Queued
+		report.State, report.Sender, report.Nonce = Queued, invoice.Address(tx.From), uint64(tx.Nonce)
 		return report, nil
 	}
 	report.State, report.Block, report.Sender = Mined, uint64(receipt.BlockNumber), invoice.Address(receipt.From)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -70,7 +72,7 @@ func receipt(status int, logs ...string) string {
 }
 
 func carrying(to invoice.Address, wei string) string {
-	return fmt.Sprintf(`{"hash":%q,"from":%q,"to":%q,"value":%q}`, tx, payer, to, wei)
+	return fmt.Sprintf(`{"hash":%q,"from":%q,"to":%q,"value":%q,"nonce":"0x7"}`, tx, payer, to, wei)
 }
 
 func base(t *testing.T) (c chain.Chain, usdc invoice.Address) {
@@ -94,7 +96,7 @@ func TestTransaction(t *testing.T) {
 		want  inspect.Report
 	}{
 		"unknown":            {c, node{}, inspect.Report{State: inspect.Unknown}},
-		"not mined":          {c, node{tx: carrying(merchant, "0x0")}, inspect.Report{State: inspect.Queued}},
+		"not mined":          {c, node{tx: carrying(merchant, "0x0")}, inspect.Report{State: inspect.Queued, Sender: payer, Nonce: 7}},
 		"reverted":           {c, node{receipt: receipt(0)}, inspect.Report{State: inspect.Failed, Block: 9, Sender: payer}},
 		"a configured token": {c, node{receipt: receipt(1, log(usdc, transfer, payer, merchant, 5))}, inspect.Report{State: inspect.Mined, Block: 9, Sender: payer, Transfers: []inspect.Transfer{known}}},
 		"those to the address alone": {c, node{receipt: receipt(1, log(usdc, transfer, payer, other, 7), log(usdc, transfer, payer, merchant, 5))},
@@ -150,6 +152,7 @@ func TestOtherChains(t *testing.T) {
 		"another one has it":                         {node{}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
 		"another one has it while a third hangs":     {node{}, node{receipt: has}, node{hang: true}, "optimism", inspect.Mined, nil, 1},
 		"another one has it while the named fails":   {node{err: errors.New("unavailable")}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
+		"another one has it while the named hangs":   {node{hang: true}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},
 		"none has it":         {node{}, node{}, node{err: errors.New("unavailable")}, "base", inspect.Unknown, nil, 1},
 		"the named one fails": {node{err: errors.New("unavailable")}, node{}, node{}, "", "", inspect.ErrUnavailable, 1},
 		"a node answers about another transaction": {node{receipt: strings.ReplaceAll(has, tx.String(), invoice.Hash{7}.String())}, node{}, node{}, "", "", inspect.ErrUnavailable, 1},
@@ -159,6 +162,49 @@ func TestOtherChains(t *testing.T) {
 		got, err := inspect.New([]inspect.Source{{c, &test.named}, {other, &test.second}, {third, &test.third}}).Transaction(t.Context(), "base", tx, merchant)
 		if got.Chain.Key != test.want || got.State != test.state || !errors.Is(err, test.err) || asked.Load() != test.asked {
 			t.Errorf("%s: %q on %q, %v, the second was asked %d times", name, got.State, got.Chain.Key, err, asked.Load())
+		}
+	}
+}
+
+// All chains together take no longer than Timeout.
+func TestSlowChains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := base(t)
+		other, _ := chain.Lookup("optimism")
+		begun := time.Now()
+		_, err := inspect.New([]inspect.Source{{c, &node{hang: true}}, {other, &node{hang: true}}}).Transaction(t.Context(), "base", tx, merchant)
+		if took := time.Since(begun); !errors.Is(err, inspect.ErrUnavailable) || took != inspect.Timeout {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
+// counter answers eth_getTransactionCount.
+type counter struct{ count, err string }
+
+func (n counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) error {
+	if batch[0].Method != "eth_getTransactionCount" || n.err != "" {
+		return errors.New(n.err)
+	}
+	return json.Unmarshal([]byte(n.count), batch[0].Result)
+}
+
+func TestIsReplaced(t *testing.T) {
+	c, _ := base(t)
+	for name, test := range map[string]struct {
+		chain string
+		node  counter
+		want  bool
+		err   error
+	}{
+		"the nonce was used": {"base", counter{count: `"0x8"`}, true, nil},
+		"it is the next one": {"base", counter{count: `"0x7"`}, false, nil},
+		"the node fails":     {"base", counter{err: "down"}, false, inspect.ErrUnavailable},
+		"another chain":      {"mars", counter{}, false, inspect.ErrUnavailable},
+	} {
+		got, err := inspect.New([]inspect.Source{{c, test.node}}).IsReplaced(t.Context(), test.chain, payer, 7)
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (s *Stream) Send(message []byte) {
 	}
 }
 
-// flush writes messages until there is none.
+// flush writes messages until no message waits.
 func (s *Stream) flush() {
 	for {
 		s.mu.Lock()
@@ -155,7 +155,7 @@ func (s *Stream) End() {
 	}
 	s.ended = true
 	if s.conn != nil {
-		_ = s.conn.Close() // the client cannot be told
+		_ = s.conn.Close() // it is closed in any case
 	}
 	if !s.writing {
 		close(s.done)

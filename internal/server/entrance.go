@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+
+	"github.com/quittance/quittance/internal/checkout"
 )
 
 // shares are the eighths of the connections of clients that a door may hold open, so
@@ -24,11 +26,7 @@ func (s *Server) entrances() []*entrance {
 	handler := s.handlers()
 	all := make([]*entrance, len(s.cfg.Listeners))
 	for i, l := range s.cfg.Listeners {
-		limit := 0
-		for _, door := range l.doors {
-			limit += s.budget.Accepted * shares[door] / 8
-		}
-		conns := newConnections(l, limit, s.metrics, s.cfg.Logger)
+		conns := newConnections(l, s.connectionLimit(l), s.metrics, s.cfg.Logger)
 		all[i] = &entrance{listener: l, conns: conns, http: &http.Server{
 			ConnState: conns.observe,
 			Handler:   handler(l), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
@@ -40,6 +38,26 @@ func (s *Server) entrances() []*entrance {
 		}
 	}
 	return all
+}
+
+// connectionLimit returns how many connections a listener may hold open.
+func (s *Server) connectionLimit(l *Listener) (limit int) {
+	for _, door := range l.doors {
+		limit += s.budget.Accepted * shares[door] / 8
+	}
+	return limit
+}
+
+// maxStreams returns how many streams open checkout pages may have: up to three quarters of
+// the connections of the public door, so that pages can be loaded meanwhile.
+func (s *Server) maxStreams() int {
+	connections := 0
+	for _, l := range s.cfg.Listeners {
+		if slices.Contains(l.doors, PublicDoor) {
+			connections += s.connectionLimit(l)
+		}
+	}
+	return min(checkout.MaxStreams, connections/4*3)
 }
 
 // serve serves requests until the listener is closed.

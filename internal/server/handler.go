@@ -19,30 +19,42 @@ import (
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
 	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Links: links, Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
-		Refused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
+		Refused: refused,
 	})
-	var page *checkout.Checkout
 	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
-		return page.ReceiptMail(ctx, invoiceID, language)
+		return s.page.ReceiptMail(ctx, invoiceID, language)
 	})
-	page = checkout.New(checkout.Config{
+	s.page = checkout.New(checkout.Config{
 		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
+		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
-	table, errs := s.routes(rest, page), renderers{rest, page}
+	s.registry.MustRegister(openStreams(s.page))
+	table, errs := s.routes(rest, s.page), renderers{rest, s.page}
 	return func(l *Listener) http.Handler {
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, errs), errs)
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}
+}
+
+// progress returns what the indexer of a chain did last.
+func (s *Server) progress(chainKey string) checkout.Progress {
+	run := s.byKey[chainKey]
+	if run == nil {
+		return checkout.Progress{}
+	}
+	st := run.indexer.Status()
+	return checkout.Progress{Synced: st.Succeeded, CatchingUp: st.CatchUp != nil}
 }
 
 // refunds is what the page of a refund needs.

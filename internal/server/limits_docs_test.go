@@ -27,9 +27,11 @@ import (
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -49,12 +51,12 @@ func limitRows() []string {
 			maxLookups/seconds(lookupWindow), maxLookups, maxRepeated/seconds(repeatedWindow), maxRepeated, seconds(retryPause)),
 		row("requests in flight | public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
 		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s and %d KiB or one event",
-			api.MaxOwnWaiting, api.MaxWaiting, seconds(api.ChunkTimeout), eventfeed.MaxNext>>10),
+			api.MaxOwnWaiting, api.MaxWaiting, seconds(longrequest.ChunkTimeout), eventfeed.MaxNext>>10),
 		row("a stream of deliveries whose process was killed | %d s until a redelivery is no longer accepted for it", seconds(listenerTime)),
 		row("`wait` | %d s", api.MaxWait),
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
-		row("exports as CSV | %d for each owner of keys %d in all; a write %d s", api.MaxOwnExports, api.MaxExports, seconds(api.ChunkTimeout)),
+		row("exports as CSV | %d for each owner of keys %d in all; a write %d s", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout)),
 		row("lists being read | %d", api.MaxPages),
 		row("a page of a list | %d elements %d by default; %d MiB; a cursor of %d bytes", api.MaxPage, api.DefaultPage, api.MaxPageBytes>>20, api.MaxCursor),
 		row("elements examined for a part of a page | %d", store.MaxExamined),
@@ -84,9 +86,11 @@ func limitRows() []string {
 		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
-		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; a chain's nodes have %d s; %d transfers are shown",
-			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), inspect.MaxTransfers),
-		row("payments on a checkout page | the newest %d", checkout.MaxPayments),
+		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",
+			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), checkout.AnswerWithin/time.Millisecond, inspect.MaxTransfers),
+		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
+		row("streams of open checkout pages | %d of one invoice %d of one client address %d in all and three quarters of the door's connections; a write %d s; %d s until another try",
+			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(push.WriteTimeout), seconds(checkout.RetryStreams)),
 		row("size of a request | body %d KiB headers %d KiB", api.MaxBody>>10, maxHeaderBytes>>10),
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
@@ -111,6 +115,14 @@ func limitRows() []string {
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
 			seconds(poster.DefaultTimeout), delivery.RetryWindow/time.Hour, poster.MaxResponse>>10, poster.MaxExcerpt>>10, poster.MaxError),
 	}
+}
+
+// same returns the value of constants that the table has once.
+func same(values ...int) int {
+	if slices.Max(values) != slices.Min(values) {
+		panic(fmt.Sprint("the table has one value; the constants are ", values))
+	}
+	return values[0]
 }
 
 // notInTable are constants that are named like limits, and what they are.

@@ -57,6 +57,9 @@ func (noLinks) Pay(context.Context, invoice.PaymentLink, invoice.Amount, string)
 	return invoice.Invoice{}, store.ErrNotFound
 }
 
+// noFeed is a feed that no page reads.
+type noFeed struct{ checkout.Feed }
+
 // noClaims rejects every claim.
 type noClaims struct{}
 
@@ -72,7 +75,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 	f := fakeReader{read: read}
 	rest := api.New(api.Config{Reader: f, Now: time.Now, Logger: logger, Providers: []api.Provider{{Name: "circle", Secret: "secret"}}})
 	page := checkout.New(checkout.Config{
-		Reader: f, Claims: noClaims{}, Now: time.Now, Logger: logger,
+		Reader: f, Claims: noClaims{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{rest, page})

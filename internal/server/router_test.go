@@ -52,6 +52,7 @@ func TestWrongMethods(t *testing.T) {
 		"/checkout/inv_1":                            "GET, HEAD",
 		"/checkout/inv_1/status":                     "GET, HEAD",
 		"/checkout/inv_1/check":                      "GET, HEAD",
+		"/checkout/inv_1/events":                     "GET, HEAD",
 		"/checkout/inv_1/claim":                      "POST",
 		"/checkout/inv_1/authorization":              "GET, HEAD, POST",
 		"/checkout/inv_1/test-payment":               "POST",

@@ -92,7 +92,7 @@ func apiRoutes(rest *api.API) []route {
 func checkoutRoutes(page *checkout.Checkout) []route {
 	var table []route
 	for _, r := range page.Routes() {
-		table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler, nil})
+		table = append(table, route{r.Pattern, PublicDoor, noCredential, "", r.Handler, func(*http.Request) bool { return r.Long }})
 	}
 	return table
 }

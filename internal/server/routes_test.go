@@ -56,6 +56,7 @@ GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/authorization public none
 GET /checkout/{id}/check public none
+GET /checkout/{id}/events public none
 GET /checkout/{id}/logo public none
 GET /checkout/{id}/receipt public none
 GET /checkout/{id}/status public none
@@ -131,7 +132,7 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 	}
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
-		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
+		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	return s.routes(rest, page), rest, page

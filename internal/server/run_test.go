@@ -253,6 +253,7 @@ func TestStopAnswersRequestsInFlight(t *testing.T) {
 			return "0x1", nil
 		},
 	})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK }) // else the page takes no payment
 	var made struct{ CheckoutURL string }
 	if a := create(t, s.url, "house"); json.Unmarshal([]byte(a.body), &made) != nil || a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)

@@ -146,6 +146,7 @@ type Server struct {
 	limits        *limits
 	refused       *refusedLog
 	feed          *eventfeed.Feed
+	page          *checkout.Checkout
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
 	clock         *clock.Clock   // of the delivery schedule
@@ -370,10 +371,12 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.runAuthenticator(ctx) })
 	group.Go(func() error { return s.refused.run(ctx) })
-	group.Go(func() error {
-		s.feed.Run(s.long)
-		return nil
-	})
+	for _, run := range []func(context.Context){s.feed.Run, s.page.Run} {
+		group.Go(func() error {
+			run(s.long)
+			return nil
+		})
+	}
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return s.runMailer(ctx) })
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })

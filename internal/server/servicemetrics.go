@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -75,4 +76,12 @@ func countEvents(reg prometheus.Registerer, next func([]store.Event)) func([]sto
 		}
 		next(events)
 	}
+}
+
+// openStreams returns a collector of the streams of open checkout pages.
+func openStreams(page *checkout.Checkout) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_checkout_streams",
+		Help: "Open checkout pages that have a stream.",
+	}, func() float64 { return float64(page.OpenStreams()) })
 }

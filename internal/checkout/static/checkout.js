@@ -1,5 +1,5 @@
-// Counts down the time that is left, asks the service whether the page has
-// changed, and copies. The page says the same without it.
+// Counts down the time that is left, follows the invoice by a stream or by polls,
+// copies, and asks what became of a transaction. The page says the same without it.
 "use strict";
 (() => {
   document.documentElement.classList.add("scripted");
@@ -34,6 +34,12 @@
     if (event.persisted) location.reload(); // back from elsewhere: what is shown is old
   });
 
+  const load = async (url, evenError) => {
+    const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(10000) });
+    if (!answer.ok && !(evenError && answer.status === 400)) throw new Error(answer.status);
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
+
   const main = document.getElementById("checkout");
   if (!main) return; // the page about a transaction does not change by itself
 
@@ -52,21 +58,22 @@
     return units.slice(at, at + 2).map(([size, text], i) =>
       text.replace("{{.N}}", Math.floor((i ? seconds % units[at][0] : seconds) / size))).join(" ");
   };
-  setInterval(() => {
+  const countDown = () => {
     const shown = left();
     if (!shown) return;
-    const text = words(Math.max(0, Math.ceil((end - performance.now()) / 1000)));
+    const seconds = Math.max(0, Math.ceil((end - performance.now()) / 1000));
+    const text = words(seconds);
     if (shown.textContent !== text) shown.textContent = text;
-  }, 250);
+    const soon = document.getElementById("soon");
+    if (soon.hidden !== seconds > Number(soon.dataset.below)) soon.hidden = !soon.hidden;
+  };
 
   // Only the parts that have changed are replaced, so that what is open stays
   // open and a screen reader hears of the status alone.
   const parts = new Map();
   for (const part of document.querySelectorAll("[data-part]")) parts.set(part, part.innerHTML);
   const update = async () => {
-    const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(10000) });
-    if (!answer.ok) throw new Error(answer.status);
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = await load(location.href);
     for (const [part, before] of parts) {
       const now = fresh.getElementById(part.id);
       if (now.innerHTML === before) continue;
@@ -84,7 +91,41 @@
     Object.assign(main.dataset, fresh.getElementById("checkout").dataset);
   };
 
-  const slowest = 30000;
+  const slowest = 30000; // pause between polls while they fail
+  const silent = 50000; // without a message, a stream is taken for lost; it repeats the status every 20 s
+  const mute = 5000; // the same before its first message: a proxy may collect them
+  const rarest = 300000; // pause between streams while they fail
+  const jittered = (ms) => ms * (0.8 + 0.4 * Math.random());
+  const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+  const show = async (status) => {
+    if (status.version !== main.dataset.version) {
+      // All pages of a network learn at the same time that it cannot be read, or can be again.
+      if ((status.state === "unknown") !== (main.dataset.state === "unknown")) await pause(3000 * Math.random());
+      await update();
+    }
+    const have = document.querySelector("#status .progress strong");
+    if (have && status.confirmations) have.textContent = status.confirmations.have;
+    setLeft(status.left);
+    main.classList.remove("offline");
+  };
+  let newest, showing;
+  const apply = (status) => { // shows one status after the other, and the newest one last
+    newest = status;
+    showing ??= (async () => {
+      try {
+        while (newest) {
+          const next = newest;
+          newest = undefined;
+          await show(next);
+        }
+      } finally {
+        showing = undefined;
+      }
+    })();
+    return showing;
+  };
+
   let wait = Number(main.dataset.refresh) * 1000;
   let timer;
   const poll = async () => {
@@ -93,16 +134,112 @@
       const answer = await fetch(main.dataset.status, { cache: "no-store", signal: AbortSignal.timeout(10000) });
       if (!answer.ok) throw new Error(answer.status);
       const status = await answer.json();
-      if (status.version !== main.dataset.version) await update();
-      setLeft(status.left);
+      await apply(status);
       wait = status.refresh * 1000;
-      main.classList.remove("offline");
+      follow();
     } catch {
       wait = Math.min(wait * 2, slowest);
       main.classList.add("offline");
     }
-    if (!document.hidden) timer = setTimeout(poll, wait);
+    schedule();
   };
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
-  timer = setTimeout(poll, wait);
+  const schedule = () => {
+    clearTimeout(timer);
+    if (!document.hidden && !stream) timer = setTimeout(poll, jittered(wait));
+  };
+
+  let stream; // EventSource of the statuses, while there is one
+  let heard, patience; // when it sent something last, and for how long it may be silent
+  let failures = 0; // of streams, since one sent something
+  let notBefore = 0; // when the next one may begin
+  const follow = () => {
+    if (stream || document.hidden || !main.dataset.events || performance.now() < notBefore) return;
+    stream = new EventSource(main.dataset.events);
+    heard = performance.now();
+    patience = mute;
+    stream.addEventListener("status", (event) => {
+      heard = performance.now();
+      patience = silent;
+      failures = 0;
+      apply(JSON.parse(event.data)).catch(lose);
+    });
+    stream.addEventListener("error", lose);
+  };
+  const leave = () => {
+    stream?.close();
+    stream = undefined;
+  };
+  const lose = () => {
+    leave();
+    notBefore = performance.now() + jittered(Math.min(2000 * 2 ** failures++, rarest));
+    schedule();
+  };
+
+  let ticked = Date.now();
+  setInterval(() => {
+    countDown();
+    const slept = Math.abs(Date.now() - ticked) > 15000; // or the clock was set
+    ticked = Date.now();
+    if (document.hidden) return;
+    if (slept) {
+      leave();
+      poll();
+    } else if (stream && performance.now() - heard > patience) {
+      lose();
+    }
+  }, 250);
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      leave();
+      clearTimeout(timer);
+    } else {
+      poll();
+    }
+  });
+  follow();
+  schedule();
+
+  // "I have paid" is answered on the page itself.
+  const answer = document.getElementById("answer");
+  const asking = document.querySelector("form.ask");
+  let asked = 0;
+  const ask = async (url) => {
+    const own = ++asked;
+    let again = 5;
+    try {
+      const fresh = await load(url, true);
+      if (own !== asked) return; // another transaction was entered meanwhile
+      const verdict = fresh.getElementById("verdict") ?? fresh.querySelector(".problem");
+      const claim = fresh.querySelector("#claim h2");
+      const nodes = [verdict];
+      if (claim) {
+        const link = document.createElement("a");
+        link.href = url;
+        link.textContent = claim.textContent;
+        const paragraph = document.createElement("p");
+        paragraph.append(link);
+        nodes.push(paragraph);
+      }
+      if (answer.textContent.trim() !== nodes.map((node) => node.textContent).join("").trim()) answer.replaceChildren(...nodes);
+      again = Number(fresh.querySelector("main").dataset.again ?? 0);
+      url = fresh.querySelector("main").dataset.next ?? url;
+    } finally {
+      if (own === asked && again) setTimeout(() => { if (own === asked) ask(url).catch(() => {}); }, jittered(again * 1000));
+    }
+  };
+  asking?.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = asking.querySelector("button");
+    const text = button.textContent;
+    button.disabled = true;
+    button.textContent = button.dataset.busy;
+    try {
+      await ask(`${asking.action}?${new URLSearchParams(new FormData(asking))}`);
+    } catch {
+      asking.submit(); // the page without scripts says what is wrong
+    } finally {
+      button.disabled = false;
+      button.textContent = text;
+    }
+  });
 })();

@@ -1,0 +1,42 @@
+package checkout
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/push"
+)
+
+// events answers with a stream of an invoice's statuses: the one of now, each that differs
+// from the one before, and the last one again after Heartbeat.
+func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
+	id, from := r.PathValue("id"), client(r)
+	read, err := c.open.join(id, from)
+	if err != nil {
+		return err
+	}
+	var stream *push.Stream
+	left := func() { c.open.leave(id, from, stream) }
+	now, err := c.open.status(r.Context(), id, read)
+	if err != nil {
+		left()
+		return err
+	}
+	if r.Method == http.MethodHead {
+		left()
+		w.Header().Set("Content-Type", push.MediaType)
+		return nil
+	}
+	stream, err = push.Accept(w, push.Message("status", now.json(c.now())))
+	if err != nil { // the client has disconnected
+		left()
+		c.logger.DebugContext(r.Context(), "begin a stream", "err", err)
+		return nil
+	}
+	c.open.add(id, stream, now)
+	ctx, cancel := longrequest.Context(context.Background(), r)
+	defer cancel()
+	stream.Serve(ctx, left)
+	return nil
+}

@@ -1,0 +1,129 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const (
+	// AnswerWithin is how long an answer about a transaction waits for the nodes. A lookup that
+	// takes longer goes on, and the page asks again.
+	AnswerWithin = 1500 * time.Millisecond
+	// keepLookups is how long a finished lookup answers the same question.
+	keepLookups = 5 * time.Second
+)
+
+// Inspector looks up transactions at the nodes. *inspect.Inspector implements it.
+type Inspector interface {
+	// Transaction returns the report of a transaction on the named chain or another one.
+	// The error is inspect.ErrUnavailable if the chain's nodes do not answer.
+	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (inspect.Report, error)
+	// IsReplaced reports whether an unknown transaction of a sender can no longer be mined. The
+	// error is inspect.ErrUnavailable.
+	IsReplaced(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) (bool, error)
+}
+
+// lookups are the lookups of transactions at the nodes. Requests with the same question share one.
+//
+// Invariant: recent holds those in flight, and those that ended less than keepLookups ago;
+// older ones are removed when one begins.
+type lookups struct {
+	inspector Inspector
+	now       func() time.Time
+	logger    *slog.Logger
+	limit     limiter
+	inFlight  chan struct{} // holds a token for each
+
+	mu     sync.Mutex
+	recent map[transactionQuery]*nodeLookup
+}
+
+// transactionQuery is a question about a transaction. sender and nonce are zero unless it was
+// queued when the page asked before.
+type transactionQuery struct {
+	invoiceID string
+	chainKey  string
+	tx        invoice.Hash
+	to        invoice.Address
+	sender    invoice.Address
+	nonce     uint64
+}
+
+// nodeLookup is a lookup. The fields below done are set before it is closed.
+type nodeLookup struct {
+	done     chan struct{}
+	ended    time.Time
+	report   inspect.Report
+	replaced bool
+	err      error
+}
+
+// ask returns the lookup that answers a question: a recent one, or one that begins. The
+// error is errTooOften.
+func (l *lookups) ask(r *http.Request, q transactionQuery) (*nodeLookup, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other, lookup := range l.recent {
+		select {
+		case <-lookup.done:
+			if l.now().Sub(lookup.ended).Abs() >= keepLookups {
+				delete(l.recent, other)
+			}
+		default:
+		}
+	}
+	if lookup := l.recent[q]; lookup != nil {
+		return lookup, nil
+	}
+	uses := []use{{allClients, Lookups}, {q.invoiceID, LookupsOfInvoice}}
+	if key := client(r); key != "" {
+		uses = append(uses, use{key, LookupsOfClient})
+	}
+	if !l.limit.allow(l.now(), uses...) {
+		return nil, errTooOften
+	}
+	select {
+	case l.inFlight <- struct{}{}:
+	default:
+		return nil, errTooOften
+	}
+	lookup := &nodeLookup{done: make(chan struct{})}
+	l.recent[q] = lookup
+	go l.run(context.WithoutCancel(r.Context()), q, lookup)
+	return lookup, nil
+}
+
+// run asks the nodes, which the inspector bounds.
+func (l *lookups) run(ctx context.Context, q transactionQuery, lookup *nodeLookup) {
+	defer func() { <-l.inFlight }()
+	lookup.report, lookup.err = l.inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
+	if lookup.err == nil && lookup.report.State == inspect.Unknown && !q.sender.IsZero() {
+		lookup.replaced, lookup.err = l.inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)
+	}
+	if errors.Is(lookup.err, inspect.ErrUnavailable) {
+		l.logger.LogAttrs(ctx, slog.LevelWarn, "transaction not looked up",
+			slog.String("chain", q.chainKey), slog.String("tx", q.tx.String()), slog.Any("err", lookup.err))
+	}
+	lookup.ended = l.now()
+	close(lookup.done)
+}
+
+// await waits for the outcome, at most for AnswerWithin. ok is false if it is not known then.
+func (n *nodeLookup) await(ctx context.Context) (ok bool) {
+	timer := time.NewTimer(AnswerWithin)
+	defer timer.Stop()
+	select {
+	case <-n.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}

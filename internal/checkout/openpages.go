@@ -1,0 +1,236 @@
+package checkout
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/push"
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of the streams of open pages.
+const (
+	// StreamsOfInvoice bounds the streams of one invoice.
+	StreamsOfInvoice = 20
+	// StreamsOfClient bounds those of one client address.
+	StreamsOfClient = 50
+	// MaxStreams bounds those of all clients.
+	MaxStreams = 10_000
+	// Heartbeat is how often a stream repeats the status while it does not change.
+	Heartbeat = 20 * time.Second
+	// RetryStreams is the Retry-After beyond a limit of streams.
+	RetryStreams = time.Minute
+)
+
+// Feed hands out what is new. *eventfeed.Feed implements it.
+type Feed interface {
+	// Head returns a position: everything that commits after the call is behind it.
+	Head(ctx context.Context) (eventfeed.Position, error)
+	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
+	// logs have to be read up to news.Through.
+	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+}
+
+// openPages sends the status of invoices to the pages that are open. All pages of an invoice
+// share one read of it, and all pages of a chain share one look at it; a page without news
+// costs its heartbeat.
+//
+// Invariant: clients has the number of streams and joining requests of each client with at
+// least one, and total is the number of all.
+type openPages struct {
+	feed     Feed
+	checkout *Checkout
+	most     int
+	refused  func(limit string)
+	wake     chan struct{} // a page has to be read
+	opened   chan struct{} // the first page was opened
+
+	observed time.Time // when the chains were looked at last; belongs to the goroutine of keep
+
+	mu      sync.Mutex
+	pages   map[string]*openPage // by invoice
+	clients map[string]int
+	total   int
+	reads   uint64 // how many were begun
+	closed  bool
+}
+
+// openPage is an invoice whose page is open.
+//
+// Invariant: status is the result of the read with the number read, or of none if that is 0,
+// and changed is set if something was recorded since that read began.
+type openPage struct {
+	streams map[*push.Stream]bool
+	joined  int // streams, and requests that will be
+	status  pageStatus
+	read    uint64
+	changed bool
+	beat    time.Time // when the status is repeated
+}
+
+func newOpenPages(c *Checkout, conf Config) *openPages {
+	p := &openPages{
+		feed: conf.Feed, checkout: c, most: cmp.Or(conf.MaxStreams, MaxStreams), refused: conf.Refused,
+		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
+		pages: make(map[string]*openPage), clients: make(map[string]int),
+	}
+	if p.refused == nil {
+		p.refused = func(string) {}
+	}
+	return p
+}
+
+// OpenStreams returns the number of streams of open pages.
+func (c *Checkout) OpenStreams() int {
+	if c.open == nil {
+		return 0
+	}
+	return c.open.count()
+}
+
+// count returns the number of streams, and of requests that will be.
+func (p *openPages) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
+
+// join counts a stream of a client, whose name may be empty, for an invoice. Errors are
+// *ratelimit.ExceededError and ratelimit.ErrBusy. It returns the number of the read that
+// the caller begins, or 0 if the status is known.
+func (p *openPages) join(id, client string) (read uint64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	page := p.pages[id]
+	switch {
+	case page != nil && page.joined >= StreamsOfInvoice, client != "" && p.clients[client] >= StreamsOfClient:
+		p.refused("streams")
+		return 0, &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
+	case p.closed, p.total >= p.most:
+		p.refused("all_streams")
+		return 0, ratelimit.ErrBusy
+	}
+	if page == nil {
+		page = &openPage{streams: make(map[*push.Stream]bool)}
+		p.pages[id] = page
+	}
+	page.joined++
+	p.clients[client]++
+	if p.total++; p.total == 1 {
+		wait.Wake(p.opened)
+	}
+	if page.read > 0 && !page.changed {
+		return 0, nil
+	}
+	p.reads++
+	return p.reads, nil
+}
+
+// leave takes back a join. stream may be nil.
+func (p *openPages) leave(id, client string, stream *push.Stream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	page := p.pages[id]
+	delete(page.streams, stream)
+	if page.joined--; page.joined == 0 {
+		delete(p.pages, id)
+	}
+	if p.clients[client]--; p.clients[client] == 0 {
+		delete(p.clients, client)
+	}
+	p.total--
+}
+
+// adopt takes the result of a read, and sends it if it is news. It ignores a read that began
+// before the newest one adopted. It returns what is known now.
+func (p *openPages) adopt(id string, read uint64, status pageStatus) pageStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	page := p.pages[id]
+	if page == nil { // everybody has left
+		return status
+	}
+	if read > page.read {
+		was := page.status
+		page.read, page.status = read, status
+		if !was.same(status) {
+			p.send(page)
+		}
+	}
+	return page.status
+}
+
+// status returns the status of a page that was joined, which it reads if join returned the
+// number of a read.
+func (p *openPages) status(ctx context.Context, id string, read uint64) (pageStatus, error) {
+	if read == 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.pages[id].status, nil
+	}
+	status, err := p.checkout.currentStatus(ctx, id)
+	if err != nil {
+		return pageStatus{}, err
+	}
+	return p.adopt(id, read, status), nil
+}
+
+// add adds a stream to which a status was sent.
+func (p *openPages) add(id string, stream *push.Stream, sent pageStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		stream.End()
+		return
+	}
+	page := p.pages[id]
+	page.streams[stream] = true
+	if page.beat.IsZero() {
+		page.beat = p.nextBeat()
+	}
+	if !page.status.same(sent) {
+		stream.Send(p.message(page))
+	}
+}
+
+// message returns a page's status as an event. The caller holds mu.
+func (p *openPages) message(page *openPage) []byte {
+	return push.Message("status", page.status.json(p.checkout.now()))
+}
+
+// send sends a page's status to its streams. The caller holds mu.
+func (p *openPages) send(page *openPage) {
+	message := p.message(page)
+	for stream := range page.streams {
+		stream.Send(message)
+	}
+	page.beat = p.nextBeat()
+}
+
+// nextBeat returns when a status that was sent now is repeated.
+func (p *openPages) nextBeat() time.Time {
+	return time.Now().Add(wait.Jitter(Heartbeat, rand.Float64()))
+}
+
+// close ends all streams.
+func (p *openPages) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, page := range p.pages {
+		page.end()
+	}
+}
+
+// end ends the streams of a page. The caller holds mu.
+func (p *openPage) end() {
+	for stream := range p.streams {
+		stream.End()
+	}
+}
