@@ -247,7 +247,7 @@ func (m *depositModel) batch(r *rapid.T, most int) (batch []contracts.Sweep, wan
 func (m *depositModel) sweep(r *rapid.T) {
 	called := m.armed != nil
 	batch, want := m.batch(r, 6)
-	gas := uint64(params.MaxTxGas)
+	gas := params.MaxTxGas
 	if !called && rapid.Bool().Draw(r, "with little gas") {
 		gas = params.TxGas + 60_000 + 10_000 + uint64(len(batch))*(sweepGas+2_000) + rapid.Uint64Range(0, 50_000).Draw(r, "more gas")
 	}
