@@ -559,6 +559,25 @@ func TestSweepWithTheEstimatedGas(t *testing.T) {
 	}
 }
 
+// TestSweepToNewMerchants sweeps to merchants that never held the token, which costs the most, with a quarter more gas than
+// the node estimates, as the service sends.
+func TestSweepToNewMerchants(t *testing.T) {
+	w := newWorld(t)
+	var sweeps []contracts.Sweep
+	var want []swept
+	for i := range 40 {
+		s := contracts.Sweep{Merchant: common.BigToAddress(big.NewInt(int64(0x10000 + i))), Id: depositID(i), Token: w.Token}
+		_, err := w.SendToken(w.Context(), w.Keys.Payer, w.depositOf(s), big.NewInt(5), nil)
+		w.must(err)
+		sweeps, want = append(sweeps, s), append(want, swept{w.depositOf(s), w.Token, 5})
+	}
+	w.must(w.Seal(w.Context()))
+	data := w.factory.PackSweep(sweeps)
+	gas, err := w.Client().EstimateGas(w.Context(), ethereum.CallMsg{From: w.payer, To: &w.DepositFactory, Data: data})
+	w.must(err)
+	w.wantSwept(w.sweptIn(w.transactWithGas(w.Keys.Payer, w.DepositFactory, data, gas+gas/4)), want...)
+}
+
 // TestSweepWantsEnoughGas sends a batch with so little gas that its sweeps could fail for that alone.
 func TestSweepWantsEnoughGas(t *testing.T) {
 	w := newWorld(t)

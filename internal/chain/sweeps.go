@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -94,8 +95,13 @@ func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	}
 	opts := bind.NewKeyedTransactor(t.Key, id)
 	opts.Context = ctx
-	factory := contracts.NewDepositFactory().Instance(client, common.Address(t.Factory))
-	tx, err := bind.Transact(factory, opts, PackSweeps(t.Sweeps))
+	to, data := common.Address(t.Factory), PackSweeps(t.Sweeps)
+	gas, err := client.EstimateGas(ctx, ethereum.CallMsg{From: opts.From, To: &to, Data: data})
+	opts.GasLimit = gas + gas/4 // an estimate is the least gas that the factory takes: too little for many new merchants
+	var tx *types.Transaction
+	if err == nil {
+		tx, err = bind.Transact(contracts.NewDepositFactory().Instance(client, to), opts, data)
+	}
 	if err != nil {
 		if has, balanceErr := client.BalanceAt(ctx, opts.From, nil); balanceErr == nil && has.Sign() == 0 {
 			return SentSweeps{}, fmt.Errorf("the account %s has no coin for the gas on chain %s", opts.From, id)
