@@ -37,11 +37,23 @@ var publicRoutes = map[string]bool{"POST /checkout/{id}/authorization": true, "G
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
 func (a *API) Routes() []Route {
-	all := []struct {
-		pattern string
-		scope   access.Scope
-		handler handler
-	}{
+	var routes []Route
+	for _, r := range a.table() {
+		routes = append(routes, a.route(r.pattern, r.scope, r.handler))
+	}
+	return routes
+}
+
+// entry is a route with its scope.
+type entry struct {
+	pattern string
+	scope   access.Scope
+	handler handler
+}
+
+// table returns all routes.
+func (a *API) table() []entry {
+	return []entry{
 		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},
 		{"GET /api/invoices", access.InvoicesRead, a.listInvoices},
 		{"GET /api/invoices/{id}", access.InvoicesRead, a.getInvoice},
@@ -97,11 +109,6 @@ func (a *API) Routes() []Route {
 		{"POST /x402/verify", access.InvoicesRead, a.x402Verify},
 		{"POST /x402/settle", access.InvoicesWrite, a.x402Settle},
 	}
-	routes := make([]Route, len(all))
-	for i, r := range all {
-		routes[i] = a.route(r.pattern, r.scope, r.handler)
-	}
-	return routes
 }
 
 // route returns the route of a pattern.

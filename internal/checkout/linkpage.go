@@ -99,13 +99,9 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 // not take the amount, it redirects to the link's page with it, so that the payer can go back
 // and forth between pages.
 func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return errBadForm
-	}
-	visit := r.PostForm.Get("visit")
-	if visit == "" || len(visit) > MaxID || strings.ContainsFunc(visit, isNotIDChar) {
-		return errBadForm
+	visit, err := visitIn(w, r)
+	if err != nil {
+		return err
 	}
 	l, err := c.loadLink(r)
 	if err != nil {
@@ -123,15 +119,11 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 		var problem string
 		v.Typed = shortenedAmount(r.PostForm.Get("amount"))
 		if amount, problem = l.parseAmount(v.Typed); problem != "" {
-			http.Redirect(w, r, v.Path+v.Frame.query("amount", v.Typed), http.StatusSeeOther) //nolint:gosec // the path begins with /pay/
+			http.Redirect(w, r, v.Path+v.Frame.query("amount", v.Typed), http.StatusSeeOther)
 			return nil
 		}
 	}
-	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, InvoicesOfClient})
-	}
-	if !c.linked.allow(c.now(), uses...) {
+	if !c.admits(r, l) {
 		w.Header().Set("Retry-After", fmt.Sprint(seconds(window)))
 		return again(http.StatusTooManyRequests, "link.problem.often")
 	}
@@ -152,15 +144,38 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	if inv.Status == invoice.Expired || inv.Status == invoice.Void {
 		target = v.Path // another visit makes another invoice
 	}
-	http.Redirect(w, r, target+v.Frame.query(), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ or /pay/
+	http.Redirect(w, r, target+v.Frame.query(), http.StatusSeeOther)
 	return nil
+}
+
+// admits counts an invoice of a link, unless a limit is reached.
+func (c *Checkout) admits(r *http.Request, l link) bool {
+	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}
+	if key := client(r); key != "" {
+		uses = append(uses, use{key, InvoicesOfClient})
+	}
+	return c.linked.allow(c.now(), uses...)
+}
+
+// visitIn returns the visit that a form names, and parses the form. The error is errBadForm.
+func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
+	if err := r.ParseForm(); err != nil {
+		return "", errBadForm
+	}
+	visit := r.PostForm.Get("visit")
+	if visit == "" || len(visit) > MaxID || strings.ContainsFunc(visit, isNotIDChar) {
+		return "", errBadForm
+	}
+	return visit, nil
 }
 
 // parseAmount parses the amount that a payer types. problem says why the link does not take
 // it, if it is not empty.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
 	amount, err := parseTypedAmount(typed, l.text.Lang(), l.token.Decimals)
-	id, bound := "", invoice.Amount{}
+	var id string
+	var bound invoice.Amount
 	switch {
 	case errors.Is(err, errAmountAmbiguous):
 		id = "link.problem.ambiguous"

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// ErrAmount: the link does not take the amount.
+// ErrAmount is the error of an amount that the link does not take.
 var ErrAmount = errors.New("the link does not take the amount")
 
 // UnusableError is the error of a link whose invoices break a rule of today, for example
