@@ -159,7 +159,7 @@ func (c *Checkout) send(w http.ResponseWriter, r *http.Request, status int, medi
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(body); err != nil { //nolint:gosec // templates escape what they write
 		c.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }

@@ -18,7 +18,7 @@ const maxPages = 2
 // browser is the chromium of the process.
 var browser struct {
 	start sync.Once
-	ctx   context.Context
+	ctx   func() context.Context
 	err   error
 	stop  func()
 }
@@ -49,16 +49,16 @@ func chromium(t testing.TB) context.Context {
 		if os.Geteuid() == 0 {
 			options = append(options, chromedp.NoSandbox) // chromium's sandbox refuses root
 		}
-		ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
-		ctx, stopTab := chromedp.NewContext(ctx)
-		browser.ctx = ctx
+		allocator, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
+		tab, stopTab := chromedp.NewContext(allocator)
+		browser.ctx = func() context.Context { return tab }
 		browser.stop = func() { stopTab(); stopProgram() }
-		if err := chromedp.Do(ctx); err != nil {
+		if err := chromedp.Do(tab); err != nil {
 			browser.err = fmt.Errorf("start %s: %w", program, err)
 		}
 	})
 	if browser.err != nil {
 		t.Fatal(browser.err)
 	}
-	return browser.ctx
+	return browser.ctx()
 }

@@ -70,13 +70,14 @@ func (p *Page) inject(w *Wallet, i int) {
 // by then.
 func (p *Page) answer(w *Wallet, name, payload string) {
 	var request struct {
-		ID string
-		Call
+		ID     string            `json:"id"`
+		Method string            `json:"method"`
+		Params []json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal([]byte(payload), &request); err != nil {
 		panic(err) // the script above sends it
 	}
-	result, err := w.request(p.ctx, request.Call)
+	result, err := w.request(p.ctx, Call{request.Method, request.Params})
 	if errors.Is(err, ErrNoAnswer) {
 		return
 	}

@@ -57,16 +57,16 @@ type Request struct {
 // Open opens an empty page with storage of its own, and closes it when the test ends.
 func Open(t testing.TB, o Options) *Page {
 	t.Helper()
-	return open(t, chromium(t), o, chromedp.WithNewBrowserContext())
+	return open(chromium(t), t, o, chromedp.WithNewBrowserContext())
 }
 
 // OpenBeside opens a page that shares its storage with p, as another tab does.
 func (p *Page) OpenBeside(o Options) *Page {
 	p.t.Helper()
-	return open(p.t, p.ctx, o)
+	return open(p.ctx, p.t, o)
 }
 
-func open(t testing.TB, parent context.Context, o Options, options ...chromedp.ContextOption) *Page {
+func open(parent context.Context, t testing.TB, o Options, options ...chromedp.ContextOption) *Page {
 	t.Helper()
 	select {
 	case slots <- struct{}{}:

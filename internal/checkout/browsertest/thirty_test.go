@@ -106,7 +106,7 @@ func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 // The payer presses what the page offers next, and does nothing else. Each invoice is paid
 // once; a page without a next step is a dead end.
 func TestThirtyPayments(t *testing.T) {
-	random := rand.New(rand.NewPCG(13, 30)) //nolint:gosec // the same cases each time
+	random := rand.New(rand.NewPCG(13, 30))
 	done := 0
 	for _, noGasless := range []bool{false, true} {
 		w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: noGasless})
