@@ -70,8 +70,8 @@ func open(parent context.Context, t testing.TB, o Options, options ...chromedp.C
 	t.Helper()
 	select {
 	case slots <- struct{}{}:
-	case <-t.Context().Done():
-		t.Fatal(t.Context().Err())
+	case <-time.After(2 * Patience):
+		t.Fatalf("browsertest: a test opens more than %d pages", maxPages)
 	}
 	ctx, closePage := chromedp.NewContext(parent, options...)
 	t.Cleanup(func() {
