@@ -258,8 +258,9 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 // not attributed by an inferred method.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
 	// A reorg can change where a transfer of the same transaction goes.
-	p.DepositOf, p.SettlesTo, b.undecided[p.ID] = "", invoice.Address{}, false
+	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {
+		b.undecided[p.ID] = false
 		return b.attributeDeposit(e, p)
 	}
 	candidates, truncated, err := b.candidatesAt(ctx, *p, e)
