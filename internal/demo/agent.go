@@ -60,57 +60,61 @@ func runAgent(ctx context.Context, a *actor) error {
 
 // requestUnpaid requests the invoice without a payment, and returns what a payment must be.
 func (a *actor) requestUnpaid(ctx context.Context) (apitypes.X402PaymentRequirements, error) {
-	answer, err := a.requestInvoice(ctx, "")
+	status, header, err := a.requestInvoice(ctx, "")
 	if err != nil {
 		return apitypes.X402PaymentRequirements{}, err
 	}
 	var required x402.PaymentRequired
-	if err := decodeHeader(answer.Header.Get(x402.HeaderRequired), &required); err != nil {
-		return apitypes.X402PaymentRequirements{}, fmt.Errorf("%s: %s: %w", answer.Request.URL, x402.HeaderRequired, err)
+	if err := decodeHeader(header.Get(x402.HeaderRequired), &required); err != nil {
+		return apitypes.X402PaymentRequirements{}, fmt.Errorf("%s: %s: %w", a.invoicePath(), x402.HeaderRequired, err)
 	}
-	if answer.StatusCode != http.StatusPaymentRequired || len(required.Accepts) != 1 {
-		return apitypes.X402PaymentRequirements{}, fmt.Errorf("%s answered %s with %d offers", answer.Request.URL, answer.Status, len(required.Accepts))
+	if status != http.StatusPaymentRequired || len(required.Accepts) != 1 {
+		return apitypes.X402PaymentRequirements{}, fmt.Errorf("%s answered %d with %d offers", a.invoicePath(), status, len(required.Accepts))
 	}
 	offer := required.Accepts[0]
-	a.printStep("agent requests", fmt.Sprintf("GET %s: 402, %s on %s", answer.Request.URL.Path, usdc(offer.Amount), offer.Network))
+	a.printStep("agent requests", fmt.Sprintf("GET %s: 402, %s on %s", a.invoicePath(), usdc(offer.Amount), offer.Network))
 	return offer, nil
 }
 
 // requestPaid requests the invoice with a payment, again while its outcome is open.
 func (a *actor) requestPaid(ctx context.Context, payment string) (settled apitypes.X402SettleResponse, err error) {
 	for {
-		answer, err := a.requestInvoice(ctx, payment)
+		status, header, err := a.requestInvoice(ctx, payment)
 		if err != nil {
 			return settled, err
 		}
-		if err := decodeHeader(answer.Header.Get(x402.HeaderResponse), &settled); err != nil {
-			return settled, fmt.Errorf("%s: %s: %w", answer.Request.URL, x402.HeaderResponse, err)
+		if err := decodeHeader(header.Get(x402.HeaderResponse), &settled); err != nil {
+			return settled, fmt.Errorf("%s: %s: %w", a.invoicePath(), x402.HeaderResponse, err)
 		}
 		if settled.ErrorReason == string(x402.Pending) {
 			continue
 		}
-		if answer.StatusCode != http.StatusOK || !settled.Success {
-			return settled, fmt.Errorf("%s answered %s to the payment: %s %s", answer.Request.URL, answer.Status, settled.ErrorReason, settled.ErrorMessage)
+		if status != http.StatusOK || !settled.Success {
+			return settled, fmt.Errorf("%s answered %d to the payment: %s %s", a.invoicePath(), status, settled.ErrorReason, settled.ErrorMessage)
 		}
 		return settled, nil
 	}
 }
 
-// requestInvoice requests the invoice as programs do, with a payment unless that is empty.
-func (a *actor) requestInvoice(ctx context.Context, payment string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.world.Info.BaseURL+"/x402/invoices/"+a.invoice.ID, nil)
+// invoicePath is the path of the invoice for programs.
+func (a *actor) invoicePath() string { return "/x402/invoices/" + a.invoice.ID }
+
+// requestInvoice requests the invoice as programs do, with a payment unless that is empty,
+// and returns the status and the header of the answer.
+func (a *actor) requestInvoice(ctx context.Context, payment string) (status int, header http.Header, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.world.Info.BaseURL+a.invoicePath(), nil)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if payment != "" {
 		request.Header.Set(x402.HeaderSignature, payment)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
-	return answer, errors.Join(err, answer.Body.Close())
+	return answer.StatusCode, answer.Header, errors.Join(err, answer.Body.Close())
 }
 
 // sign returns the header with the agent's signature for a payment.
