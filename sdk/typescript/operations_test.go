@@ -23,7 +23,7 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 		"getX402Supported": true, "verifyX402": true, "settleX402": true, // called by the packages of the x402 protocol
 	}
 	for _, file := range []string{"src/client.ts", "src/administration.ts"} {
-		maps.Copy(methods, declared(t, file, `(?m)^  (?:async )?(\w+)\(`))
+		maps.Copy(methods, declared(t, file, `(?m)^  (?:async )?\*?(\w+)\(`))
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
