@@ -69,6 +69,12 @@ verify: lint test race ## run all checks that a change must pass
 generate: ## regenerate generated files (needs npm)
 	go generate ./...
 
+.PHONY: screenshots
+screenshots: ## write screenshots of the checkout's pages to bin/screenshots; needs chromium
+	mkdir -p bin/screenshots docs/screenshots
+	go test ./internal/checkout/browsertest -run '^TestEveryState$$' -count 1 -timeout 30m -states $(CURDIR)/bin/screenshots
+	cp bin/screenshots/waiting-en-1280-light.png bin/screenshots/paid-en-390-dark.png bin/screenshots/waiting-ar-390-light.png docs/screenshots/
+
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
 	go test ./contracts -run '^TestGas$$' -update

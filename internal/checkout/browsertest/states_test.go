@@ -21,7 +21,7 @@ import (
 var stateShots = flag.String("states", "", "write a screenshot of every state, size, theme and language of shotLanguages to this `folder`")
 
 // shotLanguages are the languages of screenshots.
-var shotLanguages = []string{"en", "de", "ja", "ar"}
+var shotLanguages = []string{"en", "de", "ar"}
 
 // checkedLanguages are the languages in which every state is checked: one from left to
 // right, and one from right to left.

@@ -182,7 +182,7 @@ const (
 func (t *Text) value(value any, show func(any) string) any {
 	switch value := value.(type) {
 	case uint64:
-		return int64(value) //nolint:gosec // counts are small
+		return int64(value)
 	case int, int64: // of which one may decide the plural form
 		return value
 	}
