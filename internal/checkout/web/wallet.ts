@@ -31,6 +31,7 @@ class Flow {
   private turn = 0; // counts what is drawn, so that an answer that comes too late changes nothing
   private looks = 0;
   private shown = ""; // what show has drawn last; empty after anything else was drawn
+  private reviewing = false; // the payer has not pressed yet
   private asking = false; // the wallet is asked to pay, and will answer here
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -44,13 +45,14 @@ class Flow {
   // changed is called when the rest of the page has changed.
   private changed(): void {
     if (load(this.id)) void this.look();
-    else if (document.getElementById("pay")?.childElementCount === 0) this.leave(); // nothing is due
+    else if (this.reviewing && document.getElementById("pay")?.childElementCount === 0) this.leave(); // nothing is due
   }
 
   // draw replaces what is shown, and returns the turn.
   private draw(headline: string, ...parts: (Node | string | undefined)[]): number {
     clearTimeout(this.timer);
     this.shown = "";
+    this.reviewing = false;
     const focused = this.section.contains(document.activeElement);
     const title = h("h2", { tabindex: "-1" }, headline);
     this.section.replaceChildren(title, ...parts.filter((p): p is Node | string => p !== undefined));
@@ -111,6 +113,7 @@ class Flow {
       h("p", { class: "actions" }, button(t("wallet.pay", values), () => void this.ask(wallet, invoice, plan, free))),
       this.others(),
     );
+    this.reviewing = true;
     this.onChange(wallet, turn, () => void this.connect(wallet, free));
   }
 
