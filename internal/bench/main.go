@@ -62,21 +62,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	nodeRole := flag.String("node", "", "run as the node of a measurement; set by the bench itself")
 	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
 	databases := flag.String("databases", "sqlite,postgres", "the databases to measure on")
-	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
-	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
-	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
-	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
-	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
-	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
-	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
-	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")
-	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
-	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
-	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
-	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
-	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
-	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
-	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
+	b.addFlags()
 	attackerRole := flag.String("attacker", "", "run as the attacker of a measurement; set by the bench itself")
 	sinkRole := flag.String("sink", "", "run as the receiver of a measurement; set by the bench itself")
 	flag.Parse()
@@ -210,4 +196,23 @@ func (b *bench) openStore(ctx context.Context, kind, name string) (*store.Store,
 	}
 	s, err := store.Open(ctx, url)
 	return s, url, err
+}
+
+// addFlags adds the flags of how much is measured.
+func (b *bench) addFlags() {
+	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
+	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
+	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
+	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
+	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
+	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
+	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
+	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")
+	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
+	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
+	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
+	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
+	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
+	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
+	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
 }

@@ -54,6 +54,12 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer getter.client.CloseIdleConnections()
+	return b.measureOpenPages(ctx, kind, w, ids, getter)
+}
+
+// measureOpenPages measures the memory and CPU time of streams, and the getter's latency
+// beside them. The first of the ids have a page, the others are made void without one.
+func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids []string, getter *getter) error {
 	alone, err := w.cpuOfVoids(ctx, ids[b.pages:])
 	if err != nil {
 		return err
@@ -88,7 +94,7 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	heartbeats := rest * voids.took / pageRest
+	heartbeats := time.Duration(float64(rest) * voids.took.Seconds() / pageRest.Seconds())
 	count := fmt.Sprintf("%d open pages", b.pages)
 	b.report.row(kind, "resident memory, "+count, fmt.Sprintf("%d MB", after>>20), "200 MB", fmt.Sprintf("%.2f", float64(after)/(200<<20)),
 		fmt.Sprintf("%d MB before, %d MB at most; %.1f kB for a page", before>>20, peak>>20, float64(after-before)/float64(b.pages)/1000))

@@ -40,7 +40,7 @@ func (s pageInput) refersToMerchant(st state) bool {
 		return s.invoice.AmountRefunded.Less(arrived)
 	case void:
 		return arrived.IsZero() || s.invoice.AmountRefunded.Less(arrived)
-	case waiting, partial, seen, checking, draft:
+	case waiting, partial, seen, checking, unknown, refunded, draft:
 	}
 	return false
 }

@@ -3,7 +3,6 @@ package checkout
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -138,7 +137,7 @@ func (p *openPages) followChains(ctx context.Context) map[string]following {
 	for key := range chains {
 		now, err := p.checkout.follow(ctx, key)
 		if err != nil {
-			p.failed(ctx, "look at a chain for open pages failed, will retry", slog.String("chain", key), err)
+			p.logFailure(ctx, "chain", key, err)
 			delete(chains, key)
 			continue
 		}
@@ -169,7 +168,7 @@ func (p *openPages) observe(chains map[string]following) {
 func (p *openPages) reread(ctx context.Context) {
 	for _, id := range p.changedPages() {
 		if err := p.rereadOne(ctx, id); err != nil {
-			p.failed(ctx, "read of an open page failed, will retry", slog.String("invoice", id), err)
+			p.logFailure(ctx, "invoice", id, err)
 			return
 		}
 	}
@@ -216,9 +215,9 @@ func (p *openPages) rereadOne(ctx context.Context, id string) error {
 	return err
 }
 
-// failed logs a read that failed, unless the service stops.
-func (p *openPages) failed(ctx context.Context, message string, of slog.Attr, err error) {
+// logFailure logs that a chain or an invoice could not be read, unless the service stops.
+func (p *openPages) logFailure(ctx context.Context, what, which string, err error) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		p.checkout.logger.LogAttrs(ctx, slog.LevelWarn, message, of, slog.Any("err", err))
+		p.checkout.logger.WarnContext(ctx, "read for open pages failed, will retry", what, which, "err", err)
 	}
 }

@@ -215,7 +215,7 @@ func (p *openPages) send(page *openPage) {
 
 // nextBeat returns when a status that was sent now is repeated.
 func (p *openPages) nextBeat() time.Time {
-	return time.Now().Add(wait.Jitter(Heartbeat, rand.Float64()))
+	return time.Now().Add(wait.Jitter(Heartbeat, rand.Float64())) //nolint:gosec // jitter is no secret
 }
 
 // close ends all streams.

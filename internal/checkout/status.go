@@ -36,7 +36,7 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pageStatus is the status of a page, with what decides when it has to be read again.
-type pageStatus struct {
+type pageStatus struct { //nolint:recvcheck // confirm alone changes it
 	statusData
 	chainKey   string
 	merchantID string

@@ -74,7 +74,7 @@ func (s pageInput) walletData() walletData {
 		d.Due = inv.Amount.String()
 	case partial:
 		d.Due, transfer = s.rest().String(), inv.RemainingTransfer
-	case seen, checking, paid, expired, void, draft:
+	case seen, checking, unknown, paid, refunded, expired, void, draft:
 	}
 	if d.Due != "0" && !transfer.IsZero() && !inv.IsDeposit() {
 		d.TransferAmount = transfer.String()

@@ -384,7 +384,7 @@ func TestWrong(t *testing.T) {
 		"explorer":              {"explorer: https://scan.example/", "explorer: scan.example", "chains[0].explorer"},
 		"deposit factory":       {"depositFactory: 0x00", "depositFactory: 0x0000", "chains[0].depositFactory"},
 		"authorization relay":   {"authorizationRelay: 0x00", "authorizationRelay: 0x0000", "chains[0].authorizationRelay"},
-		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n", "", "chains[0].registry: is missing"},
+		"operator, no registry": {"    registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n    depositFactory: 0x00000000000000000000000000000000000000d1\n", "", "chains[0].registry: is missing"},
 		"gasless, neither":      {"    startBlock: 0\n", "    startBlock: 0\n    gasless: {enabled: perhaps}\n", "chains[0].gasless.enabled: is \"perhaps\"; want on or off"},
 		"gasless, no key":       {"    startBlock: 0\n    operatorKeyEnv: OPERATOR_KEY\n", "    startBlock: 0\n    gasless: {enabled: on}\n", "chains[0].gasless.enabled: is on; it needs an operator key"},
 		"gasless, no payer":     {"    startBlock: 0\n", "    startBlock: 0\n    gasless: {perPayer: 0}\n", "chains[0].gasless.perPayer: is \"0\"; want a whole number of 1 to 1000000"},

@@ -53,7 +53,7 @@ func FreeAddress(t testing.TB) string {
 	var err error
 	for range tries {
 		var l net.Listener
-		l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
+		l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))) //nolint:gosec // a free port is no secret
 		if err != nil {
 			continue // it is in use
 		}

@@ -39,7 +39,7 @@ func ask(t *testing.T, method, url, content string, change ...func(*http.Request
 	for _, f := range change {
 		f(r)
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	response, err := transport.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
