@@ -69,6 +69,10 @@ verify: lint test race ## run all checks that a change must pass
 generate: ## regenerate generated files (needs npm)
 	go generate ./...
 
+.PHONY: browser
+browser: ## test the checkout in a browser: each fault of wallets in each way to pay, each look of each state
+	go test ./internal/checkout/browsertest -count 1 -timeout 30m -every
+
 .PHONY: screenshots
 screenshots: ## write screenshots of the checkout's pages to bin/screenshots; needs chromium
 	mkdir -p bin/screenshots docs/screenshots

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"math/bits"
+	"slices"
+	"strings"
 )
 
 // SweepTx is a mined transaction that was sent to sweep deposits.
@@ -81,7 +83,7 @@ func (q *queries) SweepTxs(ctx context.Context, f ReportFilter) ([]SweepTx, erro
 		return p, err
 	}, `SELECT txs.id, txs.chain_key, txs.spent_ms, txs.spent_gwei, merchant_id, deposits
 		FROM (SELECT id, chain_key, spent_ms, spent_gwei FROM chain_txs`+w.text()+" ORDER BY spent_ms, id LIMIT "+parameter(w.next())+`) AS txs
-		LEFT JOIN sweep_tx_merchants ON tx_id = txs.id ORDER BY txs.spent_ms, txs.id, merchant_id`, append(w.args, f.Limit)...)
+		LEFT JOIN sweep_tx_merchants ON tx_id = txs.id ORDER BY txs.spent_ms, txs.id`, append(w.args, f.Limit)...)
 	var txs []SweepTx
 	for _, p := range parts {
 		if len(txs) == 0 || txs[len(txs)-1].ID != p.tx.ID {
@@ -91,6 +93,9 @@ func (q *queries) SweepTxs(ctx context.Context, f ReportFilter) ([]SweepTx, erro
 			last := &txs[len(txs)-1]
 			last.Merchants = append(last.Merchants, p.of)
 		}
+	}
+	for _, tx := range txs {
+		slices.SortFunc(tx.Merchants, func(a, b SweepMerchant) int { return strings.Compare(a.MerchantID, b.MerchantID) })
 	}
 	return txs, err
 }

@@ -17,6 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 )
 
+// every says that no combination is left out. Without it each fault of the scripted payer, and
+// each size, theme and language of a state, is tried once.
+var every = flag.Bool("every", false, "try each fault in each way to pay, and each state in each size, theme and language")
+
 // stateShots is the folder for screenshots of every state.
 var stateShots = flag.String("states", "", "write a screenshot of every state, size, theme and language of shotLanguages to this `folder`")
 
@@ -35,6 +39,14 @@ type look struct {
 
 func (l look) String() string {
 	return fmt.Sprintf("%s-%s-%s", l.language, map[bool]string{false: "1280", true: "390"}[l.phone], map[bool]string{false: "light", true: "dark"}[l.dark])
+}
+
+// checkedLooks are the looks in which every state is checked.
+func checkedLooks() []look {
+	if *every {
+		return looks(checkedLanguages)
+	}
+	return []look{{checkedLanguages[0], false, false}, {checkedLanguages[1], true, true}}
 }
 
 // looks are the looks of the languages whose files exist.
@@ -69,7 +81,7 @@ func payPart(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceRespo
 	}
 }
 
-// TestEveryState checks the page of every state in each size and theme, in two languages.
+// TestEveryState checks the page of every state in both sizes and themes, in two languages.
 func TestEveryState(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	t.Run("waiting", func(t *testing.T) { inspect(t, w, w.Invoice("4900000", order).ID, "waiting") })
@@ -132,7 +144,7 @@ func awaitState(t *testing.T, w *browsertest.World, id, selector string) {
 func inspect(t *testing.T, w *browsertest.World, id, state string) {
 	t.Helper()
 	awaitState(t, w, id, "#status.state-"+state)
-	for _, l := range looks(checkedLanguages) {
+	for _, l := range checkedLooks() {
 		t.Run(l.String(), func(t *testing.T) { inspectLook(t, w, id, l) })
 	}
 	if *stateShots == "" {
