@@ -58,7 +58,7 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 }
 
 // measureOpenPages measures the memory and CPU time of streams, and the getter's latency
-// beside them. The first of the ids have a page, the others are made void without one.
+// meanwhile. The first of the ids have a page, the others are made void without one.
 func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids []string, getter *getter) error {
 	alone, err := w.cpuOfVoids(ctx, ids[b.pages:])
 	if err != nil {
