@@ -69,6 +69,9 @@ func (b *bench) measureClaims(ctx context.Context, kind string) (err error) {
 	if err := tx.Rollback(ctx); err != nil {
 		return err
 	}
+	if len(with.leases) == 0 {
+		return fmt.Errorf("all %d waiting deliveries were leased before the snapshot; give more by -waiting, or a shorter -snapshot", b.waiting)
+	}
 	p99, ceiling := quantile(with.leases, 0.99), quantile(without.leases, 0.99)
 	b.report.row(kind, fmt.Sprintf("lease, p99, %d waiting, snapshot open for %v", b.waiting, b.snapshot), p99, ceiling,
 		fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)),

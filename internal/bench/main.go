@@ -213,6 +213,6 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
 	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
 	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
-	flag.DurationVar(&b.snapshot, "snapshot", 120*time.Second, "how long a snapshot is open meanwhile")
+	flag.DurationVar(&b.snapshot, "snapshot", 40*time.Second, "how long leases are measured, without and with a snapshot open")
 	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
 }
