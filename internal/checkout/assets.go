@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 )
@@ -57,7 +58,7 @@ type asset struct {
 	Path      string
 	mediaType string
 	body      []byte
-	gzipped   []byte // body, compressed; nil if that is no smaller
+	gzipped   func() []byte // body, compressed when it is first asked for; nil if that is no smaller
 }
 
 // assets are all files that the page loads, by name.
@@ -82,7 +83,7 @@ func newAsset(name, mediaType string, body []byte) asset {
 		Path:      "/checkout/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:8]) + ext,
 		mediaType: mediaType,
 		body:      body,
-		gzipped:   compress(body, gzip.BestCompression),
+		gzipped:   sync.OnceValue(func() []byte { return compress(body, gzip.BestCompression) }),
 	}
 }
 
@@ -102,15 +103,18 @@ func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a asset) {
 	header := w.Header()
 	header.Add("Vary", "Accept-Encoding")
 	body := a.body
-	if a.gzipped != nil && acceptsGzip(r) {
-		header.Set("Content-Encoding", "gzip")
-		body = a.gzipped
+	if acceptsGzip(r) {
+		if gzipped := a.gzipped(); gzipped != nil {
+			header.Set("Content-Encoding", "gzip")
+			body = gzipped
+		}
 	}
 	c.send(w, r, http.StatusOK, a.mediaType, body)
 }
 
-// templates are the templates of each language.
-var templates = parseTemplates()
+// templates returns the templates of each language, which are parsed when they are first
+// asked for.
+var templates = sync.OnceValue(parseTemplates)
 
 func parseTemplates() map[*locale.Text]*template.Template {
 	all := make(map[*locale.Text]*template.Template)

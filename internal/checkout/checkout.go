@@ -135,6 +135,7 @@ func New(c Config) *Checkout {
 	if c.Reader == nil || c.Now == nil || c.Logger == nil {
 		panic("checkout: Config.Reader, Now and Logger are required")
 	}
+	templates() // the first payer need not wait for them
 	chains := make(map[string]chain.Chain, len(c.Chains))
 	for _, ch := range c.Chains {
 		chains[ch.Key] = ch

@@ -46,7 +46,7 @@ func TestUsualTime(t *testing.T) {
 		13 * time.Minute: "15 min", 19 * time.Minute: "20 min", time.Hour: "1 h", time.Hour + time.Second: "",
 	} {
 		f := following{indexed: invoice.Header{Time: invoice.Unix(defaultNow).Add(took)}, confirmed: invoice.Header{Time: invoice.Unix(defaultNow)}}
-		s := pageInput{text: locale.English, chain: localChain(), following: f}
+		s := pageInput{text: locale.English(), chain: localChain(), following: f}
 		if got := s.confirmations(1).UsualText; strings.ReplaceAll(got, "\u00a0", " ") != want {
 			t.Errorf("of %v the page says %q, want %q", took, got, want)
 		}

@@ -172,7 +172,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if err != nil {
 		return pageInput{}, err
 	}
-	return pageInput{text: locale.English, invoice: inv, profile: merchant, payments: payments(rows), refunds: refunds, chain: ch, token: token,
+	return pageInput{text: locale.English(), invoice: inv, profile: merchant, payments: payments(rows), refunds: refunds, chain: ch, token: token,
 		following: following, now: invoice.Unix(c.now().Unix())}, nil
 }
 

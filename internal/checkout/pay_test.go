@@ -174,7 +174,7 @@ func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 			t.Errorf("network %s has no name", ch.Key)
 		}
 	}
-	if got := networkName(locale.English, "my-chain"); got != "my-chain" {
+	if got := networkName(locale.English(), "my-chain"); got != "my-chain" {
 		t.Errorf("a network without a name is called %q", got)
 	}
 }

@@ -147,7 +147,7 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 // before it writes the response.
 func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, template string, data any) error {
 	var body bytes.Buffer
-	if err := templates[locale.For(r)].ExecuteTemplate(&body, template, data); err != nil {
+	if err := templates()[locale.For(r)].ExecuteTemplate(&body, template, data); err != nil {
 		return fmt.Errorf("render %s: %w", template, err)
 	}
 	w.Header().Add("Vary", "Accept-Language")

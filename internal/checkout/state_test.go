@@ -316,7 +316,7 @@ func TestTimeLeft(t *testing.T) {
 		-5: "0 s", 0: "0 s", 1: "1 s", 59: "59 s", 60: "1 min 0 s", 893: "14 min 53 s", 3599: "59 min 59 s",
 		3600: "1 h 0 min", 86399: "23 h 59 min", 86400: "1 d 0 h", 366 * 86400: "366 d 0 h",
 	} {
-		if got := strings.ReplaceAll(timeLeft(locale.English, seconds), "\u00a0", " "); got != want {
+		if got := strings.ReplaceAll(timeLeft(locale.English(), seconds), "\u00a0", " "); got != want {
 			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
 		}
 	}

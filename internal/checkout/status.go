@@ -59,7 +59,7 @@ func (c *Checkout) currentStatus(ctx context.Context, id string) (pageStatus, er
 
 // status returns the status of the page, which is the same in all languages.
 func (s pageInput) status() (pageStatus, error) {
-	v := newView(s.in(locale.English))
+	v := newView(s.in(locale.English()))
 	version, err := v.version()
 	if err != nil {
 		return pageStatus{}, fmt.Errorf("encode the view: %w", err)

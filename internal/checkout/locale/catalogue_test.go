@@ -165,7 +165,7 @@ func idsIn(name, body string) []string {
 	var ids []string
 	if path.Ext(name) == ".ts" {
 		for _, match := range word.FindAllStringSubmatch(body, -1) {
-			if _, ok := English.scripts[ScriptPrefix+match[1]]; ok {
+			if _, ok := English().scripts[ScriptPrefix+match[1]]; ok {
 				ids = append(ids, ScriptPrefix+match[1])
 			}
 		}

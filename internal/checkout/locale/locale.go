@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -37,14 +38,21 @@ type Text struct {
 	rtl       bool
 }
 
-// languages are all languages, English first, then by tag. matcher has the same order.
-var languages, matcher = load()
+// catalogue is all languages, English first, then by tag, and the matcher of their tags.
+type catalogue struct {
+	languages []*Text
+	matcher   language.Matcher
+}
 
-// English is the language of payers who ask for none of the others.
-var English = languages[0]
+// loaded returns the catalogue, which is parsed when it is first asked for: most commands
+// never are.
+var loaded = sync.OnceValue(load)
+
+// English returns the language of payers who ask for none of the others.
+func English() *Text { return loaded().languages[0] }
 
 // load parses the embedded files. It panics if one is malformed.
-func load() ([]*Text, language.Matcher) {
+func load() catalogue {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	names, err := fs.Glob(files, "*.json")
@@ -74,7 +82,7 @@ func load() ([]*Text, language.Matcher) {
 		tags[i] = text.tag
 		text.localizer = i18n.NewLocalizer(bundle, text.tag.String())
 	}
-	return list, language.NewMatcher(tags)
+	return catalogue{list, language.NewMatcher(tags)}
 }
 
 // order is the key by which languages are sorted.
@@ -93,20 +101,22 @@ func isRightToLeft(tag language.Tag) bool {
 // For returns the texts in the language of a request: that of its parameter lang, else
 // the best match of its header Accept-Language, else English.
 func For(r *http.Request) *Text {
-	_, index := language.MatchStrings(matcher, r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
-	return languages[index]
+	c := loaded()
+	_, index := language.MatchStrings(c.matcher, r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
+	return c.languages[index]
 }
 
 // Named returns the texts of the language with a tag, or the English ones.
 func Named(tag string) *Text {
-	if i := slices.IndexFunc(languages, func(t *Text) bool { return t.Lang() == tag }); i >= 0 {
-		return languages[i]
+	all := loaded().languages
+	if i := slices.IndexFunc(all, func(t *Text) bool { return t.Lang() == tag }); i >= 0 {
+		return all[i]
 	}
-	return English
+	return English()
 }
 
 // Languages returns all languages, in the order of the menu.
-func Languages() []*Text { return slices.Clone(languages) }
+func Languages() []*Text { return slices.Clone(loaded().languages) }
 
 // Lang returns the language's BCP 47 tag.
 func (t *Text) Lang() string { return t.tag.String() }

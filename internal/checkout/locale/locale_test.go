@@ -27,21 +27,21 @@ func TestNegotiation(t *testing.T) {
 
 func TestValuesAreEscaped(t *testing.T) {
 	v := Values{"Merchant": `<b>"A&B"</b>`, "Time": template.HTML("<time></time>")}
-	if got, want := English.T("status.paid.text", v), `<b>"A&B"</b> received the payment on <time></time>. Thank you.`; got != want {
+	if got, want := English().T("status.paid.text", v), `<b>"A&B"</b> received the payment on <time></time>. Thank you.`; got != want {
 		t.Errorf("as text: %s", got)
 	}
-	if got, want := English.HTML("status.paid.text", v), template.HTML(`&lt;b&gt;&#34;A&amp;B&#34;&lt;/b&gt; received the payment on <time></time>. Thank you.`); got != want {
+	if got, want := English().HTML("status.paid.text", v), template.HTML(`&lt;b&gt;&#34;A&amp;B&#34;&lt;/b&gt; received the payment on <time></time>. Thank you.`); got != want {
 		t.Errorf("as HTML: %s", got)
 	}
 	type name string
-	if got := English.HTML("back.paid", Values{"Merchant": name("<b>")}); got != "Back to &lt;b&gt;" {
+	if got := English().HTML("back.paid", Values{"Merchant": name("<b>")}); got != "Back to &lt;b&gt;" {
 		t.Errorf("a named type: %s", got)
 	}
 }
 
 func TestCounts(t *testing.T) {
 	for count, want := range map[any]string{1: "1 item", 0: "0 items", 2: "2 items", uint64(1): "1 item", int64(3): "3 items"} {
-		if got := English.T("items.count", Values{Count: count}); got != want {
+		if got := English().T("items.count", Values{Count: count}); got != want {
 			t.Errorf("%v: %s, want %s", count, got, want)
 		}
 	}
@@ -50,21 +50,21 @@ func TestCounts(t *testing.T) {
 func TestTime(t *testing.T) {
 	at := time.Date(2026, 9, 21, 16, 28, 20, 0, time.FixedZone("", 2*60*60))
 	want := template.HTML(`<time datetime="2026-09-21T14:28:20Z">21 September 2026, 14:28:20 UTC</time>`)
-	if got := English.Time(at); got != want {
+	if got := English().Time(at); got != want {
 		t.Errorf("%s", got)
 	}
 }
 
 // Values in languages that are written from right to left keep their own direction.
 func TestIsolation(t *testing.T) {
-	text := &Text{localizer: English.localizer, plain: English.plain, rtl: true}
+	text := &Text{localizer: English().localizer, plain: English().plain, rtl: true}
 	if got := text.T("back.paid", Values{"Merchant": "A"}); got != "Back to \u2068A\u2069" || text.Dir() != "rtl" {
 		t.Errorf("%q %s", got, text.Dir())
 	}
 }
 
 func TestUnknownID(t *testing.T) {
-	if got := English.T("no.such", nil); got != "no.such" {
+	if got := English().T("no.such", nil); got != "no.such" {
 		t.Errorf("%q", got)
 	}
 }
