@@ -140,19 +140,22 @@ type DetailsChange struct {
 	NoMetadata                bool               // removes all
 }
 
+// SetIfGiven sets what a change gives: a nil src leaves dst as it is.
+func SetIfGiven[T any](dst, src *T) {
+	if src != nil {
+		*dst = *src
+	}
+}
+
 // Change returns the details with a change.
 func (d Details) Change(c DetailsChange) Details {
 	for dst, src := range map[*string]*string{
 		&d.Reference: c.Reference, &d.Description: c.Description, &d.Customer.ID: c.CustomerID, &d.Customer.Email: c.CustomerEmail,
 		&d.ReturnURL: c.ReturnURL, &d.CancelURL: c.CancelURL,
 	} {
-		if src != nil {
-			*dst = *src
-		}
+		SetIfGiven(dst, src)
 	}
-	if c.UniqueReference != nil {
-		d.UniqueReference = *c.UniqueReference
-	}
+	SetIfGiven(&d.UniqueReference, c.UniqueReference)
 	pairs := make(map[string]string)
 	if !c.NoMetadata {
 		maps.Copy(pairs, d.Metadata)

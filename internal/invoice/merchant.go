@@ -74,17 +74,11 @@ type MerchantChange struct {
 func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (Merchant, error) {
 	m = m.At(now)
 	for dst, src := range map[*string]*string{&m.Name: c.Name, &m.Color: c.Color, &m.SupportContact: c.SupportContact, &m.Statement: c.Statement} {
-		if src != nil {
-			*dst = *src
-		}
+		SetIfGiven(dst, src)
 	}
 	m.Color, m.Statement = strings.ToLower(m.Color), strings.ReplaceAll(m.Statement, "\r\n", "\n")
-	if c.Tolerance != nil {
-		m.Tolerance = *c.Tolerance
-	}
-	if c.Collection != nil {
-		m.Collection = *c.Collection
-	}
+	SetIfGiven(&m.Tolerance, c.Tolerance)
+	SetIfGiven(&m.Collection, c.Collection)
 	if c.DefaultAddresses != nil {
 		m.DefaultAddresses = maps.Clone(c.DefaultAddresses)
 	}

@@ -157,19 +157,13 @@ func (t PaymentLinkTerms) Change(c PaymentLinkChange) PaymentLinkTerms {
 		&t.Title: c.Title, &t.Description: c.Description, &t.Currency: c.Currency, &t.ChainKey: c.ChainKey, &t.LineItem: c.LineItem,
 		&t.ReferencePrefix: c.ReferencePrefix, &t.ReturnURL: c.ReturnURL, &t.CancelURL: c.CancelURL,
 	} {
-		setIfGiven(dst, src)
+		SetIfGiven(dst, src)
 	}
-	setIfGiven(&t.Amount, c.Amount)
-	setIfGiven(&t.Minimum, c.Minimum)
-	setIfGiven(&t.Maximum, c.Maximum)
-	setIfGiven(&t.Merchant, c.Merchant)
-	setIfGiven(&t.Collection, c.Collection)
-	setIfGiven(&t.Lifetime, c.Lifetime)
+	SetIfGiven(&t.Amount, c.Amount)
+	SetIfGiven(&t.Minimum, c.Minimum)
+	SetIfGiven(&t.Maximum, c.Maximum)
+	SetIfGiven(&t.Merchant, c.Merchant)
+	SetIfGiven(&t.Collection, c.Collection)
+	SetIfGiven(&t.Lifetime, c.Lifetime)
 	return t
-}
-
-func setIfGiven[T any](dst, src *T) {
-	if src != nil {
-		*dst = *src
-	}
 }

@@ -47,20 +47,14 @@ func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
 		Unissued: true, MerchantID: inv.MerchantID, Merchant: inv.Merchant, Amount: inv.Amount, Currency: inv.Currency, ChainKey: inv.ChainKey,
 		LineItems: inv.LineItems, ExpiresAt: inv.ExpiresAt, Collection: inv.Collection, Details: inv.Details.Change(c.Details),
 	}
-	set(&d.Merchant, c.Merchant)
-	set(&d.Amount, c.Amount)
-	set(&d.Currency, c.Currency)
-	set(&d.ChainKey, c.ChainKey)
-	set(&d.LineItems, c.LineItems)
-	set(&d.ExpiresAt, c.ExpiresAt)
-	set(&d.Collection, c.Collection)
+	invoice.SetIfGiven(&d.Merchant, c.Merchant)
+	invoice.SetIfGiven(&d.Amount, c.Amount)
+	invoice.SetIfGiven(&d.Currency, c.Currency)
+	invoice.SetIfGiven(&d.ChainKey, c.ChainKey)
+	invoice.SetIfGiven(&d.LineItems, c.LineItems)
+	invoice.SetIfGiven(&d.ExpiresAt, c.ExpiresAt)
+	invoice.SetIfGiven(&d.Collection, c.Collection)
 	return d
-}
-
-func set[T any](dst, src *T) {
-	if src != nil {
-		*dst = *src
-	}
 }
 
 // UpdateInvoice changes the details of an invoice, and the terms of a draft. A term with
