@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,11 +25,8 @@ func Promtool(t testing.TB) string {
 	return path
 }
 
-// Rules is the path of the alert rules.
-func Rules() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../deploy/observability/alerts.yml")
-}
+// rules is the path of the alert rules from the folder of a package that uses this one.
+const rules = "../../deploy/observability/alerts.yml"
 
 // sample is a line of metrics in Prometheus' text format.
 var sample = regexp.MustCompile(`(?m)^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([-+.0-9eE]+)$`)
@@ -72,8 +68,12 @@ tests:
     eval_time: 70m
     exp_samples:%s
 `
+	path, err := filepath.Abs(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "test.yml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, form, quote(Rules()), &series, &want), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, form, quote(path), &series, &want), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), Promtool(t), "test", "rules", file).CombinedOutput(); err != nil {

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		os.Exit(child())
 	}
 	testdeps.Short("TestTwoWorkers", "TestCompressedBodyIsNotInflated", "TestKilledOften", "TestMostEndpointsDead", "TestCleanerDoesNotDelayDeliveries", "TestShortageIsNoEndpointFailure", "TestWithoutEndpoint.*", "TestRecoverTogether")
+	const parallel = 4 // they wait for leases and timeouts
+	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,8 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -150,7 +148,7 @@ func (d *historyDBs) of(seed uint64) *historyDB {
 	if d.file == nil || d.used == historiesPerFile {
 		d.close()
 		d.open = &stage{TB: d.run.T}
-		d.file, d.used = openHistoryDB(d.open, "sqlite:"+filepath.Join(quickDir(d.open), "history.db")), 0
+		d.file, d.used = openHistoryDB(d.open, storetest.SQLite(d.open)), 0
 	}
 	d.used++
 	return d.file
@@ -160,26 +158,6 @@ func (d *historyDBs) close() {
 	if d.open != nil {
 		d.open.end()
 	}
-}
-
-// quickDir returns a folder in memory, if the system has one, for the length of the test.
-// Durability of commits is tested elsewhere.
-func quickDir(s *stage) string {
-	const memory = "/dev/shm"
-	root := ""
-	if info, err := os.Stat(memory); err == nil && info.IsDir() {
-		root = memory
-	}
-	dir, err := os.MkdirTemp(root, "histories")
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			s.Error(err)
-		}
-	})
-	return dir
 }
 
 // stage is a testing.TB that runs its cleanup at its own end, before that of the test. It

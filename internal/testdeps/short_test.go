@@ -11,6 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testdeps.Short("TestLeftOut", "TestSlow.*")
+	testdeps.Parallel(5)
 	os.Exit(m.Run())
 }
 

@@ -3,7 +3,6 @@ package txmgr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestWriterProperties injects faults into calls of the node and of the database,
@@ -27,7 +27,7 @@ func TestWriterProperties(t *testing.T) {
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-		s, err := store.Open(t.Context(), fmt.Sprintf("sqlite:%s/%d.db", t.TempDir(), cases))
+		s, err := store.Open(t.Context(), storetest.Migrated(t))
 		must(rt, err)
 		defer func() { must(rt, s.Close()) }()
 		dev.DropPending()

@@ -36,9 +36,20 @@ func Databases() map[string]func(testing.TB) string {
 	return map[string]func(testing.TB) string{"sqlite": SQLite, "postgres": Postgres}
 }
 
-// SQLite returns the URL of a database that does not exist yet.
+// SQLite returns the URL of a database that does not exist yet. It is in memory if there is
+// room, where a commit does not wait for a disk.
 func SQLite(tb testing.TB) string {
-	return "sqlite:" + filepath.Join(tb.TempDir(), "quittance.db")
+	tb.Helper()
+	dir, err := os.MkdirTemp(testdeps.MemoryDir(), "quittance-sqlite-") //nolint:usetesting // in memory
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	return "sqlite:" + filepath.Join(dir, "quittance.db")
 }
 
 // Migrated returns the URL of a SQLite database that has the schema.
@@ -50,11 +61,14 @@ func Migrated(tb testing.TB) string {
 }
 
 // Open opens the database for the length of the test. A SQLite database that
-// does not exist yet begins as a copy of one with the schema.
+// does not exist yet begins as a copy of one with the schema, and so does a
+// database of Postgres that is empty.
 func Open(tb testing.TB, url string) *store.Store {
 	tb.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		copySchema(tb, path)
+	} else if err := copyTemplate(tb.Context(), url); err != nil {
+		tb.Fatalf("storetest: copy a database with the schema: %v", err)
 	}
 	s, err := store.Open(tb.Context(), url)
 	if err != nil {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,6 @@ import (
 
 // minMajor is the oldest PostgreSQL that Quittance supports.
 const minMajor = 15
-
-// memoryRoom is how many bytes must be free in memory to put a cluster there.
-// Containers are often given no more than 64 MiB.
-const memoryRoom = 2 << 30
 
 // debianBinDirs matches the folders of the servers that Debian packages; only
 // the client programs are on PATH there.
@@ -172,11 +169,4 @@ func tempDir() string {
 
 // memoryDir is the folder for clusters whose data may be lost: one in memory if
 // there is room, where making a database, 300 files, takes a tenth of the time.
-func memoryDir() string {
-	const dir = "/dev/shm"
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil || stat.Bavail*uint64(stat.Bsize) < memoryRoom {
-		return tempDir()
-	}
-	return dir
-}
+func memoryDir() string { return cmp.Or(testdeps.MemoryDir(), tempDir()) }

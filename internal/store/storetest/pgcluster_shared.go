@@ -60,6 +60,7 @@ func Postgres(tb testing.TB) string {
 	if err != nil {
 		tb.Fatalf("storetest: %v", err)
 	}
+	created.Store(dsn, name)
 	return dsn
 }
 
