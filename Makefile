@@ -70,14 +70,16 @@ generate: ## regenerate generated files (needs npm)
 	go generate ./...
 
 .PHONY: browser
-browser: ## test the checkout in a browser: each fault of wallets in each way to pay, each look of each state
+browser: ## test the checkout in a browser: each fault of wallets in each way to pay, each page in each language, size and theme
 	go test ./internal/checkout/browsertest -count 1 -timeout 30m -every
+	go test ./internal/checkout -run '^TestLooks$$' -count 1 -timeout 60m -every
 
 .PHONY: screenshots
-screenshots: ## write screenshots of the checkout's pages to bin/screenshots; needs chromium
+screenshots: ## write screenshots of the checkout's pages to bin/screenshots; needs chromium-headless-shell
 	mkdir -p bin/screenshots docs/screenshots
-	go test ./internal/checkout/browsertest -run '^TestEveryState$$' -count 1 -timeout 30m -states $(CURDIR)/bin/screenshots
-	cp bin/screenshots/waiting-en-1280-light.png bin/screenshots/paid-en-390-dark.png bin/screenshots/waiting-ar-390-light.png docs/screenshots/
+	go test ./internal/checkout -run '^TestLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
+	cd bin/screenshots && cp state-waiting-en-1200-light.png wallet-review-de-390-light.png state-paid-en-390-dark.png state-waiting-ar-390-light.png \
+		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png $(CURDIR)/docs/screenshots/
 
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls

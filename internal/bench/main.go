@@ -65,8 +65,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	b.addFlags()
 	attackerRole := flag.String("attacker", "", "run as the attacker of a measurement; set by the bench itself")
 	sinkRole := flag.String("sink", "", "run as the receiver of a measurement; set by the bench itself")
+	visitorsRole := flag.String("visitors", "", "run as the visitors of a measurement; set by the bench itself")
 	flag.Parse()
 	switch {
+	case *visitorsRole != "":
+		return serveVisitors(ctx, *visitorsRole)
 	case *sinkRole != "":
 		return serveSink(ctx)
 	case *attackerRole != "":

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,7 +32,11 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, serverConfig{Database: url})
+	conf := serverConfig{Database: url}
+	if b.profile != "" {
+		conf.Profile = filepath.Join(b.profile, "pages-"+kind+".pprof")
+	}
+	w, err := b.start(ctx, conf)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,8 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 }
 
 // measureOpenPages measures the memory and CPU time of streams, and the getter's latency
-// meanwhile. The first of the ids have a page, the others are made void without one.
+// before, meanwhile and afterwards. The first of the ids have a page, the others are made void
+// without one.
 func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids []string, getter *getter) error {
 	alone, err := w.cpuOfVoids(ctx, ids[b.pages:])
 	if err != nil {
@@ -72,40 +75,65 @@ func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids
 	if err != nil {
 		return err
 	}
-	pages := &openPages{address: strings.TrimPrefix(w.server.url, "http://")}
-	defer pages.close()
-	if err := inParallel(ctx, ids[:b.pages], pages.open); err != nil {
+	pages, err := openPages(ctx, strings.TrimPrefix(w.server.url, "http://"), ids[:b.pages])
+	if err != nil {
 		return err
 	}
+	with, err := b.measureWaiting(ctx, kind, w, getter, before)
+	if err != nil {
+		return errors.Join(err, pages.stop())
+	}
+	if err := b.measureEvents(ctx, kind, w, ids[:min(pageEvents, b.pages)], alone); err != nil {
+		return errors.Join(err, pages.stop())
+	}
+	if _, err := pages.finish(); err != nil {
+		return err
+	}
+	after, err := getter.get(ctx, b.turn)
+	if err != nil {
+		return err
+	}
+	p99, ceiling := quantile(with, 0.99), quantile(append(without, after...), 0.99)
+	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 with %d open pages", getRate, b.pages), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)),
+		fmt.Sprintf("ceiling: without them, before and afterwards (%v and %v); medians %v and %v", quantile(without, 0.99), quantile(after, 0.99), quantile(with, 0.5), quantile(append(without, after...), 0.5)))
+	return nil
+}
+
+// measureWaiting measures what pages cost that wait, of which the server had so much memory
+// before, and returns how long the getter's requests take meanwhile.
+func (b *bench) measureWaiting(ctx context.Context, kind string, w *world, getter *getter, before int64) ([]time.Duration, error) {
+	rest, err := w.cpuOver(ctx, pageRest)
+	if err != nil {
+		return nil, err
+	}
+	now, peak, err := w.server.memory()
+	if err != nil {
+		return nil, err
+	}
+	count := fmt.Sprintf("%d open pages", b.pages)
+	b.report.row(kind, "resident memory, "+count, fmt.Sprintf("%d MB", now>>20), "200 MB", fmt.Sprintf("%.2f", float64(now)/(200<<20)),
+		fmt.Sprintf("%d MB before, %d MB at most; %.1f kB for a page", before>>20, peak>>20, float64(now-before)/float64(b.pages)/1000))
+	b.report.row(kind, "CPU of waiting, "+count, fmt.Sprintf("%.3f CPUs", rest.Seconds()/pageRest.Seconds()), "", "", "heartbeats, and a look at the chain twice a second")
+	return getter.get(ctx, 2*b.turn)
+}
+
+// measureEvents measures the CPU time of an event of an open page: what it takes to make an
+// invoice void, more than without a page, and less the heartbeats of all pages meanwhile.
+func (b *bench) measureEvents(ctx context.Context, kind string, w *world, ids []string, alone usage) error {
 	rest, err := w.cpuOver(ctx, pageRest)
 	if err != nil {
 		return err
 	}
-	after, peak, err := w.server.memory()
+	voids, err := w.cpuOfVoids(ctx, ids)
 	if err != nil {
 		return err
 	}
-	with, err := getter.get(ctx, b.turn)
-	if err != nil {
-		return err
-	}
-	seen := pages.events.Load()
-	voids, err := w.cpuOfVoids(ctx, ids[:min(pageEvents, b.pages)])
-	if err != nil {
-		return err
-	}
+	n := time.Duration(len(ids))
 	heartbeats := time.Duration(float64(rest) * voids.took.Seconds() / pageRest.Seconds())
-	count := fmt.Sprintf("%d open pages", b.pages)
-	b.report.row(kind, "resident memory, "+count, fmt.Sprintf("%d MB", after>>20), "200 MB", fmt.Sprintf("%.2f", float64(after)/(200<<20)),
-		fmt.Sprintf("%d MB before, %d MB at most; %.1f kB for a page", before>>20, peak>>20, float64(after-before)/float64(b.pages)/1000))
-	b.report.row(kind, "CPU of waiting, "+count, fmt.Sprintf("%.3f CPUs", rest.Seconds()/pageRest.Seconds()), "", "", "heartbeats, and a look at the chain every second")
-	p99, ceiling := quantile(with, 0.99), quantile(without, 0.99)
-	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 with %s", getRate, count), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)),
-		fmt.Sprintf("ceiling: without them; medians %v and %v", quantile(with, 0.5), quantile(without, 0.5)))
-	b.report.row(kind, "CPU of an event of a page", ((voids.cpu - alone.cpu - heartbeats) / pageEvents).Round(time.Microsecond), "200µs", "",
-		fmt.Sprintf("an invoice is made void: %v with its page open, %v without, less the heartbeats of the others; %d events",
-			(voids.cpu/pageEvents).Round(time.Microsecond), (alone.cpu/pageEvents).Round(time.Microsecond), pages.events.Load()-seen))
-	return pages.failed()
+	b.report.row(kind, "CPU of an event of a page", (voids.cpu/n - alone.cpu/pageEvents - heartbeats/n).Round(time.Microsecond), "200µs", "",
+		fmt.Sprintf("an invoice is made void: %v with its page open, %v without; %v of that are heartbeats; %d events",
+			(voids.cpu/n).Round(time.Microsecond), (alone.cpu/pageEvents).Round(time.Microsecond), (heartbeats/n).Round(time.Microsecond), n))
+	return nil
 }
 
 // measurePolls measures the CPU time of a poll.
@@ -223,73 +251,4 @@ func (w *world) cpuOver(ctx context.Context, during time.Duration) (time.Duratio
 	}
 	after, err := w.server.cpu()
 	return after - before, err
-}
-
-// openPages are streams of checkout pages.
-type openPages struct {
-	address string
-	events  atomic.Int64 // that arrived
-
-	mu    sync.Mutex
-	conns []net.Conn
-	ended error // of the first stream that ended by itself
-	done  bool
-}
-
-// open opens a stream and waits for its first event.
-func (p *openPages) open(ctx context.Context, id string) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.address)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.conns = append(p.conns, conn)
-	p.mu.Unlock()
-	if _, err := fmt.Fprintf(conn, "GET /checkout/%s/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n", id); err != nil {
-		return err
-	}
-	lines := bufio.NewReaderSize(conn, 512)
-	if err := p.next(lines); err != nil {
-		return err
-	}
-	go func() {
-		for err == nil {
-			err = p.next(lines)
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if !p.done && p.ended == nil {
-			p.ended = fmt.Errorf("a stream ended: %w", err)
-		}
-	}()
-	return nil
-}
-
-// next reads up to the end of an event.
-func (p *openPages) next(lines *bufio.Reader) error {
-	for {
-		line, err := lines.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-		if strings.HasPrefix(string(line), "data: ") {
-			p.events.Add(1)
-			return nil
-		}
-	}
-}
-
-func (p *openPages) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = true
-	for _, conn := range p.conns {
-		_ = conn.Close() // nothing is lost with it
-	}
-}
-
-func (p *openPages) failed() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ended
 }

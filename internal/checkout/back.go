@@ -19,18 +19,18 @@ type back struct {
 // merchant's list of return hosts does not have its host any more.
 func (s pageInput) back(st state) *back {
 	d := s.invoice.Details
-	link := back{Text: s.text.T("back.paid", values{"Merchant": s.merchant()}), URL: d.CancelURL}
+	link, text := back{URL: d.CancelURL}, "back.paid"
 	switch st {
 	case seen, paid:
 		link.URL, link.Paid = d.ReturnURL, true
 	case waiting, partial:
-		link.Text = s.text.T("back.unpaid", values{"Merchant": s.merchant()})
+		text = "back.unpaid"
 	case unknown, checking, refunded, expired, void, draft:
 	}
 	u, err := url.Parse(link.URL)
 	if err != nil || link.URL == "" || s.profile.CheckReturnURLs(invoice.Details{ReturnURL: link.URL}) != nil {
 		return nil
 	}
-	link.Host = u.Host
+	link.Text, link.Host = s.text.T(text, values{"Merchant": s.merchant()}), u.Host
 	return &link
 }

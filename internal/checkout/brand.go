@@ -12,19 +12,18 @@ import (
 // brand is what a merchant's profile adds to the page.
 type brand struct {
 	Color      string // #rrggbb, or empty
-	Style      string // path of the style sheet of Color, or empty
 	Logo       *invoice.Logo
 	Contact    string
 	ContactURL template.URL
 	Statement  string
 }
 
+// Style returns the style sheet of the merchant's color.
+func (b brand) Style() styleSheet { return brandStyle(b.Color) }
+
 func newBrand(m invoice.Merchant) brand {
 	b := brand{Color: m.Color, Logo: m.Logo, Contact: m.SupportContact, Statement: m.Statement}
 	b.ContactURL = template.URL(invoice.ContactURL(m.SupportContact)) //nolint:gosec // https, mailto or tel
-	if b.Color != "" {
-		b.Style = brandStylePath(b.Color)
-	}
 	return b
 }
 
@@ -77,6 +76,6 @@ func (c *Checkout) sendLogo(w http.ResponseWriter, r *http.Request, m invoice.Me
 		return fmt.Errorf("read the logo of %s: %w", m.ID, err)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=86400")
-	c.send(w, r, http.StatusOK, "image/png", png)
+	c.send(w, r, "image/png", png)
 	return nil
 }

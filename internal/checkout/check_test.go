@@ -135,7 +135,7 @@ func TestCheckResults(t *testing.T) {
 		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, busy, []string{"not in a block yet"}},
 		"failed":                  {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Failed}} }, warn, []string{"failed", "nothing was transferred", "Please send the payment again", "Pay the invoice"}},
 		"nodes away":              {func(w *world) { w.nodes = &nodes{err: inspect.ErrUnavailable} }, busy, []string{"cannot be asked right now", "not lost", "looks again by itself"}},
-		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network"}},
+		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network", "this page shows whether it counts"}},
 		"another token": {func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) },
 			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "asks for USDC", "Token that was sent " + chain.Checksum(elsewhere)}},
 		"the native coin": {func(w *world) { w.nodes = mined(moved(invoice.Address{}, merchantAddress)) },
@@ -290,7 +290,7 @@ func TestInvalidHashes(t *testing.T) {
 		if answer.Code != http.StatusBadRequest || !strings.Contains(page.words(), want) {
 			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.words())
 		}
-		if n := len(page.named("script")); n != 3 {
+		if n := len(page.named("script")); n != 2 {
 			t.Errorf("%.40q: the page has %d scripts", typed, n)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -115,7 +117,8 @@ type Checkout struct {
 	refunds    Refunds
 	named      limiter // of addresses for refunds
 	links      Links
-	linked     limiter // of invoices of links
+	linked     limiter                    // of invoices of links
+	linkedLong *ratelimit.Buckets[string] // the same of a client, for longer
 	mails      Mails
 	mailed     limiter // of mails that are asked for
 	publicURL  string
@@ -123,6 +126,7 @@ type Checkout struct {
 	testWallet TestWallet
 	progress   func(chainKey string) Progress
 	open       *openPages // nil without a feed
+	cursors    cursors
 	x402       http.Handler
 	takesX402  func(chainKey string) bool
 	sameOrigin *http.CrossOriginProtection
@@ -135,7 +139,7 @@ func New(c Config) *Checkout {
 	if c.Reader == nil || c.Now == nil || c.Logger == nil {
 		panic("checkout: Config.Reader, Now and Logger are required")
 	}
-	templates() // the first payer need not wait for them
+	templates()[locale.English()]() // the first payer need not wait for them
 	chains := make(map[string]chain.Chain, len(c.Chains))
 	for _, ch := range c.Chains {
 		chains[ch.Key] = ch
@@ -151,7 +155,10 @@ func New(c Config) *Checkout {
 			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, now: c.Now, logger: c.Logger,
+		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
+	long := ratelimit.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
+	checkout.linkedLong = ratelimit.NewBuckets[string](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout, c)
 	}
@@ -176,7 +183,6 @@ func (c *Checkout) Routes() []Route {
 		c.route("GET /checkout/{id}/wallet", c.wallet),
 		c.route("GET /checkout/{id}/logo", c.logo),
 		c.route("GET /checkout/{id}/receipt", c.receipt),
-		c.route("GET /checkout/static/brand/{file}", c.brandStyleSheet),
 	}
 	all = append(all, c.route("GET /embed.js", c.embedScript))
 	for _, a := range assets {

@@ -6,10 +6,9 @@ import "net/http"
 // page. Content-Location is the path of this version, whose content never changes.
 func (c *Checkout) embedScript(w http.ResponseWriter, r *http.Request) error {
 	a := assets["embed.js"]
-	w.Header().Set("Cache-Control", "public, max-age=3600")
 	w.Header().Set("Content-Location", a.Path)
 	shareScript(w)
-	c.sendAsset(w, r, a)
+	c.sendAsset(w, r, a, "public, max-age=3600")
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -29,15 +30,52 @@ type following struct {
 	halted             bool
 }
 
-// follow reads how far a chain is read.
-func (c *Checkout) follow(ctx context.Context, chainKey string) (following, error) {
-	cursor, err := c.reader.Cursor(ctx, chainKey)
+// cursorAge is how old a cursor may be of which pages show the confirmations.
+const cursorAge = time.Second
+
+// cursors holds the cursor of each chain that was read last.
+type cursors struct {
+	mu  sync.Mutex
+	all map[string]cursorRead
+}
+
+type cursorRead struct {
+	store.Cursor
+	at time.Time
+}
+
+// follow returns how far a chain is read, which may be cursorAge old. It reads it if what it
+// knows does not reach a block: pages never show a payment above the newest block.
+func (c *Checkout) follow(ctx context.Context, chainKey string, atLeast uint64) (following, error) {
+	c.cursors.mu.Lock()
+	known, ok := c.cursors.all[chainKey]
+	c.cursors.mu.Unlock()
+	if ok && time.Since(known.at) < cursorAge && known.Indexed.Number >= atLeast {
+		return c.following(chainKey, known.Cursor), nil
+	}
+	return c.followNow(ctx, chainKey)
+}
+
+// followNow reads how far a chain is read.
+func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, error) {
+	read := cursorRead{at: time.Now()}
+	var err error
+	read.Cursor, err = c.reader.Cursor(ctx, chainKey)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // the chain was never read
 		return following{}, fmt.Errorf("read cursor of %s: %w", chainKey, err)
 	}
+	c.cursors.mu.Lock()
+	defer c.cursors.mu.Unlock()
+	if !read.at.Before(c.cursors.all[chainKey].at) {
+		c.cursors.all[chainKey] = read
+	}
+	return c.following(chainKey, read.Cursor), nil
+}
+
+func (c *Checkout) following(chainKey string, cursor store.Cursor) following {
 	return following{
 		Progress: c.progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
-	}, nil
+	}
 }
 
 // isBlind reports whether a payment that was just made may not be seen: the chain is halted,

@@ -35,7 +35,7 @@ func (f frame) setHeaders(w http.ResponseWriter) {
 	}
 	header := w.Header()
 	header.Del("X-Frame-Options") // it cannot name origins
-	header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors "+f.Origins, 1))
+	allow(header, "frame-ancestors", f.Origins)
 }
 
 // Address returns the beginning of the page's address in another language.

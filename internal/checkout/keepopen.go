@@ -8,13 +8,20 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
-	// observeInterval is how often the chains of open pages are looked at.
-	observeInterval = time.Second
+	// observeInterval is how often the chains of open pages, and each page, are looked at.
+	observeInterval = 500 * time.Millisecond
+	// slotsOfRound is the number of parts in which the pages are looked at, one after the
+	// other.
+	slotsOfRound = 10
+	// rereadBatch bounds the pages that are read for each slot, besides those that news are
+	// about.
+	rereadBatch = 100
+	// rereadRetry is how long after a failure no page is read but those that news are about.
+	rereadRetry = time.Second
 	// rereadTimeout bounds the read of one invoice or chain.
 	rereadTimeout = 5 * time.Second
 	// idleFeed is how long the feed is followed without news before it is checked whether
@@ -92,132 +99,24 @@ func (p *openPages) markAbout(news eventfeed.News) {
 	}
 }
 
-// markAll marks all pages as changed.
-func (p *openPages) markAll() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id := range p.pages {
-		p.markOne(id)
-	}
-}
-
-// markOne marks the page of an invoice as changed if it is open, and wakes keep. The caller
-// holds mu.
-func (p *openPages) markOne(id string) {
-	if page := p.pages[id]; page != nil {
-		page.changed = true
-		wait.Wake(p.wake)
-	}
-}
-
 // keep reads and sends what has changed, until ctx ends.
 func (p *openPages) keep(ctx context.Context) {
-	for wait.Sleep(ctx, observeInterval, p.wake) {
-		if time.Since(p.observed) >= observeInterval {
-			p.observe(p.followChains(ctx))
-			p.observed = time.Now()
+	for wait.Sleep(ctx, p.pause(), p.wake) {
+		if time.Since(p.rounds.observed) >= observeInterval/slotsOfRound {
+			p.rounds.observed = time.Now()
+			if time.Since(p.rounds.failed) >= rereadRetry {
+				p.rounds.rereads = rereadBatch
+			}
+			p.observe(ctx)
 		}
 		p.reread(ctx)
 	}
 }
 
-// followChains reads how far the chains of open pages are read. It leaves out those that
-// cannot be read from the database.
-func (p *openPages) followChains(ctx context.Context) map[string]following {
-	chains := make(map[string]following)
-	p.mu.Lock()
-	for _, page := range p.pages {
-		if page.read > 0 {
-			chains[page.status.chainKey] = following{}
-		}
+// pause returns how long keep waits without news.
+func (p *openPages) pause() time.Duration {
+	if p.count() == 0 {
+		return idleFeed
 	}
-	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
-	defer cancel()
-	for key := range chains {
-		now, err := p.checkout.follow(ctx, key)
-		if err != nil {
-			p.logFailure(ctx, "chain", key, err)
-			delete(chains, key)
-			continue
-		}
-		chains[key] = now
-	}
-	return chains
-}
-
-// observe marks the pages that a chain or the clock has changed, and sends new numbers of
-// confirmations and statuses that are to be repeated.
-func (p *openPages) observe(chains map[string]following) {
-	now, beat := p.checkout.now(), time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, page := range p.pages {
-		f, ok := chains[page.status.chainKey]
-		switch {
-		case page.read == 0 || page.changed:
-		case page.status.isOver(now), ok && page.status.isOutdated(f, now):
-			p.markOne(id)
-		case ok && page.status.confirm(p.checkout.chains[page.status.chainKey].Finality, f), !page.beat.IsZero() && !beat.Before(page.beat):
-			p.send(page)
-		}
-	}
-}
-
-// reread reads the pages that have changed. After an error it leaves the others until later.
-func (p *openPages) reread(ctx context.Context) {
-	for _, id := range p.changedPages() {
-		if err := p.rereadOne(ctx, id); err != nil {
-			p.logFailure(ctx, "invoice", id, err)
-			return
-		}
-	}
-}
-
-// changedPages returns the invoices whose pages have changed.
-func (p *openPages) changedPages() (ids []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, page := range p.pages {
-		if page.changed {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// rereadOne reads the page of an invoice. If the invoice was deleted, it ends the streams.
-func (p *openPages) rereadOne(ctx context.Context, id string) error {
-	p.mu.Lock()
-	page := p.pages[id]
-	if page == nil { // everybody has left
-		p.mu.Unlock()
-		return nil
-	}
-	page.changed = false
-	p.reads++
-	read := p.reads
-	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
-	defer cancel()
-	status, err := p.checkout.currentStatus(ctx, id)
-	if err == nil {
-		p.adopt(id, read, status)
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if errors.Is(err, store.ErrNotFound) {
-		page.end()
-		return nil
-	}
-	page.changed = true
-	return err
-}
-
-// logFailure logs that a chain or an invoice could not be read, unless the service stops.
-func (p *openPages) logFailure(ctx context.Context, what, which string, err error) {
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		p.checkout.logger.WarnContext(ctx, "read for open pages failed, will retry", what, which, "err", err)
-	}
+	return observeInterval / slotsOfRound
 }

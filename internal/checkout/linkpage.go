@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/quittance/quittance/internal/amountinput"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
@@ -16,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the invoices that payers make at payment links.
@@ -24,6 +26,9 @@ const (
 	InvoicesOfLink = 60
 	// InvoicesOfClient bounds those of one client address.
 	InvoicesOfClient = 20
+	// InvoicesOfClientPerHour bounds those of one client address per hour. At 20 a minute one
+	// client alone could take all transfer amounts of a price.
+	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds those of all links.
 	AllLinkInvoices = 300
 )
@@ -32,6 +37,7 @@ const (
 // documents the errors.
 type Links interface {
 	Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error)
+	OfInvoice(ctx context.Context, inv invoice.Invoice) (invoice.PaymentLink, error)
 	Pay(ctx context.Context, l invoice.PaymentLink, amount invoice.Amount, visit string) (invoice.Invoice, error)
 }
 
@@ -151,10 +157,11 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
 	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}
-	if key := client(r); key != "" {
+	key := client(r)
+	if key != "" {
 		uses = append(uses, use{key, InvoicesOfClient})
 	}
-	return c.linked.allow(c.now(), uses...)
+	return c.linked.allow(c.now(), uses...) && (key == "" || c.linkedLong.Take(key).OK)
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.
@@ -173,11 +180,11 @@ func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
 // parseAmount parses the amount that a payer types. problem says why the link does not take
 // it, if it is not empty.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
-	amount, err := parseTypedAmount(typed, l.text.Lang(), l.token.Decimals)
+	amount, err := amountinput.Parse(typed, l.text.Lang(), l.token.Decimals)
 	var id string
 	var bound invoice.Amount
 	switch {
-	case errors.Is(err, errAmountAmbiguous):
+	case errors.Is(err, amountinput.ErrAmbiguous):
 		id = "link.problem.ambiguous"
 	case errors.Is(err, invoice.ErrTooPrecise):
 		id = "link.problem.precise"
@@ -260,9 +267,9 @@ func (c *Checkout) newVisit() (string, error) {
 	return invoice.Text(random[:]), nil
 }
 
-// shortenedAmount returns what a payer typed, cut to maxTypedAmount.
+// shortenedAmount returns what a payer typed, cut to amountinput.MaxLength.
 func shortenedAmount(typed string) string {
-	return strings.ToValidUTF8(typed[:min(len(typed), maxTypedAmount)], "")
+	return strings.ToValidUTF8(typed[:min(len(typed), amountinput.MaxLength)], "")
 }
 
 // linkCode answers with a QR code of the link's URL.
@@ -279,12 +286,12 @@ func (c *Checkout) linkCode(w http.ResponseWriter, r *http.Request) error {
 		}
 		base = u.String()
 	}
-	code, err := newQRCode(base + apiconv.PaymentLinkPath(l.PaymentLink))
+	code, err := webpage.NewQRCode(base + apiconv.PaymentLinkPath(l.PaymentLink))
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	c.send(w, r, http.StatusOK, "image/svg+xml", code.svg())
+	c.send(w, r, "image/svg+xml", code.SVG())
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // fakeLinks is a fake with one link.
@@ -48,6 +52,13 @@ func newFakeLinks() *fakeLinks {
 
 func (f *fakeLinks) Find(_ context.Context, merchantID, slug string) (invoice.PaymentLink, error) {
 	if merchantID != f.link.MerchantID || slug != f.link.Slug {
+		return invoice.PaymentLink{}, store.ErrNotFound
+	}
+	return f.link, nil
+}
+
+func (f *fakeLinks) OfInvoice(_ context.Context, inv invoice.Invoice) (invoice.PaymentLink, error) {
+	if inv.Details.Metadata[invoice.MetadataPaymentLink] != f.link.ID {
 		return invoice.PaymentLink{}, store.ErrNotFound
 	}
 	return f.link, nil
@@ -136,7 +147,7 @@ func TestLinkPage(t *testing.T) {
 		t.Errorf("%d, the page reads %s", first.Code, words)
 	}
 	header := first.Header()
-	if header.Get("Content-Security-Policy") != policy || header.Get("X-Frame-Options") != "DENY" || header.Get("Cache-Control") != "no-store" ||
+	if header.Get("Content-Security-Policy") != pagePolicy(linkView{}) || header.Get("X-Frame-Options") != "DENY" || header.Get("Cache-Control") != "no-store" ||
 		header.Get("Set-Cookie") != "" || header.Get("X-Robots-Tag") != "noindex" {
 		t.Errorf("its headers are %v", header)
 	}
@@ -293,11 +304,43 @@ func TestLinkLimits(t *testing.T) {
 	}
 }
 
+// TestLinkLimitPerHour has one client press as often as it can in a minute: it does not take
+// all transfer amounts of a price, which an invoice holds for an hour after its expiry, too.
+func TestLinkLimitPerHour(t *testing.T) {
+	t.Parallel()
+	f := newFakeLinks()
+	h := f.handler(new(bytes.Buffer))
+	press := func(client string) int {
+		return askLink(h, cafeLink, url.Values{"visit": {"v"}}, "client", client).Code
+	}
+	for range InvoicesOfClientPerHour / InvoicesOfClient {
+		for range InvoicesOfClient {
+			if got := press("192.0.2.1"); got != http.StatusSeeOther {
+				t.Fatalf("status %d", got)
+			}
+		}
+		f.now += 60
+	}
+	made := len(f.paid)
+	for range 2 * time.Hour / time.Minute {
+		for range InvoicesOfClient {
+			press("192.0.2.1")
+		}
+		f.now += 60
+	}
+	if n := len(f.paid) - made; n < 2*InvoicesOfClientPerHour || made+n > invoice.MaxSuffix/2 {
+		t.Errorf("in two hours one client makes %d and %d invoices", made, n)
+	}
+	if got := press("192.0.2.2"); got != http.StatusSeeOther {
+		t.Errorf("another client: status %d", got)
+	}
+}
+
 func TestLinkCode(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()
 	h := f.handler(new(bytes.Buffer))
-	want, err := newQRCode("https://pay.example/pay/corner-cafe/espresso")
+	want, err := webpage.NewQRCode("https://pay.example/pay/corner-cafe/espresso")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +352,7 @@ func TestLinkCode(t *testing.T) {
 		t.Errorf("of an unknown link: %d", got)
 	}
 	f.public = ""
-	if want, err = newQRCode("http://pay.example/pay/corner-cafe/espresso"); err != nil {
+	if want, err = webpage.NewQRCode("http://pay.example/pay/corner-cafe/espresso"); err != nil {
 		t.Fatal(err)
 	}
 	if got := askLink(f.handler(new(bytes.Buffer)), cafeLink+"/qr", nil); !strings.Contains(got.Body.String(), want.Path) {
@@ -347,14 +390,14 @@ func TestFrames(t *testing.T) {
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example"+path+c.query, nil))
 			framed := c.want != "'none'"
-			want := strings.TrimSuffix(policy, "'none'") + c.want
+			want := strings.TrimSuffix(pagePolicy(nil), "'none'") + c.want
 			if got := answer.Header().Get("Content-Security-Policy"); answer.Code != http.StatusOK || got != want {
 				t.Errorf("%s%s of %v: %d %q, want %q", path, c.query, c.origins, answer.Code, got, want)
 			}
 			if got := answer.Header().Get("X-Frame-Options"); (got == "") != framed {
 				t.Errorf("%s%s of %v: X-Frame-Options %q", path, c.query, c.origins, got)
 			}
-			if page := answer.Body.String(); strings.Contains(page, assets["frame.js"].Path) != framed || strings.Contains(page, `data-embed="`+origins+`"`) != framed {
+			if page := answer.Body.String(); strings.Contains(page, string(styleSheets["frame.css"].Element)) != framed || strings.Contains(page, `data-embed="`+origins+`"`) != framed {
 				t.Errorf("%s%s of %v has a frame's parts: %t", path, c.query, c.origins, !framed)
 			}
 		}
@@ -384,5 +427,32 @@ func TestEmbedScript(t *testing.T) {
 				t.Errorf("%s has %s", path, unwanted)
 			}
 		}
+	}
+}
+
+// TestDocumentedStates expects docs/embedding.md to have every state of the page.
+func TestDocumentedStates(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/embedding.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, story := range outcomes {
+		if !strings.Contains(string(docs), "`"+string(story.state)+"`") {
+			t.Errorf("docs/embedding.md lacks the state %s", story.state)
+		}
+	}
+}
+
+// TestDocumentedEmbedScript expects the path and the hash of docs/embedding.md to be those of
+// the script.
+func TestDocumentedEmbedScript(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/embedding.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha512.Sum384(embedScript)
+	script := assets["embed.js"].Path + `" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
+	if !strings.Contains(string(docs), script) {
+		t.Errorf("docs/embedding.md lacks %s", script)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,7 +40,8 @@ type Feed interface {
 
 // openPages sends the status of invoices to the pages that are open. All pages of an invoice
 // share one read of it, and all pages of a chain share one look at it; a page without news
-// costs its heartbeat.
+// costs its heartbeat. What the clock and the chains cause is spread over the slots of a round,
+// so that it does not come at one moment for all pages.
 //
 // Invariant: clients has the number of streams and joining requests of each client with at
 // least one, and total is the number of all.
@@ -48,13 +50,15 @@ type openPages struct {
 	checkout *Checkout
 	most     int
 	refused  func(limit string)
-	wake     chan struct{} // a page has to be read
+	wake     chan struct{} // a page has to be read, or the first page was opened
 	opened   chan struct{} // the first page was opened
-
-	observed time.Time // when the chains were looked at last; belongs to the goroutine of keep
+	rounds   rounds        // belongs to the goroutine of keep
 
 	mu      sync.Mutex
 	pages   map[string]*openPage // by invoice
+	slots   [slotsOfRound][]*openPage
+	added   int // pages ever
+	changed changedPages
 	clients map[string]int
 	total   int
 	reads   uint64 // how many were begun
@@ -64,21 +68,24 @@ type openPages struct {
 // openPage is an invoice whose page is open.
 //
 // Invariant: status is the result of the read with the number read, or of none if that is 0,
-// and changed is set if something was recorded since that read began.
+// and changed is set if something was recorded since that read began. The page is at index in
+// its slot.
 type openPage struct {
-	streams map[*push.Stream]bool
-	joined  int // streams, and requests that will be
-	status  pageStatus
-	read    uint64
-	changed bool
-	beat    time.Time // when the status is repeated
+	id          string
+	slot, index int
+	streams     []*push.Stream
+	joined      int // streams, and requests that will be
+	status      pageStatus
+	read        uint64
+	changed     bool
+	beat        time.Time // when the status is repeated
 }
 
 func newOpenPages(c *Checkout, conf Config) *openPages {
 	p := &openPages{
 		feed: conf.Feed, checkout: c, most: cmp.Or(conf.MaxStreams, MaxStreams), refused: conf.Refused,
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
-		pages: make(map[string]*openPage), clients: make(map[string]int),
+		pages: make(map[string]*openPage), clients: make(map[string]int), rounds: rounds{revisions: make(map[string]int64)},
 	}
 	if p.refused == nil {
 		p.refused = func(string) {}
@@ -117,13 +124,13 @@ func (p *openPages) join(id, client string) (read uint64, err error) {
 		return 0, ratelimit.ErrBusy
 	}
 	if page == nil {
-		page = &openPage{streams: make(map[*push.Stream]bool)}
-		p.pages[id] = page
+		page = p.newPage(id)
 	}
 	page.joined++
 	p.clients[client]++
 	if p.total++; p.total == 1 {
 		wait.Wake(p.opened)
+		wait.Wake(p.wake)
 	}
 	if page.read > 0 && !page.changed {
 		return 0, nil
@@ -132,14 +139,37 @@ func (p *openPages) join(id, client string) (read uint64, err error) {
 	return p.reads, nil
 }
 
+// newPage adds a page to the slot that follows that of the page before. The caller holds mu.
+func (p *openPages) newPage(id string) *openPage {
+	page := &openPage{id: id, slot: p.added % slotsOfRound}
+	p.added++
+	page.index = len(p.slots[page.slot])
+	p.slots[page.slot] = append(p.slots[page.slot], page)
+	p.pages[id] = page
+	return page
+}
+
+// drop removes a page. The caller holds mu.
+func (p *openPages) drop(page *openPage) {
+	slot := p.slots[page.slot]
+	last := len(slot) - 1
+	slot[page.index] = slot[last]
+	slot[page.index].index = page.index
+	slot[last] = nil
+	p.slots[page.slot] = slot[:last]
+	delete(p.pages, page.id)
+}
+
 // leave takes back a join. stream may be nil.
 func (p *openPages) leave(id, client string, stream *push.Stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
-	delete(page.streams, stream)
+	if i := slices.Index(page.streams, stream); i >= 0 {
+		page.streams = slices.Delete(page.streams, i, i+1)
+	}
 	if page.joined--; page.joined == 0 {
-		delete(p.pages, id)
+		p.drop(page)
 	}
 	if p.clients[client]--; p.clients[client] == 0 {
 		delete(p.clients, client)
@@ -190,7 +220,7 @@ func (p *openPages) add(id string, stream *push.Stream, sent pageStatus) {
 		return
 	}
 	page := p.pages[id]
-	page.streams[stream] = true
+	page.streams = append(page.streams, stream)
 	if page.beat.IsZero() {
 		page.beat = p.nextBeat()
 	}
@@ -207,7 +237,7 @@ func (p *openPages) message(page *openPage) []byte {
 // send sends a page's status to its streams. The caller holds mu.
 func (p *openPages) send(page *openPage) {
 	message := p.message(page)
-	for stream := range page.streams {
+	for _, stream := range page.streams {
 		stream.Send(message)
 	}
 	page.beat = p.nextBeat()
@@ -230,7 +260,7 @@ func (p *openPages) close() {
 
 // end ends the streams of a page. The caller holds mu.
 func (p *openPage) end() {
-	for stream := range p.streams {
+	for _, stream := range p.streams {
 		stream.End()
 	}
 }

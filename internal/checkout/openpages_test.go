@@ -285,7 +285,17 @@ func TestPageChangesWithoutEvents(t *testing.T) {
 		}, func(w *liveWorld) {
 			w.payments[0].Status = invoice.Orphaned
 			w.cursor.Revision++
-		}, 2 * time.Second, seen, waiting},
+		}, 2 * time.Second, seen, unknown},
+		"a payment is not mined again": {func(w *liveWorld) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow+5-int64(awaitOrphans/time.Second), invoice.Orphaned)}
+		}, func(*liveWorld) {}, 7 * time.Second, unknown, waiting},
+		"a payment is mined again": {func(w *liveWorld) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+		}, func(w *liveWorld) {
+			w.payments[0].Status = invoice.Pending
+			w.payments[0].BlockNumber = 13
+			w.cursor.Indexed.Number = 13
+		}, 2 * time.Second, unknown, seen},
 		"a part is final": {func(w *liveWorld) {
 			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 		}, func(w *liveWorld) {

@@ -26,6 +26,7 @@ type pageData struct {
 	TestWallet bool  // offer it
 	Ask        *question
 	Wallets    []walletLink
+	Again      string // path of the payment link where a new invoice is made; empty without
 	X402       string // path where programs pay; empty if they cannot
 	Frame      frame
 }
@@ -100,6 +101,9 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	if v.State != draft {
 		data.Ask = &question{InvoiceID: v.ID}
 	}
+	if data.Again, err = c.linkAgain(r.Context(), s, data.Frame); err != nil {
+		return pageData{}, err
+	}
 	if v.Pay != nil {
 		data.LeftText = timeLeft(s.text, data.Left)
 		data.Wallets = walletLinks(c.publicURL, "/checkout/"+v.ID)
@@ -156,24 +160,25 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		}
 		inv = inv.Recount(payments(all))
 	}
-	rows, err := c.reader.NewestPayments(ctx, id, MaxPayments)
-	if err != nil {
-		return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
+	s := pageInput{text: locale.English(), invoice: inv, chain: ch, token: token}
+	if inv.Sums.Payments > 0 {
+		rows, err := c.reader.NewestPayments(ctx, id, MaxPayments)
+		if err != nil {
+			return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
+		}
+		s.payments = payments(rows)
 	}
-	refunds, err := c.refundsOf(ctx, inv)
-	if err != nil {
+	if s.refunds, err = c.refundsOf(ctx, inv); err != nil {
 		return pageInput{}, err
 	}
-	following, err := c.follow(ctx, ch.Key)
-	if err != nil {
+	if s.following, err = c.follow(ctx, ch.Key, s.newestBlock()); err != nil {
 		return pageInput{}, err
 	}
-	merchant, err := c.findMerchant(ctx, inv.MerchantID)
-	if err != nil {
+	if s.profile, err = c.findMerchant(ctx, inv.MerchantID); err != nil {
 		return pageInput{}, err
 	}
-	return pageInput{text: locale.English(), invoice: inv, profile: merchant, payments: payments(rows), refunds: refunds, chain: ch, token: token,
-		following: following, now: invoice.Unix(c.now().Unix())}, nil
+	s.now = invoice.Unix(c.now().Unix())
+	return s, nil
 }
 
 // refundsOf returns the newest confirmed refunds of an invoice's payments.

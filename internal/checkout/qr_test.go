@@ -8,23 +8,26 @@ import (
 	"rsc.io/qr"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // matrix draws the path of a code, without its margin.
-func matrix(t *testing.T, c qrCode) [][]bool {
+func matrix(t *testing.T, c webpage.QRCode) [][]bool {
 	t.Helper()
-	size := c.Size - 2*quietZone
+	size := c.Size - 2*webpage.QuietZone
 	m := make([][]bool, size)
 	for y := range m {
 		m[y] = make([]bool, size)
 	}
+	var x, y int
 	for run := range strings.SplitSeq(strings.TrimSuffix(c.Path, "z"), "z") {
-		var x, y, n, back int
-		if _, err := fmt.Sscanf(run, "M%d %dh%dv1h-%d", &x, &y, &n, &back); err != nil || n != back {
+		var right, down, n, back int
+		if _, err := fmt.Sscanf(run, "m%d %dh%dv1h-%d", &right, &down, &n, &back); err != nil || n != back {
 			t.Fatalf("the path has %q: %v", run, err)
 		}
+		x, y = x+right, y+down
 		for i := range n {
-			m[y-quietZone][x-quietZone+i] = true
+			m[y-webpage.QuietZone][x-webpage.QuietZone+i] = true
 		}
 	}
 	return m
@@ -106,7 +109,7 @@ func bit(set bool) int {
 
 func TestAddressCodeReadsAsTheAddress(t *testing.T) {
 	for _, address := range []string{chain.Checksum(merchantAddress), chain.Checksum(payerAddress), chain.Checksum(tokenAddress)} {
-		code, err := newQRCode(address)
+		code, err := webpage.NewQRCode(address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +122,7 @@ func TestAddressCodeReadsAsTheAddress(t *testing.T) {
 func TestPathDrawsEveryModule(t *testing.T) {
 	link := "ethereum:" + chain.Checksum(tokenAddress) + "@11155420/transfer?address=" + chain.Checksum(merchantAddress) +
 		"&uint256=" + strings.Repeat("9", 78)
-	code, err := newQRCode(link)
+	code, err := webpage.NewQRCode(link)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,14 +152,14 @@ func TestPageShowsTheAddressCodeSecond(t *testing.T) {
 	if _, err := fmt.Sscanf(codes[1].attrs["viewBox"], "0 0 %d", &size); err != nil {
 		t.Fatal(err)
 	}
-	code := qrCode{Size: size, Path: codes[1].named("path")[0].attrs["d"]}
+	code := webpage.QRCode{Size: size, Path: codes[1].named("path")[0].attrs["d"]}
 	if got, want := readVersion3(t, matrix(t, code)), chain.Checksum(merchantAddress); got != want {
 		t.Errorf("the page's code reads %q, want %q", got, want)
 	}
 }
 
 func TestTooLongForACode(t *testing.T) {
-	if _, err := newQRCode(strings.Repeat("a", 3000)); err == nil {
+	if _, err := webpage.NewQRCode(strings.Repeat("a", 3000)); err == nil {
 		t.Error("3000 bytes fit a QR code")
 	}
 }

@@ -46,6 +46,7 @@ type movement struct {
 	Amount, TxHash, From, To string
 	Block, Confirmations     uint64
 	At                       string // of the block
+	URL                      string // of the transaction in the block explorer; empty without a page there
 	Late                     bool
 }
 
@@ -130,7 +131,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 	m := movement{
 		Amount: s.money(t.Amount).String(), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
-		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), Late: late,
+		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), URL: s.chain.TransactionURL(t.TxHash), Late: late,
 	}
 	if s.following.indexed.Number >= t.BlockNumber {
 		m.Confirmations = s.following.indexed.Number - t.BlockNumber + 1

@@ -89,7 +89,11 @@ var receipts = []struct {
 		[]string{"Amount of the invoice 4.90 USDC", "Received 4.85 USDC"}},
 	{"part", func(w *world) {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, defaultNow, invoice.Pending)}
-	}, receiptPart, []string{"Paid in part", "2.90 USDC is still due.", "Payments that are not final yet are not on this receipt."},
+	}, receiptPart, []string{"Paid in part", "1.90 USDC is still due.", "Payments that are not final yet are not on this receipt."},
+		[]string{"Amount of the invoice 4.90 USDC", "Received 2.00 USDC"}},
+	{"part, and the rest is not final", func(w *world) {
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, defaultNow, invoice.Pending)}
+	}, receiptPart, []string{"Paid in part Print Payments that are not final yet are not on this receipt."},
 		[]string{"Amount of the invoice 4.90 USDC", "Received 2.00 USDC"}},
 	{"part, expired, the rest late", func(w *world) {
 		w.invoice.Status = invoice.Expired
@@ -357,5 +361,27 @@ func TestReceiptMail(t *testing.T) {
 	}
 	if _, err := w.checkout().ReceiptMail(t.Context(), "inv_none", "en"); err == nil {
 		t.Error("an unknown invoice has a mail")
+	}
+}
+
+// TestReceiptLinks expects each payment and refund to link to the block explorer, and a button
+// that prints, which only scripts show.
+func TestReceiptLinks(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
+	w.refunds = []invoice.RefundRecord{refund(1_500_000, 12)}
+	w.settled()
+	for explorer, want := range map[string]int{"": 0, "https://scan.example": 2} {
+		w.chain.Explorer = explorer
+		page := w.receipt(t, "")
+		links := page.all(func(e *element) bool {
+			return e.name == "a" && e.attrs["class"] == "out onscreen" && strings.HasPrefix(e.attrs["href"], "https://scan.example/tx/0x")
+		})
+		if len(links) != want {
+			t.Errorf("with the explorer %q it has %d links, want %d", explorer, len(links), want)
+		}
+		if _, hidden := page.id(t, "print").attrs["hidden"]; !hidden {
+			t.Error("without scripts it has a button that does nothing")
+		}
 	}
 }

@@ -80,7 +80,7 @@ func (c *Checkout) ReceiptMail(ctx context.Context, invoiceID, language string) 
 	text := locale.Named(language)
 	data := newReceipt(s.in(text), refunds, c.publicURL)
 	var html bytes.Buffer
-	if err := templates()[text].ExecuteTemplate(&html, "receiptmail.html", data); err != nil {
+	if err := templates()[text]().ExecuteTemplate(&html, "receiptmail.html", data); err != nil {
 		return mailer.Message{}, fmt.Errorf("render the mail: %w", err)
 	}
 	return mailer.Message{

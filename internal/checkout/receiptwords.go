@@ -52,7 +52,9 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 	case invoice.Paid:
 		s.surplusWords(say)
 	case invoice.Open:
-		say("receipt.text.open", values{"Missing": s.money(inv.Amount.Minus(inTime))})
+		if !inv.Covered() { // by payments that are not final
+			say("receipt.text.open", values{"Missing": s.money(inv.Missing())})
+		}
 	case invoice.Expired:
 		if !inTime.IsZero() {
 			say("receipt.text.part", values{"Missing": s.money(inv.Amount.Minus(inTime)), "Time": ended})

@@ -44,7 +44,7 @@ type Refunds interface {
 type refundView struct {
 	Path     string // of the page
 	Merchant string
-	Color    string // #rrggbb, or empty
+	Brand    brand
 	Amount   string
 	Currency string
 	Money    string // Amount with the currency
@@ -59,10 +59,6 @@ type refundView struct {
 	Typed   string
 	Problem string // why Typed is no address, or the form was refused
 	Confirm *refundConfirm
-	Contact string
-	// ContactURL is the address of Contact.
-	ContactURL template.URL
-	Style      string // path of the style sheet of Color, or empty
 }
 
 // refundConfirm is the step in which the payer confirms the address.
@@ -176,7 +172,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	}
 	text := locale.For(r)
 	v = refundView{
-		Path: "/refunds/" + refund.ClaimToken, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Color: profile.Color,
+		Path: "/refunds/" + refund.ClaimToken, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Brand: newBrand(profile),
 		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(text, ch.Key), Reason: refund.Reason,
 		Payer: chain.Checksum(refund.Payer),
 	}
@@ -184,8 +180,6 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if v.Merchant == "" {
 		v.Merchant = text.T("refund.merchant", nil)
 	}
-	b := newBrand(profile)
-	v.Contact, v.ContactURL, v.Style = b.Contact, b.ContactURL, b.Style
 	open := refund.IsOpen(c.now())
 	v.Asks = open && refund.Status != invoice.RefundPending
 	v.Headline, v.Text = refundWords(text, refund, open, v.Merchant)

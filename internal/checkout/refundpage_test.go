@@ -101,7 +101,7 @@ func TestRefundPage(t *testing.T) {
 		!strings.Contains(words, "One flat white too many") || !strings.Contains(words, chain.Checksum(payerAddress)) || len(posts(page)) != 0 {
 		t.Errorf("%d, the page reads %s", first.Code, words)
 	}
-	if got := first.Header().Get("Content-Security-Policy"); got != policy {
+	if got := first.Header().Get("Content-Security-Policy"); got != pagePolicy(refundView{}) {
 		t.Errorf("its policy is %q", got)
 	}
 	confirm := askRefund(h, "?to="+strings.ToLower(chain.Checksum(homeAddress)), nil)

@@ -15,12 +15,19 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // policy allows the page to load only files of this service, and the icons that wallets bring
-// along as data: URLs: no inline scripts or styles, no frames, no other host.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+// along as data: URLs: no inline scripts, no styles, no frames, no other host.
+const policy = "default-src 'none'; script-src 'self'; style-src 'none'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// allow replaces 'none' in a directive of a response's policy by sources.
+func allow(header http.Header, directive, sources string) {
+	const name = "Content-Security-Policy"
+	header.Set(name, strings.Replace(header.Get(name), directive+" 'none'", directive+" "+sources, 1))
+}
 
 // handler answers a request, or returns an error before it writes a response.
 type handler func(w http.ResponseWriter, r *http.Request) error
@@ -41,16 +48,7 @@ func (c *Checkout) serve(h handler) http.Handler {
 }
 
 // setHeaders sets the headers of every response.
-func setHeaders(w http.ResponseWriter) {
-	header := w.Header()
-	header.Set("Content-Security-Policy", policy)
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Robots-Tag", "noindex")
-	// With no-referrer, browsers would send the test payment's form with Origin: null.
-	header.Set("Referrer-Policy", "same-origin")
-}
+func setHeaders(w http.ResponseWriter) { webpage.SetHeaders(w, policy) }
 
 // pageError is an error that is shown as a page.
 type pageError struct {
@@ -147,18 +145,20 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 // before it writes the response.
 func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, template string, data any) error {
 	var body bytes.Buffer
-	if err := templates()[locale.For(r)].ExecuteTemplate(&body, template, data); err != nil {
+	if err := templates()[locale.For(r)]().ExecuteTemplate(&body, template, data); err != nil {
 		return fmt.Errorf("render %s: %w", template, err)
 	}
 	w.Header().Add("Vary", "Accept-Language")
-	c.sendPage(w, r, status, body.Bytes())
+	allow(w.Header(), "style-src", styleSources(data))
+	if err := webpage.SendHTML(w, r, status, body.Bytes()); err != nil {
+		c.logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
+	}
 	return nil
 }
 
-func (c *Checkout) send(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) {
+func (c *Checkout) send(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil { //nolint:gosec // templates escape what they write
 		c.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}

@@ -35,7 +35,18 @@ var outcomes = []struct {
 	}, seen, []string{"Payment seen"}, false},
 	{"orphaned", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+	}, unknown, []string{"Taken back by the network", "do not send it again"}, false},
+	{"orphaned long ago", func(w *world) {
+		w.now = defaultNow + 601
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 	}, waiting, []string{"Waiting"}, true},
+	{"part, and the rest orphaned", func(w *world) {
+		w.now = defaultNow + 599
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending), payment(2_900_000, 12, defaultNow, invoice.Orphaned)}
+	}, unknown, []string{"Taken back by the network"}, false},
+	{"orphaned, and paid again", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned), payment(4_900_123, 12, defaultNow, invoice.Pending)}
+	}, seen, nil, false},
 	{"part", func(w *world) {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},

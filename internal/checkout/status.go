@@ -31,7 +31,7 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.send(w, r, http.StatusOK, "application/json", now.json(c.now()))
+	c.send(w, r, "application/json", now.json(c.now()))
 	return nil
 }
 
@@ -42,7 +42,8 @@ type pageStatus struct { //nolint:recvcheck // confirm alone changes it
 	merchantID string
 	open       bool      // the invoice is open
 	expiresAt  time.Time // zero unless the page counts down
-	following  following // as it was read
+	changesAt  time.Time // last second before the clock alone changes the page; zero if it does not
+	indexed    uint64    // the chain's newest block, up to which Confirmations counts
 	blind      bool      // the chain was
 	// oldestPending and newestPending are blocks of pending payments, 0 without one.
 	oldestPending, newestPending uint64
@@ -67,7 +68,7 @@ func (s pageInput) status() (pageStatus, error) {
 	status := pageStatus{
 		statusData: statusData{State: v.State, Version: version, Refresh: seconds(RefreshFinal)},
 		chainKey:   s.chain.Key, merchantID: s.invoice.MerchantID, open: s.invoice.Status == invoice.Open,
-		following: s.following, blind: s.following.isBlind(s.now),
+		indexed: s.following.indexed.Number, blind: s.following.isBlind(s.now),
 	}
 	status.oldestPending, status.newestPending = s.pendingBlocks()
 	if !s.isFinal() {
@@ -76,8 +77,11 @@ func (s pageInput) status() (pageStatus, error) {
 	if v.Progress != nil {
 		status.Confirmations = s.following.confirmations(s.chain.Finality, status.newestPending)
 	}
+	if v.State == unknown && !status.blind {
+		status.changesAt = s.awaitedUntil()
+	}
 	if v.Pay != nil {
-		status.expiresAt = s.invoice.ExpiresAt
+		status.expiresAt, status.changesAt = s.invoice.ExpiresAt, s.invoice.ExpiresAt
 		status.Left = secondsLeft(status.expiresAt, s.now)
 	}
 	return status, nil
@@ -113,27 +117,31 @@ func (s pageStatus) same(t pageStatus) bool {
 	return s.State == t.State && s.Version == t.Version && s.expiresAt.Equal(t.expiresAt)
 }
 
-// isOver reports whether the time to pay that the page counts down is over.
+// isOver reports whether the clock has changed the page.
 func (s pageStatus) isOver(now time.Time) bool {
-	return !s.expiresAt.IsZero() && now.Truncate(time.Second).After(s.expiresAt)
+	return !s.changesAt.IsZero() && now.Truncate(time.Second).After(s.changesAt)
 }
 
 // isOutdated reports whether the page has to be read again because of its chain: an open
-// invoice's payments cannot be seen any more, or again; a reorg may have dropped a payment;
-// or a pending payment is final.
-func (s pageStatus) isOutdated(f following, now time.Time) bool {
-	if s.open && s.blind != f.isBlind(now) {
+// invoice's payments cannot be seen any more, or again; a reorg may have dropped a payment; a
+// pending payment is final; or a block may have the payment again that a reorg has dropped,
+// which makes no event.
+func (s pageStatus) isOutdated(chain look, now time.Time) bool {
+	if s.open && s.blind != chain.isBlind(now) {
 		return true
 	}
-	return s.oldestPending > 0 && (s.following.revision != f.revision || s.oldestPending <= f.confirmed.Number)
+	if s.State == unknown && !s.blind && chain.indexed.Number > s.indexed {
+		return true
+	}
+	return s.oldestPending > 0 && (chain.reorged || s.oldestPending <= chain.confirmed.Number)
 }
 
 // confirm updates the confirmations after newer blocks, and reports whether they changed.
 func (s *pageStatus) confirm(finality chain.Finality, f following) bool {
-	if s.Confirmations == nil || f.indexed.Number <= s.following.indexed.Number {
+	if s.Confirmations == nil || f.indexed.Number <= s.indexed {
 		return false
 	}
-	s.following = f
+	s.indexed = f.indexed.Number
 	was, now := *s.Confirmations, f.confirmations(finality, s.newestPending)
 	s.Confirmations = now
 	return was != *now

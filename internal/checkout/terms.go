@@ -36,7 +36,7 @@ func (c *Checkout) terms(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode the terms: %w", err)
 	}
-	c.send(w, r, http.StatusOK, "application/json", body)
+	c.send(w, r, "application/json", body)
 	return nil
 }
 

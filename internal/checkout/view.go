@@ -19,7 +19,7 @@ const (
 	waiting  state = "waiting"
 	partial  state = "partial"
 	seen     state = "seen"
-	unknown  state = "unknown" // payments cannot be seen at the moment
+	unknown  state = "unknown" // payments cannot be seen at the moment, or one is about to be mined again
 	checking state = "checking"
 	paid     state = "paid"
 	refunded state = "refunded" // all that has arrived was sent back
@@ -65,8 +65,9 @@ type view struct {
 	Progress   *progress    // of the payment in the newest block, in state seen
 	Pay        *instruction // nil if nothing is due
 	Back       *back        // nil without a link
-	Received   []receipt
-	More       int // number of payments that Received omits
+	Received   []receipt    // the newest
+	Earlier    []receipt    // those that follow
+	More       int          // number of payments that both omit
 	Refunds    []sentBack
 	Record     []fact
 }
@@ -92,19 +93,20 @@ type progress struct {
 
 // receipt is a payment, which may be orphaned.
 type receipt struct {
-	Amount string
-	Tx     long
-	From   long
-	At     time.Time // of the block
-	Status invoice.PaymentStatus
-	Late   bool
+	Amount   string
+	Currency string
+	Tx       long
+	From     long
+	At       time.Time // of the block
+	Status   invoice.PaymentStatus
+	Late     bool
 }
 
 // sentBack is a confirmed refund.
 type sentBack struct {
 	Amount string
-	TxHash string
-	To     string
+	Tx     long
+	To     long
 	At     time.Time // when it was confirmed
 }
 
@@ -133,6 +135,15 @@ func (f fact) Long() *long {
 		return nil
 	}
 	return &long{f.Value, f.URL}
+}
+
+// address and transaction return what pages shorten, of the invoice's chain.
+func (s pageInput) address(a invoice.Address) long {
+	return long{chain.Checksum(a), s.chain.AddressURL(a)}
+}
+
+func (s pageInput) transaction(tx invoice.Hash) long {
+	return long{tx.String(), s.chain.TransactionURL(tx)}
 }
 
 // addressFact returns a fact about an address of the invoice's chain.
@@ -164,7 +175,9 @@ func newView(s pageInput) view {
 	for _, item := range inv.LineItems {
 		v.Lines = append(v.Lines, line{item.Label, s.major(item.Amount)})
 	}
-	v.Received, v.More = s.received()
+	received, more := s.received()
+	shown := min(len(received), unfolded)
+	v.Received, v.Earlier, v.More = received[:shown], received[shown:], more
 	v.Refunds = s.sentBack()
 	v.Headline, v.Text = s.words(v.State)
 	v.Refers, v.HasReceipt = s.refersToMerchant(v.State), s.hasReceipt()
@@ -209,10 +222,26 @@ func (s pageInput) state() state {
 		return unknown
 	case s.now.After(s.invoice.ExpiresAt):
 		return checking
+	case !s.now.After(s.awaitedUntil()):
+		return unknown
 	case s.invoice.Partial():
 		return partial
 	}
 	return waiting
+}
+
+// awaitOrphans is for how long after its block an orphaned payment is awaited. Until then the
+// page asks for no other one, because most are mined again within minutes.
+const awaitOrphans = 10 * time.Minute
+
+// awaitedUntil returns until when orphaned payments are awaited, or the zero time.
+func (s pageInput) awaitedUntil() (until time.Time) {
+	for _, p := range s.payments {
+		if end := p.BlockTime.Add(awaitOrphans); p.Status == invoice.Orphaned && end.After(until) {
+			until = end
+		}
+	}
+	return until
 }
 
 // isRefunded reports whether the invoice is final and all that has arrived was sent back.
@@ -222,11 +251,14 @@ func (s pageInput) isRefunded() bool {
 	return s.isFinal() && !arrived.IsZero() && !s.invoice.AmountRefunded.Less(arrived)
 }
 
+// unfolded is how many payments the page shows without being asked.
+const unfolded = 3
+
 // received returns the newest payments, and the number of omitted ones.
 func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
-			Amount: s.major(p.Amount), Tx: long{p.TxHash.String(), s.chain.TransactionURL(p.TxHash)}, From: long{chain.Checksum(p.From), s.chain.AddressURL(p.From)},
+			Amount: s.major(p.Amount), Currency: s.invoice.Currency, Tx: s.transaction(p.TxHash), From: s.address(p.From),
 			At: p.BlockTime, Status: p.Status, Late: s.invoice.IsLate(p.Position),
 		})
 	}
@@ -237,7 +269,8 @@ func (s pageInput) received() (list []receipt, more int) {
 func (s pageInput) sentBack() (list []sentBack) {
 	for _, r := range s.refunds {
 		list = append(list, sentBack{
-			Amount: s.major(r.Transfer.Amount), TxHash: r.Transfer.TxHash.String(), To: chain.Checksum(r.Transfer.To), At: r.Transfer.ConfirmedAt,
+			Amount: s.major(r.Transfer.Amount), At: r.Transfer.ConfirmedAt,
+			Tx: s.transaction(r.Transfer.TxHash), To: s.address(r.Transfer.To),
 		})
 	}
 	return list
@@ -260,6 +293,16 @@ func (s pageInput) pendingBlocks() (oldest, newest uint64) {
 		}
 	}
 	return oldest, newest
+}
+
+// newestBlock returns the block of the newest payment that is not orphaned, 0 without one.
+func (s pageInput) newestBlock() (newest uint64) {
+	for _, p := range s.payments {
+		if p.Status != invoice.Orphaned {
+			newest = max(newest, p.BlockNumber)
+		}
+	}
+	return newest
 }
 
 // confirmations returns the confirmations of a payment in a block: 0 for block 0.

@@ -55,7 +55,7 @@ func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode what a wallet needs: %w", err)
 	}
-	c.send(w, r, http.StatusOK, "application/json", body)
+	c.send(w, r, "application/json", body)
 	return nil
 }
 

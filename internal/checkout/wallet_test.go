@@ -124,7 +124,7 @@ func TestAssetsAreCompressed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if text, err := io.ReadAll(body); err != nil || string(text) != string(script.body) {
+		if text, err := io.ReadAll(body); err != nil || string(text) != string(walletScript) {
 			t.Errorf("Accept-Encoding %q: another content, %v", coding, err)
 		}
 	}

@@ -9,7 +9,11 @@ import (
 type walletLink struct{ Name, URL string }
 
 // walletLinks returns the links that open a page in each known wallet, or nothing without a
-// public URL.
+// public URL. The formats are those of
+// docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks,
+// docs.cdp.coinbase.com/coinbase-wallet/developer-guidance/mobile-dapp-integration,
+// developer.trustwallet.com/developer/develop-for-trust/deeplinking, and, since Rabby documents
+// none, of useUniversalLinkOnTop in github.com/RabbyHub/rabby-mobile.
 func walletLinks(publicURL, path string) []walletLink {
 	if publicURL == "" {
 		return nil
@@ -21,6 +25,6 @@ func walletLinks(publicURL, path string) []walletLink {
 		{"MetaMask", "https://link.metamask.io/dapp/" + hostAndPath},
 		{"Coinbase Wallet", "https://go.cb-w.com/dapp?cb_url=" + escaped},
 		{"Trust", "https://link.trustwallet.com/open_url?coin_id=60&url=" + escaped},
-		{"Rabby", "https://rabby.io/dapp?url=" + escaped},
+		{"Rabby", "https://go.rabby.io/mobile/?_cmd=open-dapp&dapp=" + escaped},
 	}
 }

@@ -20,7 +20,7 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 	case seen:
 		headline, text = s.text.T("status.seen.headline", nil), s.say("status.seen.text", nil)
 	case unknown:
-		headline, text = s.text.T("status.unknown.headline", nil), s.unknownWords()
+		headline, text = s.unknownWords()
 	case checking:
 		headline, text = s.text.T("status.checking.headline", nil), s.checkingWords()
 	case paid:
@@ -48,14 +48,17 @@ func (s pageInput) say(id string, v values) []template.HTML {
 	return []template.HTML{s.text.HTML(id, v)}
 }
 
-// unknownWords are for an invoice whose chain cannot be read.
-func (s pageInput) unknownWords() []template.HTML {
+// unknownWords are for an invoice whose chain cannot be read, or has dropped a payment.
+func (s pageInput) unknownWords() (string, []template.HTML) {
+	if !s.following.isBlind(s.now) {
+		return s.text.T("result.orphaned.headline", nil), s.say("result.orphaned.text", nil)
+	}
 	then, end := "status.unknown.unpaid", values{"Time": s.text.Time(s.invoice.ExpiresAt)}
 	if s.now.After(s.invoice.ExpiresAt) {
 		then = "status.unknown.over"
 	}
 	text := append(s.say("status.unknown.text", values{"Network": s.network()}), s.say("status.unknown.paid", nil)...)
-	return append(text, s.say(then, end)...)
+	return s.text.T("status.unknown.headline", nil), append(text, s.say(then, end)...)
 }
 
 // checkingWords say whether a payment in flight counts.

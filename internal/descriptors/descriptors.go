@@ -20,7 +20,7 @@ const (
 
 // Upper limits of the parts.
 const (
-	maxAccepted = 16_384
+	maxAccepted = 24_576
 	maxWebhooks = 4096
 	maxIdle     = 512
 )
@@ -40,9 +40,9 @@ type Budget struct {
 // New returns the budget of a process with a limit of descriptors and a number of RPC
 // nodes. It fails if the limit is too low.
 //
-// After the reserved descriptors, HTTP clients get half of the rest and webhooks three
-// eighths. The last eighth is for DNS lookups and parallel dials (Happy Eyeballs) of
-// webhook connections.
+// After the reserved descriptors, webhooks get three eighths of the rest, and a third as many
+// are for DNS lookups and parallel dials (Happy Eyeballs) of webhook connections. HTTP clients
+// get what is left.
 func New(limit, nodes int) (Budget, error) {
 	reserved := files + database + perNode*nodes
 	if left := Minimum - files - database; limit-reserved < left {
@@ -50,7 +50,8 @@ func New(limit, nodes int) (Budget, error) {
 			limit, reserved+left, nodes)
 	}
 	left := limit - reserved
-	b := Budget{Limit: limit, Accepted: min(left/2, maxAccepted), Webhooks: min(left/8*3, maxWebhooks)}
+	b := Budget{Limit: limit, Webhooks: min(left/8*3, maxWebhooks)}
+	b.Accepted = min(left-b.Webhooks-b.Webhooks/3, maxAccepted)
 	b.IdleWebhooks = min(b.Webhooks/4, maxIdle)
 	return b, nil
 }

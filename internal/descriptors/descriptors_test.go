@@ -17,11 +17,21 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total := b.Accepted + b.Webhooks; total > limit-80 || b.IdleWebhooks > b.Webhooks/4 {
+		if total := b.Accepted + b.Webhooks + b.Webhooks/3; total > limit-80 || b.IdleWebhooks > b.Webhooks/4 {
 			t.Errorf("%d are divided as %+v", limit, b)
 		}
 		if b.Accepted < 64 || b.Webhooks < 64 || b.IdleWebhooks < 16 {
 			t.Errorf("of %d a part has too few: %+v", limit, b)
+		}
+	}
+	for limit, want := range map[int]descriptors.Budget{
+		1024:    {Limit: 1024, Accepted: 472, Webhooks: 354, IdleWebhooks: 88},
+		20_000:  {Limit: 20_000, Accepted: 14_459, Webhooks: 4096, IdleWebhooks: 512},
+		65_536:  {Limit: 65_536, Accepted: 24_576, Webhooks: 4096, IdleWebhooks: 512},
+		1 << 20: {Limit: 1 << 20, Accepted: 24_576, Webhooks: 4096, IdleWebhooks: 512},
+	} {
+		if got, err := descriptors.New(limit, 0); got != want || err != nil {
+			t.Errorf("%d are divided as %+v, %v, want %+v", limit, got, err, want)
 		}
 	}
 	fewer, err := descriptors.New(512, 20)

@@ -167,8 +167,13 @@ func (f *Feed) read(ctx context.Context) error {
 			f.events.reset(event)
 			f.changes.reset(change.Seq)
 		})
+		f.announce()
 		return nil
 	}
+	if f.events.head == event && f.changes.head == change.Seq {
+		return nil
+	}
+	defer f.announce() // once for what a transaction wrote to both logs
 	return errors.Join(
 		catchUp(f, &f.events, event, func(after int64) ([]store.EventRow, error) {
 			return f.cfg.Log.Events(ctx, store.EventFilter{After: &after, Limit: readBatch})
@@ -179,7 +184,8 @@ func (f *Feed) read(ctx context.Context) error {
 	)
 }
 
-// catchUp adds the rows of a log up to a number to its tail, which only Run changes.
+// catchUp adds the rows of a log up to a number to its tail, which only Run changes. It
+// announces all batches but the last.
 func catchUp[T any](f *Feed, t *tail[T], last int64, list func(after int64) ([]T, error)) error {
 	head := t.head
 	if last < head || last-head > MaxEvents {
@@ -197,15 +203,24 @@ func catchUp[T any](f *Feed, t *tail[T], last int64, list func(after int64) ([]T
 		}
 		head = t.number(rows[len(rows)-1])
 		f.update(func() { t.add(rows) })
+		if head < last {
+			f.announce()
+		}
 	}
 	return nil
 }
 
-// update changes the tails, and wakes the calls that wait.
+// update changes the tails.
 func (f *Feed) update(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
+}
+
+// announce wakes the calls that wait for a change of the tails.
+func (f *Feed) announce() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

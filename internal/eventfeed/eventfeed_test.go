@@ -21,12 +21,16 @@ import (
 type eventLog struct {
 	mu      sync.Mutex
 	rows    []store.EventRow
-	changes int64 // entries of the audit log
-	reads   int   // calls of LastSeq
+	changes int64  // entries of the audit log
+	between func() // called before changes are listed
+	reads   int    // calls of LastSeq
 	err     error
 }
 
 func (l *eventLog) Changes(_ context.Context, after int64, limit int) (rows []store.ChangeRow, err error) {
+	if l.between != nil {
+		l.between()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for after++; after <= l.changes && len(rows) < limit; after++ {
@@ -336,6 +340,23 @@ func TestChanges(t *testing.T) {
 		}
 		if news, err := f.Next(t.Context(), eventfeed.Position{Event: 1, Change: 6}); !errors.Is(err, eventfeed.ErrBehind) || news.Through.Change != 307 {
 			t.Errorf("behind: %+v, %v", news, err)
+		}
+	})
+}
+
+// What one transaction writes to both logs is handed out at once.
+func TestBothLogsAtOnce(t *testing.T) {
+	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
+		after, err := f.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.between = synctest.Wait // the test goes on if it has news of the event alone
+		l.add(1, 1)
+		l.change(1)
+		news, err := f.Next(t.Context(), after)
+		if err != nil || len(news.Events) != 1 || len(news.Changes) != 1 {
+			t.Errorf("the first news are %+v, %v, want an event and a change", news, err)
 		}
 	})
 }

@@ -3,8 +3,8 @@ package invoice
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
+	"strings"
 )
 
 // Amount is a number of minor units (for USDC, millionths) between 0 and
@@ -164,17 +164,25 @@ func (a Amount) String() string {
 
 // Major writes a in major units with the currency's number of decimals, for
 // people: 4900000 with 6 decimals is "4.90". At least two decimals are shown.
-func (a Amount) Major(decimals int) string {
-	s := a.String()
+func (a Amount) Major(decimals int) string { return MajorSum(a.String(), decimals) }
+
+// MajorSum writes a sum of amounts, decimal digits with or without a minus sign, as Major
+// does an amount.
+func MajorSum(sum string, decimals int) string {
+	s, negative := strings.CutPrefix(sum, "-")
+	sign := ""
+	if negative {
+		sign = "-"
+	}
 	if len(s) <= decimals {
-		s = fmt.Sprintf("%0*s", decimals+1, s)
+		s = strings.Repeat("0", decimals+1-len(s)) + s
 	}
 	whole, frac := s[:len(s)-decimals], s[len(s)-decimals:]
 	for len(frac) > 2 && frac[len(frac)-1] == '0' {
 		frac = frac[:len(frac)-1]
 	}
 	if frac == "" {
-		return whole
+		return sign + whole
 	}
-	return whole + "." + frac
+	return sign + whole + "." + frac
 }

@@ -22,6 +22,7 @@ const (
 	PrefixTx       = "ctx_"
 	PrefixClaim    = "clm_"
 	PrefixSweep    = "swp_"
+	PrefixDecision = "dec_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"
 )

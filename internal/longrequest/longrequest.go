@@ -40,11 +40,21 @@ func Context(stopping context.Context, r *http.Request) (context.Context, contex
 	}
 }
 
+// ClearDeadlines lets a long request wait beyond the server's timeouts. Over HTTP/2 a write
+// deadline ends a request even while nothing is written. The caller calls ExtendDeadlines
+// before it writes.
+func ClearDeadlines(w http.ResponseWriter) error { return setDeadlines(w, time.Time{}) }
+
 // ExtendDeadlines lets a long request outlast the server's timeouts: it has no deadline
 // to read, and ChunkTimeout from now to write.
 func ExtendDeadlines(w http.ResponseWriter) error {
+	return setDeadlines(w, time.Now().Add(ChunkTimeout))
+}
+
+// setDeadlines sets a deadline to write, and none to read.
+func setDeadlines(w http.ResponseWriter, write time.Time) error {
 	control := http.NewResponseController(w)
-	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Now().Add(ChunkTimeout)))
+	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(write))
 	if errors.Is(err, http.ErrNotSupported) { // a recorder in tests
 		return nil
 	}

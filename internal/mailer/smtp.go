@@ -47,7 +47,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 		return fmt.Errorf("SMTP client: %w", err)
 	}
 	err = client.DialAndSendWithContext(ctx, message)
-	if err == nil {
+	if err == nil || message.IsDelivered() { // whatever happened at the goodbye
 		return nil
 	}
 	failed := (*gomail.SendError)(nil)

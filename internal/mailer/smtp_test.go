@@ -152,6 +152,25 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestSendKnowsWhatWasTaken has a server fail after it took the mail, which must not be sent
+// again.
+func TestSendKnowsWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"RSET", "QUIT"} {
+		for name, fail := range map[string]func(*smtpServer){
+			"refuses": func(s *smtpServer) { s.answers = map[string]string{command: "421 4.3.2 shutting down"} },
+			"hangs":   func(s *smtpServer) { s.hang = command },
+		} {
+			server := startSMTP(t, fail)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := server.client(mailer.StartTLS).Send(ctx, "inv_1.1", "ada@example.com", content); err != nil {
+				t.Errorf("the server %s at %s: %v", name, command, err)
+			}
+			cancel()
+		}
+	}
+}
+
 // TestHostileSubjects checks that no text begins another header or another recipient.
 func TestHostileSubjects(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,19 @@ func (m *Manager) Find(ctx context.Context, merchantID, slug string) (invoice.Pa
 	return m.conf.Store.PaymentLinkBySlug(ctx, merchantID, slug)
 }
 
+// OfInvoice returns the link that an invoice was made of, or store.ErrNotFound.
+func (m *Manager) OfInvoice(ctx context.Context, inv invoice.Invoice) (invoice.PaymentLink, error) {
+	id := inv.Details.Metadata[invoice.MetadataPaymentLink]
+	if id == "" {
+		return invoice.PaymentLink{}, store.ErrNotFound
+	}
+	l, err := m.conf.Store.PaymentLink(ctx, id)
+	if err == nil && l.MerchantID != inv.MerchantID { // a merchant writes metadata
+		err = store.ErrNotFound
+	}
+	return l, err
+}
+
 // Pay returns an invoice of a link for an amount, which is that of the link unless the payer
 // enters it. visit names an opening of the link's page: with the same visit and amount, Pay
 // returns the same invoice for store.IdempotencyWindow, unless the link was changed. Errors are ErrAmount,

@@ -414,3 +414,24 @@ func TestList(t *testing.T) {
 		}
 	})
 }
+
+// TestOfInvoice finds the link of an invoice, and no link of another merchant.
+func TestOfInvoice(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.create(t, espresso())
+		inv, err := w.Pay(t.Context(), l, l.Amount, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.OfInvoice(t.Context(), inv); err != nil || got != l {
+			t.Errorf("the link is %+v, %v", got, err)
+		}
+		foreign, plain := inv, inv
+		foreign.MerchantID, plain.Details.Metadata = "globex", nil
+		for _, other := range []invoice.Invoice{foreign, plain} {
+			if _, err := w.OfInvoice(t.Context(), other); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("of an invoice of %s with %v: %v", other.MerchantID, other.Details.Metadata, err)
+			}
+		}
+	})
+}

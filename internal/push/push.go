@@ -31,14 +31,14 @@ func Message(event string, data []byte) []byte {
 // Invariant: writing is set while a goroutine writes to the client, and done is closed once
 // ended is set and writing is not.
 type Stream struct {
-	conn  net.Conn // nil unless the connection was taken from net/http
-	write func(message []byte) error
+	conn     net.Conn            // nil unless the connection was taken from net/http
+	response http.ResponseWriter // nil if it was
+	done     chan struct{}       // nil if it was
 
 	mu      sync.Mutex
 	next    []byte // to be written after the message in flight
 	writing bool
 	ended   bool
-	done    chan struct{}
 }
 
 // Accept answers a request with a stream that begins with a message. It sends the headers
@@ -48,10 +48,9 @@ func Accept(w http.ResponseWriter, first []byte) (*Stream, error) {
 	header.Set("Content-Type", MediaType)
 	header.Set("X-Accel-Buffering", "no") // proxies must not collect messages
 	conn, _, err := control.Hijack()
-	s := &Stream{conn: conn, done: make(chan struct{})}
 	switch {
 	case errors.Is(err, http.ErrNotSupported): // HTTP/2
-		s.write = func(message []byte) error { return writeResponse(w, control, message) }
+		s := &Stream{response: w, done: make(chan struct{})}
 		if err := s.write(first); err != nil {
 			return nil, err
 		}
@@ -59,7 +58,7 @@ func Accept(w http.ResponseWriter, first []byte) (*Stream, error) {
 	case err != nil:
 		return nil, fmt.Errorf("take the connection: %w", err)
 	}
-	s.write = func(message []byte) error { return writeConn(conn, message) }
+	s := &Stream{conn: conn}
 	header.Set("Connection", "close")
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
@@ -72,6 +71,14 @@ func Accept(w http.ResponseWriter, first []byte) (*Stream, error) {
 	return s, nil
 }
 
+// write writes a message to the client.
+func (s *Stream) write(message []byte) error {
+	if s.conn != nil {
+		return writeConn(s.conn, message)
+	}
+	return writeResponse(s.response, message)
+}
+
 func writeConn(conn net.Conn, message []byte) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(WriteTimeout)); err != nil {
 		return err
@@ -80,16 +87,28 @@ func writeConn(conn net.Conn, message []byte) error {
 	return err
 }
 
-// writeResponse writes to a response whose handler has not returned.
-func writeResponse(w http.ResponseWriter, control *http.ResponseController, message []byte) error {
-	err := control.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a recorder in tests has no deadlines
+// writeResponse writes to a response whose handler has not returned. It clears the deadline
+// afterwards, because HTTP/2 ends a stream at its deadline even while nothing is written.
+func writeResponse(w http.ResponseWriter, message []byte) error {
+	control := http.NewResponseController(w)
+	if err := setDeadline(control, time.Now().Add(WriteTimeout)); err != nil {
 		return err
 	}
 	if _, err := w.Write(message); err != nil {
 		return err
 	}
-	return control.Flush()
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	return setDeadline(control, time.Time{})
+}
+
+func setDeadline(control *http.ResponseController, at time.Time) error {
+	err := control.SetWriteDeadline(at)
+	if errors.Is(err, http.ErrNotSupported) { // a recorder in tests
+		return nil
+	}
+	return err
 }
 
 // Serve calls left once when the stream has ended: the client has left or does not read, or
@@ -134,7 +153,7 @@ func (s *Stream) flush() {
 		if s.next = nil; message == nil || s.ended {
 			s.writing = false
 			if s.ended {
-				close(s.done)
+				s.finish()
 			}
 			s.mu.Unlock()
 			return
@@ -158,6 +177,13 @@ func (s *Stream) End() {
 		_ = s.conn.Close() // it is closed in any case
 	}
 	if !s.writing {
+		s.finish()
+	}
+}
+
+// finish lets Serve return. The caller holds mu.
+func (s *Stream) finish() {
+	if s.done != nil {
 		close(s.done)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/push"
 )
@@ -152,6 +153,37 @@ func TestMessagesReplaceEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-left
+}
+
+// deadlineRecorder is a response over HTTP/2, which has a deadline instead of a connection.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+
+	deadline time.Time // zero without one
+	bounded  bool      // each write had a deadline
+}
+
+func (r *deadlineRecorder) SetWriteDeadline(at time.Time) error {
+	r.deadline = at
+	return nil
+}
+
+func (r *deadlineRecorder) Write(p []byte) (int, error) {
+	r.bounded = r.bounded && !r.deadline.IsZero()
+	return r.ResponseRecorder.Write(p)
+}
+
+// HTTP/2 ends a stream whose write deadline passes, even if nothing is written then.
+func TestQuietStreamHasNoDeadline(t *testing.T) {
+	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder(), bounded: true}
+	stream, err := push.Accept(w, push.Message("status", []byte("first")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.bounded || !w.deadline.IsZero() {
+		t.Errorf("the write was bounded: %t; after it the deadline is %v", w.bounded, w.deadline)
+	}
+	stream.End()
 }
 
 // An HTTP/1.0 client, such as an older proxy, gets an answer that ends with the connection.

@@ -35,7 +35,7 @@ type limited struct {
 func newLimited(cfg Config) *limited {
 	logger := slog.New(slog.DiscardHandler)
 	l := &limited{now: time.Unix(1_764_000_000, 0), renderers: renderers{
-		api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}), checkout.New(checkout.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}),
+		api: api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}), checkout: checkout.New(checkout.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}),
 	}}
 	cfg.Now = func() time.Time { return l.now }
 	l.limits = newLimits(cfg, newMetrics(prometheus.NewRegistry()))

@@ -57,6 +57,10 @@ func (noLinks) Pay(context.Context, invoice.PaymentLink, invoice.Amount, string)
 	return invoice.Invoice{}, store.ErrNotFound
 }
 
+func (noLinks) OfInvoice(context.Context, invoice.Invoice) (invoice.PaymentLink, error) {
+	return invoice.PaymentLink{}, store.ErrNotFound
+}
+
 // noFeed is a feed that no page reads.
 type noFeed struct{ checkout.Feed }
 
@@ -78,7 +82,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 		Reader: f, Claims: noClaims{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{rest, page})
+	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{api: rest, checkout: page})
 	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 

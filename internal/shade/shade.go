@@ -28,16 +28,22 @@ func Parse(text string) (c Color, ok bool) {
 // String returns the color as #rrggbb.
 func (c Color) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
 
-// luminance returns the relative luminance as WCAG 2.2 defines it.
-func (c Color) luminance() float64 {
-	linear := func(channel uint8) float64 {
+// linear has the linear value of each value of an sRGB channel.
+var linear = func() (table [math.MaxUint8 + 1]float64) {
+	for channel := range table {
 		v := float64(channel) / math.MaxUint8
 		if v <= 0.04045 {
-			return v / 12.92
+			table[channel] = v / 12.92
+		} else {
+			table[channel] = math.Pow((v+0.055)/1.055, 2.4)
 		}
-		return math.Pow((v+0.055)/1.055, 2.4)
 	}
-	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
+	return table
+}()
+
+// luminance returns the relative luminance as WCAG 2.2 defines it.
+func (c Color) luminance() float64 {
+	return 0.2126*linear[c[0]] + 0.7152*linear[c[1]] + 0.0722*linear[c[2]]
 }
 
 // Contrast returns the contrast ratio of two colors, from 1 to 21.

@@ -13,6 +13,14 @@ import (
 // folder of the checkout's package-lock.json.
 func (p *Page) Axe(web string) {
 	p.t.Helper()
+	for _, v := range p.Violations(web) {
+		p.t.Error(v)
+	}
+}
+
+// Violations returns the violations of the rules of axe-core on the page.
+func (p *Page) Violations(web string) (found []string) {
+	p.t.Helper()
 	modules, err := testdeps.NodeModules(p.t.Context(), "browsertest", web)
 	if err != nil {
 		p.t.Fatal(err)
@@ -33,6 +41,7 @@ func (p *Page) Axe(web string) {
 		for _, n := range v.Nodes {
 			nodes = append(nodes, fmt.Sprintf("%s\n%s", n.HTML, n.FailureSummary))
 		}
-		p.t.Errorf("axe: %s: %s\n%s", v.ID, v.Help, strings.Join(nodes, "\n"))
+		found = append(found, fmt.Sprintf("axe: %s: %s\n%s", v.ID, v.Help, strings.Join(nodes, "\n")))
 	}
+	return found
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// maxPages bounds the pages that are open at a time.
-const maxPages = 2
+// parallel is how many tests run at a time: most of their time they wait for blocks and pages.
+const parallel = 4
 
 // browser is the chromium of the process.
 var browser struct {
@@ -23,11 +24,10 @@ var browser struct {
 	stop  func()
 }
 
-// slots holds a token for each open page.
-var slots = make(chan struct{}, maxPages)
-
 // Main runs the tests of a package, stops chromium, and returns the exit code.
 func Main(m *testing.M) int {
+	testdeps.Parallel(parallel)
+	testdeps.TempInMemory()
 	defer func() {
 		if browser.stop != nil {
 			browser.stop()
@@ -36,13 +36,18 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// chromium returns the context of the running chromium, which it starts at the first call.
+// chromium returns the context of the running chromium, which it starts at the first call. The
+// headless shell is chromium without its user interface, at half the CPU time; where it cannot be
+// had, chromium is used.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
 	browser.start.Do(func() {
-		var program string
-		if program, browser.err = testdeps.Program(t.Context(), "browsertest", "chromium"); browser.err != nil {
-			return
+		program, err := testdeps.Program(t.Context(), "browsertest", "chromium-headless-shell")
+		if err != nil {
+			if program, browser.err = exec.LookPath("chromium"); browser.err != nil {
+				browser.err = err
+				return
+			}
 		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(program), chromedp.Flag("disable-gpu", true), chromedp.Flag("force-color-profile", "srgb"))

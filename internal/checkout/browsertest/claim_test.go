@@ -16,6 +16,7 @@ import (
 // TestClaim claims a payment by a signature of the wallet, with one wallet in the browser and
 // with two.
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, second := range []bool{false, true} {
 		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))

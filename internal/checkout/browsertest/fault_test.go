@@ -1,6 +1,7 @@
 package browsertest_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 // TestFaults has wallets fail in every way before something is paid: the page says it, pays
 // nothing, and the next try pays.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, test := range []struct {
 		name   string
@@ -39,11 +41,7 @@ func TestFaults(t *testing.T) {
 			}
 			p.AwaitText("#wallet-pay", test.says)
 			p.Axe(web)
-			wallet.Answer(nil)
-			p.Press("Try again")
-			p.Press("Pay 4.90 USDC")
-			p.Await(counted)
-			paidOnce(t, w, wallet)
+			payAgain(t, w, p, wallet)
 		})
 	}
 	t.Run("another chain", func(t *testing.T) {
@@ -83,14 +81,16 @@ func TestFaults(t *testing.T) {
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 	})
-	t.Run("a clock that is wrong", func(t *testing.T) {
-		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
-		inv := w.Invoice("4900000", nil)
-		p := open(t, w, inv, browsertest.Options{Script: `{ const now = Date.now; Date.now = () => now() - 3600_000; }`}, wallet)
-		p.Press("Pay with Fox")
-		p.Press("Pay 4.90 USDC")
-		p.Await(counted)
-	})
+	for name, seconds := range map[string]int{"slow": -3600, "fast": 3600} {
+		t.Run("a clock that is an hour "+name, func(t *testing.T) {
+			wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+			o := browsertest.Options{Script: fmt.Sprintf(`{ const now = Date.now; Date.now = () => now() + %d * 1000; }`, seconds)}
+			p := open(t, w, w.Invoice("4900000", nil), o, wallet)
+			p.Press("Pay with Fox")
+			p.Press("Pay 4.90 USDC")
+			p.Await(counted)
+		})
+	}
 	t.Run("no answer", func(t *testing.T) {
 		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 		wallet.Refuse("eth_signTypedData_v4", browsertest.ErrNoAnswer)
@@ -136,6 +136,7 @@ func falseChain(t *testing.T, w *browsertest.World) {
 
 // TestSent checks what the page remembers of transactions.
 func TestSent(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
@@ -186,6 +187,24 @@ func TestSent(t *testing.T) {
 		first.Await(counted)
 		second.Await(counted)
 		paidOnce(t, w, wallet)
+	})
+	t.Run("pressed twice", func(t *testing.T) {
+		wallet := payer(t)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+		for _, text := range []string{"Pay with Fox", "Pay 4.90 USDC"} {
+			p.AwaitText("#wallet-pay", text)
+			p.Eval(fmt.Sprintf(`(() => {
+				const button = [...document.querySelectorAll("#wallet-pay button")].find((b) => b.innerText.replaceAll("\u00a0", " ").trim() === %q);
+				button.click();
+				button.click();
+				button.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+			})()`, text), nil)
+		}
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
+			t.Errorf("the wallet was asked %d times", n)
+		}
 	})
 	t.Run("reloaded before the answer", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), true) })
 	t.Run("reloaded, and nothing was sent", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
@@ -280,23 +299,17 @@ func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 
 // TestExpiry has invoices expire while the wallet's window is open.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
-	opened, confirm := make(chan struct{}), make(chan struct{})
-	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
-		if c.Method == "eth_signTypedData_v4" {
-			close(opened)
-			<-confirm
-		}
-		return nil, false, nil
-	})
-	p := pay(t, w, inv, wallet)
-	<-opened
+	p, confirm := openWindow(t, w, inv, wallet, "eth_signTypedData_v4")
 	advance(t, w, 120)
+	p.AwaitText("#wallet-pay", "Please refuse the request in Fox: a payment would come too late.")
+	p.Axe(web)
 	// The browser's clock goes on by itself; the page's is the service's plus what has elapsed.
 	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
-	close(confirm)
+	confirm()
 	p.AwaitText("#wallet-pay", "The time to pay ended while your wallet was open. Nothing was paid.")
 	shot(p, "expired")
 	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens {
@@ -304,8 +317,42 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// openWindow asks the wallet by a method, which it answers when confirm is called.
+func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceResponse, wallet *browsertest.Wallet, method string) (p *browsertest.Page, confirm func()) {
+	t.Helper()
+	opened, confirmed := make(chan struct{}), make(chan struct{})
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method == method {
+			close(opened)
+			<-confirmed
+		}
+		return nil, false, nil
+	})
+	p = pay(t, w, inv, wallet)
+	<-opened
+	return p, func() { close(confirmed) }
+}
+
+// TestExpiryOfTransaction has a payer confirm a transaction after the time to pay. The page
+// says that it came too late, and asks for nothing more.
+func TestExpiryOfTransaction(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
+	p, confirm := openWindow(t, w, inv, wallet, "eth_sendTransaction")
+	advance(t, w, 120)
+	p.AwaitText("#wallet-pay", "Please refuse the request in Fox")
+	confirm()
+	p.AwaitText("#status", "Your payment came too late")
+	p.Await(`document.getElementById("wallet-pay").hidden`)
+	p.Axe(web)
+	paidOnce(t, w, wallet)
+}
+
 // TestOverNight opens a page, and pays on the next day, when the invoice has expired.
 func TestOverNight(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,7 @@ type Options struct {
 	Phone    bool   // 390 × 844 instead of 1200 × 900
 	Width    int    // instead of that
 	Dark     bool   // prefers dark colours
+	Print    bool   // as it is printed
 	Language string // of Accept-Language; empty: en
 	NoScript bool
 	// Latency and BytesPerSecond throttle the network.
@@ -68,16 +71,8 @@ func (p *Page) OpenBeside(o Options) *Page {
 
 func open(parent context.Context, t testing.TB, o Options, options ...chromedp.ContextOption) *Page {
 	t.Helper()
-	select {
-	case slots <- struct{}{}:
-	case <-time.After(2 * Patience):
-		t.Fatalf("browsertest: a test opens more than %d pages", maxPages)
-	}
 	ctx, closePage := chromedp.NewContext(parent, options...)
-	t.Cleanup(func() {
-		closePage()
-		<-slots
-	})
+	t.Cleanup(closePage)
 	p := &Page{t: t, ctx: ctx, sent: make(map[network.RequestID]int)}
 	if err := chromedp.Listen(ctx, p.record); err != nil { // opens the page, for as long as ctx
 		t.Fatal(err)
@@ -85,7 +80,7 @@ func open(parent context.Context, t testing.TB, o Options, options ...chromedp.C
 	call(p, network.Enable, network.EnableParams{})
 	call(p, log.Enable, cdp.Empty{})
 	call(p, runtime.Enable, cdp.Empty{})
-	p.emulate(o)
+	p.Emulate(o)
 	if o.Script != "" {
 		p.onNewDocument(o.Script)
 	}
@@ -95,8 +90,8 @@ func open(parent context.Context, t testing.TB, o Options, options ...chromedp.C
 	return p
 }
 
-// emulate sets what the options say of the device and its network.
-func (p *Page) emulate(o Options) {
+// Emulate sets the device, the colours, the language and the network of the options.
+func (p *Page) Emulate(o Options) {
 	p.t.Helper()
 	width, height := 1200, 900
 	if o.Phone {
@@ -105,7 +100,10 @@ func (p *Page) emulate(o Options) {
 	if o.Width > 0 {
 		width = o.Width
 	}
-	colours, language := "light", "en"
+	colours, language, media := "light", "en", ""
+	if o.Print {
+		media = "print"
+	}
 	if o.Dark {
 		colours = "dark"
 	}
@@ -113,7 +111,9 @@ func (p *Page) emulate(o Options) {
 		language = o.Language
 	}
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1, Mobile: o.Phone})
-	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: colours}}})
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: colours}, {Name: "prefers-reduced-motion", Value: "reduce"}, // colours change at once
+	}})
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: o.NoScript})
 	call(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}})
 	if o.Latency > 0 || o.BytesPerSecond > 0 {
@@ -271,6 +271,30 @@ func (p *Page) Screenshot(file string) {
 	if err := os.WriteFile(file, image, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// printed is the number of pages in a PDF of chromium's.
+var printed = regexp.MustCompile(`/Type /Pages\s+/Count (\d+)`)
+
+// PrintedPages returns on how many pages of A4 paper the page is printed.
+func (p *Page) PrintedPages() int {
+	p.t.Helper()
+	const width, height = 8.27, 11.69 // inches
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	made, err := chromedp.Call(ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{PaperWidth: width, PaperHeight: height})
+	if err != nil {
+		p.t.Fatalf("browsertest: print: %v", err)
+	}
+	count := printed.FindSubmatch(made.Data)
+	if count == nil {
+		p.t.Fatalf("browsertest: a PDF of %d bytes says nothing of its pages", len(made.Data))
+	}
+	n, err := strconv.Atoi(string(count[1]))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
 }
 
 // LargestPaint returns the time of the largest contentful paint so far.

@@ -44,6 +44,7 @@ func deposit(r *apitypes.CreateInvoiceRequest) { r.Collection = apitypes.Collect
 
 // TestGasless pays by signatures that the service sends.
 func TestGasless(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, device := range []browsertest.Options{{}, {Phone: true, Dark: true}} {
 		name := "desktop"
@@ -80,6 +81,7 @@ func TestGasless(t *testing.T) {
 		fox, owl := browsertest.NewWallet(t, w, "Fox", w.NewAccount(0, false)), browsertest.NewWallet(t, w, "Owl", w.NewAccount(tokens, false))
 		p := open(t, w, inv, browsertest.Options{}, fox, owl)
 		p.AwaitText("#wallet-pay", "Pay with Owl")
+		p.Await(`document.querySelectorAll("#wallet-pay button img[src^='data:image/']").length === 2`)
 		p.Axe(web)
 		shot(p, "wallets")
 		p.Press("Pay with Fox")
@@ -234,6 +236,7 @@ func deploy(t *testing.T, w *browsertest.World, code []byte) common.Address {
 
 // TestOwnGas pays by transactions of the payer.
 func TestOwnGas(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	t.Run("transfer", func(t *testing.T) {
 		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
@@ -273,17 +276,56 @@ func TestOwnGas(t *testing.T) {
 			t.Errorf("the payments are %+v", payments)
 		}
 	})
+	t.Run("allowed before", func(t *testing.T) {
+		key := w.NewAccount(tokens, true)
+		wallet := browsertest.NewWallet(t, w, "Fox", key)
+		wallet.Answer(func(c browsertest.Call) (any, bool, error) { return "0x6001", c.Method == "eth_getCode", nil })
+		hash, err := w.Node.Approve(t.Context(), key, w.Node.Registry, big.NewInt(price))
+		if err == nil {
+			_, err = w.Node.Mined(t.Context(), hash)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+		p.Press("Pay with Fox")
+		p.AwaitText("#wallet-pay", "Fox asks you to confirm that the contract")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+		if n := len(wallet.Calls("eth_signTypedData_v4")); n != 0 {
+			t.Errorf("the wallet was asked for %d signatures", n)
+		}
+	})
 	t.Run("several calls at once", func(t *testing.T) { payByCalls(t, w) })
 	t.Run("no coins", func(t *testing.T) {
 		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
 		p.Press("Pay with Fox")
-		p.AwaitText("#wallet-pay", "too little ETH for the network fee")
+		p.AwaitText("#wallet-pay", "too little ETH for the network fee: about")
 		w.Fund(wallet.Address(), 0, true)
 		p.Press("Try again")
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 	})
+	t.Run("fees for data", func(t *testing.T) { payDataFees(t, w) })
+}
+
+// payDataFees pays on a network that charges for data besides what its nodes estimate. The
+// page names no amount.
+func payDataFees(t *testing.T, w *browsertest.World) {
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		return "0x6001", c.Method == "eth_getCode" && strings.Contains(string(c.Params[0]), "0x420000000000000000000000000000000000000F"), nil
+	})
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+	p.Press("Pay with Fox")
+	p.AwaitText("#wallet-pay", "too little ETH for the network fee: it has 0 ETH")
+	w.Fund(wallet.Address(), 0, true)
+	p.Press("Try again")
+	p.AwaitText("#wallet-pay", "A little ETH, from your account.")
+	p.Press("Pay 4.90 USDC")
+	p.Await(counted)
 }
 
 // executor is the code of an account that makes the call in its data, which is an address

@@ -106,22 +106,28 @@ func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 // The payer presses what the page offers next, and does nothing else. Each invoice is paid
 // once; a page without a next step is a dead end.
 func TestScriptedPayer(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(13, 30))
 	done := 0
-	for way, noGasless := range []bool{false, true} {
-		w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: noGasless})
-		pays := "eth_signTypedData_v4"
-		if noGasless {
-			pays = "eth_sendTransaction"
-		}
+	for way, pays := range []string{"eth_signTypedData_v4", "eth_sendTransaction"} {
+		var tries []func(t *testing.T, w *browsertest.World)
 		for i, fault := range payerFaults(pays) {
 			collect, phone := random.IntN(2) == 0, random.IntN(2) == 0
 			if !*every && i%2 != way {
 				continue
 			}
-			t.Run(pays+"/"+fault.name, func(t *testing.T) { payWithFault(t, w, fault, collect, phone) })
+			tries = append(tries, func(t *testing.T, w *browsertest.World) {
+				t.Run(fault.name, func(t *testing.T) { payWithFault(t, w, fault, collect, phone) })
+			})
 			done++
 		}
+		t.Run(pays, func(t *testing.T) {
+			t.Parallel()
+			w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: pays == "eth_sendTransaction"})
+			for _, try := range tries {
+				try(t, w)
+			}
+		})
 	}
 	if want := map[bool]int{true: payments, false: payments / 2}[*every]; done != want {
 		t.Errorf("%d payments, want %d", done, want)

@@ -15,6 +15,7 @@ const fast = `{ const interval = window.setInterval; window.setInterval = (f, ms
 
 // TestReturn pays while the page is open, and follows the countdown to the shop or stops it.
 func TestReturn(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	shop := w.Info.BaseURL + "/docs"
 	paid := func(t *testing.T, o browsertest.Options) (*browsertest.Page, string) {
@@ -59,6 +60,7 @@ func TestReturn(t *testing.T) {
 
 // TestReceipt opens the receipt of a paid invoice in several languages and sizes.
 func TestReceipt(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", order)
 	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(price), common.FromHex(inv.OnChainInvoiceID)); err != nil {

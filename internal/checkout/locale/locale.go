@@ -38,21 +38,22 @@ type Text struct {
 	rtl       bool
 }
 
-// catalogue is all languages, English first, then by tag, and the matcher of their tags.
-type catalogue struct {
+// Catalogue is texts in all its languages, English first, then by tag. It is immutable.
+type Catalogue struct {
 	languages []*Text
 	matcher   language.Matcher
 }
 
-// loaded returns the catalogue, which is parsed when it is first asked for: most commands
-// never are.
-var loaded = sync.OnceValue(load)
+// loaded returns the texts of payers' pages, which are parsed when they are first asked
+// for: most commands never are.
+var loaded = sync.OnceValue(func() *Catalogue { return Open(files) })
 
 // English returns the language of payers who ask for none of the others.
-func English() *Text { return loaded().languages[0] }
+func English() *Text { return loaded().English() }
 
-// load parses the embedded files. It panics if one is malformed.
-func load() catalogue {
+// Open parses the files *.json of a folder, one per language, of which en.json is required. A
+// text that another language lacks is English in it. It panics if a file is malformed.
+func Open(files fs.FS) *Catalogue {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	names, err := fs.Glob(files, "*.json")
@@ -82,7 +83,21 @@ func load() catalogue {
 		tags[i] = text.tag
 		text.localizer = i18n.NewLocalizer(bundle, text.tag.String())
 	}
-	return catalogue{list, language.NewMatcher(tags)}
+	return &Catalogue{list, language.NewMatcher(tags)}
+}
+
+// English returns the English texts.
+func (c *Catalogue) English() *Text { return c.languages[0] }
+
+// Languages returns all languages, in the order of the menu.
+func (c *Catalogue) Languages() []*Text { return slices.Clone(c.languages) }
+
+// Named returns the texts of the language with a tag, or the English ones.
+func (c *Catalogue) Named(tag string) *Text {
+	if i := slices.IndexFunc(c.languages, func(t *Text) bool { return t.Lang() == tag }); i >= 0 {
+		return c.languages[i]
+	}
+	return c.English()
 }
 
 // order is the key by which languages are sorted.
@@ -98,25 +113,14 @@ func isRightToLeft(tag language.Tag) bool {
 	return script.String() == "Arab" || script.String() == "Hebr"
 }
 
-// For returns the texts in the language of a request: that of its parameter lang, else
-// the best match of its header Accept-Language, else English.
-func For(r *http.Request) *Text {
-	c := loaded()
-	_, index := language.MatchStrings(c.matcher, r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
-	return c.languages[index]
-}
+// For returns the texts of payers' pages in the language of a request; see Catalogue.For.
+func For(r *http.Request) *Text { return loaded().For(r) }
 
-// Named returns the texts of the language with a tag, or the English ones.
-func Named(tag string) *Text {
-	all := loaded().languages
-	if i := slices.IndexFunc(all, func(t *Text) bool { return t.Lang() == tag }); i >= 0 {
-		return all[i]
-	}
-	return English()
-}
+// Named returns the texts of payers' pages in the language with a tag, or in English.
+func Named(tag string) *Text { return loaded().Named(tag) }
 
-// Languages returns all languages, in the order of the menu.
-func Languages() []*Text { return slices.Clone(loaded().languages) }
+// Languages returns all languages of payers' pages, in the order of the menu.
+func Languages() []*Text { return loaded().Languages() }
 
 // Lang returns the language's BCP 47 tag.
 func (t *Text) Lang() string { return t.tag.String() }
@@ -147,6 +151,19 @@ type Marked interface{ HTML() template.HTML }
 // Marked.
 func (t *Text) HTML(id string, values Values) template.HTML {
 	return template.HTML(t.localize(id, values, markup)) //nolint:gosec // values are escaped, and texts have no markup
+}
+
+// InTemplate is HTML for templates: pairs are the names and values of placeholders.
+func (t *Text) InTemplate(id string, pairs ...any) (template.HTML, error) {
+	values := make(Values, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		name, ok := pair[0].(string)
+		if !ok || len(pair) != 2 {
+			return "", fmt.Errorf("values of a text must be pairs of a name and a value, not %v", pair)
+		}
+		values[name] = pair[1]
+	}
+	return t.HTML(id, values), nil
 }
 
 // markup returns a value as it is in a page.

@@ -12,6 +12,8 @@ func TestNegotiation(t *testing.T) {
 	for _, test := range []struct{ lang, accept, want string }{
 		{"", "", "en"}, {"", "de", "de"}, {"", "de-AT,en;q=0.5", "de"}, {"", "fi, de;q=0.1", "de"},
 		{"de", "en", "de"}, {"xx", "de", "de"}, {"xx", "", "en"}, {"DE-ch", "", "de"},
+		{"", "xx, de", "de"}, {"", "de;q=x, fr", "fr"}, {"", "de;q=0, fr;q=0.1", "fr"}, {"", "fr;q=0.5, de;q=0.9, *;q=0.1", "de"},
+		{"", "x-mine, , ja;Q=1", "ja"}, {"", "de;q=NaN, it ; q = 0.3", "it"}, {"", strings.Repeat("xx,", 100) + "ko", "ko"}, {"fi,de", "fr", "de"},
 		{"", "\xff;;q=z", "en"}, {`"><script>`, strings.Repeat("de-", 5000), "en"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)

@@ -3,10 +3,11 @@
 // Command bundle bundles the TypeScript modules of the checkout page. It is run with the
 // modules of tools/go.mod.
 //
-//	go run -modfile=../../../tools/go.mod bundle.go -modules DIR -out DIR MODULE...
+//	go run -modfile=../../../tools/go.mod bundle.go -modules DIR -out DIR [-classic MODULE] MODULE...
 //
 // It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm
-// packages in it.
+// packages in it. The bundles are modules, but for the classic one, which is a script that
+// declares nothing in its page.
 package main
 
 import (
@@ -25,9 +26,14 @@ import (
 func main() {
 	modules := flag.String("modules", "", "the `folder` node_modules with the installed packages")
 	out := flag.String("out", "", "the `folder` to write to")
+	classic := flag.String("classic", "", "the `module` that is bundled as a classic script")
 	flag.Parse()
 	for _, entry := range flag.Args() {
-		if err := bundle(entry, *modules, *out); err != nil {
+		format := api.FormatESModule
+		if entry == *classic {
+			format = api.FormatIIFE
+		}
+		if err := bundle(entry, format, *modules, *out); err != nil {
 			fmt.Fprintf(os.Stderr, "bundle %s: %v\n", entry, err)
 			os.Exit(1)
 		}
@@ -35,7 +41,7 @@ func main() {
 }
 
 // bundle bundles a module and what it imports into one file.
-func bundle(entry, modules, out string) error {
+func bundle(entry string, format api.Format, modules, out string) error {
 	modules, err := filepath.Abs(modules)
 	if err != nil {
 		return err
@@ -43,7 +49,7 @@ func bundle(entry, modules, out string) error {
 	name := strings.TrimSuffix(filepath.Base(entry), ".ts")
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Outfile: filepath.Join(out, name+".js"), Metafile: true,
-		Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser, Target: api.ES2022, Charset: api.CharsetUTF8,
+		Bundle: true, Format: format, Platform: api.PlatformBrowser, Target: api.ES2022, Charset: api.CharsetUTF8,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone,
 		NodePaths: []string{modules}, LogLevel: api.LogLevelWarning,
 	})

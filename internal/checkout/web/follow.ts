@@ -4,7 +4,7 @@ import { transferTopic } from "./abi";
 import type { Hex, Provider } from "./providers";
 import { parse, quantity, read } from "./rpc";
 import { load, save, type Sent } from "./sent";
-import { Refusal, submit, type Invoice } from "./service";
+import { now, Refusal, submit, type Invoice } from "./service";
 
 // Finding is what was found. counted: the service has seen the payment. mined: it is in a
 // block.
@@ -20,10 +20,11 @@ export async function follow(invoice: Invoice, sent: Sent, provider: Provider | 
   return sent.hash ? followHash(invoice, sent, sent.hash, provider) : find(invoice, sent, provider);
 }
 
-// isCounted reports whether the service has the payment. Without its hash, it is one of the
-// account, if nothing is due any more.
+// isCounted reports whether the service has the payment. Without its hash, it is a new one of
+// the account, if nothing is due any more. Nothing is due while payments cannot be seen, either.
 const isCounted = (invoice: Invoice, sent: Sent) => invoice.payments.some((p) =>
-  sent.hash ? p.txHash === sent.hash : invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase());
+  sent.hash ? p.txHash === sent.hash
+    : invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase() && !sent.known?.includes(p.txHash));
 
 // fail records that nothing was transferred.
 function fail(invoice: Invoice, sent: Sent, problem: string): Finding {
@@ -45,8 +46,9 @@ async function followAuthorization(invoice: Invoice, sent: Sent): Promise<Findin
     if (outcome.status === "refused") return fail(invoice, sent, refusal(outcome.reason));
     return "waiting";
   } catch (error) {
-    if (error instanceof Refusal) return fail(invoice, sent, refusal(error.reason));
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    if (error.reason === "nonce_used") return "waiting"; // somebody has submitted it; it cannot be refused before its window ends
+    return fail(invoice, sent, refusal(error.reason));
   }
 }
 
@@ -60,6 +62,9 @@ function refusal(reason = ""): string {
   if (reason === "authorization_pending") return "wallet.pending";
   return "wallet.refused";
 }
+
+// settling is for how many seconds a transaction must be found replaced, before the payer is told.
+const settling = 10;
 
 interface Receipt {
   status: Hex;
@@ -75,6 +80,9 @@ async function followHash(invoice: Invoice, sent: Sent, hash: Hex, provider: Pro
   const found = await find(invoice, sent, provider);
   if (found !== "unknown") return found;
   if (await read(provider, "eth_getTransactionReceipt", [hash])) return "waiting"; // it was mined meanwhile
+  // The wallet's requests may be answered by several nodes, of which one lacks the newest blocks.
+  if (sent.gone === undefined) save(invoice.invoiceId, { ...sent, gone: now() });
+  if (now() < (sent.gone ?? now()) + settling) return "unknown";
   return fail(invoice, sent, "wallet.replaced");
 }
 
@@ -89,23 +97,32 @@ async function followCalls(invoice: Invoice, sent: Sent, provider: Provider): Pr
 }
 
 // find looks for a transfer from the account to the invoice's address since the wallet was
-// asked.
+// asked. One of another invoice of the merchant has another name in its transaction.
 async function find(invoice: Invoice, sent: Sent, provider: Provider): Promise<Finding> {
   const topic = (address: Hex) => `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
   const logs = await read<{ transactionHash: Hex; data: Hex }[]>(provider, "eth_getLogs", [{
     address: invoice.token, fromBlock: quantity(BigInt(sent.block)), toBlock: "latest", topics: [transferTopic, topic(sent.from), topic(invoice.payTo)],
   }]);
-  const match = logs.find((l) => parse(l.data) === BigInt(sent.amount));
-  if (!match) return "unknown";
-  save(invoice.invoiceId, { ...sent, state: "sent", hash: match.transactionHash });
-  return "mined";
+  for (const log of logs) {
+    if (parse(log.data) !== BigInt(sent.amount) || sent.named && !await names(invoice, log.transactionHash, provider)) continue;
+    save(invoice.invoiceId, { ...sent, state: "sent", hash: log.transactionHash });
+    return "mined";
+  }
+  return "unknown";
+}
+
+// names reports whether a transaction has the invoice's on-chain id in its data or its events.
+async function names(invoice: Invoice, hash: Hex, provider: Provider): Promise<boolean> {
+  const found = await Promise.all(["eth_getTransactionByHash", "eth_getTransactionReceipt"].map((method) => read(provider, method, [hash])));
+  return JSON.stringify(found).toLowerCase().includes(invoice.onChainInvoiceId.slice(2).toLowerCase());
 }
 
 // mayAskAgain reports whether the account has sent nothing since the wallet was asked, as far
-// as its node knows.
+// as its node knows: no transfer is mined, and no transaction waits.
 export async function mayAskAgain(invoice: Invoice, sent: Sent, provider: Provider): Promise<boolean> {
   if (await find(invoice, sent, provider) !== "unknown") return false;
+  if (sent.hash && await read(provider, "eth_getTransactionByHash", [sent.hash])) return false;
   const count = async (at: string) => Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, at])));
   const [latest, waiting] = await Promise.all([count("latest"), count("pending")]);
-  return waiting <= latest && load(invoice.invoiceId)?.hash === undefined;
+  return waiting <= latest && load(invoice.invoiceId)?.hash === sent.hash;
 }

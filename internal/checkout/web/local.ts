@@ -33,8 +33,8 @@ function write(): void {
   }
 }
 
-write();
-// Parts of the page are replaced when the invoice changes.
-new MutationObserver(write).observe(document.body, { childList: true, subtree: true });
-
-export {};
+// writeLocally writes what is on the page, and the parts that are replaced later.
+export function writeLocally(): void {
+  write();
+  new MutationObserver(write).observe(document.body, { childList: true, subtree: true });
+}

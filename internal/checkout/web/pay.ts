@@ -18,8 +18,9 @@ import type { Plan } from "./ways";
 const window = 1800;
 const shortest = 40;
 
-// pay asks the wallet, and returns once it has answered. The record is then in state sent.
-export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<void> {
+// pay asks the wallet, and returns once it has answered. The record is then in state sent. A
+// transaction gets the nonce, if it is given.
+export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, nonce?: number): Promise<void> {
   if (plan.way === "authorization") {
     const authorization = await authorize(provider, invoice, plan);
     save(invoice.invoiceId, { ...await record(provider, invoice, plan, wallet), state: "sent", authorization });
@@ -35,16 +36,21 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
       return;
     }
     const [only] = calls;
-    const hash = await send<Hex>(provider, "eth_sendTransaction", [{ from: plan.from, ...only, value: "0x0" }]);
+    const hash = await send<Hex>(provider, "eth_sendTransaction", [{
+      from: plan.from, ...only, value: "0x0", chainId: quantity(invoice.chainId), ...(nonce !== undefined && { nonce: quantity(nonce) }),
+    }]);
     save(invoice.invoiceId, { ...asked, state: "sent", hash });
   } catch (error) {
-    if (error instanceof WalletError && nothingSent.has(error.code)) clear(invoice.invoiceId);
+    if (error instanceof WalletError && isNothingSent(error)) clear(invoice.invoiceId);
     throw error;
   }
 }
 
-// nothingSent are the codes that say that nothing was sent. After any other error the chain
-// is asked.
+// isNothingSent reports whether an error says that nothing was sent. After any other error the
+// chain is asked. A node that has the transaction already, or one in its place, has an error
+// for it, too.
+const isNothingSent = ({ code, message }: WalletError) => nothingSent.has(code) && !/\bknown\b|nonce|replacement/i.test(message);
+
 const nothingSent = new Set([rejected, unauthorized, 4200, -32000, -32003, -32601, -32602]);
 
 // record returns what is known before the wallet is asked.
@@ -57,6 +63,7 @@ async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: 
     version: 1, state: "asked", way: plan.way, wallet, from: plan.from, amount: plan.amount.toString(),
     shown: { Amount: major(plan.amount, invoice), Merchant: invoice.merchant },
     at: now(), nonce: Number(parse(count)), block: parse(block).toString(),
+    known: invoice.payments.map((p) => p.txHash), named: !invoice.depositAddress && plan.amount === BigInt(invoice.due),
   };
 }
 

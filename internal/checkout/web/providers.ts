@@ -66,5 +66,6 @@ function announced(detail: Announcement | undefined): Wallet | undefined {
   const { info, provider } = detail ?? {};
   if (typeof provider?.request !== "function" || typeof info?.rdns !== "string" || typeof info.name !== "string") return undefined;
   const icon = typeof info.icon === "string" && info.icon.startsWith("data:image/") && info.icon.length <= maxIcon ? info.icon : "";
-  return { id: info.rdns, name: info.name.slice(0, maxName), icon, provider };
+  const name = info.name.replace(/[\p{Cc}\p{Cf}]/gu, "").slice(0, maxName).trim(); // no text turns its direction
+  return { id: info.rdns, name, icon, provider };
 }

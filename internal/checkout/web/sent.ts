@@ -17,7 +17,10 @@ export interface Sent {
   at: number; // Unix seconds, by the service's clock
   block: string; // number of a block before the payment
   nonce?: number; // of the account's next transaction, before the wallet was asked
+  known?: Hex[]; // transactions that the service had seen before
+  named?: boolean; // the transaction names the invoice; otherwise its receiver or amount does
   hash?: Hex; // of the transaction
+  gone?: number; // Unix seconds, when another transaction was first seen to have its nonce
   calls?: string; // id of the wallet's calls
   authorization?: Authorization; // that was signed
   problem?: string; // with failed: id of a text
@@ -34,13 +37,15 @@ export interface Authorization {
   signature: Hex;
 }
 
+const states = new Set(["asked", "sent", "failed"]);
+
 const key = (invoice: string) => `quittance:sent:${invoice}`;
 
 // load returns what is recorded for an invoice.
 export function load(invoice: string): Sent | undefined {
   try {
     const sent = JSON.parse(localStorage.getItem(key(invoice)) ?? "null") as Sent | null;
-    return sent?.version === 1 ? sent : undefined;
+    return sent?.version === 1 && states.has(sent.state) && typeof sent.from === "string" ? sent : undefined;
   } catch { // no storage, or not ours
     return undefined;
   }
@@ -50,6 +55,20 @@ export function load(invoice: string): Sent | undefined {
 // could pay twice.
 export function save(invoice: string, sent: Sent): void {
   localStorage.setItem(key(invoice), JSON.stringify(sent));
+}
+
+const largest = 20_000; // characters of a record with a long signature, and more
+
+// canSave reports whether the browser keeps records.
+export function canSave(): boolean {
+  const probe = "quittance:probe";
+  try {
+    localStorage.setItem(probe, "x".repeat(largest));
+    localStorage.removeItem(probe);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // clear removes what is recorded.

@@ -2,6 +2,7 @@
 
 import type { Hex } from "./providers";
 import type { Authorization } from "./sent";
+import { language } from "./texts";
 
 // Invoice is the answer of /checkout/{id}/wallet. Amounts are in minor units.
 export interface Invoice {
@@ -61,7 +62,7 @@ async function ask(path: string, init: RequestInit = {}, timeout = patience): Pr
 
 // invoice reads what is to be paid now.
 export async function invoice(id: string): Promise<Invoice> {
-  const answer = await ask(`/checkout/${id}/wallet`);
+  const answer = await ask(`/checkout/${id}/wallet?lang=${language()}`);
   if (!answer.ok) throw new Unreachable(`status ${answer.status}`);
   const read = await answer.json() as Invoice;
   offset = read.now - performance.now() / 1000;

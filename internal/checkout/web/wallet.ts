@@ -8,7 +8,7 @@ import { clock, major } from "./format";
 import { pay } from "./pay";
 import type { Hex, Wallet } from "./providers";
 import { read } from "./rpc";
-import { alone, clear, load, watch, type Sent } from "./sent";
+import { alone, canSave, clear, load, watch, type Sent } from "./sent";
 import { invoice as fetchInvoice, now, type Invoice } from "./service";
 import { t } from "./texts";
 import { plan as choosePlan, type Plan } from "./ways";
@@ -32,7 +32,8 @@ class Flow {
   private looks = 0;
   private shown = ""; // what show has drawn last; empty after anything else was drawn
   private reviewing = false; // the payer has not pressed yet
-  private asking = false; // the wallet is asked to pay, and will answer here
+  private asking: Record<string, string> | undefined; // values of texts while the wallet is asked to pay, and will answer here
+  private nonce: number | undefined; // of a transaction that was lost: only it or the next one can be mined
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly section: HTMLElement, private readonly wallets: () => Wallet[], private readonly offer: () => void) {
@@ -44,8 +45,16 @@ class Flow {
 
   // changed is called when the rest of the page has changed.
   private changed(): void {
-    if (load(this.id)) void this.look();
+    if (this.asking) this.warn(this.asking);
+    else if (load(this.id)) void this.look();
     else if (this.reviewing && document.getElementById("pay")?.childElementCount === 0) this.leave(); // nothing is due
+  }
+
+  // warn tells a payer whose wallet is open that the time to pay is over.
+  private warn(values: Record<string, string>): void {
+    const isOver = ["checking", "expired"].includes(document.getElementById("checkout")?.dataset.state ?? "");
+    if (!isOver || this.section.querySelector(".over")) return;
+    this.section.append(h("p", { class: "problem over", role: "alert" }, t("wallet.over", values)));
   }
 
   // draw replaces what is shown, and returns the turn.
@@ -85,6 +94,7 @@ class Flow {
         this.leave();
         return;
       }
+      if (!canSave()) throw new Problem("wallet.storage");
       const from = await account(wallet.provider);
       if (turn !== this.turn) return;
       await network(wallet.provider, invoice, () => {
@@ -107,7 +117,7 @@ class Flow {
         fact(t("wallet.to"), invoice.merchant),
         fact(t("wallet.network"), invoice.network),
         fact(t("wallet.from"), code(plan.from, short(plan.from))),
-        fact(t("wallet.fee"), plan.way === "authorization" ? t("wallet.fee.none") : plan.fee === undefined ? t("wallet.fee.unknown") : t("wallet.fee.about", { Fee: major(plan.fee, invoice.coin) })),
+        fact(t("wallet.fee"), fee(plan, invoice)),
       ),
       paragraph(t(shows(plan, invoice), { ...values, Time: clock(invoice.expiresAt) })),
       h("p", { class: "actions" }, button(t("wallet.pay", values), () => void this.ask(wallet, invoice, plan, free))),
@@ -134,7 +144,7 @@ class Flow {
     const values = { ...this.valuesOf(wallet), ...valuesOf(shown) };
     const again = () => void this.connect(wallet, free);
     const turn = this.draw(t("wallet.confirm", values), paragraph(t("wallet.confirm.hint", values)));
-    this.asking = true;
+    this.asking = values;
     const reminder = setTimeout(() => { if (turn === this.turn) this.section.append(paragraph(t("wallet.slow", values), "problem")); }, slow);
     try {
       const mine = await alone(this.id, async () => {
@@ -145,13 +155,13 @@ class Flow {
         const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
         if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
         await network(wallet.provider, invoice, () => { /* the review is shown again if it refuses */ });
-        await pay(wallet.provider, invoice, plan, wallet.id);
+        await pay(wallet.provider, invoice, plan, wallet.id, this.nonce);
       });
       if (!mine) throw new Problem("wallet.tab");
-      this.asking = false;
+      this.asking = undefined;
       await this.resume();
     } catch (error) {
-      this.asking = false;
+      this.asking = undefined;
       if (load(this.id)?.state === "asked") {
         await this.resume(); // whether it sent is not known
         return;
@@ -219,7 +229,7 @@ class Flow {
   private show(sent: Sent, found: Finding, invoice?: Invoice): void {
     const wallet = this.find(sent);
     const values: Record<string, string> = { ...this.valuesOf(wallet), ...(invoice && valuesOf(invoice)), ...sent.shown };
-    const stuck = found === "unknown" && sent.hash !== undefined && now() > sent.at + giveUp;
+    const stuck = found === "unknown" && sent.way !== "authorization" && now() > sent.at + giveUp;
     const linked = this.looks > pauses.length;
     const what = JSON.stringify([sent, found === "mined", stuck, linked, values]);
     if (what === this.shown) return; // so that a screen reader does not repeat it
@@ -274,6 +284,7 @@ class Flow {
       await network(wallet.provider, invoice, () => undefined);
       if (!await mayAskAgain(invoice, sent, wallet.provider)) throw new Problem("wallet.waiting");
       clear(this.id);
+      this.nonce = sent.hash && sent.nonce;
       await this.connect(wallet);
     } catch (error) {
       this.draw(t("wallet.asked.title", values), h("p", { class: "problem", role: "alert" }, explain(error, values)), this.doubt(sent));
@@ -308,6 +319,14 @@ class Flow {
   private valuesOf(wallet: Wallet | undefined): Record<string, string> {
     return { Wallet: wallet?.name || t("wallet.unnamed") };
   }
+}
+
+// fee says what the network's fee is. It names no amount that may be too small.
+function fee(plan: Plan, invoice: Invoice): string {
+  if (plan.way === "authorization") return t("wallet.fee.none");
+  if (plan.fee === undefined) return t("wallet.fee.unknown");
+  if (plan.feeIsMore) return t("wallet.fee.little", { Coin: invoice.coin.symbol });
+  return t("wallet.fee.about", { Fee: major(plan.fee, invoice.coin) });
 }
 
 // shows returns the text about what the wallet will show.

@@ -27,6 +27,7 @@ export interface Plan {
   domain?: Domain; // to sign under
   calls: Call[]; // to be sent; empty if the service sends
   fee?: bigint; // that the account pays, about, in minor units of the coin
+  feeIsMore?: boolean; // by what the network charges for data
 }
 
 // plan returns how an account pays what is due, after it has read whether it can. Without
@@ -95,19 +96,25 @@ const allow = (invoice: Invoice, spender: Hex, amount: bigint): Call => (
 // margin covers a rise of the fee, in percent.
 const margin = 120n;
 
+// dataFees is the contract of rollups of the OP Stack that knows what they charge for data,
+// which nodes leave out of their estimates.
+const dataFees: Hex = "0x420000000000000000000000000000000000000F";
+
 // withFee adds the network's fee to a plan, and checks that the account has it.
 async function withFee(provider: Provider, invoice: Invoice, p: Plan): Promise<Plan> {
-  const [gas, price, coins] = await Promise.all([
+  const [gas, price, coins, dataCode] = await Promise.all([
     Promise.all(p.calls.map((c) => read<Hex>(provider, "eth_estimateGas", [{ from: p.from, ...c }]))).catch(() => undefined),
     read<Hex>(provider, "eth_gasPrice"),
     read<Hex>(provider, "eth_getBalance", [p.from, "latest"]),
+    read<Hex>(provider, "eth_getCode", [dataFees, "latest"]),
   ]);
+  const feeIsMore = parse(dataCode) > 0n;
   const usual = 80_000n; // nodes do not estimate for an account without coins
   const fee = (gas?.reduce((sum, g) => sum + parse(g), 0n) ?? usual) * parse(price) * margin / 100n;
   const sameCoin = invoice.coin.symbol === invoice.currency; // of which the amount itself is taken, too
   const held = sameCoin ? parse(coins) - p.amount * 10n ** BigInt(invoice.coin.decimals - invoice.decimals) : parse(coins);
   if (held < fee) {
-    throw new Problem("wallet.no.coin", { Coin: invoice.coin.symbol, Fee: major(fee, invoice.coin), Have: major(parse(coins), invoice.coin) });
+    throw new Problem(feeIsMore ? "wallet.no.little" : "wallet.no.coin", { Coin: invoice.coin.symbol, Fee: major(fee, invoice.coin), Have: major(parse(coins), invoice.coin) });
   }
-  return { ...p, fee };
+  return { ...p, fee, feeIsMore };
 }

@@ -3,4 +3,4 @@
 package web
 
 //go:generate npm ci --silent --no-fund --no-audit --ignore-scripts
-//go:generate go run -modfile=../../../tools/go.mod bundle.go -modules node_modules -out ../static local.ts payer.ts wallet.ts
+//go:generate go run -modfile=../../../tools/go.mod bundle.go -modules node_modules -out ../static -classic embed.ts checkout.ts wallet.ts embed.ts

@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,8 +27,7 @@ func TestBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	args := append([]string{"run", "-modfile=../../../tools/go.mod", "bundle.go", "-modules", modules, "-out", out}, entries(t)...)
-	if text, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(t.Context(), "go", bundling(t, modules, out)...).CombinedOutput(); err != nil {
 		t.Fatalf("bundle: %v\n%s", err, text)
 	}
 	made, err := os.ReadDir(out)
@@ -46,18 +45,27 @@ func TestBundles(t *testing.T) {
 	}
 }
 
-// entries returns the modules that go generate bundles.
-func entries(t *testing.T) []string {
+// bundling returns the arguments with which go generate bundles, with folders of the test.
+func bundling(t *testing.T, modules, out string) []string {
 	t.Helper()
 	text, err := os.ReadFile("web.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`\b\w+\.ts\b`).FindAllString(string(text), -1)
-	if len(found) == 0 {
+	_, args, found := strings.Cut(string(text), "//go:generate go run ")
+	if !found {
 		t.Fatal("go generate bundles nothing")
 	}
-	return found
+	args, _, _ = strings.Cut(args, "\n")
+	list := append([]string{"run"}, strings.Fields(args)...)
+	for flag, value := range map[string]string{"-modules": modules, "-out": out} {
+		at := slices.Index(list, flag) + 1
+		if at == 0 || at == len(list) {
+			t.Fatalf("go generate bundles without %s", flag)
+		}
+		list[at] = value
+	}
+	return list
 }
 
 // TestTypes checks the types of the modules.

@@ -1,11 +1,14 @@
 package checkout
 
 import (
+	"compress/gzip"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/shade"
 )
@@ -14,7 +17,7 @@ import (
 // dark one.
 func themes(t *testing.T) (light, dark map[string]shade.Color) {
 	t.Helper()
-	before, after, ok := strings.Cut(string(styleSheet), "@media (prefers-color-scheme: dark)")
+	before, after, ok := strings.Cut(pageStyle, "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("checkout.css has no dark theme")
 	}
@@ -67,21 +70,14 @@ func TestBrandColorIsReadable(t *testing.T) {
 	}
 }
 
-func TestBrandStyleSheet(t *testing.T) {
-	w := newWorld()
-	answer := w.ask(http.MethodGet, brandStylePath("#ffe000"))
-	want := ":root { --accent: #7a6b00; --on-accent: #ffffff; }\n@media screen and (prefers-color-scheme: dark) { :root { --accent: #ffe000; --on-accent: #000000; } }\n"
-	if got := answer.Body.String(); answer.Code != http.StatusOK || got != want {
-		t.Errorf("%d\n%s, want\n%s", answer.Code, got, want)
+func TestBrandStyle(t *testing.T) {
+	const want = "<style>:root { --accent: #7a6b00; --on-accent: #ffffff; }\n@media screen and (prefers-color-scheme: dark) { :root { --accent: #ffe000; --on-accent: #000000; } }\n</style>"
+	if got := brandStyle("#ffe000").Element; string(got) != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
-	for name, want := range map[string]string{"Content-Type": "text/css; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable"} {
-		if got := answer.Header().Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	for _, file := range []string{"ffe000", "FFE000.css", "ffe00.css", "ffe0000.css", "}.css", "+1+2+3.css"} {
-		if answer := w.ask(http.MethodGet, "/checkout/static/brand/"+file); answer.Code != http.StatusNotFound {
-			t.Errorf("%s: %d", file, answer.Code)
+	for _, color := range []string{"", "ffe000", "#FFE000", "#ffe00", "#ffe0000", "#}"} {
+		if got := brandStyle(color).Element; got != "<style></style>" {
+			t.Errorf("%q gives %s", color, got)
 		}
 	}
 }
@@ -99,6 +95,63 @@ func TestContactIsLinkedWhereTextsAskForIt(t *testing.T) {
 			if want := asks && contact != ""; (len(links) == 1) != want || want && links[0].attrs["href"] != url {
 				t.Errorf("%s, with the contact %q: %d links", story.name, contact, len(links))
 			}
+		}
+	}
+}
+
+// pagePolicy returns the policy of a page with data that no other page may show in a frame.
+func pagePolicy(data any) string {
+	return strings.Replace(policy, "style-src 'none'", "style-src "+styleSources(data), 1)
+}
+
+// maxDocument is how many bytes of a page are sent before the client must acknowledge some:
+// ten segments of 1460 bytes (RFC 6928), less 1300 for headers.
+const maxDocument = 10*1460 - 1300
+
+// TestFirstPaintNeedsNoOtherRequest checks that nothing which a page loads delays its first
+// paint, that its policy allows its style sheets, and that it is sent in one flight.
+func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
+	w := newWorld()
+	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", Color: "#ffe000", EmbedOrigins: []string{"https://cafe.example"}}}
+	for _, lang := range locale.Languages() {
+		answer := w.ask(http.MethodGet, "/checkout/"+testID+"?embed=1&lang="+lang.Lang(), "Accept-Encoding", "gzip")
+		if n := answer.Body.Len(); n > maxDocument {
+			t.Errorf("%s: %d bytes, want at most %d", lang.Lang(), n, maxDocument)
+		}
+		reader, err := gzip.NewReader(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delaysNothing(t, parsePage(t, string(text)), answer.Header().Get("Content-Security-Policy"))
+	}
+}
+
+// delaysNothing checks that a page has three style sheets that its policy allows, and loads
+// no file before its first paint.
+func delaysNothing(t *testing.T, page *element, policy string) {
+	t.Helper()
+	styles := page.named("style")
+	if len(styles) != 3 {
+		t.Errorf("%d style sheets, want 3", len(styles))
+	}
+	for _, style := range styles {
+		if source := newStyleSheet(style.text[0]).source; !strings.Contains(policy, source) {
+			t.Errorf("the policy %q lacks %s", policy, source)
+		}
+	}
+	for _, link := range page.named("link") {
+		if link.attrs["rel"] == "stylesheet" {
+			t.Errorf("the style sheet %s delays the first paint", link.attrs["href"])
+		}
+	}
+	for _, script := range page.named("script") {
+		_, deferred := script.attrs["defer"]
+		if script.attrs["src"] != "" && !deferred && script.attrs["type"] != "module" {
+			t.Errorf("the script %s delays the first paint", script.attrs["src"])
 		}
 	}
 }

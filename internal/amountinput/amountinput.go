@@ -1,4 +1,5 @@
-package checkout
+// Package amountinput reads the amounts that people type.
+package amountinput
 
 import (
 	"errors"
@@ -7,27 +8,27 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxTypedAmount bounds an amount that a payer types, in bytes.
-const maxTypedAmount = 100
+// MaxLength bounds an amount that a person types, in bytes.
+const MaxLength = 100
 
-// Errors of parseTypedAmount.
+// Errors of Parse.
 var (
-	errAmountSyntax    = errors.New("not an amount")
-	errAmountAmbiguous = errors.New("the separator may be one of thousands or of decimals")
+	ErrSyntax    = errors.New("not an amount")
+	ErrAmbiguous = errors.New("the separator may be one of thousands or of decimals")
 )
 
 // commaLanguages are the languages of the page that write a comma before the decimals.
 var commaLanguages = map[string]bool{"es": true, "fr": true, "de": true, "pt": true, "it": true, "tr": true}
 
-// parseTypedAmount converts what a payer types as an amount, in units of a currency, into
+// Parse converts what a person types as an amount, in units of a currency, into
 // minor units exactly. Digits may be those of any script. The last separator precedes the
 // decimals if it differs from the others, occurs once, and does not look like a separator of
 // thousands in the language: in English 4.90, 4,90, 1,234.5 and 1.234,5 are amounts with
-// decimals, and 1,234 is ambiguous. Errors are errAmountSyntax, errAmountAmbiguous,
+// decimals, and 1,234 is ambiguous. Errors are ErrSyntax, ErrAmbiguous,
 // invoice.ErrTooPrecise and invoice.ErrAmountOverflow.
-func parseTypedAmount(typed, language string, decimals int) (invoice.Amount, error) {
-	if len(typed) > maxTypedAmount {
-		return invoice.Amount{}, errAmountSyntax
+func Parse(typed, language string, decimals int) (invoice.Amount, error) {
+	if len(typed) > MaxLength {
+		return invoice.Amount{}, ErrSyntax
 	}
 	plain, err := plainDecimal(typed, language)
 	if err != nil {
@@ -35,7 +36,7 @@ func parseTypedAmount(typed, language string, decimals int) (invoice.Amount, err
 	}
 	amount, err := invoice.ParseDecimal(plain, decimals)
 	if errors.Is(err, invoice.ErrDecimalSyntax) {
-		err = errAmountSyntax
+		err = ErrSyntax
 	}
 	return amount, err
 }
@@ -53,11 +54,11 @@ func plainDecimal(typed, language string) (string, error) {
 		return ungrouped(text)
 	case strings.ContainsAny(whole, ".,'"): // as in 1.234,5 or 1 234,5
 	case isGroup(whole, frac) && separator == groupSeparator(language):
-		return "", errAmountAmbiguous
+		return "", ErrAmbiguous
 	}
 	whole, err := ungrouped(whole)
 	if err != nil || frac == "" || strings.Trim(frac, "0123456789") != "" {
-		return "", errAmountSyntax
+		return "", ErrSyntax
 	}
 	if whole == "" {
 		whole = "0"
@@ -85,18 +86,18 @@ func ungrouped(text string) (string, error) {
 		return text, nil
 	}
 	if !strings.Contains(".,'", text[at:at+1]) {
-		return "", errAmountSyntax
+		return "", ErrSyntax
 	}
 	parts := strings.Split(text, text[at:at+1])
 	for i, part := range parts {
 		if strings.Trim(part, "0123456789") != "" || i > 0 && len(part) != 3 || i == 0 && (part == "" || len(part) > 3) {
-			return "", errAmountSyntax
+			return "", ErrSyntax
 		}
 	}
 	return strings.Join(parts, ""), nil
 }
 
-// zeros are the digits 0 of the scripts in which payers write amounts.
+// zeros are the digits 0 of the scripts in which people write amounts.
 var zeros = []rune{'\u0660', '\u06f0', '\uff10'}
 
 // normalDigit returns the ASCII form of a digit or separator. Separators of thousands that

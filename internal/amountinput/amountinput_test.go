@@ -1,4 +1,4 @@
-package checkout
+package amountinput
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-func TestParseTypedAmount(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		typed, language, want string
@@ -37,26 +37,26 @@ func TestParseTypedAmount(t *testing.T) {
 		{"٤٬٠٠٠٫٥", "ar", "4000500000", nil},
 		{"４．９", "ja", "4900000", nil},
 		{"0", "en", "0", nil},
-		{"1,234", "en", "", errAmountAmbiguous},
-		{"1.234", "de", "", errAmountAmbiguous},
-		{"12,345", "ja", "", errAmountAmbiguous},
+		{"1,234", "en", "", ErrAmbiguous},
+		{"1.234", "de", "", ErrAmbiguous},
+		{"12,345", "ja", "", ErrAmbiguous},
 		{"0.0000001", "en", "", invoice.ErrTooPrecise},
-		{"", "en", "", errAmountSyntax},
-		{".", "en", "", errAmountSyntax},
-		{"5.", "en", "", errAmountSyntax},
-		{"-5", "en", "", errAmountSyntax},
-		{"+5", "en", "", errAmountSyntax},
-		{"1e3", "en", "", errAmountSyntax},
-		{"1e300", "en", "", errAmountSyntax},
-		{"05", "en", "", errAmountSyntax},
-		{"5 USDC", "en", "", errAmountSyntax},
-		{"1,23.4", "en", "", errAmountSyntax},
-		{"1.2.3", "en", "", errAmountSyntax},
-		{"1,234.567,8", "en", "", errAmountSyntax},
-		{"1 2", "en", "", errAmountSyntax},
+		{"", "en", "", ErrSyntax},
+		{".", "en", "", ErrSyntax},
+		{"5.", "en", "", ErrSyntax},
+		{"-5", "en", "", ErrSyntax},
+		{"+5", "en", "", ErrSyntax},
+		{"1e3", "en", "", ErrSyntax},
+		{"1e300", "en", "", ErrSyntax},
+		{"05", "en", "", ErrSyntax},
+		{"5 USDC", "en", "", ErrSyntax},
+		{"1,23.4", "en", "", ErrSyntax},
+		{"1.2.3", "en", "", ErrSyntax},
+		{"1,234.567,8", "en", "", ErrSyntax},
+		{"1 2", "en", "", ErrSyntax},
 		{"999999999999999999999999999999999999999999999999999999999999999999999999999999", "en", "", invoice.ErrAmountOverflow},
 	} {
-		got, err := parseTypedAmount(c.typed, c.language, 6)
+		got, err := Parse(c.typed, c.language, 6)
 		if !errors.Is(err, c.err) || err == nil && got.String() != c.want {
 			t.Errorf("%q in %s: %s, %v; want %s, %v", c.typed, c.language, got, err, c.want, c.err)
 		}
@@ -68,7 +68,7 @@ func TestTypedAmountOfShownAmount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		amount := invoice.NewAmount(rapid.Uint64().Draw(t, "amount"))
-		got, err := parseTypedAmount(amount.Major(6), "en", 6)
+		got, err := Parse(amount.Major(6), "en", 6)
 		if err != nil || got != amount {
 			t.Fatalf("%s: %s, %v", amount.Major(6), got, err)
 		}
@@ -78,6 +78,6 @@ func TestTypedAmountOfShownAmount(t *testing.T) {
 func FuzzTypedAmount(f *testing.F) {
 	f.Add("1,234.5", "en")
 	f.Fuzz(func(_ *testing.T, typed, language string) {
-		_, _ = parseTypedAmount(typed, language, 6) // it does not panic
+		_, _ = Parse(typed, language, 6) // it does not panic
 	})
 }

@@ -1,0 +1,46 @@
+package browsertest_test
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/checkout/browsertest"
+)
+
+// TestPayOverSlowNetwork pays over a network of 400 ms and 50 kB/s.
+func TestPayOverSlowNetwork(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	const slowly = 50_000
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Latency: 400 * time.Millisecond, BytesPerSecond: slowly}, wallet)
+	p.Press("Pay with Fox")
+	p.Press("Pay 4.90 USDC")
+	p.Await(settled)
+	paidOnce(t, w, wallet)
+	isClean(t, w, p)
+}
+
+// TestWithoutScripts sends by hand what a page without scripts asks for.
+func TestWithoutScripts(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
+	p.Go(w.CheckoutURL(inv.ID))
+	amount, ok := new(big.Int).SetString(strings.Replace(p.Text("#send code"), ".", "", 1), 10) // six decimals
+	if !ok {
+		t.Fatalf("the amount is %q", p.Text("#send code"))
+	}
+	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), amount, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, w, inv.ID, "#status.state-paid")
+	p.Await(`document.querySelector("noscript meta[http-equiv=refresh]")`)
+	p.Reload()
+	p.AwaitText("#status", "Thank you.")
+}

@@ -1,0 +1,33 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// linkAgain returns the path of the payment link where a payer whose invoice has expired
+// begins again. It is "" without such a link, and once money for the invoice has arrived.
+func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string, error) {
+	inTime, late := s.invoice.Arrived()
+	if c.links == nil || s.invoice.Status != invoice.Expired || !inTime.IsZero() || !late.IsZero() {
+		return "", nil
+	}
+	l, err := c.links.OfInvoice(ctx, s.invoice)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read the payment link of %s: %w", s.invoice.ID, err)
+	case l.Archived:
+		return "", nil
+	}
+	path := "/pay/" + l.MerchantID + "/" + l.Slug
+	if l.IsFree() {
+		return path + f.query("amount", s.major(s.invoice.Amount)), nil
+	}
+	return path + f.query(), nil
+}

@@ -1,0 +1,187 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// rounds looks at all pages, a slot at a time.
+type rounds struct {
+	observed  time.Time        // when the last slot was
+	slot      int              // the next one
+	rereads   int              // pages that may be read in this slot, besides those that news are about
+	failed    time.Time        // when a page could not be read
+	chains    map[string]look  // of this round
+	revisions map[string]int64 // of each chain, when it was looked at last
+	reorged   bool             // a chain of this round
+}
+
+// look is how far a chain is read.
+type look struct {
+	following
+	reorged bool // since the look before, as far as is known
+}
+
+// changedPages are the pages that have to be read, in the order in which they changed. A page
+// may be in both lists, and one that was read meanwhile is not marked any more.
+type changedPages struct {
+	news   []*openPage // that news are about
+	others []*openPage
+}
+
+// markOne marks the page of an invoice that news are about, if it is open, and wakes keep. The
+// caller holds mu.
+func (p *openPages) markOne(id string) {
+	if page := p.pages[id]; page != nil {
+		page.changed = true
+		p.changed.news = append(p.changed.news, page)
+		wait.Wake(p.wake)
+	}
+}
+
+// markLater marks a page that does not have to be read at once. The caller holds mu.
+func (p *openPages) markLater(page *openPage) {
+	if !page.changed {
+		page.changed = true
+		p.changed.others = append(p.changed.others, page)
+	}
+}
+
+// markAll marks all pages as changed.
+func (p *openPages) markAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, page := range p.pages {
+		p.markLater(page)
+	}
+	wait.Wake(p.wake)
+}
+
+// takeChanged returns a page that has to be read, those that news are about first, and marks it
+// as read. It returns nil without one, and when the slot's reads are used up.
+func (p *openPages) takeChanged() *openPage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		from := &p.changed.news
+		if len(*from) == 0 {
+			from = &p.changed.others
+			if len(*from) == 0 || p.rounds.rereads == 0 {
+				return nil
+			}
+		}
+		page := (*from)[0]
+		(*from)[0] = nil
+		*from = (*from)[1:]
+		if !page.changed || p.pages[page.id] != page { // it was read, or everybody has left
+			continue
+		}
+		if from == &p.changed.others {
+			p.rounds.rereads--
+		}
+		page.changed = false
+		return page
+	}
+}
+
+// observe looks at the pages of the next slot, and at the chains with the first one. It marks
+// the pages that a chain or the clock has changed, and sends new numbers of confirmations and
+// statuses that are to be repeated.
+func (p *openPages) observe(ctx context.Context) {
+	if p.rounds.slot == 0 {
+		p.followChains(ctx)
+	}
+	now, beat := p.checkout.now(), time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, page := range p.slots[p.rounds.slot] {
+		seen, ok := p.rounds.chains[page.status.chainKey]
+		switch {
+		case page.changed:
+		case page.read == 0: // of an unknown chain; its first read may have been before the reorg
+			if p.rounds.reorged {
+				p.markLater(page)
+			}
+		case page.status.isOver(now), ok && page.status.isOutdated(seen, now):
+			p.markLater(page)
+		case ok && page.status.confirm(p.checkout.chains[page.status.chainKey].Finality, seen.following), !page.beat.IsZero() && !beat.Before(page.beat):
+			p.send(page)
+		}
+	}
+	p.rounds.slot = (p.rounds.slot + 1) % slotsOfRound
+}
+
+// followChains reads how far the chains of open pages are read. It leaves out those that
+// cannot be read from the database.
+func (p *openPages) followChains(ctx context.Context) {
+	p.rounds.chains, p.rounds.reorged = make(map[string]look), false
+	p.mu.Lock()
+	for _, page := range p.pages {
+		if page.read > 0 {
+			p.rounds.chains[page.status.chainKey] = look{}
+		}
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
+	defer cancel()
+	for key := range maps.Clone(p.rounds.chains) {
+		now, err := p.checkout.followNow(ctx, key)
+		if err != nil {
+			p.logFailure(ctx, "chain", key, err)
+			delete(p.rounds.chains, key)
+			continue
+		}
+		revision, known := p.rounds.revisions[key]
+		reorged := !known || revision != now.revision
+		p.rounds.chains[key] = look{now, reorged}
+		p.rounds.revisions[key] = now.revision
+		p.rounds.reorged = p.rounds.reorged || reorged
+	}
+}
+
+// reread reads the pages that have changed, as far as they are read in this slot. After an
+// error it leaves the others until later.
+func (p *openPages) reread(ctx context.Context) {
+	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
+		if err := p.rereadOne(ctx, page); err != nil {
+			p.logFailure(ctx, "invoice", page.id, err)
+			p.rounds.failed, p.rounds.rereads = time.Now(), 0
+			return
+		}
+	}
+}
+
+// rereadOne reads the page of an invoice. If the invoice was deleted, it ends the streams.
+func (p *openPages) rereadOne(ctx context.Context, page *openPage) error {
+	p.mu.Lock()
+	p.reads++
+	read := p.reads
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
+	defer cancel()
+	status, err := p.checkout.currentStatus(ctx, page.id)
+	if err == nil {
+		p.adopt(page.id, read, status)
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.Is(err, store.ErrNotFound) {
+		page.end()
+		return nil
+	}
+	p.markLater(page)
+	return err
+}
+
+// logFailure logs that a chain or an invoice could not be read, unless the service stops.
+func (p *openPages) logFailure(ctx context.Context, what, which string, err error) {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		p.checkout.logger.WarnContext(ctx, "read for open pages failed, will retry", what, which, "err", err)
+	}
+}

@@ -1,0 +1,136 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// manyPages returns open pages of n invoices, which nobody keeps up to date.
+func manyPages(t *testing.T, n int) *openPages {
+	t.Helper()
+	c := newWorld().config()
+	c.Feed = newFeed()
+	p := New(c).open
+	for i := range n {
+		if _, err := p.join(fmt.Sprintf("inv_%d", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// Pages are spread over the slots of a round, also after others have left.
+func TestSlots(t *testing.T) {
+	p := manyPages(t, 10*slotsOfRound)
+	for i := range 5 * slotsOfRound {
+		p.leave(fmt.Sprintf("inv_%d", i), "", nil)
+	}
+	for i, slot := range p.slots {
+		if len(slot) != 5 {
+			t.Errorf("slot %d has %d pages, want 5", i, len(slot))
+		}
+		for index, page := range slot {
+			if page.slot != i || page.index != index || p.pages[page.id] != page {
+				t.Errorf("page %s of slot %d, index %d says %d, %d", page.id, i, index, page.slot, page.index)
+			}
+		}
+	}
+	if len(p.pages) != 5*slotsOfRound {
+		t.Errorf("%d pages are open", len(p.pages))
+	}
+}
+
+// In a slot so many pages are read as rereadBatch says, and those that news are about.
+func TestRereadsAreBounded(t *testing.T) {
+	p := manyPages(t, 2*rereadBatch)
+	p.markAll()
+	p.rounds.rereads = rereadBatch
+	last := fmt.Sprintf("inv_%d", 2*rereadBatch-1)
+	p.markOne(last)
+	taken := 0
+	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
+		if taken++; (page.id == last) != (taken == 1) {
+			t.Errorf("page %d is %s", taken, page.id)
+		}
+	}
+	if taken != rereadBatch+1 {
+		t.Errorf("%d pages were read in a slot", taken)
+	}
+	p.rounds.rereads = rereadBatch
+	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
+		taken++
+	}
+	if taken != 2*rereadBatch {
+		t.Errorf("%d reads of %d pages", taken, 2*rereadBatch)
+	}
+}
+
+// A page whose first read may have been before a reorg is read again, since its chain is not
+// known yet.
+func TestReorgDuringTheFirstRead(t *testing.T) {
+	p := manyPages(t, 1)
+	read, err := p.join("inv_known", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.adopt("inv_known", read, pageStatus{chainKey: p.checkout.chainKeys[0]})
+	for range slotsOfRound {
+		p.observe(t.Context()) // the first look at the chain counts as a reorg
+	}
+	if !p.pages["inv_0"].changed || p.pages["inv_known"].changed {
+		t.Error("not the page that was never read is read again")
+	}
+}
+
+// cursorReader counts the reads of a cursor.
+type cursorReader struct {
+	*world
+	reads int
+}
+
+func (r *cursorReader) Cursor(ctx context.Context, key string) (store.Cursor, error) {
+	r.reads++
+	return r.world.Cursor(ctx, key)
+}
+
+// A cursor is read once a second, and whenever a payment is above it.
+func TestCursorIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &cursorReader{world: newWorld()}
+		conf := r.config()
+		conf.Reader = r
+		c := New(conf)
+		have := func() uint64 {
+			s, err := c.currentStatus(t.Context(), testID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Confirmations == nil {
+				return 0
+			}
+			return s.Confirmations.Have
+		}
+		for range 3 {
+			have()
+		}
+		if r.reads != 1 {
+			t.Errorf("three polls read it %d times", r.reads)
+		}
+		r.cursor.Indexed.Number++
+		r.payments = []invoice.Payment{payment(4_900_123, r.cursor.Indexed.Number, defaultNow, invoice.Pending)}
+		if got := have(); got != 1 || r.reads != 2 {
+			t.Errorf("a payment above it has %d confirmations after %d reads", got, r.reads)
+		}
+		wait.Sleep(t.Context(), cursorAge, nil)
+		have()
+		if r.reads != 3 {
+			t.Errorf("a second later it was read %d times", r.reads)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+// Package webpage sends pages and the files that they load, compressed where the browser
+// takes that.
+package webpage
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// File is a file that pages load. Its path contains a hash of its content, so that browsers
+// may keep it without a limit.
+type File struct {
+	Path      string
+	mediaType string
+	body      []byte
+	gzipped   func() []byte // body, compressed when it is first asked for; nil if that is no smaller
+}
+
+// mediaTypes are the media types of files by the ends of their names.
+var mediaTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// NewFile returns the file with a name and a body, at a path in a folder. It panics if the
+// name has an unknown end.
+func NewFile(folder, name string, body []byte) File {
+	sum, ext := sha256.Sum256(body), path.Ext(name)
+	if mediaTypes[ext] == "" {
+		panic("webpage: no media type of " + name)
+	}
+	return File{
+		Path:      path.Join(folder, strings.TrimSuffix(name, ext)+"."+hex.EncodeToString(sum[:8])+ext),
+		mediaType: mediaTypes[ext], body: body,
+		gzipped: sync.OnceValue(func() []byte { return compress(body, newGzipWriter(gzip.BestCompression)) }),
+	}
+}
+
+// SetHeaders sets the headers of a response that is shown as a page, or loaded by one: it is
+// not kept, not indexed and not framed, and loads what the Content-Security-Policy allows.
+func SetHeaders(w http.ResponseWriter, policy string) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Robots-Tag", "noindex")
+	// With no-referrer, browsers would send forms with Origin: null.
+	header.Set("Referrer-Policy", "same-origin")
+}
+
+// Forever is the header Cache-Control of a file at its own path.
+const Forever = "public, max-age=31536000, immutable"
+
+// Send answers with the file and a header Cache-Control. Errors are of the connection.
+func (f File) Send(w http.ResponseWriter, r *http.Request, cacheControl string) error {
+	w.Header().Set("Cache-Control", cacheControl)
+	return send(w, r, http.StatusOK, f.mediaType, f.body, f.gzipped)
+}
+
+// SendHTML answers with a page. Errors are of the connection.
+func SendHTML(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
+	return send(w, r, status, "text/html; charset=utf-8", body, func() []byte { return compressPage(body) })
+}
+
+func send(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte, gzipped func() []byte) error {
+	header := w.Header()
+	header.Add("Vary", "Accept-Encoding")
+	if acceptsGzip(r) {
+		if small := gzipped(); small != nil {
+			header.Set("Content-Encoding", "gzip")
+			body = small
+		}
+	}
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		return fmt.Errorf("write response: %w", err)
+	}
+	return nil
+}
+
+// pageLevel is the level at which pages are compressed. At 4, a page takes half of a
+// millisecond and a seventh fewer bytes than at 1.
+const pageLevel = 4
+
+// pageWriters are writers at pageLevel, which have large tables.
+var pageWriters = sync.Pool{New: func() any { return newGzipWriter(pageLevel) }}
+
+func newGzipWriter(level int) *gzip.Writer {
+	w, err := gzip.NewWriterLevel(nil, level)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	return w
+}
+
+// compress returns the gzip of body, or nil if it is no smaller.
+func compress(body []byte, w *gzip.Writer) []byte {
+	var b bytes.Buffer
+	w.Reset(&b)
+	_, err := w.Write(body)
+	if err := errors.Join(err, w.Close()); err != nil || b.Len() >= len(body) {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// compressPage returns the gzip of a page, or nil if it is no smaller.
+func compressPage(body []byte) []byte {
+	w := pageWriters.Get().(*gzip.Writer) //nolint:forcetypeassert // the pool has no other type
+	defer pageWriters.Put(w)
+	return compress(body, w)
+}
+
+// acceptsGzip reports whether the client takes gzip. A quality of zero refuses it.
+func acceptsGzip(r *http.Request) bool {
+	for listed := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, quality, _ := strings.Cut(strings.TrimSpace(listed), ";")
+		value, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") && (!given || strings.Trim(value, "0.") != "") {
+			return true
+		}
+	}
+	return false
+}
