@@ -103,6 +103,24 @@ func (e Collection) Valid() bool {
 	}
 }
 
+// Defines values for DecisionOutcome.
+const (
+	DecisionAccepted  DecisionOutcome = "accepted"
+	DecisionDismissed DecisionOutcome = "dismissed"
+)
+
+// Valid indicates whether the value is a known member of the DecisionOutcome enum.
+func (e DecisionOutcome) Valid() bool {
+	switch e {
+	case DecisionAccepted:
+		return true
+	case DecisionDismissed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryFilter.
 const (
 	WithDelivered DeliveryFilter = "delivered"
@@ -166,6 +184,7 @@ func (e DeliveryWait) Valid() bool {
 // Defines values for ErrorCode.
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
+	CodeAlreadyDecided        ErrorCode = "already_decided"
 	CodeAuthorizationRefused  ErrorCode = "authorization_refused"
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
 	CodeChainBehind           ErrorCode = "chain_behind"
@@ -184,6 +203,7 @@ const (
 	CodeInvalidStatus         ErrorCode = "invalid_status"
 	CodeInvoiceFinal          ErrorCode = "invoice_final"
 	CodeInvoiceNotDraft       ErrorCode = "invoice_not_draft"
+	CodeItemChanged           ErrorCode = "item_changed"
 	CodeKeyNotActive          ErrorCode = "key_not_active"
 	CodeLinkArchived          ErrorCode = "link_archived"
 	CodeMerchantExists        ErrorCode = "merchant_exists"
@@ -214,6 +234,8 @@ const (
 func (e ErrorCode) Valid() bool {
 	switch e {
 	case CodeAlreadyAttributed:
+		return true
+	case CodeAlreadyDecided:
 		return true
 	case CodeAuthorizationRefused:
 		return true
@@ -250,6 +272,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeInvoiceFinal:
 		return true
 	case CodeInvoiceNotDraft:
+		return true
+	case CodeItemChanged:
 		return true
 	case CodeKeyNotActive:
 		return true
@@ -328,6 +352,39 @@ func (e EventType) Valid() bool {
 	case EventPaymentRefunded:
 		return true
 	case EventPaymentUnattributed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InboxKind.
+const (
+	InboxApproval     InboxKind = "approval"
+	InboxClaimed      InboxKind = "claimed"
+	InboxDuplicate    InboxKind = "duplicate"
+	InboxLate         InboxKind = "late"
+	InboxOverpaid     InboxKind = "overpaid"
+	InboxUnattributed InboxKind = "unattributed"
+	InboxUnderpaid    InboxKind = "underpaid"
+)
+
+// Valid indicates whether the value is a known member of the InboxKind enum.
+func (e InboxKind) Valid() bool {
+	switch e {
+	case InboxApproval:
+		return true
+	case InboxClaimed:
+		return true
+	case InboxDuplicate:
+		return true
+	case InboxLate:
+		return true
+	case InboxOverpaid:
+		return true
+	case InboxUnattributed:
+		return true
+	case InboxUnderpaid:
 		return true
 	default:
 		return false
@@ -859,7 +916,7 @@ type CreateKeyRequest struct {
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId,omitempty"`
 
-	// Scopes Names of scopes, and of the presets `read`, `standard` and `admin`.
+	// Scopes Names of scopes, and of presets - `read`, `standard`, `admin`, and for people `owner`, `finance`, `developer`, `support` and `read-only`.
 	Scopes []string `json:"scopes"`
 
 	// ExpiresAt Unix seconds.
@@ -897,6 +954,9 @@ type CreateMerchantRequest struct {
 
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
 	Immediately bool `json:"immediately,omitempty"`
+
+	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; UTC by default.
+	Timezone string `json:"timezone,omitempty"`
 
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
@@ -971,6 +1031,12 @@ type CreatePaymentLinkRequest struct {
 	ExpiresIn int64 `json:"expiresIn,omitempty"`
 }
 
+// CreateSignInLinkRequest defines model for CreateSignInLinkRequest.
+type CreateSignInLinkRequest struct {
+	// KeyID The key whose holder signs in. Without it, the key of the request.
+	KeyID string `json:"keyId,omitempty"`
+}
+
 // Customer Who the invoice is for. Payers do not see it.
 type Customer struct {
 	// ID What the merchant calls the customer.
@@ -978,6 +1044,83 @@ type Customer struct {
 
 	// Email The customer's e-mail address. The service sends no mail.
 	Email string `json:"email,omitempty"`
+}
+
+// DecideRequest defines model for DecideRequest.
+type DecideRequest struct {
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
+	// may be added.
+	Decision DecisionOutcome `json:"decision"`
+
+	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
+	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
+	// nobody has signed for. More values may be added.
+	Kind InboxKind `json:"kind"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// ObjectID Id of the payment, invoice or refund.
+	ObjectID string `json:"objectId"`
+
+	// Reason Why, for the record. The same characters are allowed as in a line item's label.
+	Reason string `json:"reason"`
+
+	// Version That of the item, as it was read.
+	Version string `json:"version"`
+}
+
+// Decision What a person decided about an item of the inbox.
+type Decision struct {
+	// At Unix seconds.
+	At Time `json:"at"`
+
+	// By Name of the key of the person who decided, or its id.
+	By string `json:"by"`
+
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
+	// may be added.
+	Decision DecisionOutcome `json:"decision"`
+	ID       string          `json:"id"`
+
+	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
+	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
+	// nobody has signed for. More values may be added.
+	Kind InboxKind `json:"kind"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// ObjectID Id of the payment, invoice or refund.
+	ObjectID string `json:"objectId"`
+	Reason   string `json:"reason"`
+
+	// UndoneAt Unix seconds.
+	UndoneAt Time `json:"undoneAt,omitempty"`
+
+	// UndoneBy Who took it back. Absent while it is in force.
+	UndoneBy string `json:"undoneBy,omitempty"`
+
+	// Version That of the item when it was decided.
+	Version string `json:"version"`
+}
+
+// DecisionList defines model for DecisionList.
+type DecisionList struct {
+	Decisions []Decision `json:"decisions"`
+
+	// NextCursor Present if there are more elements.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// DecisionOutcome `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
+// may be added.
+type DecisionOutcome string
+
+// DecisionResponse defines model for DecisionResponse.
+type DecisionResponse struct {
+	// Decision What a person decided about an item of the inbox.
+	Decision Decision `json:"decision"`
 }
 
 // Delivery The state of an event's delivery.
@@ -1060,6 +1203,62 @@ type EventType string
 
 // Hash defines model for Hash.
 type Hash = string
+
+// InboxCount defines model for InboxCount.
+type InboxCount struct {
+	// Count How many there are, up to 100.
+	Count int `json:"count"`
+
+	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
+	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
+	// nobody has signed for. More values may be added.
+	Kind InboxKind `json:"kind"`
+
+	// More True if there may be more; otherwise absent.
+	More bool `json:"more,omitempty"`
+}
+
+// InboxCounts defines model for InboxCounts.
+type InboxCounts struct {
+	Counts []InboxCount `json:"counts"`
+}
+
+// InboxItem Something that needs a decision, with what it is about in one of the last three members.
+type InboxItem struct {
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// Invoice A request for payment, and its state.
+	Invoice *Invoice `json:"invoice,omitempty"`
+
+	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
+	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
+	// nobody has signed for. More values may be added.
+	Kind InboxKind `json:"kind"`
+
+	// Payment A transfer to a settlement address or deposit address.
+	Payment *Payment `json:"payment,omitempty"`
+
+	// Refund A refund: one that was prepared, or a transfer that was found on the chain and paid a payment back without
+	// being prepared.
+	Refund *RefundRecord `json:"refund,omitempty"`
+
+	// Version Changes with what the decision depends on, such as when more arrives. Its text has no other meaning.
+	Version string `json:"version"`
+}
+
+// InboxKind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
+// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
+// nobody has signed for. More values may be added.
+type InboxKind string
+
+// InboxList defines model for InboxList.
+type InboxList struct {
+	Items []InboxItem `json:"items"`
+
+	// NextCursor Present if there may be more elements.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
 
 // Invoice A request for payment, and its state.
 type Invoice struct {
@@ -1239,6 +1438,27 @@ type InvoiceResponse struct {
 // blocks. A draft or an open invoice can be made `void`. `paid`, `expired` and `void` are final.
 type InvoiceStatus string
 
+// InvoiceSum Invoices on a chain, and the sum of their amounts in minor units of a currency.
+type InvoiceSum struct {
+	ChainKey string `json:"chainKey"`
+	Currency string `json:"currency"`
+
+	// Decimals The decimals of a minor unit. Absent if the chain is not configured any more.
+	Decimals *int  `json:"decimals,omitempty"`
+	Invoices int64 `json:"invoices"`
+
+	// Amount A sum of amounts in minor units. It may exceed 256 bits.
+	Amount Sum `json:"amount"`
+}
+
+// InvoiceSums Sums of invoices of one state, by chain and currency.
+type InvoiceSums struct {
+	Sums []InvoiceSum `json:"sums"`
+
+	// Truncated Present if there are more than 5,000 invoices, of which the newest were added up.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
 // Key A key, without its secret.
 type Key struct {
 	// ID The id, which is no secret.
@@ -1360,6 +1580,9 @@ type Merchant struct {
 	// EmbedOrigins The origins whose pages may show the checkout in a frame. Absent if there is no list: then no page may.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
 
+	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; absent for UTC.
+	Timezone string `json:"timezone,omitempty"`
+
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
 	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
@@ -1452,8 +1675,9 @@ type Payment struct {
 	Status      PaymentStatus `json:"status,omitempty"`
 	Attribution *Attribution  `json:"attribution,omitempty"`
 
-	// Candidates The invoices that it could be meant for, the nearest first. Present only on unattributed payments in lists
-	// with `include=unattributed`; with `merchantId`, only the merchant's invoices.
+	// Candidates The invoices that it could be meant for, the nearest first. Present only on unattributed payments, in lists
+	// with `include=unattributed` and where one is fetched; with `merchantId` or a merchant's key, only the
+	// merchant's invoices.
 	Candidates []PaymentCandidate `json:"candidates,omitempty"`
 
 	// Claims Payers' claims to it, signed ones first, then oldest first. Present where `candidates` are. `GET
@@ -2042,6 +2266,18 @@ type SettlementReportResponse struct {
 	Report SettlementReport `json:"report"`
 }
 
+// SignInLink A link that signs a person in at the dashboard once.
+type SignInLink struct {
+	// Path Path and query of the page, at the host of the request. It is shown in this response only.
+	Path string `json:"path"`
+
+	// KeyID The key whose holder signs in. Absent at a development service that needs no key.
+	KeyID string `json:"keyId,omitempty"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt"`
+}
+
 // SignedSum A difference of sums in minor units, which may be negative.
 type SignedSum = string
 
@@ -2072,6 +2308,77 @@ type SubmitAuthorizationRequest struct {
 
 // Sum A sum of amounts in minor units. It may exceed 256 bits.
 type Sum = string
+
+// Summary defines model for Summary.
+type Summary struct {
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// From Unix seconds.
+	From Time `json:"from"`
+
+	// To Unix seconds.
+	To       Time   `json:"to"`
+	Timezone string `json:"timezone"`
+
+	// Days A line for each day, chain and currency in which something was confirmed, in that order.
+	Days []SummaryLine `json:"days"`
+
+	// Open Sums of invoices of one state, by chain and currency.
+	Open InvoiceSums `json:"open"`
+
+	// Expired Sums of invoices of one state, by chain and currency.
+	Expired InvoiceSums    `json:"expired"`
+	Chains  []SummaryChain `json:"chains"`
+}
+
+// SummaryChain How far a chain is read.
+type SummaryChain struct {
+	ChainKey string `json:"chainKey"`
+
+	// BlockNumber The newest block that was read.
+	BlockNumber int64 `json:"blockNumber"`
+
+	// BlockTime Unix seconds.
+	BlockTime Time `json:"blockTime"`
+
+	// ConfirmedBlockNumber The newest block that is final.
+	ConfirmedBlockNumber int64 `json:"confirmedBlockNumber"`
+
+	// Halted Present if the chain is not read until the operator resumes it.
+	Halted bool `json:"halted,omitempty"`
+}
+
+// SummaryLine What was confirmed on a day on a chain, in minor units of a currency. `net` is `gross` less `refunded`.
+type SummaryLine struct {
+	// Day The date in `timezone`.
+	Day      string `json:"day"`
+	ChainKey string `json:"chainKey"`
+	Currency string `json:"currency"`
+
+	// Decimals The decimals of a minor unit. Absent if the chain is not configured any more.
+	Decimals *int `json:"decimals,omitempty"`
+
+	// Payments How many payments were confirmed.
+	Payments int64 `json:"payments"`
+
+	// Gross A sum of amounts in minor units. It may exceed 256 bits.
+	Gross Sum `json:"gross"`
+
+	// Refunds How many refunds were confirmed.
+	Refunds int64 `json:"refunds"`
+
+	// Refunded A sum of amounts in minor units. It may exceed 256 bits.
+	Refunded Sum `json:"refunded"`
+
+	// Net A difference of sums in minor units, which may be negative.
+	Net SignedSum `json:"net"`
+}
+
+// SummaryResponse defines model for SummaryResponse.
+type SummaryResponse struct {
+	Summary Summary `json:"summary"`
+}
 
 // SweepingCost defines model for SweepingCost.
 type SweepingCost struct {
@@ -2251,6 +2558,9 @@ type UpdateMerchantRequest struct {
 	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all, and an
 	// empty list removes all.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitzero"`
+
+	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; empty for UTC.
+	Timezone *string `json:"timezone,omitempty"`
 
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the

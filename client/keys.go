@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -39,6 +40,23 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	seconds := int64(overlap / time.Second)
 	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/keys", id, "rotate")}, apitypes.RotateKeyRequest{OverlapSeconds: &seconds}, &answer)
 	return answer.Key, answer.Secret, err
+}
+
+// CreateSignInLink makes a link that signs the holder of a key in at the dashboard once: of
+// the client's key if keyID is empty, else of another one. The link is the URL of a page. The
+// error's code is [apitypes.CodeForbidden] if the client's key lacks keys:write or a scope of
+// the other one, [apitypes.CodeNotFound] if the id is unknown, and
+// [apitypes.CodeKeyNotActive] if the key was revoked or has expired.
+func (c *Client) CreateSignInLink(ctx context.Context, keyID string) (link string, expiresAt time.Time, err error) {
+	var answer apitypes.SignInLink
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/sign-in-links")}, apitypes.CreateSignInLinkRequest{KeyID: keyID}, &answer)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	path, query, _ := strings.Cut(strings.TrimPrefix(answer.Path, "/"), "?")
+	page := *c.path(path)
+	page.RawQuery = query
+	return page.String(), time.Unix(answer.ExpiresAt, 0).UTC(), nil
 }
 
 // RevokeKey revokes a key. The service refuses it within a second. The error's code is

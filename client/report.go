@@ -35,3 +35,18 @@ func (c *Client) SettlementReport(ctx context.Context, f ReportFilter) (apitypes
 	err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: reportTime}, &answer)
 	return answer.Report, err
 }
+
+// Summary returns what was confirmed by day, from a date in a time zone or a time in Unix
+// seconds until now, the sums of open and expired invoices, and how far chains are read. With
+// a key of the operator, an empty merchantID is for all merchants. timezone is UTC by default.
+func (c *Client) Summary(ctx context.Context, merchantID, from, timezone string) (apitypes.Summary, error) {
+	query := make(url.Values)
+	set(query, "merchantId", merchantID)
+	set(query, "from", from)
+	set(query, "timezone", timezone)
+	u := c.path("api/reports/summary")
+	u.RawQuery = query.Encode()
+	var answer apitypes.SummaryResponse
+	err := c.get(ctx, u, &answer)
+	return answer.Summary, err
+}

@@ -161,6 +161,7 @@ func (w *depositWorld) invoice() apitypes.CreateInvoiceResponse {
 // TestDepositsCallSends sweeps the network's coin and another token, which the service does
 // not sweep, with a key of anybody's.
 func TestDepositsCallSends(t *testing.T) {
+	t.Parallel()
 	w := newDepositWorld(t)
 	first, second := w.invoice(), w.invoice()
 	at := common.HexToAddress(first.Invoice.DepositAddress)
@@ -215,6 +216,7 @@ func TestDepositsCallSends(t *testing.T) {
 
 // TestDepositsCallRefuses has keys that cannot be used, or whose account cannot pay.
 func TestDepositsCallRefuses(t *testing.T) {
+	t.Parallel()
 	w := newDepositWorld(t)
 	made := w.invoice()
 	poor, err := crypto.GenerateKey()

@@ -150,7 +150,7 @@ func printKeys(env environment, keys []apitypes.Key, asJSON bool) error {
 // oneKey is the check of arguments that are the id of one key.
 func oneKey(cmd *cobra.Command, ids []string) error {
 	if len(ids) != 1 || !strings.HasPrefix(ids[0], access.PrefixKey) {
-		return fmt.Errorf("key %s needs the id of one key, %s…", cmd.Name(), access.PrefixKey)
+		return fmt.Errorf("%s %s needs the id of one key, %s…", cmd.Parent().Name(), cmd.Name(), access.PrefixKey)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, at *r
 // merchantFlags are the flags that change a merchant.
 type merchantFlags struct {
 	name, color, contact, statement, tolerance, logo string
-	collection                                       string
+	collection, timezone                             string
 	defaults, allowed                                []string // chain key, =, address
 	returnHosts, embedOrigins                        []string
 	now                                              bool
@@ -61,6 +61,7 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	flags.StringVar(&f.statement, "statement", "", "shown on the checkout page, such as the legal name and address, in up to 10 lines: `TEXT`")
 	flags.StringVar(&f.tolerance, "tolerance", "", "how much less pays an invoice: minor units, or a share such as 0.5%: `AMOUNT`")
 	flags.StringVar(&f.collection, "collection", "", "of invoices that are created without one: direct or deposit: `HOW`")
+	flags.StringVar(&f.timezone, "timezone", "", "by which its days begin, such as Europe/Berlin: `NAME`")
 	flags.StringArrayVar(&f.defaults, "default-address", nil, "settlement address of invoices that name none, as `CHAIN=ADDRESS`; may be repeated")
 	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
 	flags.StringArrayVar(&f.returnHosts, "return-host", nil, "the list of hosts that the checkout page may link back to, each as `HOST`")
@@ -75,7 +76,8 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 	for name, dst := range map[string]struct {
 		to   **string
 		text *string
-	}{"name": {&c.Name, &f.name}, "color": {&c.Color, &f.color}, "support-contact": {&c.SupportContact, &f.contact}, "statement": {&c.Statement, &f.statement}} {
+	}{"name": {&c.Name, &f.name}, "color": {&c.Color, &f.color}, "support-contact": {&c.SupportContact, &f.contact}, "statement": {&c.Statement, &f.statement},
+		"timezone": {&c.Timezone, &f.timezone}} {
 		if cmd.Flags().Changed(name) {
 			*dst.to = dst.text
 		}
@@ -295,6 +297,7 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 		for _, row := range [][2]string{
 			{"id", m.ID}, {"source", string(m.Source)}, {"name", printable(m.Name)}, {"color", m.Color}, {"support contact", printable(m.SupportContact)},
 			{"statement", printable(m.Statement)}, {"tolerance", m.Tolerance}, {"collection", cmp.Or(string(m.Collection), string(invoice.Direct))},
+			{"time zone", cmp.Or(m.Timezone, "UTC")},
 		} {
 			fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
 		}

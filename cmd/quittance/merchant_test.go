@@ -47,6 +47,7 @@ support contact  -
 statement        -
 tolerance        0.5%
 collection       direct
+time zone        UTC
 logo             30 × 20 pixels
 default address  base=0x0100000000000000000000000000000000000000
 `

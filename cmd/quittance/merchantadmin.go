@@ -40,7 +40,7 @@ func (r *remote) merchantAdmin(env environment) (merchantAdmin, error) {
 func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
 	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
 	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Collection: m.Collection, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins}
+		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Collection: m.Collection, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone}
 	}
 	for _, c := range cfg.Chains {
 		out.Chains = append(out.Chains, c.Key)
@@ -121,7 +121,7 @@ func (s servedMerchants) create(ctx context.Context, id string, c invoice.Mercha
 	return s.c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
 		ID: id, Name: valueOf(u.Name), Color: valueOf(u.Color), SupportContact: valueOf(u.SupportContact), Statement: valueOf(u.Statement),
 		Tolerance: valueOf(u.Tolerance), Collection: valueOf(u.Collection), DefaultAddresses: u.DefaultAddresses, AllowedAddresses: u.AllowedAddresses,
-		Immediately: u.Immediately, ReturnHosts: u.ReturnHosts, EmbedOrigins: u.EmbedOrigins,
+		Immediately: u.Immediately, ReturnHosts: u.ReturnHosts, EmbedOrigins: u.EmbedOrigins, Timezone: valueOf(u.Timezone),
 	})
 }
 
@@ -153,7 +153,7 @@ func (s servedMerchants) list(ctx context.Context) ([]apitypes.Merchant, error) 
 func updateRequest(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
 	r := apitypes.UpdateMerchantRequest{
 		Name: c.Name, Color: c.Color, SupportContact: c.SupportContact, Statement: c.Statement,
-		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts, EmbedOrigins: c.EmbedOrigins,
+		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts, EmbedOrigins: c.EmbedOrigins, Timezone: c.Timezone,
 	}
 	if c.Tolerance != nil {
 		text := c.Tolerance.String()

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 func newReport(env environment) *cobra.Command {
@@ -101,20 +101,5 @@ func inUnits(sum string, decimals *int) string {
 	if !ok || decimals == nil || *decimals < 0 || *decimals > 77 {
 		return printable(sum)
 	}
-	sign := ""
-	if n.Sign() < 0 {
-		sign = "-"
-	}
-	digits := n.Abs(n).String()
-	if missing := *decimals + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
-	}
-	whole, part := digits[:len(digits)-*decimals], digits[len(digits)-*decimals:]
-	for len(part) > 2 && part[len(part)-1] == '0' {
-		part = part[:len(part)-1]
-	}
-	if part == "" {
-		return sign + whole
-	}
-	return sign + whole + "." + part
+	return invoice.MajorSum(n.String(), *decimals)
 }

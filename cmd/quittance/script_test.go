@@ -21,6 +21,9 @@ type short struct{ *testing.M }
 func (m short) Run() int {
 	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help",
 		"TestScenario.*", "TestClock", "TestServeStops", "TestDevJSON", "TestTriggerTimeout", "TestDevRPCListen")
+	const parallel = 6 // they wait for blocks
+	testdeps.Parallel(parallel)
+	testdeps.TempInMemory()
 	return m.M.Run()
 }
 

@@ -156,7 +156,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
-			Collections: make(map[string]invoice.Collection), ReturnHosts: make(map[string][]string), EmbedOrigins: make(map[string][]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
+			Collections: make(map[string]invoice.Collection), ReturnHosts: make(map[string][]string), EmbedOrigins: make(map[string][]string), Timezones: make(map[string]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
 		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
@@ -175,6 +175,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.Merchants.Allowed[m.ID] = m.Allowed
 		out.Merchants.ReturnHosts[m.ID] = m.ReturnHosts
 		out.Merchants.EmbedOrigins[m.ID] = m.EmbedOrigins
+		out.Merchants.Timezones[m.ID] = m.Timezone
 		out.Merchants.Optional[m.ID] = m.OptionalEvents
 	}
 	for _, p := range cfg.Providers {

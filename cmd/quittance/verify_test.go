@@ -29,6 +29,7 @@ import (
 // TestVerifyDeposit verifies the deposit address of an invoice of a development world, and has a service say other things
 // about the same invoice.
 func TestVerifyDeposit(t *testing.T) {
+	t.Parallel()
 	info := filepath.Join(t.TempDir(), "info.json")
 	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
 	world := readInfo(t, info)

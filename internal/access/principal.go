@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -10,6 +11,8 @@ import (
 type Principal struct {
 	// KeyID is the id of the key, or empty if none was presented.
 	KeyID string
+	// Name is what the key is called, or empty.
+	Name string
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
@@ -22,6 +25,10 @@ type Principal struct {
 // Open returns the principal of requests without a key, where those are allowed: the
 // operator with all scopes.
 func Open() Principal { return Principal{Scopes: Admin} }
+
+// Label returns who the principal is, for a record that people read: the key's name, its id,
+// or open.
+func (p Principal) Label() string { return cmp.Or(p.Name, p.KeyID, ActorOpen) }
 
 // IsOperator reports whether the principal is the operator.
 func (p Principal) IsOperator() bool { return p.MerchantID == "" && p.Scopes != 0 }

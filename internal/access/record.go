@@ -50,5 +50,5 @@ func (r Record) Fits(hash [HashSize]byte) bool {
 
 // Principal returns the principal of a request with the key.
 func (r Record) Principal() Principal {
-	return Principal{KeyID: r.ID, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version}
+	return Principal{KeyID: r.ID, Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version}
 }

@@ -36,14 +36,42 @@ const (
 	PresetAdmin    = "admin"    // everything
 )
 
-// Presets.
-var (
-	Read     = NewScopes(InvoicesRead, PaymentsRead, EventsRead)
-	Standard = Read | NewScopes(InvoicesWrite, EventsRedeliver)
-	Admin    = NewScopes(AllScopes...)
+// Names of the presets for people.
+const (
+	PresetOwner     = "owner"     // everything
+	PresetFinance   = "finance"   // reads, makes invoices and refunds, and attributes payments
+	PresetDeveloper = "developer" // reads, creates invoices, redelivers events, and sets the endpoint
+	PresetSupport   = "support"   // reads, and redelivers events
+	PresetReadOnly  = "read-only" // reads
 )
 
-var presets = map[string]Scopes{PresetRead: Read, PresetStandard: Standard, PresetAdmin: Admin}
+// Presets.
+var (
+	Read      = NewScopes(InvoicesRead, PaymentsRead, EventsRead)
+	Standard  = Read | NewScopes(InvoicesWrite, EventsRedeliver)
+	Admin     = NewScopes(AllScopes...)
+	Finance   = Read | NewScopes(InvoicesWrite, AttributionWrite)
+	Developer = Standard | NewScopes(WebhooksWrite)
+	Support   = Read | NewScopes(EventsRedeliver)
+)
+
+// Roles are the presets for people, from the most to the least that they may do.
+var Roles = []string{PresetOwner, PresetFinance, PresetDeveloper, PresetSupport, PresetReadOnly}
+
+var presets = map[string]Scopes{
+	PresetRead: Read, PresetStandard: Standard, PresetAdmin: Admin,
+	PresetOwner: Admin, PresetFinance: Finance, PresetDeveloper: Developer, PresetSupport: Support, PresetReadOnly: Read,
+}
+
+// Role returns the name of the preset for people that is the set, or "".
+func (set Scopes) Role() string {
+	for _, name := range Roles {
+		if presets[name] == set {
+			return name
+		}
+	}
+	return ""
+}
 
 // bit returns the set that holds only s, or the empty set if there is no such scope.
 func (s Scope) bit() Scopes {
@@ -69,8 +97,8 @@ func ParseScopes(names []string) (set Scopes, err error) {
 	for _, name := range names {
 		add := Scope(name).bit() | presets[name]
 		if add == 0 {
-			return 0, fmt.Errorf("%.40q is not a scope or a preset; want %s, or %s, %s or %s", name,
-				strings.Join(Admin.Names(), ", "), PresetRead, PresetStandard, PresetAdmin)
+			return 0, fmt.Errorf("%.40q is not a scope or a preset; want %s, or %s, %s, %s, %s", name,
+				strings.Join(Admin.Names(), ", "), PresetRead, PresetStandard, PresetAdmin, strings.Join(Roles, ", "))
 		}
 		set |= add
 	}

@@ -73,6 +73,7 @@ type Ledger interface {
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	Authorizations
+	Inbox
 	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
@@ -118,6 +119,8 @@ type Reader interface {
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
 	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
+	// Decisions returns the matching decisions, newest first.
+	Decisions(ctx context.Context, f store.DecisionFilter) ([]invoice.Decision, error)
 	report.Reader
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
@@ -189,8 +192,12 @@ type Config struct {
 	Merchants Merchants
 	Links     Links
 	Keys      Keys
-	Accounts  Accounts
-	Feed      Feed
+	// SignInLinks is required for POST /api/sign-in-links.
+	SignInLinks SignInLinks
+	Accounts    Accounts
+	Feed        Feed
+	// Summarized is required for summaries.
+	Summarized SummaryReader
 	// Facilitator is required for the routes below /x402/.
 	Facilitator Facilitator
 	// Stopping ends when the service stops. Long requests end with it; nil means never.
@@ -218,6 +225,7 @@ type API struct {
 	merchants     Merchants
 	links         Links
 	keys          Keys
+	signInLinks   SignInLinks
 	accounts      Accounts
 	authenticator Authenticator
 	chains        map[string]chain.Chain
@@ -234,6 +242,8 @@ type API struct {
 	waitingPayers *slots                     // of payers' requests with wait, by invoice
 	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
 	reports       *slots
+	summarized    SummaryReader
+	summaries     *report.Summaries
 	exports       *slots // of CSV
 }
 
@@ -254,8 +264,8 @@ func New(c Config) *API {
 	a := &API{
 		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
-		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused),
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
+		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summaries: report.NewSummaries(c.Summarized), summarized: c.Summarized,
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

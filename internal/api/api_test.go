@@ -382,10 +382,35 @@ func newRequest(method, path, body string) *http.Request {
 	return r
 }
 
+// send returns the response as over HTTP/2, where a request whose write deadline passes
+// before it is answered gets no answer: the code is 0.
 func send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
+	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 	h.ServeHTTP(w, r)
-	return w
+	if w.isOver() {
+		w.Code = 0
+	}
+	return w.ResponseRecorder
+}
+
+// deadlineRecorder is a response with a write deadline.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+
+	deadline time.Time // zero without one
+	missed   bool      // it passed before it was changed
+}
+
+func (r *deadlineRecorder) SetReadDeadline(time.Time) error { return nil }
+
+func (r *deadlineRecorder) SetWriteDeadline(at time.Time) error {
+	r.missed, r.deadline = r.isOver(), at
+	return nil
+}
+
+// isOver reports whether the deadline passed, or an earlier one did.
+func (r *deadlineRecorder) isOver() bool {
+	return r.missed || !r.deadline.IsZero() && time.Now().After(r.deadline)
 }
 
 type problem struct {

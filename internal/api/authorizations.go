@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -124,14 +125,15 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
-func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known store.Authorization, wait time.Duration) (store.Authorization, error) {
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known store.Authorization, wait time.Duration) (_ store.Authorization, err error) {
 	whole, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, wait)
 	defer cancel()
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := longrequest.ClearDeadlines(w); err != nil {
 		return known, err
 	}
+	defer func() { err = errors.Join(err, longrequest.ExtendDeadlines(w)) }()
 	after, err := a.feed.Head(ctx)
 	for err == nil {
 		known, err = a.reader.Authorization(ctx, known.ID)
@@ -145,8 +147,7 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known s
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
-	now, err := a.reader.Authorization(last, known.ID)
-	return now, cmp.Or(err, longrequest.ExtendDeadlines(w))
+	return a.reader.Authorization(last, known.ID)
 }
 
 // authorizationWait parses the parameter wait.

@@ -76,6 +76,10 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	if got := len(list.Payments[0].Claims); got != 2 {
 		t.Errorf("%d claims, want 2", got)
 	}
+	one := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+list.Payments[0].ID, ""), http.StatusOK).Payment
+	if diff := cmp.Diff(list.Payments[0], one); diff != "" {
+		t.Errorf("fetched (-listed +fetched):\n%s", diff)
+	}
 }
 
 func TestCandidatesShowDifferences(t *testing.T) {

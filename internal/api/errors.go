@@ -35,6 +35,8 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
 	apitypes.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
 	apitypes.CodeAlreadyAttributed:     {http.StatusConflict, "The payment belongs to another invoice"},
+	apitypes.CodeAlreadyDecided:        {http.StatusConflict, "Somebody has decided this"},
+	apitypes.CodeItemChanged:           {http.StatusConflict, "The item has changed"},
 	apitypes.CodePaymentOrphaned:       {http.StatusConflict, "The payment is not on the chain"},
 	apitypes.CodePaymentUndecided:      {http.StatusConflict, "The payment waits for older blocks"},
 	apitypes.CodePaymentPending:        {http.StatusConflict, "The payment is not final"},
@@ -109,6 +111,7 @@ var problems = []struct {
 	{invoice.ErrCovered, apitypes.CodePaymentSeen, "Payments that arrived in time cover this invoice; it becomes paid once they are final. It can be voided if a reorg takes them back."},
 	{settle.ErrUnread, apitypes.CodeChainBehind, "Blocks of the chain that could hold a payment of this invoice are not read yet; repeat the request later."},
 	{settle.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
+	{settle.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
 	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
 	{settle.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
 	{settle.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
@@ -147,7 +150,11 @@ func problemFor(err error) *problemError {
 	var taken *settle.ReferenceTakenError
 	var refusal *invoice.RefusalError
 	var exceeded *ratelimit.ExceededError
+	var decided *settle.DecidedError
+	var attributed *settle.AttributedError
 	switch {
+	case errors.As(err, &decided), errors.As(err, &attributed):
+		return conflictOf(decided, attributed)
 	case errors.As(err, &exceeded): // the first, because refusals of guesses are to be cheap
 		return &problemError{code: apitypes.CodeRateLimited, detail: "These were too many requests for the limit \"" + exceeded.Limit + "\"; repeat it after " + exceeded.RetryAfter + " seconds."}
 	case errors.As(err, &known):

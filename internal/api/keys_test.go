@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -35,13 +36,15 @@ func newKeyed(t *testing.T, s *store.Store) keyed {
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	authenticator := apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: s, Mode: access.Test, Open: true, Now: time.Now, Logger: logger})
 	a := api.New(api.Config{
 		Ledger: settle.New(settle.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader}),
 		Reader: s, Chains: chains, Now: clock, Logger: logger,
 		Keys: apikey.NewManager(apikey.ManagerConfig{
 			Store: s, Mode: access.Test, Known: func(id string) bool { return id != "nobody" }, Now: clock, Rand: rand.Reader,
 		}),
-		Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: s, Mode: access.Test, Open: true, Now: time.Now, Logger: logger}),
+		SignInLinks:   session.NewManager(session.Config{Store: s, Authenticator: authenticator, Now: clock, Rand: rand.Reader}),
+		Authenticator: authenticator,
 	})
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {

@@ -139,7 +139,14 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.writePayment(w, r, p.Payment)
+	found, err := a.fromPayments(r.Context(), []store.PaymentRow{p}, store.PaymentFilter{
+		MerchantID: access.FromContext(r.Context()).MerchantID, IncludeUnattributed: true,
+	}, true)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: found[0].(apitypes.Payment)})
+	return nil
 }
 
 // checkSees returns store.ErrNotFound unless the principal may see the payment: one of its

@@ -118,6 +118,7 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 		optionalText(o, "color", &c.Color),
 		optionalText(o, "supportContact", &c.SupportContact),
 		optionalText(o, "statement", &c.Statement),
+		optionalText(o, "timezone", &c.Timezone),
 		optional(o, "tolerance", func(n string) error {
 			c.Tolerance = new(invoice.Tolerance)
 			return text(o, "", n, c.Tolerance, invoice.ParseTolerance)

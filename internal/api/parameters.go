@@ -13,10 +13,13 @@ import (
 
 // parameters are the parameters of the query by route. Other routes have none.
 var parameters = map[string][]string{
-	"GET /api/audit":         {"merchantId", "action", "since", "limit", "cursor"},
-	"GET /api/claims":        {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/events":        {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
-	"GET /api/events/stream": {"merchantId", "type", "invoiceId", "after", "include"},
+	"GET /api/audit":           {"merchantId", "action", "since", "limit", "cursor"},
+	"GET /api/claims":          {"merchantId", "paymentId", "limit", "cursor"},
+	"GET /api/events":          {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
+	"GET /api/events/stream":   {"merchantId", "type", "invoiceId", "after", "include"},
+	"GET /api/inbox":           {"merchantId", "kind", "limit", "cursor"},
+	"GET /api/inbox/counts":    {"merchantId"},
+	"GET /api/inbox/decisions": {"merchantId", "objectId", "limit", "cursor"},
 	"GET /api/invoices": {
 		"q", "merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},
@@ -27,6 +30,7 @@ var parameters = map[string][]string{
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},
+	"GET /api/reports/summary":    {"merchantId", "from", "timezone"},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
 

@@ -172,16 +172,9 @@ func (a *API) cancelRefund(w http.ResponseWriter, r *http.Request) error {
 
 // approveRefund answers POST /api/refunds/{id}/approve.
 func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
+	o, err := a.readObject(w, r)
+	if err != nil {
 		return err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return invalidJSON(err)
 	}
 	var to invoice.Address
 	if err := text(o, "", "to", &to, chain.ParseAddress); err != nil {

@@ -43,17 +43,14 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	ctx, cancel := context.WithTimeout(long, ReportTimeout)
 	defer cancel()
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := longrequest.ClearDeadlines(w); err != nil {
 		return err
 	}
 	made, err := report.Settlement(ctx, a.reader, request)
-	if err != nil {
+	if err = errors.Join(err, longrequest.ExtendDeadlines(w)); err != nil {
 		return fmt.Errorf("make report: %w", err)
 	}
 	if err := a.checkKey(long, r); err != nil {
-		return errors.Join(err, longrequest.ExtendDeadlines(w))
-	}
-	if err := longrequest.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	answer := apiconv.SettlementReport(request, made)

@@ -52,7 +52,24 @@ type entry struct {
 }
 
 // table returns all routes.
-func (a *API) table() []entry {
+func (a *API) table() []entry { return append(a.merchantTable(), a.payerTable()...) }
+
+// payerTable returns the routes of transfer providers, of payers' programs, and of those who
+// charge them by x402.
+func (a *API) payerTable() []entry {
+	return []entry{
+		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
+		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
+		{"GET /checkout/{id}/authorization", "", a.getAuthorization},
+		{patternPayInvoice, "", a.payInvoice},
+		{"GET /x402/supported", access.InvoicesRead, a.x402Supported},
+		{"POST /x402/verify", access.InvoicesRead, a.x402Verify},
+		{"POST /x402/settle", access.InvoicesWrite, a.x402Settle},
+	}
+}
+
+// merchantTable returns the routes of merchants and the operator.
+func (a *API) merchantTable() []entry {
 	return []entry{
 		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},
 		{"GET /api/invoices", access.InvoicesRead, a.listInvoices},
@@ -73,6 +90,11 @@ func (a *API) table() []entry {
 		{"POST /api/refunds/{id}/cancel", access.InvoicesWrite, a.cancelRefund},
 		{"POST /api/refunds/{id}/approve", access.InvoicesWrite, a.approveRefund},
 		{"GET /api/claims", access.PaymentsRead, a.listClaims},
+		{"GET /api/inbox", access.PaymentsRead, a.listInbox},
+		{"GET /api/inbox/counts", access.PaymentsRead, a.countInbox},
+		{"GET /api/inbox/decisions", access.PaymentsRead, a.listDecisions},
+		{"POST /api/inbox/decisions", access.AttributionWrite, a.decide},
+		{"POST /api/inbox/decisions/{id}/undo", access.AttributionWrite, a.undoDecision},
 		{"POST /api/payment-links", access.InvoicesWrite, a.createPaymentLink},
 		{"GET /api/payment-links", access.InvoicesRead, a.listPaymentLinks},
 		{"GET /api/payment-links/{id}", access.InvoicesRead, a.getPaymentLink},
@@ -82,11 +104,13 @@ func (a *API) table() []entry {
 		{"GET /api/events/stream", access.EventsRead, a.streamEvents},
 		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
 		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
+		{"GET /api/reports/summary", access.PaymentsRead, a.summary},
 		{"GET /api/reports/settlement", access.PaymentsRead, a.settlementReport},
 		{"POST /api/keys", access.KeysWrite, a.createKey},
 		{"GET /api/keys", access.KeysWrite, a.listKeys},
 		{"POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey},
 		{patternRevokeKey, access.KeysWrite, a.revokeKey},
+		{"POST /api/sign-in-links", access.InvoicesRead, a.createSignInLink},
 		{"GET /api/audit", access.EventsRead, a.listAudit},
 		{"GET /api/merchants", access.InvoicesRead, a.listMerchants},
 		{"POST /api/merchants", access.KeysWrite, a.createMerchant},
@@ -101,13 +125,6 @@ func (a *API) table() []entry {
 		{"POST /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.stageSecret},
 		{"DELETE /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.dropSecret},
 		{"POST /api/merchants/{id}/webhook/secret/promote", access.WebhooksWrite, a.promoteSecret},
-		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
-		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
-		{"GET /checkout/{id}/authorization", "", a.getAuthorization},
-		{patternPayInvoice, "", a.payInvoice},
-		{"GET /x402/supported", access.InvoicesRead, a.x402Supported},
-		{"POST /x402/verify", access.InvoicesRead, a.x402Verify},
-		{"POST /x402/settle", access.InvoicesWrite, a.x402Settle},
 	}
 }
 

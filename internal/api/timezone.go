@@ -2,15 +2,11 @@ package api
 
 import (
 	"strconv"
-	"strings"
 	"time"
 	_ "time/tzdata" // the image has no files but the program's
 
 	"github.com/quittance/quittance/internal/invoice"
 )
-
-// maxTimezone bounds the name of a time zone, in bytes.
-const maxTimezone = 64
 
 // timezone returns the time zone that the parameter timezone names, or UTC.
 func (q *query) timezone() *time.Location {
@@ -18,14 +14,9 @@ func (q *query) timezone() *time.Location {
 	if !ok {
 		return time.UTC
 	}
-	const want = "must be a name of the IANA time zone database, such as Europe/Berlin; it is %.40q"
-	if name == "" || strings.EqualFold(name, "local") || len(name) > maxTimezone {
-		q.reject("timezone", want, name)
-		return time.UTC
-	}
-	location, err := time.LoadLocation(name)
-	if err != nil {
-		q.reject("timezone", want, name)
+	location, ok := invoice.ParseTimezone(name)
+	if !ok {
+		q.reject("timezone", "must be a name of the IANA time zone database, such as Europe/Berlin; it is %.40q", name)
 		return time.UTC
 	}
 	return location

@@ -77,7 +77,7 @@ func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, e
 
 // awaitInvoice returns an invoice as soon as its status is not the known one, or it
 // changes, or the time is over, or the client or the service ends the request.
-func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (invoice.Invoice, error) {
+func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (_ invoice.Invoice, err error) {
 	leave, err := a.waiting.enter(r.Context())
 	if err != nil {
 		return invoice.Invoice{}, err
@@ -91,19 +91,19 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, time.Duration(known.seconds)*time.Second)
 	defer cancel()
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := longrequest.ClearDeadlines(w); err != nil {
 		return invoice.Invoice{}, err
 	}
+	defer func() { err = errors.Join(err, longrequest.ExtendDeadlines(w)) }()
 	if err := a.awaitChange(ctx, first); err != nil && ctx.Err() == nil {
 		return invoice.Invoice{}, err
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
 	if err := a.checkKey(last, r); err != nil {
-		return invoice.Invoice{}, errors.Join(err, longrequest.ExtendDeadlines(w))
+		return invoice.Invoice{}, err
 	}
-	inv, err := a.visibleInvoice(last, id)
-	return inv, errors.Join(err, longrequest.ExtendDeadlines(w))
+	return a.visibleInvoice(last, id)
 }
 
 // rereadInterval is how often a request that waits reads its invoice, besides after each

@@ -43,16 +43,9 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := wantJSON(r); err != nil {
+	o, err := a.readObject(w, r)
+	if err != nil {
 		return err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return invalidJSON(err)
 	}
 	var url string
 	var optional []invoice.EventType

@@ -9,7 +9,7 @@ import (
 // Merchant converts a merchant, as it is now.
 func Merchant(m invoice.Merchant) apitypes.Merchant {
 	out := apitypes.Merchant{
-		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement,
+		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Timezone: m.Timezone,
 		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: make(map[string]apitypes.Address),
 		ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins,
 	}

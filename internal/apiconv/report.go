@@ -25,13 +25,10 @@ func reportLines(lines []*report.Line) []apitypes.ReportLine {
 	out := make([]apitypes.ReportLine, len(lines))
 	for i, l := range lines {
 		out[i] = apitypes.ReportLine{
-			Day: l.Day, ChainKey: l.ChainKey, Currency: l.Currency,
+			Day: l.Day, ChainKey: l.ChainKey, Currency: l.Currency, Decimals: decimals(l.Key),
 			Payments: l.Payments, Gross: l.Gross.String(), Settled: l.Settled.String(), Underpaid: l.Underpaid.String(), Suffixes: l.Suffixes.String(),
 			Overpaid: l.Overpaid.String(), Late: l.Late.String(), Duplicate: l.Duplicate.String(),
 			Refunds: l.Refunds, Refunded: l.Refunded.String(), Net: l.Net.String(),
-		}
-		if l.Decimals >= 0 {
-			out[i].Decimals = &l.Decimals
 		}
 	}
 	return out

@@ -57,6 +57,8 @@ type KeyReader interface {
 	KeysVersion(ctx context.Context) (int64, error)
 	// KeyByHash returns a key, or store.ErrNotFound.
 	KeyByHash(ctx context.Context, hash [access.HashSize]byte) (access.Record, error)
+	// Key returns a key by its id, or store.ErrNotFound.
+	Key(ctx context.Context, id string) (access.Record, error)
 	// RecordKeyUses stores when keys were last used, by id.
 	RecordKeyUses(ctx context.Context, uses map[string]time.Time) error
 }
@@ -116,15 +118,47 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 		return access.Principal{}, err
 	}
 	now := a.cfg.Now()
-	switch found.State(now) {
-	case access.Revoked:
-		return access.Principal{}, ErrRevoked
-	case access.Expired:
-		return access.Principal{}, ErrExpired
-	case access.Active:
+	if err := refused(found.Record, now); err != nil {
+		return access.Principal{}, err
 	}
 	a.uses.note(found, now)
 	return found.Principal(), nil
+}
+
+// PrincipalOf returns the principal of a key by its id, or of no key if that is empty, as
+// it is now. Errors are ErrMissing, ErrUnknown, ErrRevoked, ErrExpired and internal ones.
+func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.Principal, error) {
+	switch {
+	case keyID == "" && a.cfg.Open:
+		return access.Open(), nil
+	case keyID == "":
+		return access.Principal{}, ErrMissing
+	case keyID == ConfiguredKeyID && a.cfg.Configured != (access.Key{}):
+		return access.Principal{KeyID: ConfiguredKeyID, Scopes: access.Admin}, nil
+	}
+	found, err := a.cfg.Store.Key(ctx, keyID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrUnknown
+	}
+	if err == nil {
+		err = refused(found, a.cfg.Now())
+	}
+	if err != nil {
+		return access.Principal{}, err
+	}
+	return found.Principal(), nil
+}
+
+// refused returns the error of a key that is not active, or nil.
+func refused(r access.Record, now time.Time) error {
+	switch r.State(now) {
+	case access.Revoked:
+		return ErrRevoked
+	case access.Expired:
+		return ErrExpired
+	case access.Active:
+	}
+	return nil
 }
 
 // Run stores the uses of keys until ctx ends, and then the rest.

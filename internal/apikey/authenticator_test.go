@@ -43,7 +43,7 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("a key that has not expired: %+v, %v", got, err)
 		}
 		w.pass(time.Hour)
-		if got, err := a.Authenticate(ctx, acmeKey); err != nil || got != (access.Principal{KeyID: acme.ID, MerchantID: "acme", Scopes: access.Read, Version: access.Version1}) {
+		if got, err := a.Authenticate(ctx, acmeKey); err != nil || got != (access.Principal{KeyID: acme.ID, Name: acme.Name, MerchantID: "acme", Scopes: access.Read, Version: access.Version1}) {
 			t.Errorf("acme's key: %+v, %v", got, err)
 		}
 		if got, err := a.Authenticate(ctx, operatorKey); err != nil || !got.IsOperator() || got.Scopes != access.Admin {

@@ -89,6 +89,7 @@ type Merchant struct {
 	ReturnHosts []string // the only hosts of return URLs; empty allows every host
 	// EmbedOrigins are the origins whose pages may show the checkout in a frame.
 	EmbedOrigins []string
+	Timezone     string // name of the time zone by which its days begin; empty is UTC
 }
 
 // Provider is a transfer provider whose notices are accepted.

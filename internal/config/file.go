@@ -77,6 +77,7 @@ type merchantFile struct {
 	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
 	ReturnHosts      []string      `yaml:"returnHosts"`
 	EmbedOrigins     []string      `yaml:"embedOrigins"`
+	Timezone         string        `yaml:"timezone"`
 }
 
 type allowedFile struct {

@@ -36,7 +36,10 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckEmbedOrigins(m.EmbedOrigins), &wrong) {
 		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
 	}
-	out.ReturnHosts, out.EmbedOrigins = m.ReturnHosts, m.EmbedOrigins
+	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckTimezone(m.Timezone), &wrong) {
+		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
+	}
+	out.ReturnHosts, out.EmbedOrigins, out.Timezone = m.ReturnHosts, m.EmbedOrigins, m.Timezone
 	var err error
 	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
 		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)

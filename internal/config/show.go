@@ -56,6 +56,7 @@ func (f file) withDefaults(cfg Config) file {
 	for i := range f.Merchants {
 		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
 		f.Merchants[i].Collection = string(cfg.Merchants[i].Collection)
+		f.Merchants[i].Timezone = cmp.Or(cfg.Merchants[i].Timezone, "UTC")
 	}
 	for i := range f.Providers {
 		f.Providers[i].Chains, f.Providers[i].Currencies = cfg.Providers[i].Chains, cfg.Providers[i].Currencies

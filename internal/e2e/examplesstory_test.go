@@ -295,6 +295,27 @@ func (s *story) approval(payment string) {
 	s.call("cancelRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/cancel", "")
 }
 
+// inbox dismisses what needs a decision, and takes that back.
+func (s *story) inbox() {
+	s.Helper()
+	list := decoded[apitypes.InboxList](s, s.call("listInbox", http.MethodGet, "/api/inbox?merchantId=acme&kind=claimed", ""), http.StatusOK)
+	if len(list.Items) != 1 || list.Items[0].Payment == nil {
+		s.Fatalf("the inbox is %+v", list)
+	}
+	item := list.Items[0]
+	s.call("countInbox", http.MethodGet, "/api/inbox/counts?merchantId=acme", "")
+	made := decoded[apitypes.DecisionResponse](s, s.call("decide", http.MethodPost, "/api/inbox/decisions", `{
+  "kind": "claimed",
+  "objectId": "`+item.Payment.ID+`",
+  "version": "`+item.Version+`",
+  "decision": "dismissed",
+  "reason": "Settled with the payer by phone",
+  "merchantId": "acme"
+}`), http.StatusCreated)
+	s.call("listDecisions", http.MethodGet, "/api/inbox/decisions?merchantId=acme", "")
+	s.call("undoDecision", http.MethodPost, "/api/inbox/decisions/"+made.Decision.ID+"/undo", "")
+}
+
 // unattributed pays an amount that no invoice asks for, and claims the payment.
 func (s *story) unattributed() {
 	s.Helper()
@@ -311,6 +332,7 @@ func (s *story) unattributed() {
 	if len(claims.Claims) != 1 {
 		s.Fatalf("claims: %+v", claims)
 	}
+	s.inbox()
 	s.call("attributePayment", http.MethodPost, "/api/payments/"+claims.Claims[0].PaymentID+"/attribution", `{
   "invoiceId": "`+made.ID+`",
   "by": "maria@acme.example",
@@ -400,6 +422,10 @@ func (s *story) keys() {
   "overlapSeconds": 3600
 }`), http.StatusCreated)
 	s.hide(rotated.Secret, "qk_test_"+strings.Repeat("1", 30))
+	link := decoded[apitypes.SignInLink](s, s.call("createSignInLink", http.MethodPost, "/api/sign-in-links", `{
+  "keyId": "`+rotated.Key.ID+`"
+}`), http.StatusCreated)
+	s.hide(strings.TrimPrefix(link.Path, "/dashboard/sign-in?link="), "ql_"+strings.Repeat("a", 30))
 	s.call("revokeKey", http.MethodDelete, "/api/keys/"+made.Key.ID, "")
 	s.call("listKeys", http.MethodGet, "/api/keys?merchantId=acme", "")
 }
@@ -425,6 +451,7 @@ func (s *story) notices() {
 func (s *story) records() {
 	s.Helper()
 	today := time.Now().UTC()
+	s.call("getSummary", http.MethodGet, "/api/reports/summary?merchantId=acme&from="+today.AddDate(0, 0, -1).Format(time.DateOnly), "")
 	report := "/api/reports/settlement?merchantId=acme&from=" + today.AddDate(0, 0, -1).Format(time.DateOnly) + "&to=" + today.AddDate(0, 0, 1).Format(time.DateOnly) + "&groupBy=chain"
 	s.call("getSettlementReport", http.MethodGet, report, "")
 	s.export("getSettlementReport", report)

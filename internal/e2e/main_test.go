@@ -11,11 +11,16 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
+// parallel is how many tests run at a time: most of their time they wait for blocks and timeouts.
+const parallel = 6
+
 // program is the path of the binary under test.
 var program string
 
 func TestMain(m *testing.M) {
 	testdeps.Short("Test.*")
+	testdeps.Parallel(parallel)
+	testdeps.TempInMemory()
 	if testing.Short() {
 		os.Exit(m.Run()) // runs no test, so the program need not be built
 	}

@@ -135,7 +135,7 @@ func (g generator) run(ctx context.Context, t *testing.T, service string, window
 		}
 	}
 	front, address := newFront(t, service)
-	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
+	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
 		"--filter=PATH!='/api/events/stream'") // its responses do not end
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IGNORE_INLINE_EXAMPLES=true", "SPECMATIC_GENERATIVE_TESTS=true", "MAX_TEST_REQUEST_COMBINATIONS="+strconv.Itoa(*combinations))

@@ -25,6 +25,7 @@ type Merchant struct {
 	Color          string // #rrggbb, or empty
 	SupportContact string // e-mail address, https URL or phone number for payers, or empty
 	Statement      string // text for payers, of several lines, or empty
+	Timezone       string // name of the time zone by which its days begin; empty is UTC
 	Tolerance      Tolerance
 	Collection     Collection // of invoices that are created without one; empty is Direct
 	// DefaultAddresses are the settlement addresses, by chain key, of invoices that are
@@ -55,11 +56,12 @@ type Logo struct {
 
 // MerchantChange is a change of a merchant. Nil members stay as they are.
 type MerchantChange struct {
-	Name, Color, SupportContact, Statement *string
-	Tolerance                              *Tolerance
-	Collection                             *Collection
-	DefaultAddresses                       map[string]Address // replaces all
-	Allowed                                []AllowedAddress   // replaces all, after the delay
+	Name, Color, SupportContact, Statement, Timezone *string
+
+	Tolerance        *Tolerance
+	Collection       *Collection
+	DefaultAddresses map[string]Address // replaces all
+	Allowed          []AllowedAddress   // replaces all, after the delay
 	// Immediately applies Allowed without the delay.
 	Immediately bool
 	ReturnHosts []string // replaces all
@@ -73,7 +75,7 @@ type MerchantChange struct {
 // The error is a *FieldError if the result would be invalid.
 func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (Merchant, error) {
 	m = m.At(now)
-	for dst, src := range map[*string]*string{&m.Name: c.Name, &m.Color: c.Color, &m.SupportContact: c.SupportContact, &m.Statement: c.Statement} {
+	for dst, src := range map[*string]*string{&m.Name: c.Name, &m.Color: c.Color, &m.SupportContact: c.SupportContact, &m.Statement: c.Statement, &m.Timezone: c.Timezone} {
 		SetIfGiven(dst, src)
 	}
 	m.Color, m.Statement = strings.ToLower(m.Color), strings.ReplaceAll(m.Statement, "\r\n", "\n")
@@ -126,6 +128,9 @@ func (m Merchant) check() error {
 		return fieldErrorf("statement", "must be at most %d characters, without control characters but line breaks, and without overrides of the writing direction", MaxStatement)
 	case strings.Count(m.Statement, "\n") >= MaxStatementLines:
 		return fieldErrorf("statement", "must have at most %d lines", MaxStatementLines)
+	}
+	if err := CheckTimezone(m.Timezone); err != nil {
+		return err
 	}
 	if err := CheckCollection(cmp.Or(m.Collection, Direct)); err != nil {
 		return err

@@ -179,7 +179,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 
 // onlyAllowed reports whether a change sets no member but Allowed.
 func onlyAllowed(c invoice.MerchantChange) bool {
-	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil &&
+	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil && c.Timezone == nil &&
 		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil && c.EmbedOrigins == nil
 }
 
@@ -255,13 +255,14 @@ type auditedMerchant struct {
 	Logo             string            `json:"logo,omitempty"`                    // SHA-256
 	ReturnHosts      []string          `json:"returnHosts,omitempty"`
 	EmbedOrigins     []string          `json:"embedOrigins,omitempty"`
+	Timezone         string            `json:"timezone,omitempty"`
 }
 
 func audited(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
 		Collection: string(m.Collection), DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
-		EmbedOrigins: m.EmbedOrigins,
+		EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone,
 	}
 	for key, address := range m.DefaultAddresses {
 		a.DefaultAddresses[key] = chain.Checksum(address)

@@ -60,8 +60,8 @@ type Request struct {
 
 // Key identifies a line.
 type Key struct {
-	Day      string // with ByDay: 2006-01-02
-	ChainKey string // with ByChain
+	Day      string // with ByDay, and of a summary: 2006-01-02
+	ChainKey string // with ByChain, and of a summary
 	Currency string
 	Decimals int // -1 if they are not known
 }
@@ -188,9 +188,11 @@ func lineOf(lines map[Key]*Line, key Key) *Line {
 
 // sorted returns the lines in the order of their keys.
 func sorted(lines map[Key]*Line) []*Line {
-	return slices.SortedFunc(maps.Values(lines), func(a, b *Line) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.ChainKey, b.ChainKey), cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Decimals, b.Decimals))
-	})
+	return slices.SortedFunc(maps.Values(lines), func(a, b *Line) int { return compareKeys(a.Key, b.Key) })
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.ChainKey, b.ChainKey), cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Decimals, b.Decimals))
 }
 
 func (l *Line) addPayment(amount invoice.Amount, p invoice.Portion) {

@@ -33,7 +33,7 @@ func TestLinks(t *testing.T) {
 // TestDecisionsAreIndexed wants each record of a decision in their index.
 func TestDecisionsAreIndexed(t *testing.T) {
 	index := read(t, "docs/decisions/README.md")
-	records := 0
+	records, taken := 0, make(map[string]string)
 	for _, name := range files(t, ".md") {
 		dir, file := filepath.Split(name)
 		if dir != filepath.FromSlash("docs/decisions/") || file == "README.md" {
@@ -42,6 +42,10 @@ func TestDecisionsAreIndexed(t *testing.T) {
 		records++
 		title, _, _ := strings.Cut(strings.TrimPrefix(read(t, name), "# "), "\n")
 		number, title, _ := strings.Cut(title, ". ")
+		if taken[number] != "" {
+			t.Errorf("%s has the number of %s", file, taken[number])
+		}
+		taken[number] = file
 		if !strings.HasPrefix(file, number+"-") || !strings.Contains(index, "| ["+number+"]("+file+") | "+title+" | ") {
 			t.Errorf("docs/decisions/README.md lacks %s, %q", file, title)
 		}

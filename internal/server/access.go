@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/session"
 )
 
 // Access says which keys the service accepts.
@@ -20,7 +21,7 @@ type Access struct {
 	OperatorKey access.Key
 }
 
-// buildAccess builds the authenticator of callers, and the manager of keys.
+// buildAccess builds the authenticator of callers, and the managers of keys and sessions.
 func (s *Server) buildAccess() {
 	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
 		Store: s.store, Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
@@ -28,6 +29,7 @@ func (s *Server) buildAccess() {
 	s.keys = apikey.NewManager(apikey.ManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
+	s.sessions = session.NewManager(session.Config{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Now: s.cfg.Now, Rand: s.cfg.Rand})
 }
 
 // runAuthenticator stores the uses of keys until ctx ends.

@@ -106,3 +106,12 @@ func (r *chainWorkers) run(ctx context.Context) error {
 	}
 	return group.Wait()
 }
+
+// networks returns the configurations of the chains.
+func (s *Server) networks() []chain.Chain {
+	all := make([]chain.Chain, len(s.cfg.Chains))
+	for i, c := range s.cfg.Chains {
+		all[i] = c.Chain
+	}
+	return all
+}

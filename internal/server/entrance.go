@@ -9,10 +9,20 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 )
 
-// shares are the eighths of the connections of clients that a door may hold open, so
-// that slow clients of one door do not keep others out. Doors that share an address
-// share their connections.
-var shares = map[Door]int{PublicDoor: 4, APIDoor: 3, OperatorDoor: 1}
+// Limits of the connections that doors may hold open, so that slow clients of one door do not
+// keep others out. Doors that share an address share their connections.
+const (
+	maxAPIConnections      = 6144
+	maxOperatorConnections = 2048
+)
+
+// doorConnections divides the connections of clients among the doors. The public door gets
+// what the limits of the others leave.
+func doorConnections(accepted int) map[Door]int {
+	const eighths, ofAPI = 8, 3
+	api, operator := min(accepted*ofAPI/eighths, maxAPIConnections), min(accepted/eighths, maxOperatorConnections)
+	return map[Door]int{PublicDoor: accepted - api - operator, APIDoor: api, OperatorDoor: operator}
+}
 
 // entrance serves the requests of a listener.
 type entrance struct {
@@ -42,8 +52,9 @@ func (s *Server) entrances() []*entrance {
 
 // connectionLimit returns how many connections a listener may hold open.
 func (s *Server) connectionLimit(l *Listener) (limit int) {
+	all := doorConnections(s.budget.Accepted)
 	for _, door := range l.doors {
-		limit += s.budget.Accepted * shares[door] / 8
+		limit += all[door]
 	}
 	return limit
 }

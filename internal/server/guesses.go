@@ -83,9 +83,11 @@ func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (don
 	}, nil
 }
 
-// keyAuthenticator finds the principal of a key. *apikey.Authenticator implements it.
+// keyAuthenticator finds the principal of a key, by its text or its id. *apikey.Authenticator
+// implements it.
 type keyAuthenticator interface {
 	Authenticate(ctx context.Context, text string) (access.Principal, error)
+	PrincipalOf(ctx context.Context, keyID string) (access.Principal, error)
 }
 
 // limitedAuthenticator is an authenticator that limits the refusals of keys.

@@ -30,6 +30,10 @@ type fakeKeys struct {
 
 func (f *fakeKeys) KeysVersion(context.Context) (int64, error) { return 1, nil }
 
+func (f *fakeKeys) Key(context.Context, string) (access.Record, error) {
+	return access.Record{}, store.ErrNotFound
+}
+
 func (f *fakeKeys) RecordKeyUses(context.Context, map[string]time.Time) error { return nil }
 
 func (f *fakeKeys) KeyByHash(_ context.Context, hash [access.HashSize]byte) (access.Record, error) {

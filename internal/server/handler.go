@@ -21,10 +21,10 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
 	rest := api.New(api.Config{
-		Ledger: tracedLedger{s.settle}, Reader: s.store,
+		Ledger: tracedLedger{s.settle}, Reader: s.store, Summarized: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Links: links, Keys: s.keys, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Links: links, Keys: s.keys, SignInLinks: s.sessions, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: refused,
 	})
@@ -39,9 +39,10 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Origins: s.origins, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 	s.registry.MustRegister(openStreams(s.page))
-	table, errs := s.routes(rest, s.page), renderers{rest, s.page}
+	board := s.buildDashboard(rest)
+	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}
 	return func(l *Listener) http.Handler {
-		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, errs), errs)
+		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), errs)
 		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
 		return withDeadline(s.observeRequests(h))
 	}

@@ -40,11 +40,17 @@ var matrix = map[string]matrixRow{
 	"GET /api/payments": {query: "include=pending,unattributed", status: 200}, "GET /api/payments/{id}": {status: 200},
 	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 200},
 	"GET /api/claims":                     {status: 200},
+	"GET /api/inbox":                      {status: 200},
+	"GET /api/inbox/counts":               {status: 200},
+	"GET /api/inbox/decisions":            {status: 200},
+	"POST /api/inbox/decisions":           {body: `{"kind":"late","objectId":"{invoice}","version":"x","decision":"dismissed","reason":"x"{merchant}}`, status: 409}, // it needs none
+	"POST /api/inbox/decisions/{id}/undo": {status: 200},
 	"POST /api/payment-links":             {body: `{"title":"Coffee","amount":"1000000","currency":"USDC","chainKey":"house","merchantAddress":"{address}"{merchant}}`, status: 201},
 	"GET /api/payment-links":              {status: 200}, "GET /api/payment-links/{id}": {status: 200},
 	"PATCH /api/payment-links/{id}": {body: `{"title":"Tea"}`, status: 200},
 	"GET /api/events":               {status: 200}, "GET /api/events/{id}": {status: 200},
 	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
+	"GET /api/reports/summary":        {query: "from=" + time.Now().UTC().Format(time.DateOnly), status: 200},
 	"GET /api/events/stream":          {status: 200},
 	"POST /api/payments/{id}/refunds": {body: `{"amount":"1"}`, status: 201}, "GET /api/payments/{id}/refunds": {status: 200},
 	"GET /api/refunds": {status: 200}, "GET /api/refunds/{id}": {status: 200},
@@ -55,6 +61,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/audit":                  {status: 200},
 	"POST /api/keys":                  {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
 	"GET /api/keys":                   {status: 200},
+	"POST /api/sign-in-links":         {body: `{}`, status: 201},
 	"POST /api/keys/{id}/rotate":      {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
 	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
@@ -116,7 +123,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	}
 	w.ids["unknown"] = map[string]string{
 		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
-		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody", "payment-links": "lnk_06gzm3qz9dvav7zw89t2fgt6g8",
+		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody", "payment-links": "lnk_06gzm3qz9dvav7zw89t2fgt6g8", "inbox": "dec_06gzm3qz9dvav7zw89t2fgt6g8",
 	}
 	w.ids["NUL"], w.ids["not UTF-8"] = make(map[string]string), make(map[string]string) // texts that no database takes
 	for kind, id := range w.ids["unknown"] {
@@ -149,11 +156,19 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 			Token: testToken, Currency: "USDC", From: invoice.Address{9}, To: to, Amount: invoice.NewAmount(1_000_000),
 		},
 	}}
+	decision := invoice.Decision{
+		ID: fmt.Sprintf("dec_%026d", n), MerchantID: merchant, Kind: invoice.ItemUnattributed, ObjectID: payment.ID, Version: "of another time",
+		Outcome: invoice.Dismissed, Reason: "test", By: "maria", At: time.Now(),
+	}
 	if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.SavePayments(context.WithoutCancel(w.t.Context()), []store.PaymentRow{payment})
+		if err := tx.SavePayments(context.WithoutCancel(w.t.Context()), []store.PaymentRow{payment}); err != nil {
+			return err
+		}
+		return tx.InsertDecision(context.WithoutCancel(w.t.Context()), decision)
 	}); err != nil {
 		w.t.Fatal(err)
 	}
+	ids["inbox"] = decision.ID
 	ids["invoices"], ids["payments"], ids["events"] = made.ID, payment.ID, events.Events[0].Event.ID
 	var prepared struct{ Refund struct{ ID string } }
 	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)
@@ -321,6 +336,15 @@ func checkMalformed(t *testing.T, w *matrixWorld, r route) {
 // not learn of objects that do not exist.
 func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 	globex := w.key("globex", access.Admin)
+	if r.pattern == "POST /api/sign-in-links" {
+		link := func(of string) answer {
+			return ask(t, "POST", w.url+"/api/sign-in-links", fmt.Sprintf(`{"keyId":%q}`, w.ids[of]["keys"]), func(r *http.Request) { r.Header.Set("Authorization", globex) })
+		}
+		if got, missing := link("acme"), link("unknown"); got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
+			t.Errorf("answered %d %.300s; for an unknown key %d %.300s", got.status, got.body, missing.status, missing.body)
+		}
+		return
+	}
 	if strings.Contains(r.pattern, "{id}") {
 		got, missing := w.call(r.pattern, "acme", "", globex), w.call(r.pattern, "unknown", "", globex)
 		if got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
@@ -353,6 +377,9 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 			t.Errorf("with merchantId it answered %d %.300s; for an unknown merchant %d %.300s", named.status, named.body, missing.status, missing.body)
 		}
 	}
+	if r.pattern == "POST /api/inbox/decisions" {
+		checkOthersItem(t, w, r.pattern, globex)
+	}
 	if r.pattern == "POST /api/payments/{id}/attribution" { // of a payment of globex to an invoice of acme
 		w.ids["mixed"] = map[string]string{"payments": w.ids["globex"]["payments"], "invoices": w.ids["acme"]["invoices"]}
 		got := w.call(r.pattern, "mixed", "", globex)
@@ -360,6 +387,15 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		if missing := w.call(r.pattern, "mixed", "", globex); got.status != http.StatusBadRequest || anonymous(got) != anonymous(missing) {
 			t.Errorf("answered %d %.300s; for an unknown invoice %d %.300s", got.status, got.body, missing.status, missing.body)
 		}
+	}
+}
+
+// checkOthersItem has globex decide about an invoice of acme.
+func checkOthersItem(t *testing.T, w *matrixWorld, pattern, globex string) {
+	t.Helper()
+	got, missing := w.call(pattern, "acme", "", globex), w.call(pattern, "unknown", "", globex)
+	if got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
+		t.Errorf("answered %d %.300s; for an unknown invoice %d %.300s", got.status, got.body, missing.status, missing.body)
 	}
 }
 
@@ -377,7 +413,7 @@ func anonymous(a answer) string {
 // databases.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	table, _, _ := testTable(t)
+	table, _ := testTable(t)
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,6 +28,8 @@ type Merchants struct {
 	ReturnHosts map[string][]string
 	// EmbedOrigins are the origins that may embed the checkout of merchants that have some.
 	EmbedOrigins map[string][]string
+	// Timezones are the time zones of merchants that have one.
+	Timezones map[string]string
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
@@ -45,7 +47,7 @@ func (m Merchants) profiles() map[string]invoice.Merchant {
 	all := make(map[string]invoice.Merchant, len(m.Endpoints))
 	for id := range m.Endpoints {
 		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Collection: m.Collections[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id],
-			EmbedOrigins: m.EmbedOrigins[id]}
+			EmbedOrigins: m.EmbedOrigins[id], Timezone: m.Timezones[id]}
 	}
 	return all
 }

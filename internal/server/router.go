@@ -9,8 +9,8 @@ import (
 // unrouted are the patterns of requests that no route takes.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
-	"/refunds/", "/x402/", "/pay/",
-	"/api", "/checkout", "/refunds", "/x402", "/pay", // ServeMux would redirect them to /api/, /checkout/, /refunds/, /x402/ and /pay/
+	"/refunds/", "/x402/", "/pay/", "/dashboard/",
+	"/api", "/checkout", "/refunds", "/x402", "/pay", "/dashboard", // ServeMux would redirect them to paths that end with a slash
 	"GET /api/events/redeliver", // GET /api/events/{id} would take it
 }
 
@@ -25,15 +25,18 @@ type errorRenderer interface {
 	WriteError(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// renderers answer with the errors of the API and of the checkout.
+// renderers answer with the errors of the API, of the checkout and of the dashboard.
 type renderers struct {
-	api, checkout errorRenderer
+	api, checkout, dashboard errorRenderer
 }
 
 // renderer returns what renders the errors of a request.
 func (e renderers) renderer(r *http.Request) errorRenderer {
-	if isPage(r.URL.Path) {
+	switch {
+	case isPage(r.URL.Path):
 		return e.checkout
+	case r.URL.Path == "/dashboard" || strings.HasPrefix(r.URL.Path, "/dashboard/"):
+		return e.dashboard
 	}
 	return e.api
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apidocs"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/dashboard"
 )
 
 // Door is an entrance of the service. Each route belongs to one door.
@@ -34,6 +36,10 @@ const (
 	// operatorCredential is an access key of the operator, of any scope. It is not
 	// required at a private listener.
 	operatorCredential credential = "operator"
+	// sessionCredential is the session of a person at the dashboard, whose key has the
+	// route's scope, if it has one. operatorSession is that of the operator.
+	sessionCredential credential = "session"
+	operatorSession   credential = "operator session"
 	// signatureCredential is the signature of a transfer provider, which the handler
 	// verifies.
 	signatureCredential credential = "signature"
@@ -44,14 +50,14 @@ type route struct {
 	pattern    string // method and path, as http.ServeMux takes it
 	door       Door
 	credential credential
-	scope      access.Scope // with keyCredential
+	scope      access.Scope // with keyCredential and, unless it is empty, sessionCredential
 	handler    http.Handler
 	isLong     func(*http.Request) bool // see api.Route; nil if no request is
 }
 
 // routes returns the table of all routes.
-func (s *Server) routes(rest *api.API, page *checkout.Checkout) []route {
-	table := append(apiRoutes(rest), checkoutRoutes(page)...)
+func (s *Server) routes(rest *api.API, page *checkout.Checkout, board *dashboard.Dashboard) []route {
+	table := slices.Concat(apiRoutes(rest), checkoutRoutes(page), dashboardRoutes(board))
 	table = append(table,
 		route{"GET /healthz", OperatorDoor, noCredential, "", http.HandlerFunc(live), nil},
 		route{"GET /readyz", OperatorDoor, noCredential, "", http.HandlerFunc(s.ready), nil},
@@ -97,6 +103,23 @@ func checkoutRoutes(page *checkout.Checkout) []route {
 	return table
 }
 
+// dashboardRoutes returns the routes of the dashboard.
+func dashboardRoutes(board *dashboard.Dashboard) []route {
+	var table []route
+	for _, r := range board.Routes() {
+		entry := route{r.Pattern, APIDoor, noCredential, r.Scope, r.Handler, func(*http.Request) bool { return r.Long }}
+		switch r.Access {
+		case dashboard.Person:
+			entry.credential = sessionCredential
+		case dashboard.Operator:
+			entry.credential = operatorSession
+		case dashboard.Anybody:
+		}
+		table = append(table, entry)
+	}
+	return table
+}
+
 // routeMiddleware returns a route's handler behind the checks of its door.
 type routeMiddleware func(route) http.Handler
 
@@ -104,10 +127,13 @@ type routeMiddleware func(route) http.Handler
 func noMiddleware(r route) http.Handler { return r.handler }
 
 // middlewareFor returns the middleware of a listener's routes.
-func (s *Server) middlewareFor(l *Listener, rest *api.API, errs renderers) routeMiddleware {
+func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dashboard, errs renderers) routeMiddleware {
 	return func(r route) http.Handler {
 		h := s.limits.capped(r, errs.writeError)
 		switch {
+		case r.credential == sessionCredential, r.credential == operatorSession:
+			h = board.Allow(r.scope, r.credential == operatorSession, h)
+			h = board.WithSession(recordKey(s.limits.perOwner(errs.writeError, h)))
 		case r.credential == keyCredential:
 			h = rest.WithPrincipal(recordKey(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))
 		case r.credential == operatorCredential && !s.isPrivate(l):

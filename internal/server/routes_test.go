@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/session"
 )
 
 // routeList is what the table of routes must say: the pattern, its door, the
@@ -36,6 +37,9 @@ GET /api/claims api key payments:read
 GET /api/events api key events:read
 GET /api/events/stream api key events:read
 GET /api/events/{id} api key events:read
+GET /api/inbox api key payments:read
+GET /api/inbox/counts api key payments:read
+GET /api/inbox/decisions api key payments:read
 GET /api/invoices api key invoices:read
 GET /api/invoices/{id} api key invoices:read
 GET /api/invoices/{id}/payments api key payments:read
@@ -52,6 +56,7 @@ GET /api/payments/{id}/refunds api key payments:read
 GET /api/refunds api key payments:read
 GET /api/refunds/{id} api key payments:read
 GET /api/reports/settlement api key payments:read
+GET /api/reports/summary api key payments:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/authorization public none
@@ -62,6 +67,37 @@ GET /checkout/{id}/receipt public none
 GET /checkout/{id}/status public none
 GET /checkout/{id}/terms public none
 GET /checkout/{id}/wallet public none
+GET /dashboard api session
+GET /dashboard/confirm api session
+GET /dashboard/events api session events:read
+GET /dashboard/events/redeliver api session events:redeliver
+GET /dashboard/events/{id} api session events:read
+GET /dashboard/events/{id}/json api session events:read
+GET /dashboard/inbox api session payments:read
+GET /dashboard/inbox/decisions api session payments:read
+GET /dashboard/invoices api session invoices:read
+GET /dashboard/invoices.csv api session invoices:read
+GET /dashboard/invoices/new api session invoices:write
+GET /dashboard/invoices/{id} api session invoices:read
+GET /dashboard/invoices/{id}/edit api session invoices:write
+GET /dashboard/invoices/{id}/json api session invoices:read
+GET /dashboard/keys api session keys:write
+GET /dashboard/keys/new api session keys:write
+GET /dashboard/keys/{id} api session keys:write
+GET /dashboard/payments api session payments:read
+GET /dashboard/payments.csv api session payments:read
+GET /dashboard/payments/{id} api session payments:read
+GET /dashboard/payments/{id}/refund api session invoices:write
+GET /dashboard/refunds api session payments:read
+GET /dashboard/refunds.csv api session payments:read
+GET /dashboard/refunds/{id} api session payments:read
+GET /dashboard/refunds/{id}/safe.json api session payments:read
+GET /dashboard/search api session invoices:read
+GET /dashboard/sessions api session
+GET /dashboard/settings api session invoices:read
+GET /dashboard/sign-in api none
+GET /dashboard/static/* api none
+GET /dashboard/webhook api session events:read
 GET /debug/pprof/ operator none
 GET /debug/pprof/profile operator none
 GET /debug/pprof/symbol operator none
@@ -89,6 +125,8 @@ PATCH /api/merchants/{id} api key keys:write
 PATCH /api/payment-links/{id} api key invoices:write
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
+POST /api/inbox/decisions api key attribution:write
+POST /api/inbox/decisions/{id}/undo api key attribution:write
 POST /api/invoices api key invoices:write
 POST /api/invoices/{id}/finalize api key invoices:write
 POST /api/invoices/{id}/void api key invoices:write
@@ -103,11 +141,41 @@ POST /api/payments/{id}/attribution api key attribution:write
 POST /api/payments/{id}/refunds api key invoices:write
 POST /api/refunds/{id}/approve api key invoices:write
 POST /api/refunds/{id}/cancel api key invoices:write
+POST /api/sign-in-links api key invoices:read
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/authorization public none
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/receipt public none
 POST /checkout/{id}/test-payment public none
+POST /dashboard/confirm api session
+POST /dashboard/events/redeliver api session events:redeliver
+POST /dashboard/events/{id}/redeliver api session events:redeliver
+POST /dashboard/inbox/decide api session attribution:write
+POST /dashboard/inbox/decisions/{id}/undo api session attribution:write
+POST /dashboard/invoices/new api session invoices:write
+POST /dashboard/invoices/{id}/delete api session invoices:write
+POST /dashboard/invoices/{id}/edit api session invoices:write
+POST /dashboard/invoices/{id}/finalize api session invoices:write
+POST /dashboard/invoices/{id}/void api session invoices:write
+POST /dashboard/keys api session keys:write
+POST /dashboard/keys/{id}/link api session keys:write
+POST /dashboard/keys/{id}/revoke api session keys:write
+POST /dashboard/keys/{id}/rotate api session keys:write
+POST /dashboard/language api session
+POST /dashboard/payments/{id}/attribute api session attribution:write
+POST /dashboard/payments/{id}/refund api session invoices:write
+POST /dashboard/refunds/{id}/approve api session invoices:write
+POST /dashboard/refunds/{id}/cancel api session invoices:write
+POST /dashboard/sessions/{id}/end api session
+POST /dashboard/settings api session keys:write
+POST /dashboard/settings/addresses api session keys:write
+POST /dashboard/sign-in api none
+POST /dashboard/sign-out api session
+POST /dashboard/webhook api session webhooks:write
+POST /dashboard/webhook/ping api session webhooks:write
+POST /dashboard/webhook/secret api session webhooks:write
+POST /dashboard/webhook/secret/drop api session webhooks:write
+POST /dashboard/webhook/secret/promote api session webhooks:write
 POST /pay/{merchant}/{slug} public none
 POST /refunds/{token} public none
 POST /x402/settle api key invoices:write
@@ -117,7 +185,7 @@ PUT /api/merchants/{id}/webhook api key webhooks:write
 `
 
 // testTable returns the table of a server with all routes, and its renderers of errors.
-func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
+func testTable(t *testing.T) ([]route, renderers) {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	listeners := threeDoors(t)
@@ -126,7 +194,7 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 			t.Error(err)
 		}
 	})
-	s, err := newServer(Config{Listeners: listeners, Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Logger: logger})
+	s, err := newServer(Config{Listeners: listeners, Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Now: time.Now, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +203,19 @@ func testTable(t *testing.T) ([]route, *api.API, *checkout.Checkout) {
 		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	return s.routes(rest, page), rest, page
+	s.sessions = new(session.Manager)
+	board := s.buildDashboard(rest)
+	return s.routes(rest, page, board), renderers{rest, page, board}
 }
 
 func TestRouteTable(t *testing.T) {
 	t.Parallel()
 	asset := regexp.MustCompile(`static/.*`)
 	var got []string
-	table, _, _ := testTable(t)
+	table, _ := testTable(t)
 	for _, r := range table {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", asset.ReplaceAllString(r.pattern, "static/*"), r.door, r.credential, r.scope)))
-		if (r.credential == keyCredential) != slices.Contains(access.AllScopes, r.scope) {
+		if (r.credential == keyCredential) != slices.Contains(access.AllScopes, r.scope) && (r.credential != sessionCredential || r.scope != "" && !slices.Contains(access.AllScopes, r.scope)) {
 			t.Errorf("%s wants the credential %s with the scope %q", r.pattern, r.credential, r.scope)
 		}
 		if !slices.Contains(Doors, r.door) {
@@ -181,10 +251,10 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 			documented = append(documented, text)
 		}
 	}
-	table, _, _ := testTable(t)
+	table, _ := testTable(t)
 	for _, r := range table {
 		isPayerPage := r.credential == noCredential && !strings.HasSuffix(r.pattern, "/authorization")
-		if !strings.Contains(r.pattern, " /api/") && isPayerPage || r.credential == operatorCredential {
+		if !strings.Contains(r.pattern, " /api/") && isPayerPage || !slices.Contains([]credential{noCredential, keyCredential, signatureCredential}, r.credential) {
 			continue
 		}
 		text := r.pattern
@@ -204,9 +274,9 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 func TestRoutesOfDoors(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`\{\w+\}`)
-	table, rest, page := testTable(t)
+	table, errs := testTable(t)
 	for _, door := range Doors {
-		rt := newRouter(table, []Door{door}, noMiddleware, renderers{rest, page})
+		rt := newRouter(table, []Door{door}, noMiddleware, errs)
 		for _, r := range table {
 			method, path, _ := strings.Cut(r.pattern, " ")
 			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)

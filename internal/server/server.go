@@ -33,6 +33,7 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
@@ -135,6 +136,7 @@ type Server struct {
 	merchants     *merchant.Manager
 	authenticator *apikey.Authenticator
 	keys          *apikey.Manager
+	sessions      *session.Manager
 	metrics       *metrics
 	txMetrics     *txmgr.Metrics
 	registry      *prometheus.Registry
@@ -328,15 +330,6 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 		Limits: dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 	})
 	return nil
-}
-
-// networks returns the configurations of the chains.
-func (s *Server) networks() []chain.Chain {
-	all := make([]chain.Chain, len(s.cfg.Chains))
-	for i, c := range s.cfg.Chains {
-		all[i] = c.Chain
-	}
-	return all
 }
 
 // serve serves requests and runs the workers until ctx ends.

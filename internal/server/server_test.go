@@ -20,6 +20,8 @@ import (
 func TestMain(m *testing.M) {
 	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestStreamsOfReplicas",
 		"TestHaltedAndResumed", "TestSilentConnectionsMakeRoom", "TestStopLosesNoRequest", "TestStopFailsReadinessFirst")
+	const parallel = 4 // they wait for timeouts
+	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)
 }
 

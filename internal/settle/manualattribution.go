@@ -52,7 +52,8 @@ type auditedAttribution struct {
 // It returns the payment; if the payment belongs to the invoice already, nothing
 // changes. Errors are store.ErrNotFound when there is no such payment,
 // *invoice.FieldError when there is no such invoice or it expects another chain,
-// token or address, ErrAttributed, ErrOrphaned and ErrUndecided.
+// token or address, *AttributedError, *DecidedError if somebody dismissed the payment,
+// ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := s.store.Payment(ctx, m.PaymentID)
 	if err != nil {
@@ -87,6 +88,13 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
 		}
+		items, err := paymentItems(ctx, tx, []store.PaymentRow{found}, inv.MerchantID)
+		if err != nil {
+			return err
+		}
+		if err := wantUndecided(ctx, tx, items[0], inv.MerchantID); err != nil {
+			return err
+		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: found.ID,
 			After: auditedAttribution{m.InvoiceID, m.By, m.Note},
@@ -109,7 +117,7 @@ func sees(ctx context.Context, tx *store.Tx, merchantID string, p store.PaymentR
 func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
 	switch undecided, err := isUndecided(ctx, tx, p.ID); {
 	case p.Attributed():
-		return ErrAttributed
+		return &AttributedError{p}
 	case p.Status == invoice.Orphaned:
 		return ErrOrphaned
 	case undecided:

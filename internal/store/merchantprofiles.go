@@ -12,7 +12,7 @@ import (
 )
 
 const profileColumns = `p.merchant_id, p.name, p.color, p.support_contact, p.statement, p.tolerance, p.default_addresses, p.allowed_addresses,
-	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, p.collection, p.embed_origins, l.sha256, l.width, l.height`
+	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, p.collection, p.embed_origins, p.timezone, l.sha256, l.width, l.height`
 
 const profileTables = " FROM merchant_profiles p LEFT JOIN merchant_logos l ON l.merchant_id = p.merchant_id"
 
@@ -88,7 +88,7 @@ func scanMerchant(row scanner) (m invoice.Merchant, err error) {
 		parsedColumn[map[string]invoice.Address]{&m.DefaultAddresses, parseDefaults},
 		parsedColumn[[]invoice.AllowedAddress]{&m.Allowed, parseAllowed}, parsedColumn[[]invoice.AllowedAddress]{&pending.Allowed, parseAllowed},
 		seconds{&pending.EffectiveAt}, seconds{&m.CreatedAt}, seconds{&m.ChangedAt},
-		parsedColumn[[]string]{&m.ReturnHosts, parseTexts}, &m.Collection, parsedColumn[[]string]{&m.EmbedOrigins, parseTexts}, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
+		parsedColumn[[]string]{&m.ReturnHosts, parseTexts}, &m.Collection, parsedColumn[[]string]{&m.EmbedOrigins, parseTexts}, &m.Timezone, nullText(&logo.SHA256), nullInt{&width}, nullInt{&height})
 	if !pending.EffectiveAt.IsZero() {
 		m.Pending = &pending
 	}
@@ -139,7 +139,7 @@ func (tx *Tx) InsertMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `INSERT INTO merchant_profiles (name, color, support_contact, statement, tolerance, default_addresses, allowed_addresses,
-		pending_addresses, pending_at, changed_at, return_hosts, collection, embed_origins, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+		pending_addresses, pending_at, changed_at, return_hosts, collection, embed_origins, timezone, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 		ON CONFLICT DO NOTHING`, append(row, m.CreatedAt.Unix())...)
 	if err == nil && n == 0 {
 		err = ErrConflict
@@ -155,7 +155,7 @@ func (tx *Tx) UpdateMerchant(ctx context.Context, m invoice.Merchant) error {
 		return err
 	}
 	n, err := tx.exec(ctx, `UPDATE merchant_profiles SET name = $1, color = $2, support_contact = $3, statement = $4, tolerance = $5,
-		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11, collection = $12, embed_origins = $13 WHERE merchant_id = $14`, row...)
+		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11, collection = $12, embed_origins = $13, timezone = $14 WHERE merchant_id = $15`, row...)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -189,7 +189,7 @@ func profileRow(m invoice.Merchant) ([]any, error) {
 		return nil, err
 	}
 	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(),
-		hosts, string(cmp.Or(m.Collection, invoice.Direct)), origins, m.ID}, nil
+		hosts, string(cmp.Or(m.Collection, invoice.Direct)), origins, m.Timezone, m.ID}, nil
 }
 
 // textsText returns the JSON array of texts.

@@ -20,7 +20,16 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 			must(t, err)
 			_, err = read.SweepTxs(t.Context(), f)
 			must(t, err)
+			_, err = read.SettledAmounts(t.Context(), f)
+			must(t, err)
 		}
+	}
+	for _, merchant := range []string{"", "m"} {
+		*what = "summary: of " + merchant
+		_, _, err := read.CountSettled(t.Context(), merchant, at(1), at(1000))
+		must(t, err)
+		_, err = read.InvoicedAmounts(t.Context(), merchant, invoice.Expired, at(1), 500)
+		must(t, err)
 	}
 	*what = "report: between"
 	_, err := read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)

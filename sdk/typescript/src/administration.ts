@@ -4,11 +4,13 @@ import type {
   CreateKeyRequest,
   CreateMerchantRequest,
   CreatePaymentLinkRequest,
+  CreateSignInLinkRequest,
   Key,
   KeySecretResponse,
   Merchant,
   PaymentLink,
   PutWebhookRequest,
+  SignInLink,
   UpdateMerchantRequest,
   UpdatePaymentLinkRequest,
   Webhook,
@@ -37,6 +39,11 @@ export class Administration extends Connection {
   async rotateKey(id: string, overlapSeconds: number, options: CallOptions = {}): Promise<KeySecretResponse> {
     const { data } = await this.http.POST("/api/keys/{id}/rotate", { params: { path: { id } }, body: { overlapSeconds }, ...given(options) });
     return data!;
+  }
+
+  /** Makes a link that signs the holder of a key in at the dashboard once: of the client's key, or of another one. Its path is at the service's host. */
+  async createSignInLink(body: CreateSignInLinkRequest = {}, options: CallOptions = {}): Promise<SignInLink> {
+    return (await this.http.POST("/api/sign-in-links", { body, ...given(options) })).data!;
   }
 
   /** Revokes a key. */

@@ -4,6 +4,10 @@ import type {
   Claim,
   CreateInvoiceRequest,
   CreateInvoiceResponse,
+  DecideRequest,
+  Decision,
+  InboxCount,
+  InboxItem,
   Invoice,
   InvoiceStatus,
   Payment,
@@ -13,6 +17,7 @@ import type {
   RefundResponse,
   RefundStatus,
   SettlementReport,
+  Summary,
   TimelineEntry,
   UpdateInvoiceRequest,
   paths,
@@ -140,6 +145,40 @@ export class Quittance extends Administration {
     );
   }
 
+  /** Lists what needs a decision, newest first. Pages are requested as needed. */
+  listInbox(filter: Filter<"/api/inbox"> = {}, options: CallOptions = {}): AsyncGenerator<InboxItem, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/inbox", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.items,
+    );
+  }
+
+  /** Counts what needs a decision. */
+  async countInbox(query: { merchantId?: string } = {}, options: CallOptions = {}): Promise<InboxCount[]> {
+    const { data } = await this.http.GET("/api/inbox/counts", { params: { query }, ...given(options) });
+    return data!.counts;
+  }
+
+  /** Lists what was decided, newest first. Pages are requested as needed. */
+  listDecisions(filter: Filter<"/api/inbox/decisions"> = {}, options: CallOptions = {}): AsyncGenerator<Decision, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/inbox/decisions", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.decisions,
+    );
+  }
+
+  /** Records a decision about an item of the inbox. It fails with `already_decided` if somebody decided before. */
+  async decide(body: DecideRequest, options: CallOptions = {}): Promise<Decision> {
+    const { data } = await this.http.POST("/api/inbox/decisions", { body, ...given(options) });
+    return data!.decision;
+  }
+
+  /** Takes a decision back. */
+  async undoDecision(id: string, options: CallOptions = {}): Promise<Decision> {
+    const { data } = await this.http.POST("/api/inbox/decisions/{id}/undo", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+    return data!.decision;
+  }
+
   /** Reserves a part of a payment, and returns the transaction that sends it back, for the merchant's wallet to sign. */
   async prepareRefund(paymentId: string, body: PrepareRefundRequest = {}, options: CreateOptions = {}): Promise<RefundResponse> {
     const header = { "Idempotency-Key": options.idempotencyKey ?? this.uuid() };
@@ -194,6 +233,12 @@ export class Quittance extends Administration {
   ): Promise<SettlementReport> {
     const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, fetch: this.patientFetch, ...given(options) });
     return data!.report;
+  }
+
+  /** Returns the sums of the last days, those of open and expired invoices, and how far chains are read. */
+  async getSummary(query: paths["/api/reports/summary"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Summary> {
+    const { data } = await this.http.GET("/api/reports/summary", { params: { query }, ...given(options) });
+    return data!.summary;
   }
 
   /**

@@ -1,0 +1,49 @@
+package access
+
+import "time"
+
+// Prefixes of identifiers and tokens.
+const (
+	PrefixSession      = "ses_" // of identifiers of sessions
+	PrefixSessionToken = "qs_"  // of the tokens in cookies
+	PrefixLinkToken    = "ql_"  // of the tokens in links that sign in
+)
+
+// Limits of sessions at the dashboard.
+const (
+	// SessionLifetime is how long a session lasts at most.
+	SessionLifetime = 7 * 24 * time.Hour
+	// SessionIdle is how long a session lasts without a request.
+	SessionIdle = 12 * time.Hour
+	// ConfirmedFor is how long after a sign-in or a confirmation a session may do what is
+	// dangerous.
+	ConfirmedFor = 10 * time.Minute
+	// SignInLinkLifetime is how long a link that signs in can be used.
+	SignInLinkLifetime = 10 * time.Minute
+	// MaxSessions bounds the sessions of a key. Another one ends the oldest.
+	MaxSessions = 20
+)
+
+// Session is a browser in which a person is signed in at the dashboard. A person is a key;
+// the session has its scopes and ends with it.
+type Session struct {
+	ID         string // PrefixSession and 26 characters
+	KeyID      string // of the person's key; empty at a service that is open to all
+	MerchantID string // that the key belongs to, or empty for the operator
+	Client     string // address from which the person signed in
+	Browser    string // what the browser called itself then
+	Language   string // that the person chose, such as de, or empty
+	CreatedAt  time.Time
+	// ConfirmedAt is when the person last proved to hold the key.
+	ConfirmedAt time.Time
+	UsedAt      time.Time // up to a minute late
+	ExpiresAt   time.Time // however much it is used
+}
+
+// Ended reports whether the session has expired at a time, or was idle for too long.
+func (s Session) Ended(now time.Time) bool {
+	return !now.Before(s.ExpiresAt) || !now.Before(s.UsedAt.Add(SessionIdle))
+}
+
+// Confirmed reports whether the session may do what is dangerous at a time.
+func (s Session) Confirmed(now time.Time) bool { return now.Before(s.ConfirmedAt.Add(ConfirmedFor)) }

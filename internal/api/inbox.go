@@ -1,0 +1,216 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Inbox is what needs a decision. *settle.Service implements it and documents the errors.
+type Inbox interface {
+	Inbox(ctx context.Context, f settle.InboxFilter) (items []settle.InboxItem, next string, err error)
+	InboxCounts(ctx context.Context, merchantID string) ([]settle.InboxCount, error)
+	Decide(ctx context.Context, req settle.DecisionRequest) (invoice.Decision, error)
+	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
+}
+
+// listInbox answers GET /api/inbox.
+func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
+	merchantID, possible := q.merchantID()
+	f := settle.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	if q.err != nil {
+		return q.err
+	}
+	list := apitypes.InboxList{Items: []apitypes.InboxItem{}}
+	if possible {
+		items, next, err := a.ledger.Inbox(r.Context(), f)
+		if err != nil {
+			return fmt.Errorf("list inbox: %w", err)
+		}
+		if list.Items, err = a.fromItems(r.Context(), items, merchantID); err != nil {
+			return err
+		}
+		list.NextCursor = stoppedCursor(scope, next)
+	}
+	a.writeJSON(w, r, http.StatusOK, list)
+	return nil
+}
+
+// itemKind returns the parameter kind, or "".
+func (q *query) itemKind() invoice.ItemKind {
+	text, ok := q.get("kind")
+	kind := invoice.ItemKind(text)
+	if ok && !slices.Contains(invoice.ItemKinds, kind) {
+		q.reject("kind", "must be one of %s; it is %.40q", enumerate(invoice.ItemKinds), text)
+	}
+	return kind
+}
+
+// fromItems converts items with what they are about.
+func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantID string) ([]apitypes.InboxItem, error) {
+	var rows []store.PaymentRow
+	for _, item := range items {
+		if item.Payment.ID != "" {
+			rows = append(rows, item.Payment)
+		}
+	}
+	payments, err := a.fromPayments(ctx, rows, store.PaymentFilter{MerchantID: merchantID, IncludeUnattributed: true}, true)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]apitypes.InboxItem, len(items))
+	for i, item := range items {
+		list[i] = apitypes.InboxItem{Kind: apitypes.InboxKind(item.Kind), Version: item.Version}
+		switch {
+		case item.Payment.ID != "":
+			p := payments[0].(apitypes.Payment)
+			payments = payments[1:]
+			list[i].Payment, list[i].CreatedAt = &p, invoice.UnixSeconds(item.Payment.ObservedAt)
+		case item.Invoice.ID != "":
+			inv := apiconv.Invoice(item.Invoice)
+			list[i].Invoice, list[i].CreatedAt = &inv, inv.CreatedAt
+		default:
+			refund := apiconv.RefundRecord(item.Refund)
+			list[i].Refund, list[i].CreatedAt = &refund, refund.CreatedAt
+		}
+	}
+	return list, nil
+}
+
+// countInbox answers GET /api/inbox/counts.
+func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	merchantID, possible := q.merchantID()
+	if q.err != nil {
+		return q.err
+	}
+	answer := apitypes.InboxCounts{Counts: []apitypes.InboxCount{}}
+	if possible {
+		counts, err := a.ledger.InboxCounts(r.Context(), merchantID)
+		if err != nil {
+			return fmt.Errorf("count inbox: %w", err)
+		}
+		for _, c := range counts {
+			answer.Counts = append(answer.Counts, apitypes.InboxCount{Kind: apitypes.InboxKind(c.Kind), Count: c.Count, More: c.More})
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, answer)
+	return nil
+}
+
+// decide answers POST /api/inbox/decisions.
+func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var req settle.DecisionRequest
+	var named string
+	err = cmp.Or(
+		text(o, "", "kind", &req.Kind, func(s string) (invoice.ItemKind, error) { return invoice.ItemKind(s), nil }),
+		text(o, "", "objectId", &req.ObjectID, asIs),
+		text(o, "", "version", &req.Version, asIs),
+		text(o, "", "decision", &req.Outcome, func(s string) (invoice.Outcome, error) { return invoice.Outcome(s), nil }),
+		label(o, "reason", &req.Reason),
+	)
+	if _, given := o["merchantId"]; err == nil && given {
+		err = text(o, "", "merchantId", &named, asIs)
+	}
+	if err != nil {
+		return err
+	}
+	if req.MerchantID, err = ownMerchant(r.Context(), named); err != nil {
+		return err
+	}
+	if !isVisibleASCII(req.ObjectID) || !invoice.ValidMerchantID(req.MerchantID) && req.MerchantID != "" {
+		return fmt.Errorf("decide: %w", store.ErrNotFound)
+	}
+	d, err := a.ledger.Decide(r.Context(), req)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	w.Header().Set("Location", "/api/inbox/decisions?objectId="+d.ObjectID)
+	a.writeJSON(w, r, http.StatusCreated, apitypes.DecisionResponse{Decision: apiconv.Decision(d)})
+	return nil
+}
+
+// undoDecision answers POST /api/inbox/decisions/{id}/undo.
+func (a *API) undoDecision(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixDecision)
+	if err != nil {
+		return err
+	}
+	d, err := a.ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
+	if err != nil {
+		return fmt.Errorf("undo decision: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)})
+	return nil
+}
+
+// listDecisions answers GET /api/inbox/decisions.
+func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("decisions", "merchantId", "objectId")
+	merchantID, possible := q.merchantID()
+	filter := store.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	if id, ok := q.get("objectId"); ok {
+		filter.ObjectID = id
+		if !isVisibleASCII(id) || len(id) > maxObjectID {
+			q.reject("objectId", "must be the id of a payment, an invoice or a refund")
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[invoice.Decision]{
+		name: "decisions", limit: limit,
+		read: func(ctx context.Context, last *invoice.Decision, n int) ([]invoice.Decision, string, error) {
+			if !possible {
+				return nil, "", nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.reader.Decisions(ctx, filter)
+			if err != nil {
+				return nil, "", fmt.Errorf("list decisions: %w", err)
+			}
+			return found, "", nil
+		},
+		elements: elementsOf(apiconv.Decision),
+		cursor:   descendingCursor(scope, func(d *invoice.Decision) string { return d.ID }),
+	}.serve(a, w, r)
+}
+
+// maxObjectID bounds an id in a filter, in bytes.
+const maxObjectID = 64
+
+// conflictOf returns the problem of a decision or an attribution that somebody made before, or
+// nil.
+func conflictOf(decided *settle.DecidedError, attributed *settle.AttributedError) *problemError {
+	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	switch {
+	case decided != nil:
+		return &problemError{code: apitypes.CodeAlreadyDecided, detail: fmt.Sprintf("%s has %s this at %s, because: %s. Undo that decision first, if it was wrong.",
+			decided.By, decided.Outcome, stamp(decided.At), strings.TrimSuffix(decided.Reason, "."))}
+	case attributed.AttributedBy != "":
+		return &problemError{code: apitypes.CodeAlreadyAttributed, detail: fmt.Sprintf("This payment belongs to the invoice %s, and stays there: %s attributed it at %s.",
+			attributed.InvoiceID, attributed.AttributedBy, stamp(attributed.AttributedAt))}
+	}
+	return &problemError{code: apitypes.CodeAlreadyAttributed, detail: "This payment belongs to the invoice " + attributed.InvoiceID + ", and stays there."}
+}

@@ -1,0 +1,31 @@
+package api_test
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// The tests of package dashboard decide about items of a service; this backend has none.
+
+func (b *backend) Inbox(ctx context.Context, _ settle.InboxFilter) ([]settle.InboxItem, string, error) {
+	return nil, "", b.fail(ctx)
+}
+
+func (b *backend) InboxCounts(ctx context.Context, _ string) ([]settle.InboxCount, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b *backend) Decide(context.Context, settle.DecisionRequest) (invoice.Decision, error) {
+	return invoice.Decision{}, store.ErrNotFound
+}
+
+func (b *backend) UndoDecision(context.Context, string, string) (invoice.Decision, error) {
+	return invoice.Decision{}, store.ErrNotFound
+}
+
+func (b *backend) Decisions(ctx context.Context, _ store.DecisionFilter) ([]invoice.Decision, error) {
+	return nil, b.fail(ctx)
+}

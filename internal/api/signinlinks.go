@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/session"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// SignInLinks makes links that sign people in at the dashboard. *session.Manager implements
+// it and documents the errors.
+type SignInLinks interface {
+	MakeLink(ctx context.Context, by access.Principal, keyID string) (session.Link, error)
+}
+
+// createSignInLink answers POST /api/sign-in-links.
+func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	by := access.FromContext(r.Context())
+	keyID := by.KeyID
+	if err := optional(o, "keyId", func(n string) error { return text(o, "", n, &keyID, asIs) }); err != nil {
+		return err
+	}
+	if !isVisibleASCII(keyID) { // no database takes every other text
+		return store.ErrNotFound
+	}
+	link, err := a.signInLinks.MakeLink(r.Context(), by, keyID)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusCreated, apitypes.SignInLink{
+		Path: "/dashboard/sign-in?" + url.Values{"link": {link.Token}}.Encode(), KeyID: link.KeyID, ExpiresAt: link.ExpiresAt.Unix(),
+	})
+	return nil
+}

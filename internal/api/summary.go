@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of summaries.
+const (
+	// MaxSummaryPeriod bounds the period of a summary.
+	MaxSummaryPeriod = 93 * 24 * time.Hour
+	// MaxSummedInvoices bounds the invoices of a state that a summary adds up.
+	MaxSummedInvoices = 5000
+)
+
+// SummaryReader reads what a summary shows from the database. *store.Store implements it.
+type SummaryReader interface {
+	report.SummaryReader
+	// InvoicedAmounts returns the amounts of up to limit invoices of a merchant in a state
+	// that were created at a time or later, newest first.
+	InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]store.InvoicedAmount, error)
+	// Cursor returns the cursor of a chain, or store.ErrNotFound.
+	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
+}
+
+// summary answers GET /api/reports/summary.
+func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	request, err := a.summaryRequest(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	made := apiconv.Summary{Request: request}
+	if made.Days, err = a.summaries.Days(r.Context(), request); err != nil {
+		return fmt.Errorf("add days up: %w", err)
+	}
+	if made.Open, err = a.sumInvoices(r, request.MerchantID, invoice.Open, time.Unix(0, 0)); err != nil {
+		return err
+	}
+	if made.Expired, err = a.sumInvoices(r, request.MerchantID, invoice.Expired, request.From); err != nil {
+		return err
+	}
+	for key := range a.chains {
+		cursor, err := a.summarized.Cursor(r.Context(), key)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // the chain was never read
+		case err != nil:
+			return fmt.Errorf("read cursor of %s: %w", key, err)
+		default:
+			made.Chains = append(made.Chains, apiconv.ReadChain{Key: key, Cursor: cursor})
+		}
+	}
+	slices.SortFunc(made.Chains, apiconv.ReadChain.Compare)
+	a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: made.Convert()})
+	return nil
+}
+
+// sumInvoices adds up the newest invoices of a state that were created at a time or later.
+func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (apiconv.InvoiceSums, error) {
+	amounts, err := a.summarized.InvoicedAmounts(r.Context(), merchantID, status, since, MaxSummedInvoices+1)
+	if err != nil {
+		return apiconv.InvoiceSums{}, fmt.Errorf("add %s invoices up: %w", status, err)
+	}
+	return apiconv.InvoiceSums{
+		Sums: report.SumInvoices(amounts[:min(len(amounts), MaxSummedInvoices)], a.decimals), Truncated: len(amounts) > MaxSummedInvoices,
+	}, nil
+}
+
+// summaryRequest parses the parameters of a summary, which ends now. Without a time zone, its
+// days are those of the merchant.
+func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, error) {
+	r := report.Request{Location: q.timezone(), Decimals: a.decimals, To: a.now().UTC().Truncate(time.Second).Add(time.Second)}
+	var possible bool
+	if r.MerchantID, possible = q.merchantID(); !possible {
+		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
+	}
+	if _, given := q.get("timezone"); !given && r.MerchantID != "" && q.err == nil {
+		m, err := a.merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
+		if err != nil && !errors.Is(err, merchant.ErrNotFound) {
+			return r, err
+		}
+		r.Location = m.Zone()
+	}
+	r.From = q.instant("from", r.Location)
+	switch {
+	case !r.From.Before(r.To):
+		q.reject("from", "must not lie in the future")
+	case r.To.Sub(r.From) > MaxSummaryPeriod:
+		q.reject("from", "must be at most %d days ago", int(MaxSummaryPeriod.Hours()/24))
+	}
+	return r, q.err
+}

@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"embed"
+	"html/template"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/webpage"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+//go:embed static
+var staticFiles embed.FS
+
+//go:embed texts
+var textFiles embed.FS
+
+// files are the files that pages load, by name.
+var files = loadFiles()
+
+func loadFiles() map[string]webpage.File {
+	all := make(map[string]webpage.File)
+	names, err := fs.Glob(staticFiles, "static/*")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range names {
+		body, err := staticFiles.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		all[path.Base(name)] = webpage.NewFile("/dashboard/static", path.Base(name), body)
+	}
+	return all
+}
+
+// texts returns the texts of the dashboard, which are parsed when they are first asked for. A
+// text that a language lacks is English.
+var texts = sync.OnceValue(func() *locale.Catalogue {
+	folder, err := fs.Sub(textFiles, "texts")
+	if err != nil {
+		panic(err)
+	}
+	return locale.Open(folder)
+})
+
+// shared are the templates that every page has.
+var shared = []string{"templates/layout.html", "templates/parts.html"}
+
+// parsed holds the templates of each language, which are parsed when the language is first
+// asked for.
+var parsed = struct {
+	sync.Mutex
+	byText map[*locale.Text]map[string]*template.Template
+}{byText: make(map[*locale.Text]map[string]*template.Template)}
+
+// templatesIn returns the templates of all pages in a language, by the names of their files.
+func templatesIn(text *locale.Text) map[string]*template.Template {
+	parsed.Lock()
+	defer parsed.Unlock()
+	if all := parsed.byText[text]; all != nil {
+		return all
+	}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err)
+	}
+	all := make(map[string]*template.Template)
+	for _, name := range names {
+		if !slices.Contains(shared, name) {
+			all[path.Base(name)] = template.Must(template.New("").Funcs(functions(text)).ParseFS(templateFiles, append(slices.Clone(shared), name)...))
+		}
+	}
+	parsed.byText[text] = all
+	return all
+}
+
+// functions returns the functions of templates in a language.
+func functions(text *locale.Text) template.FuncMap {
+	return template.FuncMap{
+		"t": text.InTemplate,
+		// text is t for texts whose id is put together of a kind and a value, such as the states
+		// of invoices. A value without a text is shown as it is.
+		"text": func(kind, value string) string {
+			if id := kind + "." + value; text.T(id, nil) != id {
+				return text.T(id, nil)
+			}
+			return value
+		},
+		"list":     func(all ...any) []any { return all },
+		"lang":     text.Lang,
+		"dir":      text.Dir,
+		"asset":    func(name string) string { return files[name].Path },
+		"time":     func(at int64) template.HTML { return text.Time(unix(at)) },
+		"short":    short,
+		"duration": duration,
+		// wallet is the address of a link that opens a wallet's app, which the templates do not
+		// know as safe. The interface made it of addresses and numbers.
+		"wallet": func(link string) template.URL { return walletURL(link) },
+		"attribution": func(v page, candidates []candidateRow, paymentID string, form attributionForm) attributionPart {
+			return attributionPart{v.visit, candidates, paymentID, form}
+		},
+		"invoiceTable": func(v page, rows []invoiceRow) invoiceTable { return invoiceTable{v.visit, rows} },
+		"refundTable":  func(v page, rows []refundRow) refundTable { return refundTable{v.visit, rows} },
+	}
+}

@@ -1,0 +1,133 @@
+// Package dashboard serves the pages on which people see the payments of a merchant and
+// decide what needs a decision, and on which the operator sees the service.
+//
+// A page calls the REST interface in this process, on behalf of the person's key. What the
+// interface refuses, the dashboard cannot do.
+package dashboard
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/session"
+)
+
+// Config is the configuration of a Dashboard. All fields are required, but PublicURL may
+// be empty, and Secure and Open false.
+type Config struct {
+	// API answers the requests of the REST interface that carry their principal in the
+	// context.
+	API      http.Handler
+	Sessions *session.Manager
+	Chains   []chain.Chain
+	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If
+	// it is empty, it is where the person reached the dashboard.
+	PublicURL string
+	// Open says that a person may sign in without a key, at a development service.
+	Open bool
+	// Secure says that browsers reach the dashboard by HTTPS alone.
+	Secure bool
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Dashboard serves the pages.
+type Dashboard struct {
+	cfg     Config
+	service service
+	chains  map[string]chain.Chain
+}
+
+// New returns a Dashboard. It panics if a required field is missing.
+func New(c Config) *Dashboard {
+	if c.API == nil || c.Sessions == nil || c.Now == nil || c.Logger == nil {
+		panic("dashboard: Config.API, Sessions, Now and Logger are required")
+	}
+	d := &Dashboard{cfg: c, service: service{c.API}, chains: make(map[string]chain.Chain, len(c.Chains))}
+	for _, ch := range c.Chains {
+		d.chains[ch.Key] = ch
+	}
+	return d
+}
+
+// Route is a route of the dashboard.
+type Route struct {
+	Pattern string // method and path, as http.ServeMux takes it
+	Access  Access
+	Scope   access.Scope // that the person's key must have, with Person
+	Handler http.Handler
+	Long    bool // requests may take longer than others
+}
+
+// Access says who may use a route.
+type Access string
+
+// Who may use a route.
+const (
+	Anybody  Access = "none"     // without a session
+	Person   Access = "session"  // who is signed in, with a key of the route's scope, if any
+	Operator Access = "operator" // who is signed in with a key of the operator
+)
+
+// Routes returns all routes. For those that are not for Anybody, the caller has WithSession
+// find the session first, and Allow check it.
+func (d *Dashboard) Routes() []Route {
+	routes := []Route{
+		{Pattern: "GET /dashboard", Access: Person, Handler: d.serve(d.home)},
+		{Pattern: "GET /dashboard/sign-in", Access: Anybody, Handler: d.serve(d.signInPage)},
+		{Pattern: "POST /dashboard/sign-in", Access: Anybody, Handler: d.serve(d.signIn)},
+		{Pattern: "POST /dashboard/sign-out", Access: Person, Handler: d.serve(d.signOut)},
+		{Pattern: "GET /dashboard/confirm", Access: Person, Handler: d.serve(d.confirmPage)},
+		{Pattern: "POST /dashboard/confirm", Access: Person, Handler: d.serve(d.confirm)},
+		{Pattern: "POST /dashboard/language", Access: Person, Handler: d.serve(d.setLanguage)},
+		{Pattern: "GET /dashboard/sessions", Access: Person, Handler: d.serve(d.sessions)},
+		{Pattern: "POST /dashboard/sessions/{id}/end", Access: Person, Handler: d.serve(d.endSession)},
+	}
+	routes = append(routes, d.invoiceRoutes()...)
+	routes = append(routes, d.inboxRoutes()...)
+	routes = append(routes, d.transferRoutes()...)
+	routes = append(routes, d.developerRoutes()...)
+	for _, f := range files {
+		routes = append(routes, Route{Pattern: "GET " + f.Path, Access: Anybody, Handler: d.file(f)})
+	}
+	return routes
+}
+
+// invoiceRoutes returns the routes of invoices.
+func (d *Dashboard) invoiceRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /dashboard/invoices", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoices)},
+		{Pattern: "GET /dashboard/invoices.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.exportInvoices), Long: true},
+		{Pattern: "GET /dashboard/search", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.search)},
+		{Pattern: "GET /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.newInvoice)},
+		{Pattern: "POST /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.createInvoice)},
+		{Pattern: "GET /dashboard/invoices/{id}/edit", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.editInvoice)},
+		{Pattern: "POST /dashboard/invoices/{id}/edit", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeInvoice)},
+		{Pattern: "GET /dashboard/invoices/{id}", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoice)},
+		{Pattern: "GET /dashboard/invoices/{id}/json", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoiceJSON)},
+		{Pattern: "POST /dashboard/invoices/{id}/finalize", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.finalizeInvoice)},
+		{Pattern: "POST /dashboard/invoices/{id}/void", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.voidInvoice)},
+		{Pattern: "POST /dashboard/invoices/{id}/delete", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.deleteInvoice)},
+	}
+}
+
+// transferRoutes returns the routes of payments and refunds.
+func (d *Dashboard) transferRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /dashboard/payments", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.payments)},
+		{Pattern: "GET /dashboard/payments.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportPayments), Long: true},
+		{Pattern: "GET /dashboard/payments/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.payment)},
+		{Pattern: "POST /dashboard/payments/{id}/attribute", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.attribute)},
+		{Pattern: "GET /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefundPage)},
+		{Pattern: "POST /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefund)},
+		{Pattern: "GET /dashboard/refunds", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refunds)},
+		{Pattern: "GET /dashboard/refunds.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportRefunds), Long: true},
+		{Pattern: "GET /dashboard/refunds/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refund)},
+		{Pattern: "GET /dashboard/refunds/{id}/safe.json", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.safeFile)},
+		{Pattern: "POST /dashboard/refunds/{id}/cancel", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeRefund("cancel"))},
+		{Pattern: "POST /dashboard/refunds/{id}/approve", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeRefund("approve"))},
+	}
+}

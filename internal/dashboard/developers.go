@@ -1,0 +1,66 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint and
+// events.
+func (d *Dashboard) developerRoutes() []Route {
+	route := func(pattern string, scope access.Scope, h handler) Route {
+		return Route{Pattern: pattern, Access: Person, Scope: scope, Handler: d.serve(h)}
+	}
+	// dangerous is for acts that give or take access, and leads back to a page.
+	dangerous := func(pattern string, scope access.Scope, page string, h handler) Route {
+		return route(pattern, scope, d.confirmed(h, func(r *http.Request) string { return visitOf(r).Link(page) }))
+	}
+	return []Route{
+		route("GET /dashboard/keys", access.KeysWrite, d.keys),
+		{Pattern: "GET /dashboard/keys/new", Access: Person, Scope: access.KeysWrite, Handler: d.serve(d.confirmed(d.newKey, func(r *http.Request) string {
+			return visitOf(r).Link("/dashboard/keys/new", "for", r.FormValue("for"))
+		}))},
+		dangerous("POST /dashboard/keys", access.KeysWrite, "/dashboard/keys", d.createKey),
+		route("GET /dashboard/keys/{id}", access.KeysWrite, d.key),
+		dangerous("POST /dashboard/keys/{id}/rotate", access.KeysWrite, "/dashboard/keys", d.rotateKey),
+		dangerous("POST /dashboard/keys/{id}/revoke", access.KeysWrite, "/dashboard/keys", d.revokeKey),
+		dangerous("POST /dashboard/keys/{id}/link", access.KeysWrite, "/dashboard/keys", d.linkKey),
+		route("GET /dashboard/settings", access.InvoicesRead, d.settings),
+		route("POST /dashboard/settings", access.KeysWrite, d.setProfile),
+		dangerous("POST /dashboard/settings/addresses", access.KeysWrite, "/dashboard/settings", d.setAddresses),
+		route("GET /dashboard/webhook", access.EventsRead, d.webhook),
+		dangerous("POST /dashboard/webhook", access.WebhooksWrite, "/dashboard/webhook", d.setWebhook),
+		route("POST /dashboard/webhook/ping", access.WebhooksWrite, d.pingWebhook),
+		dangerous("POST /dashboard/webhook/secret", access.WebhooksWrite, "/dashboard/webhook", d.stageSecret),
+		dangerous("POST /dashboard/webhook/secret/promote", access.WebhooksWrite, "/dashboard/webhook", d.promoteSecret),
+		dangerous("POST /dashboard/webhook/secret/drop", access.WebhooksWrite, "/dashboard/webhook", d.dropSecret),
+		route("GET /dashboard/events", access.EventsRead, d.events),
+		route("GET /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverPage),
+		route("POST /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverFailed),
+		route("GET /dashboard/events/{id}", access.EventsRead, d.event),
+		route("GET /dashboard/events/{id}/json", access.EventsRead, d.eventJSON),
+		route("POST /dashboard/events/{id}/redeliver", access.EventsRedeliver, d.redeliverEvent),
+	}
+}
+
+// merchantChoice is a page on which the operator chooses the merchant that another page is
+// about.
+type merchantChoice struct {
+	Path      string // of the other page
+	Merchants []string
+}
+
+// chooseMerchant shows the merchants to the operator.
+func (d *Dashboard) chooseMerchant(w http.ResponseWriter, r *http.Request, title string) error {
+	var list apitypes.MerchantList
+	if err := d.service.get(r.Context(), "/api/merchants", limited(nil), &list); err != nil {
+		return err
+	}
+	choice := merchantChoice{Path: visitOf(r).here}
+	for _, m := range list.Merchants {
+		choice.Merchants = append(choice.Merchants, m.ID)
+	}
+	return d.render(w, r, http.StatusOK, "choosemerchant.html", title, choice)
+}

@@ -1,0 +1,224 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/webhook"
+)
+
+// TestKeys makes a person and a key, replaces it, and revokes it.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.person("acme", access.Admin)
+	made := owner.submit(owner.get("/dashboard/keys/new?for=person"), "/dashboard/keys", url.Values{"name": {"Nadia <b>"}, "role": {"support"}}).
+		want(t, 200, "the only time", "Nadia <b>", "qk_test_", "/dashboard/sign-in?link=ql_")
+	owner.get("/dashboard/keys").want(t, 200, "Nadia <b>", "Support", "you")
+	link := made.links()[slices.IndexFunc(made.links(), func(a string) bool { return strings.Contains(a, "link=ql_") })]
+	nadia := w.guest()
+	nadia.submit(nadia.get(strings.TrimPrefix(link, w.url)), "/dashboard/sign-in", nil).want(t, 200)
+	nadia.get("/dashboard/events").want(t, 200)
+	nadia.get("/dashboard/keys").want(t, 403, "Your key does not allow this")
+	if slices.ContainsFunc(nadia.get("/dashboard/events").links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/keys") }) {
+		t.Error("a support person has a link to the keys")
+	}
+
+	program := owner.submit(owner.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {"shop"}, "scope": {"invoices:read"}, "lifetime": {"86400"}}).want(t, 200, "qk_test_")
+	if strings.Contains(program.body, "ql_") {
+		t.Error("a program has a link that signs in")
+	}
+	var page string
+	for _, a := range owner.get("/dashboard/keys").named("a") {
+		if a.words() == "shop" {
+			page = a.attrs["href"]
+		}
+	}
+	owner.submit(owner.get(page).want(t, 200, "invoices:read"), page+"/rotate", url.Values{"overlap": {"3600"}}).want(t, 200, "qk_test_", "before the old key ends")
+	shown := owner.get(page).want(t, 200, "being replaced")
+	if slices.Contains(shown.actions(), page+"/rotate") {
+		t.Error("a key that was replaced can be replaced again")
+	}
+	owner.submit(shown, page+"/revoke", nil).want(t, 200, "Revoked")
+	if again := owner.get(page).want(t, 200, "Revoked"); slices.Contains(again.actions(), page+"/revoke") {
+		t.Error("a key that was revoked can be revoked again")
+	}
+	owner.submit(owner.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {""}}).want(t, 400, "name")
+	stranger := w.person("globex", access.Admin)
+	stranger.get(page).want(t, 404)
+	stranger.post(page+"/revoke", nil).want(t, 404)
+	stranger.post(page+"/link", nil).want(t, 404)
+
+	owner.post("/dashboard/keys/"+owner.id+"/revoke", nil).want(t, 200, "Sign in")
+	owner.get("/dashboard/keys").want(t, 200, "Sign in")
+}
+
+// TestFreshSignIn lets time pass since the sign-in: keys and secrets then need the key again.
+func TestFreshSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.person("acme", access.Admin)
+	w.forgetConfirmations()
+	for _, path := range []string{"/dashboard/keys", "/dashboard/keys/" + owner.id + "/rotate", "/dashboard/keys/" + owner.id + "/revoke",
+		"/dashboard/keys/" + owner.id + "/link", "/dashboard/webhook", "/dashboard/webhook/secret", "/dashboard/webhook/secret/promote", "/dashboard/webhook/secret/drop"} {
+		owner.post(path, url.Values{"name": {"x"}, "role": {"owner"}, "url": {"https://evil.example/"}}).want(t, 200, "Is it still you?")
+	}
+	asked := owner.get("/dashboard/keys/new?for=program").want(t, 200, "Is it still you?")
+	owner.submit(asked, "/dashboard/confirm", url.Values{"key": {owner.key}}).want(t, 200, "A key for a program")
+	if page := owner.get("/dashboard/webhook"); strings.Contains(page.body, "evil.example") {
+		t.Error("the endpoint was changed without a fresh sign-in")
+	}
+}
+
+// TestEvents filters events, shows attempts, and has failed ones sent again.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner, support, reader := w.person("acme", access.Admin), w.person("acme", access.Support), w.person("acme", access.Read)
+	w.receiver.status <- http.StatusGone
+	created := w.invoice("acme", member{"reference": "<script>alert(1)</script>"}).Invoice.ID
+	w.await("a failed attempt", func() bool {
+		return strings.Contains(owner.get("/dashboard/events?invoiceId="+created+"&type=invoice.created").words(), "invoice.created")
+	})
+	list := support.get("/dashboard/events?type=invoice.created&invoiceId="+created).want(t, 200, "invoice.created")
+	support.get("/dashboard/events?type=invoice.paid").want(t, 200, "No event matches")
+	support.get("/dashboard/events?type=nonsense").want(t, 400, "type")
+	page := list.links()[slices.IndexFunc(list.links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/events/evt_") })]
+	w.await("an attempt", func() bool { return strings.Contains(support.get(page).words(), "410") })
+	support.get(page).want(t, 200, "invoice.created", "410", "curl 'http", "X-Service-Event: invoice.created", "X-Service-Delivery: dlv_")
+	if got := support.get(page + "/json"); !strings.Contains(got.body, `"attempts"`) || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("the JSON is %s", got.body)
+	}
+	w.person("globex", access.Admin).get(page).want(t, 404)
+	if slices.Contains(reader.get(page).actions(), page+"/redeliver") {
+		t.Error("who may only read has a button that sends again")
+	}
+	reader.post(page+"/redeliver", nil).want(t, 403)
+	support.get("/dashboard/events/redeliver").want(t, 200)
+	support.post("/dashboard/events/redeliver", nil).want(t, 200, "events are sent again")
+}
+
+// TestRotateSecret replaces the endpoint's secret while events arrive. Each event is signed
+// so that a receiver that follows the page's two steps accepts it.
+func TestRotateSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.person("acme", access.Admin)
+	var lock sync.Mutex
+	var secrets []string
+	counts := map[string]int{}
+	endpoint := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		verified := 0
+		for _, s := range secrets {
+			if signedWith(t, s, r.Header, body) {
+				verified++
+			}
+		}
+		counts[fmt.Sprint(verified, " of ", len(secrets))]++
+		if verified == 0 && len(secrets) > 0 {
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(endpoint.Close)
+	secretOf := func(a answer) string {
+		t.Helper()
+		shown := a.classed("secret")
+		if len(shown) != 1 || !strings.HasPrefix(shown[0].words(), "whsec_") {
+			t.Fatalf("the page shows no secret:\n%s", a.words())
+		}
+		return shown[0].words()
+	}
+	know := func(all ...string) {
+		lock.Lock()
+		defer lock.Unlock()
+		secrets, counts = all, map[string]int{}
+	}
+	arrive := func(what string) {
+		t.Helper()
+		w.await(what, func() bool {
+			w.invoice("acme", nil)
+			lock.Lock()
+			defer lock.Unlock()
+			return counts[what] > 0
+		})
+	}
+	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}}).want(t, 200, endpoint.URL)
+	first := secretOf(owner.post("/dashboard/webhook/secret", nil))
+	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Active")
+	know(first)
+	arrive("1 of 1")
+	second := secretOf(owner.post("/dashboard/webhook/secret", nil).want(t, 200, "only time", "signed with both"))
+	owner.post("/dashboard/webhook/secret", nil).want(t, 409, "staged already")
+	know(first, second)
+	arrive("2 of 2")
+	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Retiring")
+	know(first, second)
+	arrive("2 of 2")
+	third := secretOf(owner.post("/dashboard/webhook/secret", nil))
+	page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "First make a new secret")
+	if strings.Contains(page.body, third) {
+		t.Error("a secret is shown twice")
+	}
+	know(second)
+	arrive("1 of 1")
+	owner.post("/dashboard/webhook/ping", nil).want(t, 200, "The endpoint took it", "200")
+	lock.Lock()
+	refused := counts["0 of 1"]
+	lock.Unlock()
+	if refused > 0 {
+		t.Errorf("%d events had no good signature", refused)
+	}
+	support := w.person("acme", access.Support)
+	if actions := support.get("/dashboard/webhook").want(t, 200, endpoint.URL).actions(); slices.Contains(actions, "/dashboard/webhook") {
+		t.Error("support can change the endpoint")
+	}
+	support.post("/dashboard/webhook/secret", nil).want(t, 403)
+	w.operator.get("/dashboard/webhook").want(t, 200, "Merchant")
+	w.operator.get("/dashboard/webhook?merchantId=acme").want(t, 200, endpoint.URL)
+}
+
+// signedWith reports whether a delivery has a signature by a secret.
+func signedWith(t *testing.T, secret string, h http.Header, body []byte) bool {
+	t.Helper()
+	at, err := strconv.ParseInt(h.Get(webhook.HeaderStandardTimestamp), 10, 64)
+	if err != nil {
+		t.Error(err)
+	}
+	want := webhook.SignStandard([]string{secret}, h.Get(webhook.HeaderStandardID), time.Unix(at, 0), body)
+	return slices.Contains(strings.Fields(h.Get(webhook.HeaderStandardSignature)), want)
+}
+
+// forgetConfirmations has every session need its key again.
+func (w *world) forgetConfirmations() {
+	w.t.Helper()
+	ctx := context.WithoutCancel(w.t.Context())
+	for _, merchant := range []string{"acme", "globex", "initech", ""} {
+		all, err := w.store.Sessions(ctx, store.SessionFilter{MerchantID: merchant, Limit: 100})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, s := range all {
+			if err := w.store.ConfirmSession(ctx, s.ID, w.now().Add(-access.ConfirmedFor)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}

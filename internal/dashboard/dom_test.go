@@ -1,0 +1,135 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// element is an element of a page.
+type element struct {
+	name     string
+	attrs    map[string]string
+	children []*element
+	text     []string // before the first child and after each
+}
+
+// parsePage parses a page as browsers without scripts do.
+func parsePage(t *testing.T, page string) *element {
+	t.Helper()
+	root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
+	if err != nil {
+		t.Fatalf("parse page: %v\n%s", err, page)
+	}
+	return elementOf(root)
+}
+
+func elementOf(n *html.Node) *element {
+	e := &element{name: n.Data, attrs: make(map[string]string), text: []string{""}}
+	for _, a := range n.Attr {
+		e.attrs[a.Key] = a.Val
+	}
+	for child := range n.ChildNodes() {
+		if child.Type == html.TextNode {
+			e.text[len(e.text)-1] += child.Data
+		}
+		if child.Type == html.ElementNode {
+			e.children, e.text = append(e.children, elementOf(child)), append(e.text, "")
+		}
+	}
+	return e
+}
+
+// all returns the matching elements below e, in document order.
+func (e *element) all(fits func(*element) bool) []*element {
+	var found []*element
+	for _, child := range e.children {
+		if fits(child) {
+			found = append(found, child)
+		}
+		found = append(found, child.all(fits)...)
+	}
+	return found
+}
+
+// named returns the elements with a tag name.
+func (e *element) named(name string) []*element {
+	return e.all(func(e *element) bool { return e.name == name })
+}
+
+// classed returns the elements with a class.
+func (e *element) classed(class string) []*element {
+	return e.all(func(e *element) bool { return slices.Contains(strings.Fields(e.attrs["class"]), class) })
+}
+
+// links returns the addresses of all links.
+func (e *element) links() (addresses []string) {
+	for _, a := range e.named("a") {
+		addresses = append(addresses, a.attrs["href"])
+	}
+	return addresses
+}
+
+// actions returns the addresses of all forms that change something.
+func (e *element) actions() (addresses []string) {
+	for _, form := range e.named("form") {
+		if form.attrs["method"] == "post" {
+			addresses = append(addresses, form.attrs["action"])
+		}
+	}
+	return addresses
+}
+
+// values returns what a browser sends of a form, without its buttons.
+func (e *element) values() url.Values {
+	values := make(url.Values)
+	for _, field := range e.all(func(e *element) bool { return e.attrs["name"] != "" }) {
+		name := field.attrs["name"]
+		_, checked := field.attrs["checked"]
+		switch kind := field.attrs["type"]; {
+		case field.name == "textarea":
+			values.Add(name, strings.Join(field.text, ""))
+		case field.name == "select":
+			values.Add(name, field.selected())
+		case field.name == "input" && (checked || kind != "checkbox" && kind != "radio" && kind != "submit"):
+			values.Add(name, field.attrs["value"])
+		}
+	}
+	return values
+}
+
+// selected returns the value of a list's selected option, which is the first by default.
+func (e *element) selected() string {
+	options := e.named("option")
+	if len(options) == 0 {
+		return ""
+	}
+	i := slices.IndexFunc(options, func(o *element) bool { _, ok := o.attrs["selected"]; return ok })
+	chosen := options[max(i, 0)]
+	if value, ok := chosen.attrs["value"]; ok {
+		return value
+	}
+	return chosen.words()
+}
+
+// words returns the visible text, with plain spaces.
+func (e *element) words() string {
+	var b strings.Builder
+	e.write(&b)
+	return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), "\u00a0", " ")), " ")
+}
+
+func (e *element) write(b *strings.Builder) {
+	for i, text := range e.text {
+		b.WriteString(text)
+		if i < len(e.children) && e.children[i].name != "script" {
+			if !slices.Contains([]string{"span", "code", "strong", "time", "data", "a"}, e.children[i].name) {
+				b.WriteString(" ")
+			}
+			e.children[i].write(b)
+		}
+	}
+}

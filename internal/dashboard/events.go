@@ -1,0 +1,199 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/webhook"
+)
+
+// eventFilters are the parameters of the list of events that the REST interface takes.
+var eventFilters = []string{"type", "delivery", "invoiceId"}
+
+// eventRow is an event with what its content says of it.
+type eventRow struct {
+	apitypes.EventRecord
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Created int64  `json:"createdAt"`
+}
+
+// eventRowOf reads an event's content.
+func eventRowOf(e apitypes.EventRecord) (eventRow, error) {
+	row := eventRow{EventRecord: e}
+	if err := json.Unmarshal(e.Event, &row); err != nil {
+		return eventRow{}, fmt.Errorf("decode an event: %w", err)
+	}
+	row.EventRecord = e
+	return row, nil
+}
+
+// State returns the state of the delivery. It is for templates.
+func (e eventRow) State() string {
+	if e.Delivery == nil {
+		return string(delivery.None)
+	}
+	return string(e.Delivery.Status)
+}
+
+// eventList is the list of events.
+type eventList struct {
+	Filter url.Values
+	Rows   []eventRow
+	Next   string
+	May    bool // the person may have events sent again
+}
+
+// Types returns the types of events. It is for templates.
+func (eventList) Types() []invoice.EventType { return invoice.EventTypes }
+
+// States returns the states of deliveries. It is for templates.
+func (eventList) States() []delivery.Status {
+	return []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
+}
+
+// events lists events, newest first.
+func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, eventFilters)
+	var list apitypes.EventList
+	if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
+		return err
+	}
+	body := eventList{Filter: filter, Next: nextPage(v, filter, list.NextCursor), May: v.Can(access.EventsRedeliver)}
+	for _, e := range list.Events {
+		row, err := eventRowOf(e)
+		if err != nil {
+			return err
+		}
+		body.Rows = append(body.Rows, row)
+	}
+	return d.render(w, r, http.StatusOK, "events.html", "events.title", body)
+}
+
+// eventView is the page of an event.
+type eventView struct {
+	eventRow
+	Error string
+	Text  string // the content, indented
+	Curl  string // a command that sends the content
+	May   bool   // the person may have it sent again
+}
+
+// event shows an event with its attempts.
+func (d *Dashboard) event(w http.ResponseWriter, r *http.Request) error {
+	return d.showEvent(w, r, http.StatusOK, "")
+}
+
+func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int, refused string) error {
+	var record apitypes.EventRecord
+	if err := d.service.get(r.Context(), id("/api/events", r.PathValue("id")), nil, &record); err != nil {
+		return err
+	}
+	row, err := eventRowOf(record)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, record.Event, "", "  "); err != nil {
+		return fmt.Errorf("indent an event: %w", err)
+	}
+	view := eventView{eventRow: row, Error: refused, Text: text.String(), May: visitOf(r).Can(access.EventsRedeliver) && row.State() != string(delivery.Pending)}
+	if view.Curl, err = d.curl(r, row); err != nil {
+		return err
+	}
+	return d.render(w, r, status, "event.html", "event.title", view)
+}
+
+// curl returns a command that sends an event's content as the service does, but for the
+// signature, which takes the secret.
+func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
+	to := "http://127.0.0.1:4000/webhooks"
+	var answer apitypes.WebhookResponse
+	err := d.service.get(r.Context(), id("/api/merchants", e.MerchantID)+"/webhook", nil, &answer)
+	if err == nil {
+		to = answer.Webhook.URL
+	} else if page := pageFor(err); page.Status >= http.StatusInternalServerError {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "curl %s \\\n  -H 'Content-Type: application/json' \\\n  -H %s \\\n", quoted(to), quoted(webhook.HeaderEvent+": "+e.Type))
+	if e.Delivery != nil {
+		fmt.Fprintf(&b, "  -H %s \\\n", quoted(webhook.HeaderDelivery+": "+e.Delivery.ID))
+	}
+	fmt.Fprintf(&b, "  --data-raw %s", quoted(string(e.Event)))
+	return b.String(), nil
+}
+
+// quoted returns a text as one word of a POSIX shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// eventJSON answers with an event as the REST interface shows it, indented.
+func (d *Dashboard) eventJSON(w http.ResponseWriter, r *http.Request) error {
+	return d.sendObject(w, r, id("/api/events", r.PathValue("id")))
+}
+
+// redeliverEvent has an event sent again.
+func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
+	path := id("/api/events", r.PathValue("id"))
+	err := d.service.send(r.Context(), http.MethodPost, path+"/redeliver", struct{}{}, nil)
+	switch refused, err := detail(err); {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showEvent(w, r, http.StatusConflict, refused)
+	}
+	d.redirect(w, r, id("/dashboard/events", r.PathValue("id")))
+	return nil
+}
+
+// maxCounted bounds the failed deliveries that are counted before they are sent again.
+const maxCounted = 1000
+
+// redeliverForm is the page before all failed events are sent again, and after.
+type redeliverForm struct {
+	Failed int
+	More   bool // there are more than were counted
+	Done   bool
+	Sent   int64
+}
+
+// redeliverPage says how many events have failed.
+func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error {
+	query := limited(visitOf(r).query())
+	query.Set("delivery", string(delivery.Failed))
+	var form redeliverForm
+	for {
+		var list apitypes.EventList
+		if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
+			return err
+		}
+		form.Failed += len(list.Events)
+		form.More = list.NextCursor != ""
+		if !form.More || form.Failed >= maxCounted {
+			return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", form)
+		}
+		query.Set("cursor", list.NextCursor)
+	}
+}
+
+// redeliverFailed has all failed events sent again.
+func (d *Dashboard) redeliverFailed(w http.ResponseWriter, r *http.Request) error {
+	form := redeliverForm{Done: true}
+	request := apitypes.RedeliverEventsRequest{MerchantID: visitOf(r).merchant, FailedOnly: true}
+	var answer apitypes.RedeliverEventsResponse
+	if err := d.service.send(r.Context(), http.MethodPost, "/api/events/redeliver", request, &answer); err != nil {
+		return err
+	}
+	form.Sent, form.More = answer.Redelivered, answer.NextCursor != ""
+	return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", form)
+}

@@ -1,0 +1,54 @@
+package dashboard
+
+import (
+	"html/template"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// unix returns a time of the interface.
+func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
+// short returns a hash, an address or an id with its middle left out.
+func short(text string) string {
+	const head, tail = 8, 6
+	if len(text) <= head+tail+3 {
+		return text
+	}
+	return text[:head] + "…" + text[len(text)-tail:]
+}
+
+// duration returns a number of seconds in the largest whole unit, such as 3 h.
+func duration(seconds int64) string {
+	for _, unit := range []struct {
+		seconds int64
+		symbol  string
+	}{{24 * 60 * 60, "d"}, {60 * 60, "h"}, {60, "min"}} {
+		if seconds >= unit.seconds {
+			return strconv.FormatInt(seconds/unit.seconds, 10) + " " + unit.symbol
+		}
+	}
+	return strconv.FormatInt(seconds, 10) + " s"
+}
+
+// money returns an element with an amount of minor units in units of its token; see major.
+func (d *Dashboard) money(minor, currency, chainKey string) template.HTML {
+	token, ok := d.chains[chainKey].Token(currency)
+	if !ok {
+		return major(minor, nil, currency)
+	}
+	return major(minor, &token.Decimals, currency)
+}
+
+// major returns an element with an amount or a sum of minor units in units of its currency,
+// such as 12.50 USDC, which the script writes as the reader's language does. Without the
+// decimals it shows the minor units.
+func major(minor string, decimals *int, currency string) template.HTML {
+	if decimals == nil || *decimals < 0 || integer(minor).String() != minor {
+		return template.HTML(template.HTMLEscapeString(minor + " " + currency)) //nolint:gosec // escaped
+	}
+	amount := invoice.MajorSum(minor, *decimals)
+	return template.HTML(`<span class="money"><data value="` + amount + `">` + amount + `</data> ` + template.HTMLEscapeString(currency) + `</span>`) //nolint:gosec // digits, and escaped
+}

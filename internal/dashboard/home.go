@@ -1,0 +1,276 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"math/big"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// homePage is what a person sees first.
+type homePage struct {
+	Zone      string
+	Periods   []period
+	Charts    []chart
+	Open      []homeSum
+	Expired   []homeSum
+	Truncated bool // of the sums of open or expired invoices
+	Chains    []homeChain
+	Webhook   *apitypes.Webhook     // nil without an endpoint, or to people who may not see it
+	Failed    int                   // deliveries, at most pageSize
+	Undecided []apitypes.InboxCount // kinds of items in the inbox that there are
+	Changes   []change
+	Since     int64 // Unix seconds of the last visit, or 0
+}
+
+// period is what was settled in a day, a week or a month until now, and in the whole one
+// before.
+type period struct {
+	Name     string // part of the ids of texts
+	Settled  []template.HTML
+	Previous []template.HTML
+}
+
+// homeSum is a sum of invoices.
+type homeSum struct {
+	apitypes.InvoiceSum
+	Money   template.HTML
+	Network string
+}
+
+// homeChain is how far a chain is read.
+type homeChain struct {
+	apitypes.SummaryChain
+	Network string
+	Behind  int64 // seconds since the newest block that was read
+	IsLate  bool
+}
+
+// change counts the events of a type since the last visit.
+type change struct {
+	Type  string
+	Count int
+	More  bool // there are more than were counted
+}
+
+// lateAfter is how old the newest block of a chain may be before the page says that the chain
+// is behind.
+const lateAfter = 2 * time.Minute
+
+// mostChanges is how many of the newest events are counted.
+const mostChanges = 200
+
+// home shows a merchant's money at a glance. A person who may not see payments is led to the
+// first page that they may see.
+func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	if !v.Can(access.PaymentsRead) {
+		to := v.Link("/dashboard/sessions")
+		if all := v.Sections(); len(all) > 0 {
+			to = all[0].Address
+		}
+		seeOther(w, r, to)
+		return nil
+	}
+	now := d.cfg.Now()
+	query := v.query()
+	query.Set("from", newCalendar(now.UTC()).from().AddDate(0, 0, -1).Format(time.DateOnly)) // the merchant's day may be another one
+	var answer apitypes.SummaryResponse
+	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
+		return err
+	}
+	s := answer.Summary
+	zone, ok := invoice.ParseTimezone(s.Timezone)
+	if !ok {
+		return fmt.Errorf("unknown time zone %q", s.Timezone)
+	}
+	days := newCalendar(now.In(zone))
+	body := homePage{
+		Zone: s.Timezone, Periods: days.periods(s.Days), Charts: newCharts(s.Days, days.chartDays()),
+		Open: d.homeSums(s.Open), Expired: d.homeSums(s.Expired), Truncated: s.Open.Truncated || s.Expired.Truncated,
+	}
+	for _, c := range s.Chains {
+		behind := max(0, now.Unix()-c.BlockTime)
+		body.Chains = append(body.Chains, homeChain{c, chain.NetworkName(c.ChainKey), behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
+	}
+	var counts apitypes.InboxCounts
+	if err := d.service.get(r.Context(), "/api/inbox/counts", v.query(), &counts); err != nil {
+		return err
+	}
+	body.Undecided = slices.DeleteFunc(counts.Counts, func(c apitypes.InboxCount) bool { return c.Count == 0 })
+	if err := d.addDeliveries(r, &body); err != nil {
+		return err
+	}
+	if err := d.addChanges(r, &body); err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "home.html", "home.title", body)
+}
+
+func (d *Dashboard) homeSums(sums apitypes.InvoiceSums) []homeSum {
+	out := make([]homeSum, len(sums.Sums))
+	for i, s := range sums.Sums {
+		out[i] = homeSum{s, major(s.Amount, s.Decimals, s.Currency), chain.NetworkName(s.ChainKey)}
+	}
+	return out
+}
+
+// addDeliveries adds the state of the endpoint, and how many deliveries failed.
+func (d *Dashboard) addDeliveries(r *http.Request, body *homePage) error {
+	v := visitOf(r)
+	if !v.Can(access.EventsRead) {
+		return nil
+	}
+	if v.merchant != "" {
+		var answer apitypes.WebhookResponse
+		var p *problem
+		err := d.service.get(r.Context(), id("/api/merchants", v.merchant)+"/webhook", nil, &answer)
+		switch {
+		case err == nil:
+			body.Webhook = &answer.Webhook
+		case !errors.As(err, &p) || p.Status != http.StatusNotFound:
+			return err
+		}
+	}
+	query := v.query()
+	query.Set("delivery", string(apitypes.WithFailed))
+	var failed apitypes.EventList
+	if err := d.service.get(r.Context(), "/api/events", query, &failed); err != nil {
+		return err
+	}
+	body.Failed = len(failed.Events)
+	return nil
+}
+
+// addChanges counts the events since the last visit.
+func (d *Dashboard) addChanges(r *http.Request, body *homePage) error {
+	v := visitOf(r)
+	before, err := d.cfg.Sessions.Visit(r.Context(), v.session)
+	if err != nil || before.IsZero() || !v.Can(access.EventsRead) {
+		return err
+	}
+	body.Since = before.Unix()
+	query := v.query()
+	query.Set("limit", strconv.Itoa(mostChanges))
+	var list apitypes.EventList
+	if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
+		return err
+	}
+	counted := 0
+	for _, row := range list.Events {
+		var e struct {
+			Type      string `json:"type"`
+			CreatedAt int64  `json:"createdAt"`
+		}
+		if err := json.Unmarshal(row.Event, &e); err != nil {
+			return fmt.Errorf("decode an event: %w", err)
+		}
+		if e.CreatedAt < body.Since {
+			break
+		}
+		counted++
+		i := slices.IndexFunc(body.Changes, func(c change) bool { return c.Type == e.Type })
+		if i < 0 {
+			i = len(body.Changes)
+			body.Changes = append(body.Changes, change{Type: e.Type})
+		}
+		body.Changes[i].Count++
+	}
+	for i := range body.Changes {
+		body.Changes[i].More = counted == mostChanges
+	}
+	return nil
+}
+
+// calendar is the days around now in the merchant's time zone. They are dates, written as
+// times in UTC, because a day may begin at another hour than midnight.
+type calendar struct {
+	today, week, month     time.Time // their first days
+	yesterday, lastWeek    time.Time
+	lastMonth, chartBegins time.Time
+}
+
+// chartLength is how many days the charts have.
+const chartLength = 30
+
+func newCalendar(now time.Time) calendar {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	sinceMonday := (int(today.Weekday()) + 6) % 7
+	week := today.AddDate(0, 0, -sinceMonday)
+	month := today.AddDate(0, 0, 1-today.Day())
+	return calendar{
+		today: today, week: week, month: month, yesterday: today.AddDate(0, 0, -1), lastWeek: week.AddDate(0, 0, -7), lastMonth: month.AddDate(0, -1, 0),
+		chartBegins: today.AddDate(0, 0, 1-chartLength),
+	}
+}
+
+// from is the first day that the page needs.
+func (c calendar) from() time.Time {
+	return slices.MinFunc([]time.Time{c.lastMonth, c.lastWeek, c.chartBegins}, time.Time.Compare)
+}
+
+// chartDays are the days of the charts.
+func (c calendar) chartDays() []string {
+	days := make([]string, chartLength)
+	for i := range days {
+		days[i] = c.chartBegins.AddDate(0, 0, i).Format(time.DateOnly)
+	}
+	return days
+}
+
+// periods adds up the day, the week and the month until now, and those before.
+func (c calendar) periods(lines []apitypes.SummaryLine) []period {
+	end := c.today.AddDate(0, 0, 1)
+	return []period{
+		{"today", settled(lines, c.today, end), settled(lines, c.yesterday, c.today)},
+		{"week", settled(lines, c.week, end), settled(lines, c.lastWeek, c.week)},
+		{"month", settled(lines, c.month, end), settled(lines, c.lastMonth, c.month)},
+	}
+}
+
+// settled returns the net sums of the days from a day on and before another one, by
+// currency.
+func settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
+	type unit struct {
+		currency string
+		decimals int
+	}
+	first, end := from.Format(time.DateOnly), to.Format(time.DateOnly)
+	sums := make(map[unit]*big.Int)
+	var units []unit
+	for _, l := range lines {
+		net, ok := new(big.Int).SetString(l.Net, 10)
+		if l.Day < first || l.Day >= end || !ok {
+			continue
+		}
+		u := unit{l.Currency, orUnknown(l.Decimals)}
+		if sums[u] == nil {
+			sums[u] = new(big.Int)
+			units = append(units, u)
+		}
+		sums[u].Add(sums[u], net)
+	}
+	out := make([]template.HTML, len(units))
+	for i, u := range units {
+		out[i] = major(sums[u].String(), &u.decimals, u.currency)
+	}
+	return out
+}
+
+// orUnknown returns a number of decimals, or -1 if it is not known.
+func orUnknown(decimals *int) int {
+	if decimals == nil {
+		return -1
+	}
+	return *decimals
+}

@@ -1,0 +1,45 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+// TestHome shows what was settled, what waits, and how far the chain is read.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.paid(member{})
+	w.paid(member{})
+	w.invoice("acme", member{})
+	w.invoice("globex", member{})
+	if page := w.person("acme", access.Read).get("/dashboard"); strings.Contains(page.words(), "Needs a decision") {
+		t.Error("something needs a decision before anything happened")
+	}
+	w.payment("4700000")
+	acme := w.person("acme", access.Read)
+	acme.get("/dashboard").want(t, http.StatusOK, "Needs a decision", "No invoice 1", "Settled today", "9.80", "Yesterday: –", "USDC received by day", "1 invoice · house", "No event has failed.",
+		"house read until")
+	w.person("globex", access.Read).get("/dashboard").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
+	w.operator.get("/dashboard").want(t, http.StatusOK, "9.80", "2 invoices · house")
+	w.operator.get("/dashboard?merchantId=globex").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
+}
+
+// TestHomeWithoutPayments leads a person who may not see payments to another page.
+func TestHomeWithoutPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.person("acme", access.NewScopes(access.InvoicesRead)).get("/dashboard").want(t, http.StatusOK, "Invoices")
+}
+
+// TestHomeInTimezone adds up days as they begin where the merchant is.
+func TestHomeInTimezone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil)
+	w.operator.get("/dashboard?merchantId=initech").want(t, http.StatusOK, "Days begin at midnight in the time zone Pacific/Kiritimati.")
+	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Days begin at midnight in the time zone UTC.")
+}

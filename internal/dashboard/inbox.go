@@ -1,0 +1,227 @@
+package dashboard
+
+import (
+	"cmp"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// inboxSize is how many items the inbox shows: fewer than other lists, because each has what
+// it suggests.
+const inboxSize = 20
+
+// inboxPage is what needs a decision.
+type inboxPage struct {
+	Tabs  []inboxTab
+	Kind  string // of the items, or empty for all
+	Items []inboxItem
+	Next  string // address of the next page, or empty
+	Error string // what the interface refused, or empty
+}
+
+// inboxTab leads to the items of a kind.
+type inboxTab struct {
+	Kind, Address, Count string
+	Here                 bool
+}
+
+// inboxItem is something that needs a decision.
+type inboxItem struct {
+	apitypes.InboxItem
+	ObjectID   string
+	Page       string // of what it is about
+	Money      template.HTML
+	Network    string
+	Paid       template.HTML    // what came for an invoice
+	Difference template.HTML    // how much is missing of an invoice, or too much
+	Payments   []inboxPayment   // of an invoice
+	Attribute  *attributionPart // of a payment
+	Refund     *apitypes.RefundRecord
+}
+
+// inboxPayment is a payment of an invoice that can be refunded.
+type inboxPayment struct {
+	paymentRow
+	RefundPage string
+}
+
+// inbox shows what needs a decision.
+func (d *Dashboard) inbox(w http.ResponseWriter, r *http.Request) error {
+	return d.showInbox(w, r, http.StatusOK, "")
+}
+
+func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, refused string) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, []string{"kind"})
+	query.Set("limit", strconv.Itoa(inboxSize))
+	body := inboxPage{Kind: filter.Get("kind"), Error: refused}
+	var counts apitypes.InboxCounts
+	if err := d.service.get(r.Context(), "/api/inbox/counts", v.query(), &counts); err != nil {
+		return err
+	}
+	body.Tabs = inboxTabs(v, counts, body.Kind)
+	var list apitypes.InboxList
+	if err := d.service.get(r.Context(), "/api/inbox", query, &list); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		row, err := d.inboxItem(r, v, item)
+		if err != nil {
+			return err
+		}
+		body.Items = append(body.Items, row)
+	}
+	if list.NextCursor != "" {
+		body.Next = filteredPage(v, "/dashboard/inbox", filter, "cursor", list.NextCursor)
+	}
+	return d.render(w, r, code, "inbox.html", "inbox.title", body)
+}
+
+// inboxTabs returns the kinds of items of which there are some, after one for all.
+func inboxTabs(v *visit, counts apitypes.InboxCounts, chosen string) []inboxTab {
+	tabs := []inboxTab{{Address: v.Link("/dashboard/inbox"), Here: chosen == ""}}
+	for _, c := range counts.Counts {
+		kind := string(c.Kind)
+		if c.Count == 0 && kind != chosen {
+			continue
+		}
+		count := strconv.Itoa(c.Count)
+		if c.More {
+			count += "+"
+		}
+		tabs = append(tabs, inboxTab{kind, v.Link("/dashboard/inbox", "kind", kind), count, kind == chosen})
+	}
+	return tabs
+}
+
+func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem) (inboxItem, error) {
+	row := inboxItem{InboxItem: item}
+	switch {
+	case item.Payment != nil:
+		p := *item.Payment
+		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), chain.NetworkName(p.ChainKey)
+		row.Money = d.money(p.Amount, p.Currency, p.ChainKey)
+		row.Attribute = &attributionPart{Page: v, Candidates: d.candidates(p), PaymentID: p.ID}
+	case item.Invoice != nil:
+		return row, d.exceptionItem(r, v, &row)
+	case item.Refund != nil:
+		refund := *item.Refund
+		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), chain.NetworkName(refund.ChainKey)
+		row.Money, row.Refund = d.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
+	}
+	return row, nil
+}
+
+// exceptionItem fills in the item of an invoice, with its newest payments.
+func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) error {
+	inv := *row.Invoice
+	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)
+	row.Money, row.Paid = d.money(inv.Amount, inv.Currency, inv.ChainKey), d.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
+	excess := minus(inv.AmountPaid, inv.Amount)
+	row.Difference = d.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
+	suggested := ""
+	if excess != "" && inv.Status == apitypes.StatusPaid {
+		suggested = minus(excess, inv.AmountRefunded)
+	}
+	var payments apitypes.PaymentList
+	if err := d.service.get(r.Context(), id("/api/invoices", inv.ID)+"/payments", url.Values{"limit": {"5"}}, &payments); err != nil {
+		return err
+	}
+	for _, p := range payments.Payments {
+		if p.Status != apitypes.PaymentConfirmed || p.AmountRefunded == p.Amount {
+			continue
+		}
+		row.Payments = append(row.Payments, inboxPayment{d.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
+	}
+	return nil
+}
+
+// minus returns the difference of two amounts of minor units, or "" unless the first is larger.
+func minus(a, b string) string {
+	x, errX := invoice.ParseAmount(a)
+	y, errY := invoice.ParseAmount(b)
+	if errX != nil || errY != nil || !y.Less(x) {
+		return ""
+	}
+	return x.Minus(y).String()
+}
+
+// decide records what a person decided about an item.
+func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	v := visitOf(r)
+	refused, err := detail(d.service.send(r.Context(), http.MethodPost, "/api/inbox/decisions", apitypes.DecideRequest{
+		Kind: apitypes.InboxKind(r.PostFormValue("kind")), ObjectID: r.PostFormValue("objectId"), Version: r.PostFormValue("version"),
+		Decision: apitypes.DecisionOutcome(r.PostFormValue("decision")), Reason: strings.TrimSpace(r.PostFormValue("reason")), MerchantID: v.merchant,
+	}, nil))
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		return d.showInbox(w, r, http.StatusConflict, refused)
+	}
+	d.redirect(w, r, "/dashboard/inbox/decisions")
+	return nil
+}
+
+// decisionList is the list of decisions.
+type decisionList struct {
+	Rows []decisionRow
+	Next string // address of the next page, or empty
+}
+
+// decisionRow is a decision in the list.
+type decisionRow struct {
+	apitypes.Decision
+	Page string // of what it is about
+}
+
+// decisions lists what was decided, newest first.
+func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, []string{"objectId"})
+	var list apitypes.DecisionList
+	if err := d.service.get(r.Context(), "/api/inbox/decisions", query, &list); err != nil {
+		return err
+	}
+	body := decisionList{Next: nextPage(v, filter, list.NextCursor)}
+	for _, decision := range list.Decisions {
+		page := objectPage(decision.ObjectID)
+		if page == "" {
+			page = id("/dashboard/invoices", decision.ObjectID)
+		}
+		body.Rows = append(body.Rows, decisionRow{decision, v.Link(page)})
+	}
+	return d.render(w, r, http.StatusOK, "decisions.html", "decisions.title", body)
+}
+
+// undoDecision takes a decision back.
+func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
+	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
+		return err
+	}
+	d.redirect(w, r, "/dashboard/inbox")
+	return nil
+}
+
+// inboxRoutes returns the routes of the inbox.
+func (d *Dashboard) inboxRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /dashboard/inbox", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.inbox)},
+		{Pattern: "POST /dashboard/inbox/decide", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.decide)},
+		{Pattern: "GET /dashboard/inbox/decisions", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.decisions)},
+		{Pattern: "POST /dashboard/inbox/decisions/{id}/undo", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.undoDecision)},
+	}
+}

@@ -1,0 +1,108 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// decide sends the form of the item that the inbox shows, which must be one.
+func (p *person) decide(page answer, decision, reason string) answer {
+	p.t.Helper()
+	return p.submit(page, "/dashboard/inbox/decide", url.Values{"decision": {decision}, "reason": {reason}})
+}
+
+// TestInboxDismiss has two people decide about a payment at once. The second learns who
+// decided; the decision can be undone, and is never deleted.
+func TestInboxDismiss(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.invoice("acme", nil)
+	odd := w.payment("4700000")
+	first, second := w.person("acme", access.Finance), w.person("acme", access.Admin)
+	seen := first.get("/dashboard/inbox").want(t, http.StatusOK, "No invoice", "4.70 USDC", "0.20 USDC less", "Dismissing takes this out")
+	stale := second.get("/dashboard/inbox?kind=unattributed").want(t, http.StatusOK, "4.70 USDC")
+	first.decide(seen, "dismissed", "<i>Our own</i> transfer").want(t, http.StatusOK, "Dismissed", "<i>Our own</i> transfer", "maria")
+	first.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+
+	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "maria has dismissed this at", "<i>Our own</i> transfer")
+	path := "/dashboard/payments/" + odd.ID
+	second.submit(stale, path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusConflict, "maria has dismissed this at")
+	support := w.person("acme", access.Support)
+	decisions := support.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed")
+	if acts := decisions.actions(); strings.Contains(strings.Join(acts, " "), "undo") {
+		t.Errorf("support may %v", acts)
+	}
+	decisions = second.get("/dashboard/inbox/decisions")
+	undo := ""
+	for _, act := range decisions.actions() {
+		if strings.HasSuffix(act, "/undo") {
+			undo = act
+		}
+	}
+	support.post(undo, nil).want(t, http.StatusForbidden)
+	w.person("globex", access.Admin).post(undo, nil).want(t, http.StatusNotFound)
+	second.post(undo, nil).want(t, http.StatusOK, "4.70 USDC")
+	second.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed", "Undone by maria")
+
+	first.submit(first.get("/dashboard/inbox"), path+"/attribute", nil)
+	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "belongs to the invoice "+made.ID, "maria attributed it at")
+	other := w.invoice("acme", nil)
+	second.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "maria attributed it at")
+
+	var log apitypes.AuditList
+	w.operator.api("GET", "/api/audit?merchantId=acme&limit=200", nil, &log)
+	var actions []string
+	for _, e := range log.Entries {
+		actions = append(actions, e.Action)
+	}
+	if all := strings.Join(actions, " "); strings.Count(all, "inbox.decide") != 1 || strings.Count(all, "inbox.undo") != 1 {
+		t.Errorf("the audit log has %s", all)
+	}
+}
+
+// TestInboxExceptions shows invoices with exceptions, and takes a decision as made only for
+// what was there when it was made.
+func TestInboxExceptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	finance := w.person("acme", access.Finance)
+	paid := w.paid(nil)
+	tx := w.payment("4900000")
+	finance.post("/dashboard/payments/"+tx.ID+"/attribute", url.Values{"invoiceId": {paid.ID}}).want(t, http.StatusOK, "by hand")
+	page := finance.get("/dashboard/inbox?kind=duplicate").want(t, http.StatusOK, "Paid twice", "More came after the invoice was paid", "Refund…")
+	finance.decide(page, "accepted", "No").want(t, http.StatusConflict, "dismissed")
+	finance.decide(page, "dismissed", "").want(t, http.StatusConflict, "reason")
+	finance.decide(page, "dismissed", "The customer wants credit").want(t, http.StatusOK, "The customer wants credit")
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+	again := w.payment("5000000")
+	finance.post("/dashboard/payments/"+again.ID+"/attribute", url.Values{"invoiceId": {paid.ID}}).want(t, http.StatusOK, "by hand")
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Paid twice")
+	finance.get("/dashboard/inbox?kind=lost").want(t, http.StatusBadRequest, "kind")
+	w.operator.get("/dashboard/inbox?merchantId=acme").want(t, http.StatusOK, "Paid twice")
+	w.person("globex", access.Admin).get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+}
+
+// TestInboxUnderpaid waives what is missing of an invoice, which stays expired.
+func TestInboxUnderpaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	finance := w.person("acme", access.Finance)
+	made := w.invoice("acme", nil)
+	part := w.payment("4700000")
+	finance.post("/dashboard/payments/"+part.ID+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusOK, "by hand")
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.") // the rest may come
+	w.chain.MineAt(made.Invoice.ExpiresAt + 1)
+	w.chain.MineAt(made.Invoice.ExpiresAt + 2)
+	w.await("expired invoice", func() bool { return w.read(made.ID).Status == "expired" })
+	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC are missing", "Accepting records that you waive")
+	finance.decide(page, "accepted", "A good customer").want(t, http.StatusOK, "Difference waived", "A good customer")
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+	if got := w.read(made.ID).Status; got != "expired" {
+		t.Errorf("the invoice became %s", got)
+	}
+}

@@ -1,0 +1,40 @@
+package dashboard
+
+import (
+	"net/http"
+)
+
+// finalizeInvoice makes a draft open.
+func (d *Dashboard) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
+	return d.actOnInvoice(w, r, http.MethodPost, "/finalize", id("/dashboard/invoices", r.PathValue("id")))
+}
+
+// voidInvoice makes a draft or an open invoice void.
+func (d *Dashboard) voidInvoice(w http.ResponseWriter, r *http.Request) error {
+	return d.actOnInvoice(w, r, http.MethodPost, "/void", id("/dashboard/invoices", r.PathValue("id")))
+}
+
+// actOnInvoice makes a request about the invoice of a page, and leads to a page afterwards. It
+// shows the invoice's page with what the interface refuses.
+func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method, act, then string) error {
+	err := d.service.send(r.Context(), method, id("/api/invoices", r.PathValue("id"))+act, struct{}{}, nil)
+	refused, err := detail(err)
+	switch {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showInvoice(w, r, http.StatusConflict, refused)
+	}
+	d.redirect(w, r, then)
+	return nil
+}
+
+// deleteInvoice deletes a draft.
+func (d *Dashboard) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
+	return d.actOnInvoice(w, r, http.MethodDelete, "", "/dashboard/invoices")
+}
+
+// redirect leads to a page of the dashboard after a form was sent.
+func (d *Dashboard) redirect(w http.ResponseWriter, r *http.Request, path string, pairs ...string) {
+	seeOther(w, r, visitOf(r).Link(path, pairs...))
+}

@@ -1,0 +1,115 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// newInvoice shows the form of a new invoice, with the terms of the one that the parameter
+// from names, if any.
+func (d *Dashboard) newInvoice(w http.ResponseWriter, r *http.Request) error {
+	f := d.newInvoiceForm()
+	if from := r.URL.Query().Get("from"); from != "" {
+		var answer apitypes.InvoiceResponse
+		if err := d.service.get(r.Context(), id("/api/invoices", from), nil, &answer); err != nil {
+			return err
+		}
+		f = d.formOf(answer.Invoice)
+	}
+	return d.renderInvoiceForm(w, r, http.StatusOK, f)
+}
+
+func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, status int, f *invoiceForm) error {
+	title := "invoiceForm.new"
+	if f.Draft != "" {
+		title = "invoiceForm.edit"
+	}
+	return d.render(w, r, status, "invoiceform.html", title, f)
+}
+
+// createInvoice creates an invoice or a draft.
+func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error {
+	f, err := d.postedInvoiceForm(w, r)
+	if err != nil {
+		return err
+	}
+	if f.Has("more") {
+		f.addRows()
+		return d.renderInvoiceForm(w, r, http.StatusOK, f)
+	}
+	v := visitOf(r)
+	body, rows, ok := f.request(d, v)
+	if !ok {
+		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
+	}
+	for name, value := range body { // a create has no members to remove
+		if value == nil {
+			delete(body, name)
+		}
+	}
+	customer := make(map[string]any)
+	for _, name := range []string{"id", "email"} {
+		if value := f.member("customer." + name); value != nil {
+			customer[name] = value
+		}
+	}
+	if body["customer"] = customer; len(customer) == 0 {
+		delete(body, "customer")
+	}
+	body["draft"] = f.Has("draft")
+	if merchant := v.merchant; merchant != "" {
+		body["merchantId"] = merchant
+	} else if f.member("merchantId") != nil {
+		body["merchantId"] = f.member("merchantId")
+	}
+	var made apitypes.CreateInvoiceResponse
+	if err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), body, &made); err != nil {
+		if err := f.refuse(err, rows); err != nil {
+			return err
+		}
+		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
+	}
+	d.redirect(w, r, id("/dashboard/invoices", made.ID))
+	return nil
+}
+
+// editInvoice shows the form of a draft.
+func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
+	inv, err := d.findInvoice(r)
+	if err != nil {
+		return err
+	}
+	f := d.formOf(inv)
+	f.Draft = inv.ID
+	f.Set("reference", inv.Reference)
+	f.Set("expiresAt", unix(inv.ExpiresAt).Format(formTime))
+	if inv.Status != apitypes.StatusDraft {
+		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
+	}
+	return d.renderInvoiceForm(w, r, http.StatusOK, f)
+}
+
+// changeInvoice changes a draft.
+func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
+	f, err := d.postedInvoiceForm(w, r)
+	if err != nil {
+		return err
+	}
+	if f.Has("more") {
+		f.addRows()
+		return d.renderInvoiceForm(w, r, http.StatusOK, f)
+	}
+	body, rows, ok := f.request(d, visitOf(r))
+	if !ok {
+		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
+	}
+	if err := d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil); err != nil {
+		if err := f.refuse(err, rows); err != nil {
+			return err
+		}
+		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
+	}
+	d.redirect(w, r, id("/dashboard/invoices", f.Draft))
+	return nil
+}

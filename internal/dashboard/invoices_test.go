@@ -1,0 +1,129 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/access"
+)
+
+// TestInvoices lists the invoices of the person's merchant.
+func TestInvoices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	paid := w.paid(member{"reference": "basket <b>7"})
+	w.invoice("globex", member{"reference": "of globex"})
+	list := w.person("acme", access.Read).get("/dashboard/invoices").want(t, http.StatusOK, "4.90 USDC", "Paid", "basket <b>7")
+	if !slices.Contains(list.links(), "/dashboard/invoices/"+paid.ID) || strings.Contains(list.body, "of globex") {
+		t.Errorf("the list is\n%s", list.words())
+	}
+	w.operator.get("/dashboard/invoices").want(t, http.StatusOK, "basket", "of globex")
+	open := w.invoice("acme", member{"reference": "tea", "amount": "5000000"})
+	maria := w.person("acme", access.Read)
+	for query, want := range map[string]string{
+		"status=open": "tea", "status=paid": "basket", "reference=tea": "tea", "amount=5": "tea", "amount=4,90": "basket", "to=" + acmePays.String(): "tea",
+		"exception=late": "No invoice matches.", "after=2100-01-01": "No invoice matches.", "after=1970-01-01&before=2100-01-01&status=open": "tea",
+	} {
+		maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK, want)
+	}
+	for query, want := range map[string]string{"status=lost": "status", "amount=lots": "amount", "to=me": "to", "after=soon": "createdAfter"} {
+		maria.get("/dashboard/invoices?"+query).want(t, http.StatusBadRequest, want)
+	}
+	file := maria.get("/dashboard/invoices.csv?status=open")
+	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][0] != open.ID || !strings.HasPrefix(file.header.Get("Content-Type"), "text/csv") {
+		t.Errorf("the export is %s, %v, %v", file.body, err, file.header)
+	}
+}
+
+// TestSearch leads to what a text names, and lists several results.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	paid := w.paid(member{"reference": "basket 7"})
+	lost := w.payment("123456789")
+	twin := w.invoice("acme", member{"reference": "twin"})
+	w.invoice("acme", member{"reference": "twin"})
+	maria := w.person("acme", access.Read)
+	for text, want := range map[string]string{
+		paid.ID: "/dashboard/invoices/" + paid.ID, "basket 7": "/dashboard/invoices/" + paid.ID, " " + paid.SettledTxHash: "/dashboard/invoices/" + paid.ID,
+		lost.ID: "/dashboard/payments/" + lost.ID, lost.TxHash: "/dashboard/payments/" + lost.ID, twin.OnChainInvoiceID: "/dashboard/invoices/" + twin.ID,
+	} {
+		if got := maria.get("/dashboard/search?q="+url.QueryEscape(text)).want(t, http.StatusOK); got.path != want {
+			t.Errorf("%q leads to %s, want %s", text, got.path, want)
+		}
+	}
+	if rows := maria.get("/dashboard/search?q=twin").want(t, http.StatusOK).named("tbody")[0].named("tr"); len(rows) != 2 {
+		t.Errorf("%d invoices have the reference, want 2", len(rows))
+	}
+	maria.get("/dashboard/search?q=nothing").want(t, http.StatusOK, "Nothing has this id")
+	maria.get("/dashboard/search").want(t, http.StatusOK)
+	w.person("globex", access.Admin).get("/dashboard/search?q=twin").want(t, http.StatusOK, "Nothing has this id")
+	if got := maria.get("/dashboard/invoices?q=basket+7"); got.path != "/dashboard/invoices/"+paid.ID {
+		t.Errorf("the list leads to %s", got.path)
+	}
+}
+
+// TestInvoicePage shows an invoice with its payments, its timeline and its JSON.
+func TestInvoicePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	items := []member{{"label": "Flat <i>white", "amount": "3400000"}, {"label": "Bun", "amount": "1500000"}}
+	w.receiver.status <- http.StatusServiceUnavailable
+	paid := w.paid(member{"reference": "basket 7", "lineItems": items, "metadata": member{"table": "<b>9"}, "customer": member{"id": "c-1", "email": "ann@example.com"}})
+	maria := w.person("acme", access.Read)
+	w.await("delivery of invoice.paid", func() bool {
+		return strings.Contains(maria.get("/dashboard/invoices/"+paid.ID).words(), "Delivery attempt 1 200")
+	})
+	page := maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK,
+		"4.90 USDC Paid", "basket 7", "Flat <i>white", "3.40 USDC", "<b>9", "c-1 · ann@example.com", paid.MerchantAddress,
+		"Created 4.90 USDC", "Payment seen", "Payment confirmed", "Paid in full", "Event invoice.paid", "Delivery attempt 1 503", w.url+"/checkout/"+paid.ID)
+	if got := page.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "/dashboard/invoices") }) {
+		t.Errorf("somebody who only reads is offered %q", got)
+	}
+	if got := maria.get("/dashboard/invoices/" + paid.ID + "/json"); !strings.Contains(got.body, "\"reference\": \"basket 7\"") || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("the JSON is %s", got.body)
+	}
+	other := w.person("globex", access.Admin)
+	for _, path := range []string{paid.ID, paid.ID + "/json", "inv_unknown"} {
+		other.get("/dashboard/invoices/"+path).want(t, http.StatusNotFound)
+	}
+}
+
+// TestInvoiceActs finalizes and deletes drafts, and makes invoices void.
+func TestInvoiceActs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	draft := "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID
+	page := maria.get(draft).want(t, http.StatusOK, "Draft", "Finalizing makes the draft payable")
+	page = maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "4.90 USDC Open", "Finalized", "Nobody can pay the invoice any more")
+	if len(page.classed("qr")) != 1 {
+		t.Errorf("an open invoice has %d QR codes, want 1", len(page.classed("qr")))
+	}
+	stale := maria.get(draft)
+	page = maria.submit(page, draft+"/void", nil).want(t, http.StatusOK, "4.90 USDC Void", "Made void")
+	if len(page.actions()) != 2 { // language and sign-out
+		t.Errorf("a void invoice offers %q", page.actions())
+	}
+	maria.submit(stale, draft+"/void", nil).want(t, http.StatusOK, "Void")
+	maria.post(draft+"/finalize", nil).want(t, http.StatusConflict, "void")
+	maria.post(draft+"/delete", nil).want(t, http.StatusConflict, "draft")
+
+	draft = "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID
+	if list := maria.submit(maria.get(draft), draft+"/delete", nil).want(t, http.StatusOK); list.path != "/dashboard/invoices" {
+		t.Errorf("it leads to %s", list.path)
+	}
+	maria.get(draft).want(t, http.StatusNotFound)
+
+	open := "/dashboard/invoices/" + w.invoice("acme", nil).ID
+	for _, act := range []string{"/finalize", "/void", "/delete"} {
+		w.person("acme", access.Support).post(open+act, nil).want(t, http.StatusForbidden)
+		w.person("globex", access.Admin).post(open+act, nil).want(t, http.StatusNotFound)
+	}
+	maria.get(open).want(t, http.StatusOK, "Open")
+}

@@ -1,0 +1,269 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// maxKeyPage is how many keys or merchants are read at a time, the most that the interface
+// answers with.
+const maxKeyPage = 200
+
+// limited returns a query for as many elements as the interface answers with.
+func limited(query url.Values) url.Values {
+	if query == nil {
+		query = make(url.Values)
+	}
+	query.Set("limit", strconv.Itoa(maxKeyPage))
+	return query
+}
+
+// keyRow is a key. A key with the scopes of a role is a person's.
+type keyRow struct {
+	apitypes.Key
+	Role string // or empty
+	Own  bool   // the person is signed in with it
+	May  bool   // the person may change it
+}
+
+// keyRow returns the row of a key for the person of a visit.
+func (v *visit) keyRow(k apitypes.Key) keyRow {
+	scopes, err := access.ParseScopes(k.Scopes)
+	return keyRow{Key: k, Role: scopes.Role(), Own: k.ID == v.session.KeyID, May: err == nil && scopes.Within(v.principal.Scopes)}
+}
+
+// Active reports whether the key is accepted, and was not rotated. It is for templates.
+func (k keyRow) Active() bool { return k.State == string(access.Active) && k.ReplacedBy == "" }
+
+// keyList is the page of people and keys.
+type keyList struct {
+	People, Programs []keyRow // that are accepted
+	Past             []keyRow
+	Next             string
+}
+
+// keys lists people and keys.
+func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, nil)
+	var list apitypes.KeyList
+	if err := d.service.get(r.Context(), "/api/keys", limited(query), &list); err != nil {
+		return err
+	}
+	body := keyList{Next: nextPage(v, filter, list.NextCursor)}
+	for _, k := range list.Keys {
+		switch row := v.keyRow(k); {
+		case row.State != string(access.Active):
+			body.Past = append(body.Past, row)
+		case row.Role != "":
+			body.People = append(body.People, row)
+		default:
+			body.Programs = append(body.Programs, row)
+		}
+	}
+	return d.render(w, r, http.StatusOK, "keys.html", "keys.title", body)
+}
+
+// findKey returns the key in the path.
+func (d *Dashboard) findKey(r *http.Request) (keyRow, error) {
+	v := visitOf(r)
+	query := limited(v.query())
+	for {
+		var list apitypes.KeyList
+		if err := d.service.get(r.Context(), "/api/keys", query, &list); err != nil {
+			return keyRow{}, err
+		}
+		if i := slices.IndexFunc(list.Keys, func(k apitypes.Key) bool { return k.ID == r.PathValue("id") }); i >= 0 {
+			return v.keyRow(list.Keys[i]), nil
+		}
+		if list.NextCursor == "" {
+			return keyRow{}, errNotFound
+		}
+		query.Set("cursor", list.NextCursor)
+	}
+}
+
+// keyView is the page of a key.
+type keyView struct {
+	keyRow
+	Error    string
+	Overlaps []span
+}
+
+// span is a length of time to choose.
+type span struct {
+	Text    string // id
+	Seconds int64
+}
+
+const (
+	hour = int64(time.Hour / time.Second)
+	day  = 24 * hour
+)
+
+// overlaps are the overlaps of a rotation, the default first.
+var overlaps = []span{{"span.day", day}, {"span.none", 0}, {"span.hour", hour}, {"span.week", 7 * day}, {"span.month", 30 * day}}
+
+// lifetimes are the times after which a new key expires, the default first.
+var lifetimes = []span{{"span.never", 0}, {"span.day", day}, {"span.month", 30 * day}, {"span.quarter", 90 * day}, {"span.year", 365 * day}}
+
+// key shows a key, and what can be done with it.
+func (d *Dashboard) key(w http.ResponseWriter, r *http.Request) error {
+	return d.showKey(w, r, http.StatusOK, "")
+}
+
+func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, refused string) error {
+	row, err := d.findKey(r)
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, status, "key.html", "key.title", keyView{row, refused, overlaps})
+}
+
+// keyForm is the form of a new key.
+type keyForm struct {
+	For       string // person or program
+	Name      string
+	Role      string
+	Scopes    []string
+	Lifetime  int64 // in seconds; 0 is for ever
+	Error     string
+	Roles     []string
+	All       []access.Scope
+	Lifetimes []span
+}
+
+// Chosen reports whether a scope is chosen. It is for templates.
+func (f keyForm) Chosen(scope access.Scope) bool { return slices.Contains(f.Scopes, string(scope)) }
+
+// newKey shows the form.
+func (d *Dashboard) newKey(w http.ResponseWriter, r *http.Request) error {
+	form := keyForm{For: r.FormValue("for"), Role: access.PresetReadOnly, Scopes: access.Standard.Names()}
+	return d.showKeyForm(w, r, http.StatusOK, form)
+}
+
+// showKeyForm shows the form with the roles and scopes that the person can give.
+func (d *Dashboard) showKeyForm(w http.ResponseWriter, r *http.Request, status int, form keyForm) error {
+	own := visitOf(r).principal.Scopes
+	for _, role := range access.Roles {
+		if scopes, err := access.ParseScopes([]string{role}); err == nil && scopes.Within(own) {
+			form.Roles = append(form.Roles, role)
+		}
+	}
+	for _, scope := range access.AllScopes {
+		if own.Has(scope) {
+			form.All = append(form.All, scope)
+		}
+	}
+	title := "newKey.title"
+	if form.For != forProgram {
+		form.For, title = forPerson, "newPerson.title"
+	}
+	form.Lifetimes = lifetimes
+	return d.render(w, r, status, "newkey.html", title, form)
+}
+
+// Who a new key is for.
+const (
+	forPerson  = "person"
+	forProgram = "program"
+)
+
+// keyMade is a page that shows a key, or a link that signs in, once.
+type keyMade struct {
+	apitypes.Key
+	Secret  string // the key, or empty
+	Link    string // that signs in, or empty
+	Rotated bool
+}
+
+// createKey creates a key and, for a person, a link that signs in.
+func (d *Dashboard) createKey(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	form := keyForm{For: r.PostFormValue("for"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
+	form.Lifetime, _ = strconv.ParseInt(r.PostFormValue("lifetime"), 10, 64)
+	request := apitypes.CreateKeyRequest{Name: form.Name, MerchantID: visitOf(r).merchant, Scopes: append([]string{}, form.Scopes...)}
+	if form.For != forProgram {
+		request.Scopes = []string{form.Role}
+	}
+	if form.Lifetime > 0 {
+		request.ExpiresAt = d.cfg.Now().Unix() + form.Lifetime
+	}
+	var made apitypes.KeySecretResponse
+	err := d.service.send(r.Context(), http.MethodPost, "/api/keys", request, &made)
+	if form.Error, err = detail(err); err != nil {
+		return err
+	}
+	if form.Error != "" {
+		return d.showKeyForm(w, r, http.StatusBadRequest, form)
+	}
+	body := keyMade{Key: made.Key, Secret: made.Secret}
+	if form.For != forProgram {
+		if body.Link, err = d.signInLink(r, made.Key.ID); err != nil {
+			return err
+		}
+	}
+	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", body)
+}
+
+// signInLink makes a link that signs the holder of a key in.
+func (d *Dashboard) signInLink(r *http.Request, keyID string) (string, error) {
+	var link apitypes.SignInLink
+	err := d.service.send(r.Context(), http.MethodPost, "/api/sign-in-links", apitypes.CreateSignInLinkRequest{KeyID: keyID}, &link)
+	return d.reachedAt(r) + link.Path, err
+}
+
+// rotateKey replaces a key.
+func (d *Dashboard) rotateKey(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	overlap, err := strconv.ParseInt(cmp.Or(r.PostFormValue("overlap"), strconv.FormatInt(day, 10)), 10, 64)
+	if err != nil {
+		return errForm
+	}
+	var made apitypes.KeySecretResponse
+	err = d.service.send(r.Context(), http.MethodPost, id("/api/keys", r.PathValue("id"))+"/rotate", apitypes.RotateKeyRequest{OverlapSeconds: &overlap}, &made)
+	switch refused, err := detail(err); {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showKey(w, r, http.StatusConflict, refused)
+	}
+	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: true})
+}
+
+// revokeKey has a key refused from now on.
+func (d *Dashboard) revokeKey(w http.ResponseWriter, r *http.Request) error {
+	if err := d.service.send(r.Context(), http.MethodDelete, id("/api/keys", r.PathValue("id")), nil, nil); err != nil {
+		return err
+	}
+	d.redirect(w, r, "/dashboard/keys")
+	return nil
+}
+
+// linkKey makes a link that signs the holder of a key in.
+func (d *Dashboard) linkKey(w http.ResponseWriter, r *http.Request) error {
+	row, err := d.findKey(r)
+	if err != nil {
+		return err
+	}
+	link, err := d.signInLink(r, row.ID)
+	switch refused, err := detail(err); {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showKey(w, r, http.StatusConflict, refused)
+	}
+	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.link.title", keyMade{Key: row.Key, Link: link})
+}

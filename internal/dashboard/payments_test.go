@@ -1,0 +1,119 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestPayments lists and filters payments, and exports what is filtered.
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	paid := w.paid(nil)
+	odd := w.payment("123456789")
+	maria := w.person("acme", access.Support)
+	maria.get("/dashboard/payments").want(t, http.StatusOK, "4.90", "123.456789 USDC", "Confirmed", "No invoice")
+	for query, want := range map[string]string{
+		"q=" + paid.SettledTxHash:              "4.900",
+		"q=" + url.QueryEscape(paid.ID):        "4.900",
+		"q=123.456789":                         "123.456789",
+		"q=123,456789":                         "123.456789",
+		"q=" + payer.String():                  "123.456789",
+		"show=counted":                         "4.900",
+		"after=1970-01-01&before=2100-01-01":   "4.900",
+		"after=2100-01-01":                     "No payment matches.",
+		"q=5":                                  "No payment matches.",
+		"invoiceId=" + url.QueryEscape("none"): "No payment matches.",
+	} {
+		maria.get("/dashboard/payments?"+query).want(t, http.StatusOK, want)
+	}
+	for query, want := range map[string]string{"q=lots": "amount", "after=yesterday": "confirmedAfter", "chainKey=moon": "chain"} {
+		maria.get("/dashboard/payments?"+query).want(t, http.StatusBadRequest, want)
+	}
+	if got := maria.get("/dashboard/payments?q=" + odd.ID); got.path != "/dashboard/payments/"+odd.ID {
+		t.Errorf("the id of a payment leads to %s", got.path)
+	}
+	file := maria.get("/dashboard/payments.csv?q=123.456789")
+	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][0] != odd.ID || !strings.HasPrefix(file.header.Get("Content-Type"), "text/csv") {
+		t.Errorf("the export is %s, %v, %v", file.body, err, file.header)
+	}
+	stranger := w.person("globex", access.Admin)
+	stranger.get("/dashboard/payments").want(t, http.StatusOK, "No payment matches.")
+	stranger.get("/dashboard/payments/"+odd.ID).want(t, http.StatusNotFound)
+}
+
+// TestAttribute attributes a payment to a suggested invoice, and shows why another attribution
+// is refused.
+func TestAttribute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.invoice("acme", nil)
+	short := w.payment("4700000")
+	support, finance := w.person("acme", access.Support), w.person("acme", access.Finance)
+	path := "/dashboard/payments/" + short.ID
+	seen := support.get(path).want(t, http.StatusOK, "0.20 USDC less than the invoice asks for.")
+	if actions := strings.Join(seen.actions(), " "); strings.Contains(actions, "/attribute") || strings.Contains(actions, "/refund") {
+		t.Errorf("support may %s", actions)
+	}
+	support.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusForbidden)
+	page := finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
+	finance.submit(page, path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "invoiceId")
+	done := finance.submit(page, path+"/attribute", nil).want(t, http.StatusOK, "by hand · maria")
+	if done.path != path {
+		t.Errorf("the attribution leads to %s", done.path)
+	}
+	other := w.invoice("acme", nil)
+	finance.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "belongs to the invoice "+made.ID)
+	w.person("globex", access.Admin).post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusNotFound)
+}
+
+// TestRefunds prepares a refund once, cancels it, and approves the address that a payer named.
+func TestRefunds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	paid := w.paid(nil)
+	finance, support := w.person("acme", access.Finance), w.person("acme", access.Support)
+	var payments apitypes.PaymentList
+	w.operator.api("GET", "/api/payments?invoiceId="+paid.ID, nil, &payments)
+	path := "/dashboard/payments/" + payments.Payments[0].ID
+	form := finance.get(path+"/refund?amount=1500000").want(t, http.StatusOK, "No money moves yet.")
+	if !strings.Contains(form.body, `value="1.50"`) {
+		t.Error("the form does not suggest the amount")
+	}
+	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "amount")
+	finance.submit(form, path+"/refund", url.Values{"amount": {"100"}}).want(t, http.StatusConflict, "more than the other refunds")
+	first := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK, "1.50 USDC", "Pending", "<b>Bun</b>", "Sign this transaction")
+	again := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK)
+	if first.path != again.path {
+		t.Errorf("sent twice, the form leads to %s and %s", first.path, again.path)
+	}
+	safe := finance.get(first.path + "/safe.json")
+	if !strings.Contains(safe.header.Get("Content-Disposition"), ".json") || !strings.Contains(safe.body, `"transactions"`) {
+		t.Errorf("the file is %s", safe.body)
+	}
+	support.get("/dashboard/refunds?status=pending").want(t, http.StatusOK, "1.50 USDC", "<b>Bun</b>")
+	support.get("/dashboard/refunds?q="+paid.ID).want(t, http.StatusOK, "1.50 USDC")
+	support.get("/dashboard/refunds?status=confirmed").want(t, http.StatusOK, "No refund matches.")
+	support.get("/dashboard/refunds?status=lost").want(t, http.StatusBadRequest, "status")
+	if file := support.get("/dashboard/refunds.csv?status=pending"); !strings.Contains(file.body, "1.50") {
+		t.Errorf("the export is %s", file.body)
+	}
+	if actions := support.get(first.path).actions(); strings.Contains(strings.Join(actions, " "), "/cancel") {
+		t.Errorf("support may %v", actions)
+	}
+	support.post(first.path+"/cancel", nil).want(t, http.StatusForbidden)
+	finance.submit(first, first.path+"/cancel", nil).want(t, http.StatusOK, "Canceled")
+	finance.get(first.path+"/safe.json").want(t, http.StatusNotFound)
+
+	asked := finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"ask": {"1"}}).want(t, http.StatusOK, "Awaits the payer's address", "/refunds/")
+	finance.post(asked.path+"/approve", url.Values{"to": {invoice.Address{1}.String()}}).want(t, http.StatusConflict, "state of this refund")
+	w.person("globex", access.Admin).get(asked.path).want(t, http.StatusNotFound)
+}

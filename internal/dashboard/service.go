@@ -1,0 +1,108 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// service is the REST interface, called in this process on behalf of the principal that the
+// context carries. So the dashboard shows and changes what the interface lets that principal
+// see and do, and nothing else.
+type service struct{ handler http.Handler }
+
+// problem is an error response of the interface.
+type problem struct{ apitypes.Problem }
+
+// Error returns the code and the detail.
+func (p *problem) Error() string {
+	return fmt.Sprintf("answered %d %s: %s", p.Status, p.Code, p.Detail)
+}
+
+// get decodes the answer to a GET. Errors are *problem and internal ones.
+func (s service) get(ctx context.Context, path string, query url.Values, answer any) error {
+	return s.call(ctx, http.MethodGet, path, query, "", nil, answer)
+}
+
+// send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem
+// and internal ones.
+func (s service) send(ctx context.Context, method, path string, body, answer any) error {
+	return s.sendOnce(ctx, method, path, "", body, answer)
+}
+
+// create is send for a POST that must make one object, however often it is repeated with the
+// same key.
+func (s service) create(ctx context.Context, path, key string, body, answer any) error {
+	return s.sendOnce(ctx, http.MethodPost, path, key, body, answer)
+}
+
+func (s service) sendOnce(ctx context.Context, method, path, key string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode the body of %s %s: %w", method, path, err)
+	}
+	return s.call(ctx, method, path, nil, key, text, answer)
+}
+
+func (s service) call(ctx context.Context, method, path string, query url.Values, key string, body []byte, answer any) error {
+	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)) //nolint:gosec // it is not sent: a handler of this process answers it
+	if err != nil {
+		return err
+	}
+	r.URL.RawQuery = query.Encode()
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	w := &recorder{header: make(http.Header), status: http.StatusOK}
+	s.handler.ServeHTTP(w, r)
+	switch {
+	case w.status >= http.StatusMultipleChoices:
+		p := new(problem)
+		if err := json.Unmarshal(w.body.Bytes(), &p.Problem); err != nil {
+			return fmt.Errorf("%s %s was answered %d without a problem: %w", method, path, w.status, err)
+		}
+		return p
+	case answer == nil:
+		return nil
+	}
+	if err := json.Unmarshal(w.body.Bytes(), answer); err != nil {
+		return fmt.Errorf("decode the answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// pass answers a request with what the interface answers to a GET, such as an export.
+func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, header http.Header) {
+	inner := r.Clone(r.Context())
+	inner.Method, inner.Body, inner.ContentLength = http.MethodGet, http.NoBody, 0
+	inner.URL = &url.URL{Path: path, RawQuery: query.Encode()}
+	inner.Header = header
+	s.handler.ServeHTTP(w, inner)
+}
+
+// id returns the path of an object: a folder of the interface and an id, which is escaped.
+func id(folder, id string) string { return folder + "/" + url.PathEscape(id) }
+
+// recorder is a response in memory.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }

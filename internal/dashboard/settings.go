@@ -1,0 +1,113 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// settingsView is the page of a merchant.
+type settingsView struct {
+	apitypes.Merchant
+	Error        string
+	Typed        map[string]string // what the forms show, by member
+	MayProfile   bool              // the person may change what payers see
+	MayAddresses bool
+	Immediately  bool // the person may have addresses take effect at once
+}
+
+// settings shows the merchant.
+func (d *Dashboard) settings(w http.ResponseWriter, r *http.Request) error {
+	return d.showSettings(w, r, http.StatusOK, "")
+}
+
+// showSettings shows the merchant, with what a refused form had.
+func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string) error {
+	v := visitOf(r)
+	if v.merchant == "" {
+		return d.chooseMerchant(w, r, "settings.title")
+	}
+	var answer apitypes.MerchantResponse
+	if err := d.service.get(r.Context(), id("/api/merchants", v.merchant), nil, &answer); err != nil {
+		return err
+	}
+	m := answer.Merchant
+	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
+	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator()}
+	view.Typed = map[string]string{
+		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
+		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),
+	}
+	if refused != "" {
+		for name := range view.Typed {
+			if r.PostForm.Has(name) {
+				view.Typed[name] = r.PostForm.Get(name)
+			}
+		}
+	}
+	return d.render(w, r, status, "settings.html", "settings.title", view)
+}
+
+// addressLines returns addresses as lines of a chain and an address.
+func addressLines(all []apitypes.AllowedAddress) string {
+	lines := make([]string, len(all))
+	for i, a := range all {
+		lines[i] = a.ChainKey + " " + a.Address
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lines returns the lines of a text that are not empty, without the space around them.
+func lines(text string) []string {
+	all := make([]string, 0)
+	for line := range strings.Lines(text) {
+		all = append(all, strings.TrimSpace(line))
+	}
+	return slices.DeleteFunc(all, func(line string) bool { return line == "" })
+}
+
+// setProfile changes what payers see of the merchant.
+func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	name, color, contact := r.PostFormValue("name"), r.PostFormValue("color"), r.PostFormValue("supportContact")
+	statement := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n")
+	return d.changeMerchant(w, r, apitypes.UpdateMerchantRequest{
+		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement,
+		ReturnHosts: lines(r.PostFormValue("returnHosts")), EmbedOrigins: lines(r.PostFormValue("embedOrigins")),
+	})
+}
+
+// setAddresses changes where the merchant's money may go.
+func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	request := apitypes.UpdateMerchantRequest{Immediately: r.PostFormValue("immediately") != ""}
+	for _, line := range lines(r.PostFormValue("allowedAddresses")) {
+		chainKey, address, _ := strings.Cut(line, " ")
+		request.AllowedAddresses = append(request.AllowedAddresses, apitypes.AllowedAddress{ChainKey: chainKey, Address: strings.TrimSpace(address)})
+	}
+	return d.changeMerchant(w, r, request)
+}
+
+// changeMerchant makes a change, and shows the merchant.
+func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, change apitypes.UpdateMerchantRequest) error {
+	v := visitOf(r)
+	if v.merchant == "" {
+		return errNotFound
+	}
+	err := d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil)
+	switch refused, err := detail(err); {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showSettings(w, r, status(refused), refused)
+	}
+	d.redirect(w, r, "/dashboard/settings")
+	return nil
+}

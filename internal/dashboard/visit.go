@@ -1,0 +1,201 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/session"
+)
+
+// visit is what a page knows of the person who asks for it. Without a session, it is zero
+// but for the texts.
+type visit struct {
+	session   access.Session
+	principal access.Principal
+	text      *locale.Text
+	// merchant is the merchant that the page is about: the person's own or, for the operator,
+	// the one that the parameter merchantId names; empty for all.
+	merchant string
+	here     string // path of the page
+}
+
+// Can reports whether the person may do what a scope allows. It is for templates.
+func (v *visit) Can(scope access.Scope) bool { return v.principal.Can(scope) }
+
+// IsOperator reports whether the person is the operator. It is for templates.
+func (v *visit) IsOperator() bool { return v.principal.IsOperator() }
+
+// SignedIn reports whether there is a session. It is for templates.
+func (v *visit) SignedIn() bool { return v.session.ID != "" }
+
+// Merchant returns the merchant that the page is about, or "". It is for templates.
+func (v *visit) Merchant() string { return v.merchant }
+
+// Link returns the address of a page of the dashboard. For the operator, it keeps the
+// merchant that this page is about. Pairs of a name and a value are added to its query, but
+// those without a value.
+func (v *visit) Link(path string, pairs ...string) string {
+	query := make(url.Values)
+	if v.IsOperator() && v.merchant != "" {
+		query.Set("merchantId", v.merchant)
+	}
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			query.Set(pair[0], pair[1])
+		}
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
+// query returns the query of a request to the REST interface about the page's merchant.
+func (v *visit) query() url.Values {
+	query := make(url.Values)
+	if v.merchant != "" {
+		query.Set("merchantId", v.merchant)
+	}
+	return query
+}
+
+type visitKey struct{}
+
+// visitOf returns the visit of a request.
+func visitOf(r *http.Request) *visit {
+	v, _ := r.Context().Value(visitKey{}).(*visit)
+	if v == nil {
+		v = &visit{text: texts().For(r), here: r.URL.Path}
+	}
+	return v
+}
+
+// errSignedOut is the error of a request without a session.
+var errSignedOut = errors.New("dashboard: not signed in")
+
+// WithSession returns a handler that passes a request to next with the principal of its
+// session. It sends people without a session to the page on which they sign in.
+func (d *Dashboard) WithSession(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, p, err := d.findSession(r)
+		switch {
+		case errors.Is(err, session.ErrSignedOut) && r.Method == http.MethodGet:
+			setHeaders(w)
+			seeOther(w, r, "/dashboard/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
+			return
+		case errors.Is(err, session.ErrSignedOut):
+			err = errSignedOut
+		}
+		if err != nil {
+			d.WriteError(w, r, err)
+			return
+		}
+		p.Version = "" // pages read the newest version of the interface
+		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path}
+		if s.Language != "" {
+			v.text = texts().Named(s.Language)
+		}
+		if named := r.URL.Query().Get("merchantId"); p.IsOperator() && invoice.ValidMerchantID(named) {
+			v.merchant = named
+		}
+		ctx := access.WithPrincipal(context.WithValue(r.Context(), visitKey{}, v), p)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// Allow returns a handler that passes a request to next if the person of its session has a
+// scope, unless that is empty, and is the operator where that is required.
+func (d *Dashboard) Allow(scope access.Scope, operator bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := visitOf(r)
+		if operator && !v.IsOperator() || scope != "" && !v.Can(scope) {
+			d.WriteError(w, r, errForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cookieName returns the name of the cookie with the session's token. Browsers accept the
+// prefix only from HTTPS, and only for this host.
+func (d *Dashboard) cookieName() string {
+	if d.cfg.Secure {
+		return "__Host-quittance"
+	}
+	return "quittance"
+}
+
+func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Principal, error) {
+	c, err := r.Cookie(d.cookieName())
+	if err != nil {
+		return access.Session{}, access.Principal{}, session.ErrSignedOut
+	}
+	return d.cfg.Sessions.Find(r.Context(), c.Value)
+}
+
+// setCookie gives the browser a session's token; an empty one takes it away.
+func (d *Dashboard) setCookie(w http.ResponseWriter, token string) {
+	c := &http.Cookie{Name: d.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLifetime.Seconds())} //nolint:gosec // Secure wherever there is HTTPS
+	if token == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// next returns the page to go to after the sign-in: the parameter next if it is a page of the
+// dashboard, else the first page.
+func next(r *http.Request) string {
+	to := r.FormValue("next")
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Path != "/dashboard" && !strings.HasPrefix(u.Path, "/dashboard/") ||
+		strings.ContainsAny(to, "\\\r\n\t") || strings.HasPrefix(u.Path, "/dashboard/sign-") {
+		return "/dashboard"
+	}
+	return u.RequestURI()
+}
+
+// section is an entry of the navigation.
+type section struct {
+	Text    string // id
+	Address string
+	Here    bool // the page is in it
+}
+
+// sections are the entries of the navigation: the page's path, its text, and the scope that
+// a person needs, or none.
+var sections = []struct {
+	path, text string
+	scope      access.Scope
+}{
+	{"/dashboard", "nav.home", access.PaymentsRead},
+	{"/dashboard/invoices", "nav.invoices", access.InvoicesRead},
+	{"/dashboard/inbox", "nav.inbox", access.PaymentsRead},
+	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
+	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
+	{"/dashboard/events", "nav.events", access.EventsRead},
+	{"/dashboard/webhook", "nav.webhook", access.EventsRead},
+	{"/dashboard/keys", "nav.keys", access.KeysWrite},
+	{"/dashboard/settings", "nav.settings", access.InvoicesRead},
+}
+
+// Sections returns the entries of the navigation that the person may use. It is for
+// templates.
+func (v *visit) Sections() []section {
+	var all []section
+	for _, s := range sections {
+		if s.scope == "" || v.Can(s.scope) {
+			all = append(all, section{s.text, v.Link(s.path), v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")})
+		}
+	}
+	return all
+}
+
+// Here returns the address of the page. It is for templates.
+func (v *visit) Here() string { return v.here }

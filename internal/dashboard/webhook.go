@@ -1,0 +1,149 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// webhookView is the page of a webhook endpoint.
+type webhookView struct {
+	apitypes.Webhook
+	Set    bool   // there is an endpoint
+	Typed  string // URL in the form
+	Error  string
+	Ping   *apitypes.Attempt // that was made just now
+	Secret string            // that was made just now
+	Staged bool              // a secret is staged
+	May    bool              // the person may change it
+}
+
+// Always returns the types of events that every endpoint gets. It is for templates.
+func (webhookView) Always() (types []invoice.EventType) {
+	for _, typ := range invoice.EventTypes {
+		if !slices.Contains(invoice.OptionalEventTypes, typ) {
+			types = append(types, typ)
+		}
+	}
+	return types
+}
+
+// Optional returns the other types of events. It is for templates.
+func (webhookView) Optional() []invoice.EventType { return invoice.OptionalEventTypes }
+
+// Wanted reports whether the endpoint gets events of an optional type. It is for templates.
+func (v webhookView) Wanted(typ invoice.EventType) bool {
+	return slices.Contains(v.OptionalEvents, apitypes.EventType(typ))
+}
+
+// PingOK reports whether the ping succeeded. It is for templates.
+func (v webhookView) PingOK() bool {
+	return v.Ping != nil && v.Ping.Error == "" && v.Ping.StatusCode >= 200 && v.Ping.StatusCode < 300
+}
+
+// webhook shows the merchant's endpoint.
+func (d *Dashboard) webhook(w http.ResponseWriter, r *http.Request) error {
+	return d.showWebhook(w, r, http.StatusOK, webhookView{})
+}
+
+// showWebhook shows the endpoint with what a request has done.
+func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status int, view webhookView) error {
+	v := visitOf(r)
+	if v.merchant == "" {
+		return d.chooseMerchant(w, r, "webhook.title")
+	}
+	var answer apitypes.WebhookResponse
+	err := d.service.get(r.Context(), webhookPath(r), nil, &answer)
+	var p *problem
+	switch {
+	case errors.As(err, &p) && p.Status == http.StatusNotFound:
+	case err != nil:
+		return err
+	default:
+		view.Webhook, view.Set = answer.Webhook, true
+	}
+	if view.Typed == "" {
+		view.Typed = view.URL
+	}
+	view.Staged = slices.ContainsFunc(view.Secrets, func(s apitypes.WebhookSecret) bool { return s.State == "staged" })
+	view.May = v.Can(access.WebhooksWrite) && !view.Configured
+	return d.render(w, r, status, "webhook.html", "webhook.title", view)
+}
+
+// webhookPath returns the path of the endpoint at the interface.
+func webhookPath(r *http.Request) string {
+	return id("/api/merchants", visitOf(r).merchant) + "/webhook"
+}
+
+// sendWebhook makes a request about the endpoint, and shows what is refused next to the form.
+// done answers the request otherwise.
+func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, act string, body, answer any, done func() error) error {
+	if visitOf(r).merchant == "" {
+		return errNotFound
+	}
+	err := d.service.send(r.Context(), method, webhookPath(r)+act, body, answer)
+	switch refused, err := detail(err); {
+	case err != nil:
+		return err
+	case refused != "":
+		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url")})
+	}
+	return done()
+}
+
+// toWebhook leads to the page of the endpoint.
+func (d *Dashboard) toWebhook(w http.ResponseWriter, r *http.Request) func() error {
+	return func() error {
+		d.redirect(w, r, "/dashboard/webhook")
+		return nil
+	}
+}
+
+// setWebhook sets the endpoint. It shows the secret of a new one, once.
+func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	optional := make([]apitypes.EventType, 0)
+	for _, typ := range r.PostForm["event"] {
+		optional = append(optional, apitypes.EventType(typ))
+	}
+	var answer apitypes.WebhookSecretResponse
+	body := apitypes.PutWebhookRequest{URL: r.PostFormValue("url"), OptionalEvents: &optional}
+	return d.sendWebhook(w, r, http.MethodPut, "", body, &answer, func() error {
+		if answer.Secret == "" {
+			return d.toWebhook(w, r)()
+		}
+		return d.showWebhook(w, r, http.StatusOK, webhookView{Secret: answer.Secret})
+	})
+}
+
+// pingWebhook sends a ping, and shows its result.
+func (d *Dashboard) pingWebhook(w http.ResponseWriter, r *http.Request) error {
+	var answer apitypes.PingResponse
+	return d.sendWebhook(w, r, http.MethodPost, "/ping", struct{}{}, &answer, func() error {
+		return d.showWebhook(w, r, http.StatusOK, webhookView{Ping: &answer.Ping})
+	})
+}
+
+// stageSecret makes the secret that is to replace the active one, and shows it once.
+func (d *Dashboard) stageSecret(w http.ResponseWriter, r *http.Request) error {
+	var answer apitypes.WebhookSecretResponse
+	return d.sendWebhook(w, r, http.MethodPost, "/secret", struct{}{}, &answer, func() error {
+		return d.showWebhook(w, r, http.StatusOK, webhookView{Secret: answer.Secret})
+	})
+}
+
+// promoteSecret makes the staged secret the active one.
+func (d *Dashboard) promoteSecret(w http.ResponseWriter, r *http.Request) error {
+	return d.sendWebhook(w, r, http.MethodPost, "/secret/promote", struct{}{}, nil, d.toWebhook(w, r))
+}
+
+// dropSecret deletes the staged secret.
+func (d *Dashboard) dropSecret(w http.ResponseWriter, r *http.Request) error {
+	return d.sendWebhook(w, r, http.MethodDelete, "/secret", struct{}{}, nil, d.toWebhook(w, r))
+}

@@ -1,0 +1,35 @@
+package invoice
+
+import (
+	"strings"
+	"time"
+)
+
+// MaxTimezone bounds the name of a time zone, in bytes.
+const MaxTimezone = 64
+
+// ParseTimezone returns the time zone with a name of the IANA time zone database, such as
+// Europe/Berlin, and false for other names, such as Local.
+func ParseTimezone(name string) (*time.Location, bool) {
+	if name == "" || strings.EqualFold(name, "local") || len(name) > MaxTimezone {
+		return nil, false
+	}
+	location, err := time.LoadLocation(name)
+	return location, err == nil
+}
+
+// Zone returns the merchant's time zone, by which its days begin.
+func (m Merchant) Zone() *time.Location {
+	if location, ok := ParseTimezone(m.Timezone); ok {
+		return location
+	}
+	return time.UTC
+}
+
+// CheckTimezone returns a *FieldError unless the name is empty or that of a time zone.
+func CheckTimezone(name string) error {
+	if _, ok := ParseTimezone(name); name != "" && !ok {
+		return fieldErrorf("timezone", "must be a name of the IANA time zone database, such as Europe/Berlin; it is %.40q", name)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/dashboard"
+)
+
+// buildDashboard builds the dashboard.
+func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
+	return dashboard.New(dashboard.Config{
+		API: innerAPI(rest), Sessions: s.sessions, Chains: s.networks(), PublicURL: s.cfg.PublicURL, Open: s.cfg.Access.Open, Secure: s.isDashboardSecure(), Now: s.cfg.Now, Logger: s.cfg.Logger,
+	})
+}
+
+// innerAPI answers requests of the API from within the process, whose contexts carry their
+// principals. They are checked as those of keys are, and not limited: the request of the
+// dashboard was.
+func innerAPI(rest *api.API) http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range apiRoutes(rest) {
+		if r.credential == keyCredential {
+			mux.Handle(r.pattern, rest.WithScope(r.scope, r.handler))
+		}
+	}
+	mux.Handle("/", rest.NotFound())
+	return mux
+}
+
+// isDashboardSecure reports whether browsers reach the dashboard by HTTPS alone, at the
+// listener or at a proxy before it.
+func (s *Server) isDashboardSecure() bool {
+	return strings.HasPrefix(s.cfg.PublicURL, "https://") || slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
+		return slices.Contains(l.doors, APIDoor) && l.https
+	})
+}

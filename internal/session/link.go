@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Link is a link that signs a person in once.
+type Link struct {
+	Token     string
+	KeyID     string // of the person
+	ExpiresAt time.Time
+}
+
+// MakeLink makes a link for the person of a key: the principal's own, or one that the
+// principal could make. Errors are store.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive
+// and internal ones.
+func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID string) (Link, error) {
+	person := by
+	if keyID != by.KeyID {
+		key, err := m.cfg.Store.Key(ctx, keyID)
+		switch {
+		case err == nil && !by.Sees(key.MerchantID):
+			return Link{}, store.ErrNotFound
+		case err != nil:
+			return Link{}, err
+		case key.State(m.now()) != access.Active:
+			return Link{}, apikey.ErrNotActive
+		}
+		person = key.Principal()
+		if missing := (person.Scopes | access.NewScopes(access.KeysWrite)) &^ by.Scopes; missing != 0 {
+			return Link{}, &apikey.ScopeError{Missing: missing}
+		}
+	}
+	token, err := m.newToken(access.PrefixLinkToken)
+	if err != nil {
+		return Link{}, err
+	}
+	now := m.now()
+	link := Link{Token: token, KeyID: keyID, ExpiresAt: now.Add(access.SignInLinkLifetime)}
+	return link, m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertSignInLink(ctx, hash(token), keyID, link.ExpiresAt); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+			MerchantID: person.MerchantID, Action: access.ActionSignInLink, Object: keyID,
+		}))
+	})
+}
+
+// OpenLink begins a session of the person of a link, which cannot be used again. Errors are
+// ErrLink and internal ones.
+func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
+	if !strings.HasPrefix(linkToken, access.PrefixLinkToken) || len(linkToken) > maxToken {
+		return "", ErrLink
+	}
+	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		keyID, err := tx.TakeSignInLink(ctx, hash(linkToken), m.now())
+		if errors.Is(err, store.ErrNotFound) {
+			return ErrLink
+		}
+		if err != nil {
+			return err
+		}
+		p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
+		switch {
+		case apikey.IsRefusal(err), errors.Is(err, apikey.ErrMissing):
+			return ErrLink
+		case err != nil:
+			return err
+		}
+		token, err = m.begin(ctx, tx, p, from)
+		return err
+	})
+	return token, err
+}

@@ -1,0 +1,259 @@
+// Package session signs people in at the dashboard: by their key, or by a link that a key
+// made for them.
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of a Manager, with those of apikey.Authenticator.
+var (
+	// ErrSignedOut means that there is no such session, or that it has ended.
+	ErrSignedOut = errors.New("the session has ended")
+	// ErrLink means that a link that signs in is unknown, has expired or was used.
+	ErrLink = errors.New("the link has expired, or was used before")
+	// ErrOtherKey means that a session was to be confirmed with another key than its own.
+	ErrOtherKey = errors.New("is not the key of this session")
+)
+
+// Authenticator finds the principals of keys. *apikey.Authenticator implements it and
+// documents the errors.
+type Authenticator interface {
+	Authenticate(ctx context.Context, key string) (access.Principal, error)
+	PrincipalOf(ctx context.Context, keyID string) (access.Principal, error)
+}
+
+// Config is the configuration of a Manager. All fields are required.
+type Config struct {
+	Store         *store.Store
+	Authenticator Authenticator
+	Now           func() time.Time
+	Rand          io.Reader
+}
+
+// Manager begins, finds and ends sessions. That a session begins or is ended, and that a
+// link is made, is recorded in the audit log in the same transaction.
+type Manager struct {
+	cfg Config
+	ids *invoice.IDs
+}
+
+// NewManager returns a manager. It panics if a field is missing.
+func NewManager(cfg Config) *Manager {
+	if cfg.Store == nil || cfg.Authenticator == nil || cfg.Now == nil || cfg.Rand == nil {
+		panic("session: all fields of Config are required")
+	}
+	return &Manager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
+}
+
+// now returns the time in the precision of the database.
+func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Second) }
+
+// Browser is where a person signs in.
+type Browser struct {
+	Client string // address
+	Name   string // header User-Agent
+}
+
+// SignIn begins a session of the person who holds a key, and returns its token for the
+// cookie. At a service that is open to all, the key may be empty. Errors are those of
+// Authenticate.
+func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token string, err error) {
+	p, err := m.cfg.Authenticator.Authenticate(ctx, strings.TrimSpace(key))
+	if err != nil {
+		return "", err
+	}
+	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		token, err = m.begin(ctx, tx, p, from)
+		return err
+	})
+	return token, err
+}
+
+// begin begins a session of a principal.
+func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, from Browser) (token string, err error) {
+	now := m.now()
+	s := access.Session{
+		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
+		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(access.SessionLifetime)),
+	}
+	token, err = m.newToken(access.PrefixSessionToken)
+	if err != nil {
+		return "", err
+	}
+	if err := tx.InsertSession(ctx, s, hash(token)); err != nil {
+		return "", err
+	}
+	return token, tx.AppendAudit(ctx, access.NewEntry(access.WithPrincipal(ctx, p), now, access.Change{
+		MerchantID: s.MerchantID, Action: access.ActionSessionBegin, Object: s.ID, After: audited(s),
+	}))
+}
+
+// Find returns the session of a token and the principal of its key, as it is now. Errors
+// are ErrSignedOut and internal ones.
+func (m *Manager) Find(ctx context.Context, token string) (access.Session, access.Principal, error) {
+	if !strings.HasPrefix(token, access.PrefixSessionToken) || len(token) > maxToken {
+		return access.Session{}, access.Principal{}, ErrSignedOut
+	}
+	s, err := m.cfg.Store.SessionByToken(ctx, hash(token))
+	now := m.now()
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && s.Ended(now):
+		return access.Session{}, access.Principal{}, ErrSignedOut
+	case err != nil:
+		return access.Session{}, access.Principal{}, err
+	}
+	p, err := m.cfg.Authenticator.PrincipalOf(ctx, s.KeyID)
+	switch {
+	case apikey.IsRefusal(err), errors.Is(err, apikey.ErrMissing):
+		return access.Session{}, access.Principal{}, ErrSignedOut
+	case err != nil:
+		return access.Session{}, access.Principal{}, err
+	}
+	if now.Sub(s.UsedAt) >= time.Minute {
+		if err := m.cfg.Store.RecordSessionUse(ctx, s.ID, now); err != nil {
+			return access.Session{}, access.Principal{}, err
+		}
+	}
+	return s, p, nil
+}
+
+// Confirm records that the person of a session holds its key, which may be empty at a
+// service that is open to all. Errors are ErrOtherKey and those of Authenticate.
+func (m *Manager) Confirm(ctx context.Context, s access.Session, key string) error {
+	p, err := m.cfg.Authenticator.Authenticate(ctx, strings.TrimSpace(key))
+	if err != nil {
+		return err
+	}
+	if p.KeyID != s.KeyID {
+		return ErrOtherKey
+	}
+	return m.cfg.Store.ConfirmSession(ctx, s.ID, m.now())
+}
+
+// List lists the sessions that have not ended: of the principal's own key, or of all keys
+// of its merchant or of the operator if it may write keys.
+func (m *Manager) List(ctx context.Context, by access.Principal, before string, limit int) ([]access.Session, error) {
+	f := store.SessionFilter{KeyID: by.KeyID, Before: before, Limit: limit}
+	if by.Can(access.KeysWrite) {
+		f.KeyID, f.MerchantID = "", by.MerchantID
+	}
+	all, err := m.cfg.Store.Sessions(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	now, live := m.now(), make([]access.Session, 0, len(all))
+	for _, s := range all {
+		if !s.Ended(now) {
+			live = append(live, s)
+		}
+	}
+	return live, nil
+}
+
+// End ends a session of the principal's own key, or one that List returns. Errors are
+// store.ErrNotFound and internal ones.
+func (m *Manager) End(ctx context.Context, by access.Principal, id string) error {
+	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		s, err := tx.Session(ctx, id)
+		if err == nil && s.KeyID != by.KeyID && (!by.Can(access.KeysWrite) || s.MerchantID != by.MerchantID) {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.DeleteSession(ctx, id); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, m.now(), access.Change{
+			MerchantID: s.MerchantID, Action: access.ActionSessionEnd, Object: s.ID, Before: audited(s),
+		}))
+	})
+}
+
+// SetLanguage stores the language that the person of a session chose, or "" for the
+// browser's.
+func (m *Manager) SetLanguage(ctx context.Context, s access.Session, language string) error {
+	return m.cfg.Store.SetSessionLanguage(ctx, s.ID, language)
+}
+
+// Clean deletes sessions and links that have ended.
+func (m *Manager) Clean(ctx context.Context) error {
+	return m.cfg.Store.CleanSessions(ctx, m.now(), cleanBatch)
+}
+
+const (
+	// cleanBatch bounds how many rows Clean deletes.
+	cleanBatch = 1000
+	// tokenSize is the randomness of a token, in bytes.
+	tokenSize = 32
+	// maxToken bounds a token that is looked up, in bytes.
+	maxToken = 64
+	// maxText bounds what is stored of a browser, in bytes.
+	maxText = 200
+)
+
+var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// newToken returns a new token with a prefix.
+func (m *Manager) newToken(prefix string) (string, error) {
+	var random [tokenSize]byte
+	if _, err := io.ReadFull(m.cfg.Rand, random[:]); err != nil {
+		return "", fmt.Errorf("make a token: %w", err)
+	}
+	return prefix + strings.ToLower(encoding.EncodeToString(random[:])), nil
+}
+
+// hash returns the hash of a token, which is what is stored of it.
+func hash(token string) store.TokenHash { return sha256.Sum256([]byte(token)) }
+
+// shorten returns what is stored of a text that a browser sent.
+func shorten(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+}
+
+// auditedSession is what the audit log shows of a session.
+type auditedSession struct {
+	KeyID     string `json:"keyId,omitempty"`
+	Client    string `json:"client,omitempty"`
+	Browser   string `json:"browser,omitempty"`
+	ExpiresAt int64  `json:"expiresAt"`
+}
+
+func audited(s access.Session) auditedSession {
+	return auditedSession{s.KeyID, s.Client, s.Browser, s.ExpiresAt.Unix()}
+}
+
+// VisitPause is how long a person must have been away for the next visit to begin.
+const VisitPause = 30 * time.Minute
+
+// Visit records that the person of a session opened the dashboard's first page, and returns
+// when the last visit ended before this one, or zero if there was none.
+func (m *Manager) Visit(ctx context.Context, s access.Session) (before time.Time, err error) {
+	now := m.now()
+	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		own, last, err := tx.SessionVisits(ctx, s)
+		if err != nil {
+			return err
+		}
+		if own.Last.IsZero() || now.Sub(own.Last) >= VisitPause {
+			own.Before = last
+		}
+		own.Last, before = now, own.Before
+		return tx.SetSessionVisits(ctx, s.ID, own)
+	})
+	return before, err
+}

@@ -1,0 +1,258 @@
+package session_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/session"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a database with keys and sessions, at a time that the test sets.
+type world struct {
+	*session.Manager
+	t     *testing.T
+	store *store.Store
+	keys  *apikey.Manager
+	at    time.Time
+}
+
+func newWorld(t *testing.T, s *store.Store) *world {
+	t.Helper()
+	w := &world{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
+	now := func() time.Time { return w.at }
+	w.keys = apikey.NewManager(apikey.ManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
+	w.Manager = session.NewManager(session.Config{Store: s, Now: now, Rand: rand.Reader, Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{
+		Store: s, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
+	})})
+	return w
+}
+
+// person is a key.
+type person struct {
+	access.Record
+	key string
+}
+
+func (w *world) person(merchantID string, scopes access.Scopes) person {
+	w.t.Helper()
+	r, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "maria", MerchantID: merchantID, Scopes: scopes})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return person{r, k.Reveal()}
+}
+
+func (w *world) signIn(p person) (token string, s access.Session) {
+	w.t.Helper()
+	token, err := w.SignIn(w.t.Context(), " "+p.key+"\n", session.Browser{Client: "192.0.2.1", Name: "Firefox" + strings.Repeat("é", 200)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return token, w.find(token)
+}
+
+func (w *world) find(token string) access.Session {
+	w.t.Helper()
+	s, _, err := w.Find(w.t.Context(), token)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) wantSignedOut(token, why string) {
+	w.t.Helper()
+	if _, p, err := w.Find(w.t.Context(), token); !errors.Is(err, session.ErrSignedOut) || p != (access.Principal{}) {
+		w.t.Errorf("%s: %+v, %v; want %v", why, p, err, session.ErrSignedOut)
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		maria := w.person("acme", access.Finance)
+		token, s := w.signIn(maria)
+		found, p, err := w.Find(t.Context(), token)
+		if err != nil || p.KeyID != maria.ID || p.MerchantID != "acme" || p.Scopes != access.Finance || found.ID != s.ID {
+			t.Fatalf("%+v, %+v, %v", found, p, err)
+		}
+		if len(s.Browser) > 200 || s.Client != "192.0.2.1" || s.ExpiresAt != w.at.Add(access.SessionLifetime) || !s.Confirmed(w.at) {
+			t.Errorf("the session is %+v", s)
+		}
+		for _, wrong := range []string{"", token + "a", token[:len(token)-1], "qs_", strings.ToUpper(token), "ql_" + token[3:], "\x00"} {
+			w.wantSignedOut(wrong, wrong)
+		}
+		w.at = w.at.Add(access.ConfirmedFor)
+		if s.Confirmed(w.at) {
+			t.Error("the session is still confirmed")
+		}
+		other := w.person("acme", access.Finance)
+		if err := w.Confirm(t.Context(), s, other.key); !errors.Is(err, session.ErrOtherKey) {
+			t.Errorf("confirmed by another key: %v", err)
+		}
+		if err := w.Confirm(t.Context(), s, "sesame"); !errors.Is(err, access.ErrMalformed) {
+			t.Errorf("confirmed by no key: %v", err)
+		}
+		if err := w.Confirm(t.Context(), s, maria.key); err != nil || !w.find(token).Confirmed(w.at) {
+			t.Errorf("not confirmed: %v", err)
+		}
+		if _, err := w.keys.Revoke(t.Context(), access.Open(), maria.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.wantSignedOut(token, "after the key was revoked")
+		w.at = w.at.Add(time.Second) // the authenticator has the key in its cache
+		if _, err := w.SignIn(t.Context(), maria.key, session.Browser{}); !errors.Is(err, apikey.ErrRevoked) {
+			t.Errorf("sign-in with a revoked key: %v", err)
+		}
+	})
+}
+
+// TestSessionEnds lets sessions end by idleness and by age, at the second.
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		token, s := w.signIn(w.person("acme", access.Read))
+		for w.at.Add(access.SessionIdle).Before(s.ExpiresAt) {
+			w.at = w.at.Add(access.SessionIdle - time.Second)
+			w.find(token)
+		}
+		w.at = s.ExpiresAt.Add(-time.Second)
+		w.find(token)
+		w.at = s.ExpiresAt
+		w.wantSignedOut(token, "after its lifetime")
+		idle, _ := w.signIn(w.person("acme", access.Read))
+		w.at = w.at.Add(access.SessionIdle)
+		w.wantSignedOut(idle, "after its idle time")
+		if err := w.Clean(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := w.store.Sessions(t.Context(), store.SessionFilter{MerchantID: "acme", Limit: 9}); err != nil || len(left) != 0 {
+			t.Errorf("left after a cleaning: %+v, %v", left, err)
+		}
+	})
+}
+
+// TestOldestSessionEnds signs in more often than a key may have sessions.
+func TestOldestSessionEnds(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		maria, other := w.person("acme", access.Read), w.person("acme", access.Read)
+		kept, _ := w.signIn(other)
+		first, _ := w.signIn(maria)
+		second, _ := w.signIn(maria)
+		for range access.MaxSessions - 1 {
+			w.find(second)
+			w.signIn(maria)
+		}
+		w.wantSignedOut(first, "the oldest of too many")
+		w.find(second)
+		w.find(kept)
+	})
+}
+
+// TestEndSession ends sessions of oneself, of the same merchant, and of others.
+func TestEndSession(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		people := map[string]person{
+			"owner": w.person("acme", access.Admin), "support": w.person("acme", access.Support),
+			"stranger": w.person("globex", access.Admin), "operator": w.person("", access.Admin),
+		}
+		for by, may := range map[string]string{"owner": "owner support", "support": "support", "stranger": "stranger", "operator": "operator"} {
+			for of, p := range people {
+				token, s := w.signIn(p)
+				err := w.End(t.Context(), people[by].Principal(), s.ID)
+				if strings.Contains(may, of) {
+					if err != nil {
+						t.Errorf("%s cannot end a session of %s: %v", by, of, err)
+					}
+					w.wantSignedOut(token, "a session of "+of+" that "+by+" ended")
+				} else if !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("%s ends a session of %s: %v", by, of, err)
+				}
+				listed, err := w.List(t.Context(), people[by].Principal(), "", 100)
+				for _, l := range listed {
+					if l.KeyID != people[by].ID && l.MerchantID != people[by].MerchantID {
+						t.Errorf("%s is listed %+v", by, l)
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+func TestLink(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		owner, support := w.person("acme", access.Admin), w.person("acme", access.Support)
+		stranger, operator := w.person("globex", access.Admin), w.person("", access.Admin)
+		for name, c := range map[string]struct {
+			by, of person
+			ok     bool
+		}{
+			"for oneself": {support, support, true}, "by the owner": {owner, support, true}, "by the operator": {operator, owner, true},
+			"by support": {support, owner, false}, "of another merchant": {stranger, support, false}, "of the operator": {owner, operator, false},
+		} {
+			link, err := w.MakeLink(t.Context(), c.by.Principal(), c.of.ID)
+			if !c.ok {
+				var scope *apikey.ScopeError
+				if !errors.Is(err, store.ErrNotFound) && !errors.As(err, &scope) {
+					t.Errorf("%s: %+v, %v", name, link, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			token, err := w.OpenLink(t.Context(), link.Token, session.Browser{})
+			if err != nil || w.find(token).KeyID != c.of.ID {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := w.OpenLink(t.Context(), link.Token, session.Browser{}); !errors.Is(err, session.ErrLink) {
+				t.Errorf("%s: the link is used twice: %v", name, err)
+			}
+		}
+		for name, spoil := range map[string]func(*session.Link){
+			"expired": func(*session.Link) { w.at = w.at.Add(access.SignInLinkLifetime) },
+			"unknown": func(l *session.Link) { l.Token += "a" },
+			"revoked": func(*session.Link) {
+				if _, err := w.keys.Revoke(t.Context(), access.Open(), support.ID); err != nil {
+					t.Error(err)
+				}
+			},
+		} {
+			link, err := w.MakeLink(t.Context(), owner.Principal(), owner.ID)
+			if name == "revoked" {
+				link, err = w.MakeLink(t.Context(), support.Principal(), support.ID)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoil(&link)
+			if _, err := w.OpenLink(t.Context(), link.Token, session.Browser{}); !errors.Is(err, session.ErrLink) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

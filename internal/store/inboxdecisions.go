@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const decisionColumns = "id, merchant_id, kind, object_id, version, decision, reason, decided_by, decided_at, undone_by, undone_at"
+
+func scanDecision(row scanner) (d invoice.Decision, err error) {
+	err = row.Scan(&d.ID, &d.MerchantID, &d.Kind, &d.ObjectID, &d.Version, &d.Outcome, &d.Reason, &d.By, seconds{&d.At}, nullText(&d.UndoneBy), seconds{&d.UndoneAt})
+	return d, err
+}
+
+// InsertDecision inserts a decision. At most one of an item's version and a merchant may be in
+// force.
+func (tx *Tx) InsertDecision(ctx context.Context, d invoice.Decision) error {
+	_, err := tx.exec(ctx, `INSERT INTO inbox_decisions (id, merchant_id, kind, object_id, version, decision, reason, decided_by, decided_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		d.ID, d.MerchantID, string(d.Kind), d.ObjectID, d.Version, string(d.Outcome), d.Reason, d.By, invoice.UnixSeconds(d.At))
+	return err
+}
+
+// UndoDecision stores that a decision was taken back.
+func (tx *Tx) UndoDecision(ctx context.Context, d invoice.Decision) error {
+	_, err := tx.exec(ctx, "UPDATE inbox_decisions SET undone_by = $1, undone_at = $2 WHERE id = $3", d.UndoneBy, invoice.UnixSeconds(d.UndoneAt), d.ID)
+	return err
+}
+
+// Decision returns the decision with the id, or ErrNotFound.
+func (q *queries) Decision(ctx context.Context, id string) (invoice.Decision, error) {
+	return queryRow(ctx, q, scanDecision, "SELECT "+decisionColumns+" FROM inbox_decisions WHERE id = $1", id)
+}
+
+// DecisionsInForce returns the decisions about payments, invoices and refunds that were not
+// taken back, of all merchants or of one.
+func (q *queries) DecisionsInForce(ctx context.Context, objectIDs []string, merchantID string) ([]invoice.Decision, error) {
+	return queryIn(objectIDs, func(chunk []any) ([]invoice.Decision, error) {
+		w := where{args: chunk, conditions: []string{"undone_at IS NULL", "object_id IN " + parameterList(0, len(chunk))}}
+		w.equal("merchant_id", merchantID)
+		return queryAll(ctx, q, scanDecision, "SELECT "+decisionColumns+" FROM inbox_decisions"+w.text(), w.args...)
+	})
+}
+
+// DecisionFilter selects decisions. Empty fields match all.
+type DecisionFilter struct {
+	MerchantID string
+	ObjectID   string
+	Before     string // a decision's id; those listed were made before it
+	Limit      int
+}
+
+// Decisions lists decisions, newest first, also those that were taken back.
+func (q *queries) Decisions(ctx context.Context, f DecisionFilter) ([]invoice.Decision, error) {
+	w := where{}
+	w.equal("merchant_id", f.MerchantID)
+	w.equal("object_id", f.ObjectID)
+	w.below("id", f.Before)
+	return queryAll(ctx, q, scanDecision, "SELECT "+decisionColumns+" FROM inbox_decisions"+w.text()+
+		" ORDER BY id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// SettledAmount is what a report by days needs of a confirmed payment of an invoice.
+type SettledAmount struct {
+	SeenID             string
+	ConfirmedAt        time.Time
+	ChainKey, Currency string
+	Amount             invoice.Amount
+}
+
+// SettledAmounts returns confirmed payments of invoices.
+func (q *queries) SettledAmounts(ctx context.Context, f ReportFilter) ([]SettledAmount, error) {
+	w := f.condition("payments.confirmed_at", "payments.seen_id")
+	return queryAll(ctx, q, func(row scanner) (a SettledAmount, err error) {
+		err = row.Scan(&a.SeenID, seconds{&a.ConfirmedAt}, &a.ChainKey, &a.Currency, amountCol(&a.Amount))
+		return a, err
+	}, "SELECT seen_id, confirmed_at, chain_key, currency, amount FROM payments "+q.indexedBy(f.index())+w.text()[1:]+
+		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.next()), append(w.args, f.Limit)...)
+}
+
+// index is the index of confirmed payments that the filter uses.
+func (f ReportFilter) index() string {
+	if f.MerchantID == "" {
+		return "payments_by_confirmation"
+	}
+	return "payments_by_merchant_confirmation"
+}
+
+// CountSettled counts the confirmed payments of invoices in a period, and the confirmed
+// refunds of such payments, of one merchant or of all. Neither becomes fewer.
+func (q *queries) CountSettled(ctx context.Context, merchantID string, from, to time.Time) (payments, refunds int64, err error) {
+	f := ReportFilter{MerchantID: merchantID, From: from, To: to}
+	w := f.condition("payments.confirmed_at", "")
+	payments, err = queryRow(ctx, q, scanSeq, "SELECT count(*) FROM payments "+q.indexedBy(f.index())+w.text()[1:], w.args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	w = f.condition("refunds.confirmed_at", "")
+	refunds, err = queryRow(ctx, q, scanSeq, "SELECT count(*) FROM refunds "+q.indexedBy("refunds_by_confirmation")+"JOIN payments ON payments.id = refunds.payment_id"+w.text(), w.args...)
+	return payments, refunds, err
+}
+
+// InvoicedAmount is the amount of an invoice.
+type InvoicedAmount struct {
+	ChainKey, Currency string
+	Amount             invoice.Amount
+}
+
+// InvoicedAmounts returns the amounts of up to limit invoices in a state that were created at
+// a time or later, newest first, of one merchant or of all.
+func (q *queries) InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]InvoicedAmount, error) {
+	index, w := "invoices_by_status", where{}
+	if merchantID != "" {
+		index = "invoices_by_merchant_status"
+		w.equal("merchant_id", merchantID)
+	}
+	w.equal("status", string(status))
+	w.add("id >= $%d", invoice.FirstID(invoice.PrefixInvoice, since))
+	return queryAll(ctx, q, func(row scanner) (a InvoicedAmount, err error) {
+		err = row.Scan(&a.ChainKey, &a.Currency, amountCol(&a.Amount))
+		return a, err
+	}, "SELECT chain_key, currency, amount FROM invoices "+q.indexedBy(index)+w.text()[1:]+" ORDER BY id DESC LIMIT "+parameter(w.next()), append(w.args, limit)...)
+}
