@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/checkout/browsertest"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/testdeps"
 )

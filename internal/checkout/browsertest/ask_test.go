@@ -8,7 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // ask enters a hash under "I have paid".

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // TestClaim claims a payment by a signature of the wallet, with one wallet in the browser and

@@ -3,7 +3,7 @@ package browsertest_test
 import (
 	"testing"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // TestCopy copies what is to be sent, and selects it where the page may not copy.

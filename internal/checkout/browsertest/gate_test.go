@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // gate is a proxy between pages and the service.

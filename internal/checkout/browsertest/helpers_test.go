@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // advance moves the world's clock on.

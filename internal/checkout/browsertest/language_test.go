@@ -3,7 +3,7 @@ package browsertest_test
 import (
 	"testing"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // TestLanguages shows what a wallet will be asked in languages of both directions, on the

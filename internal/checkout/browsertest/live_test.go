@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // elapse lets the page's clocks go on by some seconds, as while a device sleeps.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 

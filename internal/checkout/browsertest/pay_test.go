@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // price is the amount of the tests' invoices, in minor units.

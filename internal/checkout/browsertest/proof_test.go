@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // TestProof computes an invoice's on-chain id in the browser, and compares it with the

@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/checkout/browsertest"
+	"github.com/quittance/quittance/internal/browsertest"
 )
 
 // fast lets a second of the countdown take a tenth.
