@@ -22,6 +22,10 @@ func TestNext(t *testing.T) {
 		"/dashboardevil":                  "/dashboard",
 		"javascript:alert(1)":             "/dashboard",
 		"/dashboard/\r\nX: y":             "/dashboard",
+		"/dashboard/../api/keys":          "/dashboard",
+		"/dashboard/%2e%2e/api/keys":      "/dashboard",
+		"/dashboard//evil.example":        "/dashboard",
+		"/dashboard/.":                    "/dashboard",
 		"/api/keys":                       "/dashboard",
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/dashboard/sign-in?"+url.Values{"next": {asked}}.Encode(), nil)

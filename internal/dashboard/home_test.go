@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,4 +43,29 @@ func TestHomeInTimezone(t *testing.T) {
 	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil)
 	w.operator.get("/dashboard?merchantId=initech").want(t, http.StatusOK, "Days begin at midnight in the time zone Pacific/Kiritimati.")
 	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Days begin at midnight in the time zone UTC.")
+}
+
+// TestForeignOrigin answers forms of another origin's page with a page.
+func TestForeignOrigin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.person("acme", access.Admin)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/dashboard/sign-out", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Origin", "https://evil.example")
+	resp, err := p.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusForbidden || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(text), "another origin may not") {
+		t.Errorf("another origin's form is answered %d %s\n%s", resp.StatusCode, resp.Header.Get("Content-Type"), text)
+	}
+	p.get("/dashboard").want(t, http.StatusOK, "Sign out")
 }

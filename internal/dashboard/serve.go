@@ -50,6 +50,7 @@ func (e *pageError) Error() string { return e.Title + ": " + e.Detail }
 var (
 	errNotFound         = &pageError{Status: http.StatusNotFound, Title: "error.notFound.title", Text: "error.notFound.text"}
 	errForbidden        = &pageError{Status: http.StatusForbidden, Title: "error.forbidden.title", Text: "error.forbidden.text"}
+	errOrigin           = &pageError{Status: http.StatusForbidden, Title: "error.origin.title", Text: "error.origin.text"}
 	errEnded            = &pageError{Status: http.StatusUnauthorized, Title: "error.ended.title", Text: "error.ended.text"}
 	errMethodNotAllowed = &pageError{Status: http.StatusMethodNotAllowed, Title: "error.method.title"}
 	errTooOften         = &pageError{Status: http.StatusTooManyRequests, Title: "error.often.title", Text: "error.often.text"}
@@ -60,6 +61,11 @@ var (
 // NotFound returns a handler that answers 404 with a page.
 func (d *Dashboard) NotFound() http.Handler {
 	return d.serve(func(http.ResponseWriter, *http.Request) error { return errNotFound })
+}
+
+// ForbiddenOrigin returns a handler that answers a request that a page of another origin made.
+func (d *Dashboard) ForbiddenOrigin() http.Handler {
+	return d.serve(func(http.ResponseWriter, *http.Request) error { return errOrigin })
 }
 
 // MethodNotAllowed returns a handler that answers 405 with a page, and with allow as the

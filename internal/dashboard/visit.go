@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -155,7 +156,7 @@ func next(r *http.Request) string {
 	to := r.FormValue("next")
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Path != "/dashboard" && !strings.HasPrefix(u.Path, "/dashboard/") ||
-		strings.ContainsAny(to, "\\\r\n\t") || strings.HasPrefix(u.Path, "/dashboard/sign-") {
+		strings.ContainsAny(to, "\\\r\n\t") || path.Clean(u.Path) != u.Path || strings.HasPrefix(u.Path, "/dashboard/sign-") {
 		return "/dashboard"
 	}
 	return u.RequestURI()

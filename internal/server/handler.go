@@ -43,7 +43,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}
 	return func(l *Listener) http.Handler {
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), errs)
-		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, rt)))
+		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, board, rt)))
 		return withDeadline(s.observeRequests(h))
 	}
 }

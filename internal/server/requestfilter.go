@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/dashboard"
 )
 
 // noticePath is the path prefix of transfer providers' notices. They may use any
@@ -19,7 +20,8 @@ const noticePath = "/api/webhooks/"
 type requestFilter struct {
 	hosts   map[string]bool // public names, in lower case
 	origins *http.CrossOriginProtection
-	api     *api.API // renders the errors
+	api     *api.API             // renders the errors
+	board   *dashboard.Dashboard // renders those of its own pages
 	next    http.Handler
 }
 
@@ -40,8 +42,8 @@ func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, 
 	return origins, origins.AddTrustedOrigin(publicURL)
 }
 
-func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, next http.Handler) *requestFilter {
-	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, next: next}
+func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, next http.Handler) *requestFilter {
+	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, next: next}
 	for _, host := range hosts {
 		g.hosts[strings.ToLower(host)] = true
 	}
@@ -55,6 +57,10 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
 		g.api.ForbiddenHost().ServeHTTP(w, r)
 	case !isPage(r.URL.Path) && g.origins.Check(r) != nil: // the checkout answers with a page
+		if isDashboard(r.URL.Path) {
+			g.board.ForbiddenOrigin().ServeHTTP(w, r)
+			return
+		}
 		g.api.ForbiddenOrigin().ServeHTTP(w, r)
 	case !isClean(r.URL.EscapedPath()):
 		g.api.NotFound().ServeHTTP(w, r)

@@ -35,10 +35,15 @@ func (e renderers) renderer(r *http.Request) errorRenderer {
 	switch {
 	case isPage(r.URL.Path):
 		return e.checkout
-	case r.URL.Path == "/dashboard" || strings.HasPrefix(r.URL.Path, "/dashboard/"):
+	case isDashboard(r.URL.Path):
 		return e.dashboard
 	}
 	return e.api
+}
+
+// isDashboard reports whether a path is one of the dashboard.
+func isDashboard(path string) bool {
+	return path == "/dashboard" || strings.HasPrefix(path, "/dashboard/")
 }
 
 // isPage reports whether a path is one of the payers' pages, and not one for their

@@ -240,10 +240,17 @@ func audited(s access.Session) auditedSession {
 // VisitPause is how long a person must have been away for the next visit to begin.
 const VisitPause = 30 * time.Minute
 
+// visitInterval is how old the stored time of a session's visit must be to be replaced, so
+// that a page that is loaded often is not written as often.
+const visitInterval = time.Minute
+
 // Visit records that the person of a session opened the dashboard's first page, and returns
 // when the last visit ended before this one, or zero if there was none.
 func (m *Manager) Visit(ctx context.Context, s access.Session) (before time.Time, err error) {
 	now := m.now()
+	if own, _, err := m.cfg.Store.SessionVisits(ctx, s); err != nil || now.Sub(own.Last) < visitInterval {
+		return own.Before, err
+	}
 	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		own, last, err := tx.SessionVisits(ctx, s)
 		if err != nil {

@@ -256,3 +256,41 @@ func TestLink(t *testing.T) {
 		}
 	})
 }
+
+// TestVisits returns when the visit before ended, and stores the time of a visit at most once
+// a minute.
+func TestVisits(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		_, own := w.signIn(w.person("shop", access.Read))
+		began := w.at
+		stored := func() time.Time {
+			v, _, err := s.SessionVisits(t.Context(), own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.Last
+		}
+		for _, step := range []struct {
+			at, stored time.Duration
+			before     time.Time
+		}{
+			{0, 0, time.Time{}},
+			{59 * time.Second, 0, time.Time{}},
+			{time.Minute, time.Minute, time.Time{}},
+			{time.Hour, time.Hour, began.Add(time.Minute)},
+			{time.Hour + 30*time.Second, time.Hour, began.Add(time.Minute)},
+			{time.Hour + 2*time.Minute, time.Hour + 2*time.Minute, began.Add(time.Minute)},
+		} {
+			w.at = began.Add(step.at)
+			before, err := w.Visit(t.Context(), own)
+			if err != nil || !before.Equal(step.before) {
+				t.Errorf("after %v the visit before ended at %v, %v; want %v", step.at, before, err, step.before)
+			}
+			if got := stored().Sub(began); got != step.stored {
+				t.Errorf("after %v the visit of %v is stored, want %v", step.at, got, step.stored)
+			}
+		}
+	})
+}

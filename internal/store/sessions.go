@@ -140,15 +140,15 @@ type Visits struct{ Last, Before time.Time }
 
 // SessionVisits returns the visits of a session, and the last one of any session of its
 // key.
-func (tx *Tx) SessionVisits(ctx context.Context, s access.Session) (own Visits, last time.Time, err error) {
-	own, err = queryRow(ctx, &tx.queries, func(row scanner) (v Visits, err error) {
+func (q *queries) SessionVisits(ctx context.Context, s access.Session) (own Visits, last time.Time, err error) {
+	own, err = queryRow(ctx, q, func(row scanner) (v Visits, err error) {
 		err = row.Scan(seconds{&v.Last}, seconds{&v.Before})
 		return v, err
 	}, "SELECT visited_at, visited_before FROM sessions WHERE id = $1", s.ID)
 	if err != nil {
 		return Visits{}, time.Time{}, err
 	}
-	last, err = queryRow(ctx, &tx.queries, func(row scanner) (at time.Time, err error) {
+	last, err = queryRow(ctx, q, func(row scanner) (at time.Time, err error) {
 		err = row.Scan(seconds{&at})
 		return at, err
 	}, "SELECT max(visited_at) FROM sessions WHERE key_id = $1", s.KeyID)
