@@ -31,6 +31,9 @@ func loadFiles() map[string]webpage.File {
 		panic(err)
 	}
 	for _, name := range names {
+		if path.Ext(name) == ".LICENSE" { // of packages that are in a bundle
+			continue
+		}
 		body, err := staticFiles.ReadFile(name)
 		if err != nil {
 			panic(err)
@@ -93,6 +96,7 @@ func functions(text *locale.Text) template.FuncMap {
 			}
 			return value
 		},
+		"texts":    text.Scripts,
 		"list":     func(all ...any) []any { return all },
 		"lang":     text.Lang,
 		"dir":      text.Dir,

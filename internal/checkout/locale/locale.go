@@ -82,6 +82,11 @@ func Open(files fs.FS) *Catalogue {
 	for i, text := range list {
 		tags[i] = text.tag
 		text.localizer = i18n.NewLocalizer(bundle, text.tag.String())
+		for id, english := range list[0].scripts {
+			if text.scripts[id] == "" {
+				text.scripts[id] = english
+			}
+		}
 	}
 	return &Catalogue{list, language.NewMatcher(tags)}
 }

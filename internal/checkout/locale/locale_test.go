@@ -2,9 +2,11 @@ package locale
 
 import (
 	"html/template"
+	"maps"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -68,5 +70,17 @@ func TestIsolation(t *testing.T) {
 func TestUnknownID(t *testing.T) {
 	if got := English().T("no.such", nil); got != "no.such" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestScriptsInEnglish gives scripts the English texts that a language lacks.
+func TestScriptsInEnglish(t *testing.T) {
+	catalogue := Open(fstest.MapFS{
+		"en.json": {Data: []byte(`{"script.copied": "Copied", "script.selected": "Selected"}`)},
+		"de.json": {Data: []byte(`{"script.copied": "Kopiert"}`)},
+	})
+	want := map[string]string{"script.copied": "Kopiert", "script.selected": "Selected"}
+	if got := catalogue.Named("de").Scripts(); !maps.Equal(got, want) {
+		t.Errorf("the texts are %v, want %v", got, want)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Command bundle bundles the TypeScript modules of the checkout page. It is run with the
+// Command bundle bundles the TypeScript modules of pages. It is run with the
 // modules of tools/go.mod.
 //
 //	go run -modfile=../../../tools/go.mod bundle.go -modules DIR -out DIR [-classic MODULE] MODULE...

@@ -1,0 +1,5 @@
+// What all pages of the dashboard do.
+
+import "../../checkout/web/copy";
+
+document.documentElement.classList.add("scripted");
