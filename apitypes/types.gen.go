@@ -1525,6 +1525,49 @@ type LineItem struct {
 	Amount PositiveAmount `json:"amount"`
 }
 
+// LoggedRequest A request with a key, and how it was answered.
+type LoggedRequest struct {
+	// ID The id of this entry, in whose order requests ended.
+	ID string `json:"id"`
+
+	// At Unix seconds.
+	At Time `json:"at"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// KeyID The key. Absent for a request without one, to `quittance dev`.
+	KeyID  string `json:"keyId,omitempty"`
+	Method string `json:"method"`
+
+	// Route The path with the names of its variables.
+	Route string `json:"route"`
+
+	// Path The path, without the query.
+	Path string `json:"path"`
+
+	// Status The status of the answer.
+	Status int `json:"status"`
+
+	// Code The `code` of the problem. Absent if it was answered with none.
+	Code string `json:"code,omitempty"`
+
+	// Detail The `detail` of the problem.
+	Detail string `json:"detail,omitempty"`
+
+	// DurationMs How long it took, in milliseconds.
+	DurationMs int64 `json:"durationMs"`
+
+	// Client The address of the client.
+	Client string `json:"client"`
+
+	// RequestID The `X-Request-Id` of the response.
+	RequestID string `json:"requestId"`
+
+	// IdempotencyKey Whether the request had an `Idempotency-Key`. Absent if the operation takes none.
+	IdempotencyKey *bool `json:"idempotencyKey,omitempty"`
+}
+
 // Logo A merchant's logo, which the checkout page shows.
 type Logo struct {
 	// Sha256 SHA-256 of the stored PNG, in hex.
@@ -2218,6 +2261,14 @@ type ReportLine struct {
 
 	// Net A difference of sums in minor units, which may be negative.
 	Net SignedSum `json:"net"`
+}
+
+// RequestList defines model for RequestList.
+type RequestList struct {
+	Requests []LoggedRequest `json:"requests"`
+
+	// NextCursor Present if there are more requests.
+	NextCursor string `json:"nextCursor,omitempty"`
 }
 
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.

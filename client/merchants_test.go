@@ -28,6 +28,8 @@ func TestMerchantRequests(t *testing.T) {
 			answer = `{"merchants":[{"id":"acme"},{"id":"beta"}]}`
 		case r.URL.Path == "/api/audit":
 			answer = `{"entries":[{"seq":2},{"seq":1}]}`
+		case r.URL.Path == "/api/requests":
+			answer = `{"requests":[{"id":"log_1"}]}`
 		}
 		if _, err := io.WriteString(w, answer); err != nil {
 			t.Error(err)
@@ -64,6 +66,12 @@ func TestMerchantRequests(t *testing.T) {
 		}
 		listed++
 	}
+	for r, err := range c.Requests(ctx, client.RequestFilter{KeyID: "key_1", Status: "failed", PageSize: 2}) {
+		if err != nil || r.ID == "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		listed++
+	}
 	want := []string{
 		`POST /api/merchants application/json {"id":"acme","name":"Acme"}`,
 		`PATCH /api/merchants/acme application/json {"name":"Acme"}`,
@@ -72,8 +80,9 @@ func TestMerchantRequests(t *testing.T) {
 		"DELETE /api/merchants/acme/logo  ",
 		"GET /api/merchants/acme  ", "GET /api/merchants/beta  ", "GET /api/merchants?limit=2  ",
 		"GET /api/audit?action=endpoint.update&merchantId=acme&since=7  ",
+		"GET /api/requests?keyId=key_1&limit=2&status=failed  ",
 	}
-	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 4 {
+	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 5 {
 		t.Errorf("listed %d, sent\n%s\nwant\n%s", listed, got, strings.Join(want, "\n"))
 	}
 }

@@ -19,7 +19,7 @@ var methods = map[string]string{
 	"createPaymentLink": "CreatePaymentLink", "getPaymentLink": "PaymentLink", "listPaymentLinks": "PaymentLinks", "updatePaymentLink": "UpdatePaymentLink",
 	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "getSettlementReport": "SettlementReport", "getSummary": "Summary",
 	"getEvent": "Event", "listEvents": "Events", "streamEvents": "StreamEvents", "redeliverEvent": "RedeliverEvent", "redeliverEvents": "RedeliverEvents",
-	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "createSignInLink": "CreateSignInLink", "listAuditEntries": "AuditEntries",
+	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "createSignInLink": "CreateSignInLink", "listAuditEntries": "AuditEntries", "listRequests": "Requests",
 	"createMerchant": "CreateMerchant", "getMerchant": "Merchant", "listMerchants": "Merchants", "updateMerchant": "UpdateMerchant",
 	"releaseMerchantAddress": "ReleaseAddress", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",

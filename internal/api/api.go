@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/strictjson"
@@ -124,6 +125,8 @@ type Reader interface {
 	report.Reader
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
+	// Requests returns the matching requests of the log, those that ended last first.
+	Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error)
 }
 
 // Events is the event log with the delivery schedule.
@@ -214,6 +217,9 @@ type Config struct {
 	// Refused, when set, is called for each stream, waiting request, report and export that
 	// a limit refuses, with the limit's name.
 	Refused func(limit string)
+	// OnProblem, when set, is called for each request that is refused or fails, with the
+	// answer.
+	OnProblem func(ctx context.Context, p apitypes.Problem)
 }
 
 // API serves the JSON interface.
@@ -245,6 +251,7 @@ type API struct {
 	summarized    SummaryReader
 	summaries     *report.Summaries
 	exports       *slots // of CSV
+	onProblem     func(context.Context, apitypes.Problem)
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -261,8 +268,12 @@ func New(c Config) *API {
 	if c.Refused == nil {
 		c.Refused = func(string) {}
 	}
+	if c.OnProblem == nil {
+		c.OnProblem = func(context.Context, apitypes.Problem) {}
+	}
 	a := &API{
-		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
+		onProblem: c.OnProblem,
+		feed:      c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summaries: report.NewSummaries(c.Summarized), summarized: c.Summarized,
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),

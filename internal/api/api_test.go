@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -45,6 +46,7 @@ type backend struct {
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first
+	logged   []requestlog.Entry      // oldest first
 	refused  []string                // limits that refused a request
 	// listeners are those that have not ended, by id.
 	listeners map[string]store.Listener

@@ -3,32 +3,39 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// headerIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
-const headerIdempotencyKey = "Idempotency-Key"
+// HeaderIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
+const HeaderIdempotencyKey = "Idempotency-Key"
+
+// idempotentRoutes are the routes whose requests may have an Idempotency-Key.
+var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/payment-links"}
+
+// TakesIdempotencyKey reports whether requests of a route may have an Idempotency-Key.
+func TakesIdempotencyKey(pattern string) bool { return slices.Contains(idempotentRoutes, pattern) }
 
 // idempotencyKey returns the request's key, or "" without one. A key is visible
 // ASCII, bare or quoted as a string of RFC 9651; both forms are the same key.
 func idempotencyKey(h http.Header) (string, error) {
-	values := h.Values(headerIdempotencyKey)
+	values := h.Values(HeaderIdempotencyKey)
 	switch len(values) {
 	case 0:
 		return "", nil
 	case 1:
 	default:
-		return "", invalidField(headerIdempotencyKey, "must occur once")
+		return "", invalidField(HeaderIdempotencyKey, "must occur once")
 	}
 	key := values[0]
 	if strings.HasPrefix(key, `"`) {
 		var err error
 		if key, err = unquote(key); err != nil {
-			return "", invalidField(headerIdempotencyKey, "%v", err)
+			return "", invalidField(HeaderIdempotencyKey, "%v", err)
 		}
 	}
 	if key == "" || len(key) > MaxIdempotencyKey || !isVisibleASCII(key) {
-		return "", invalidField(headerIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
+		return "", invalidField(HeaderIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
 	}
 	return key, nil
 }

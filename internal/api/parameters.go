@@ -30,6 +30,7 @@ var parameters = map[string][]string{
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},
+	"GET /api/requests":           {"merchantId", "keyId", "status", "limit", "cursor"},
 	"GET /api/reports/summary":    {"merchantId", "from", "timezone"},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},

@@ -112,6 +112,7 @@ func (a *API) merchantTable() []entry {
 		{patternRevokeKey, access.KeysWrite, a.revokeKey},
 		{"POST /api/sign-in-links", access.InvoicesRead, a.createSignInLink},
 		{"GET /api/audit", access.EventsRead, a.listAudit},
+		{"GET /api/requests", access.EventsRead, a.listRequests},
 		{"GET /api/merchants", access.InvoicesRead, a.listMerchants},
 		{"POST /api/merchants", access.KeysWrite, a.createMerchant},
 		{"GET /api/merchants/{id}", access.InvoicesRead, a.getMerchant},

@@ -44,6 +44,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
 	p.RequestID = access.OriginFrom(r.Context()).RequestID
+	a.onProblem(r.Context(), p)
 	if p.Code == apitypes.CodeUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge(err))
 	}

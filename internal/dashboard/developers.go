@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint and
-// events.
+// developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint,
+// requests and events.
 func (d *Dashboard) developerRoutes() []Route {
 	route := func(pattern string, scope access.Scope, h handler) Route {
 		return Route{Pattern: pattern, Access: Person, Scope: scope, Handler: d.serve(h)}
@@ -36,6 +36,7 @@ func (d *Dashboard) developerRoutes() []Route {
 		dangerous("POST /dashboard/webhook/secret", access.WebhooksWrite, "/dashboard/webhook", d.stageSecret),
 		dangerous("POST /dashboard/webhook/secret/promote", access.WebhooksWrite, "/dashboard/webhook", d.promoteSecret),
 		dangerous("POST /dashboard/webhook/secret/drop", access.WebhooksWrite, "/dashboard/webhook", d.dropSecret),
+		route("GET /dashboard/requests", access.EventsRead, d.requests),
 		route("GET /dashboard/events", access.EventsRead, d.events),
 		route("GET /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverPage),
 		route("POST /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverFailed),

@@ -96,6 +96,7 @@ type keyView struct {
 	keyRow
 	Error    string
 	Overlaps []span
+	Requests requestTable // the last ones with the key
 }
 
 // span is a length of time to choose.
@@ -125,7 +126,11 @@ func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, 
 	if err != nil {
 		return err
 	}
-	return d.render(w, r, status, "key.html", "key.title", keyView{row, refused, overlaps})
+	requests, err := d.requestsOf(r, row.ID)
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, status, "key.html", "key.title", keyView{row, refused, overlaps, requests})
 }
 
 // keyForm is the form of a new key.

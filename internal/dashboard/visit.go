@@ -182,6 +182,7 @@ var sections = []struct {
 	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
 	{"/dashboard/events", "nav.events", access.EventsRead},
 	{"/dashboard/webhook", "nav.webhook", access.EventsRead},
+	{"/dashboard/requests", "nav.requests", access.EventsRead},
 	{"/dashboard/keys", "nav.keys", access.KeysWrite},
 	{"/dashboard/settings", "nav.settings", access.InvoicesRead},
 }

@@ -287,6 +287,20 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 // decodes the answer unless that is nil.
 func (p *person) api(method, path string, body, into any) {
 	p.t.Helper()
+	status, text := p.ask(method, path, body)
+	if status >= http.StatusMultipleChoices {
+		p.t.Fatalf("%s %s answers %d %s", method, path, status, text)
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// ask calls the REST interface with the person's key.
+func (p *person) ask(method, path string, body any) (status int, answer []byte) {
+	p.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		p.t.Fatal(err)
@@ -305,12 +319,5 @@ func (p *person) api(method, path string, body, into any) {
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		p.t.Fatal(err)
 	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		p.t.Fatalf("%s %s answers %d %s", method, path, resp.StatusCode, text)
-	}
-	if into != nil {
-		if err := json.Unmarshal(text, into); err != nil {
-			p.t.Fatal(err)
-		}
-	}
+	return resp.StatusCode, text
 }

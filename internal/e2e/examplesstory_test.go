@@ -447,7 +447,7 @@ func (s *story) notices() {
 	s.examples["receiveNotice"] = e
 }
 
-// records reads the report and the audit log.
+// records reads the report, the audit log and the log of requests.
 func (s *story) records() {
 	s.Helper()
 	today := time.Now().UTC()
@@ -456,6 +456,14 @@ func (s *story) records() {
 	s.call("getSettlementReport", http.MethodGet, report, "")
 	s.export("getSettlementReport", report)
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
+	s.do(http.MethodGet, "/api/payments?chainKey=bsae", "")
+	const requests = "/api/requests?status=4xx&limit=1"
+	if err := await(within(s, patience), func() bool {
+		return strings.Contains(string(s.do(http.MethodGet, requests, "").body), "bsae")
+	}); err != nil {
+		s.Fatalf("a refused request is not listed: %v", err)
+	}
+	s.call("listRequests", http.MethodGet, requests, "")
 }
 
 // oneTooMany waits for an invoice as often as an owner of keys may at a time, and once more,

@@ -32,6 +32,7 @@ import (
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/push"
+	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -113,6 +114,8 @@ func limitRows() []string {
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
+		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys; %d written in %d s",
+			requestlog.MaxKept, requestlog.MaxUncounted, requestlog.Lifetime/day, requestlog.MaxPending, requestlog.MaxOwners, requestlog.MaxBatch, seconds(requestlog.Interval)),
 		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
 		row("idle connections | %d s", seconds(idleTimeout)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",

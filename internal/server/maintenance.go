@@ -18,7 +18,7 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// maintain deletes expired idempotency keys and sessions, and completes what a process of an older version
+// maintain deletes expired idempotency keys and sessions and old requests of the API, and completes what a process of an older version
 // has written since: the registries of its invoices, and the records of its refunds.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
@@ -26,6 +26,9 @@ func (s *Server) maintain(ctx context.Context) {
 	}
 	if err := s.sessions.Clean(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of ended sessions failed, will retry", "err", err)
+	}
+	if err := s.requests.Clean(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("delete of old requests of the API failed, will retry", "err", err)
 	}
 	if err := s.settle.AdoptRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("search for refunds of older versions failed, will retry", "err", err)

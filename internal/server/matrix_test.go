@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
@@ -59,6 +60,7 @@ var matrix = map[string]matrixRow{
 	"POST /api/events/redeliver":      {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver": {status: 409}, // it is pending
 	"GET /api/audit":                  {status: 200},
+	"GET /api/requests":               {status: 200},
 	"POST /api/keys":                  {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
 	"GET /api/keys":                   {status: 200},
 	"POST /api/sign-in-links":         {body: `{}`, status: 201},
@@ -358,7 +360,7 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 	} else {
 		got := w.call(r.pattern, "globex", "", globex)
 		for kind, id := range w.ids["acme"] {
-			if got.status >= 300 && matrix[r.pattern].status < 300 || strings.Contains(got.body, id) {
+			if got.status >= 300 && matrix[r.pattern].status < 300 || strings.Contains(got.body, id) && r.pattern != "GET /api/requests" { // globex asked for objects of acme
 				t.Errorf("answered %d with the %s of acme: %.300s", got.status, kind, got.body)
 			}
 		}
@@ -377,6 +379,9 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 			t.Errorf("with merchantId it answered %d %.300s; for an unknown merchant %d %.300s", named.status, named.body, missing.status, missing.body)
 		}
 	}
+	if r.pattern == "GET /api/requests" {
+		checkOwnRequests(t, w, globex)
+	}
 	if r.pattern == "POST /api/inbox/decisions" {
 		checkOthersItem(t, w, r.pattern, globex)
 	}
@@ -386,6 +391,20 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		w.ids["mixed"]["invoices"] = w.ids["unknown"]["invoices"]
 		if missing := w.call(r.pattern, "mixed", "", globex); got.status != http.StatusBadRequest || anonymous(got) != anonymous(missing) {
 			t.Errorf("answered %d %.300s; for an unknown invoice %d %.300s", got.status, got.body, missing.status, missing.body)
+		}
+	}
+}
+
+// checkOwnRequests lists requests of globex, also by a key of acme.
+func checkOwnRequests(t *testing.T, w *matrixWorld, globex string) {
+	t.Helper()
+	for _, query := range []string{"limit=200", "keyId=" + w.ids["acme"]["keys"]} {
+		var list apitypes.RequestList
+		w.decode(ask(t, "GET", w.url+"/api/requests?"+query, "", func(r *http.Request) { r.Header.Set("Authorization", globex) }), &list)
+		for _, l := range list.Requests {
+			if l.MerchantID != "globex" {
+				t.Errorf("globex sees a request of %q: %+v", l.MerchantID, l)
+			}
 		}
 	}
 }

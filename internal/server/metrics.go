@@ -19,6 +19,7 @@ type metrics struct {
 	evicted        prometheus.Counter
 	acceptFailures prometheus.Counter
 	refused        *prometheus.CounterVec
+	unlogged       prometheus.Counter
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -41,6 +42,10 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Name: "quittance_http_refused_total",
 			Help: "Requests that were refused by a limit, and wrong keys that were not looked up.",
 		}, []string{"limit"}),
+		unlogged: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_http_requests_not_logged_total",
+			Help: "Requests that are missing in GET /api/requests, because there were too many or the database did not take them.",
+		}),
 		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "quittance_http_request_duration_seconds",
 			Help:    "How long requests took, by route and status.",

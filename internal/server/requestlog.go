@@ -9,13 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/requestlog"
 )
 
 // requestRecord is what the handlers of a request add to its log line.
 type requestRecord struct {
 	keyID string
+	// owner is the owner of the request's key, if the request is one of the API.
+	owner *access.Principal
+	// problem is what the request was answered with, if it was refused.
+	problem apitypes.Problem
 	// refusedBy is the limit that the request's key was refused by, if any.
 	refusedBy string
 }
@@ -53,6 +60,7 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 				s.refused.add(refusal{record.refusedBy, client})
 			} else {
 				s.logRequest(r.Context(), line)
+				s.keepRequest(r, line, record)
 			}
 			endRequestSpan(span, line)
 		}()
@@ -110,6 +118,40 @@ func (s *Server) logRequest(ctx context.Context, line requestLine) {
 		attrs = append(attrs, slog.String("key", line.keyID))
 	}
 	s.cfg.Logger.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// keepRequest adds a request of the API to the log that its owner reads.
+func (s *Server) keepRequest(r *http.Request, line requestLine, record *requestRecord) {
+	if record.owner == nil || s.requests == nil {
+		return
+	}
+	e := requestlog.Entry{
+		MerchantID: record.owner.MerchantID, KeyID: line.keyID, At: s.cfg.Now().Add(-line.took), Method: line.method, Route: line.route, Path: r.URL.EscapedPath(),
+		Status: line.status, Code: string(record.problem.Code), Detail: record.problem.Detail, Duration: line.took, Client: line.client, RequestID: line.id,
+	}
+	if api.TakesIdempotencyKey(r.Pattern) {
+		given := r.Header.Get(api.HeaderIdempotencyKey) != ""
+		e.Idempotent = &given
+	}
+	s.requests.Add(e)
+}
+
+// recordProblem notes what a request was refused with.
+func recordProblem(ctx context.Context, p apitypes.Problem) {
+	if record, ok := ctx.Value(requestRecordKey{}).(*requestRecord); ok {
+		record.problem = p
+	}
+}
+
+// recordOwner returns a handler that notes the owner of the request's key.
+func recordOwner(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if record, ok := r.Context().Value(requestRecordKey{}).(*requestRecord); ok {
+			by := access.FromContext(r.Context())
+			record.owner = &by
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // recordKey returns a handler that notes the key of the request's principal for the log.

@@ -135,7 +135,7 @@ func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dash
 			h = board.Allow(r.scope, r.credential == operatorSession, h)
 			h = board.WithSession(recordKey(s.limits.perOwner(errs.writeError, h)))
 		case r.credential == keyCredential:
-			h = rest.WithPrincipal(recordKey(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))
+			h = rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h)))))
 		case r.credential == operatorCredential && !s.isPrivate(l):
 			h = rest.WithPrincipal(recordKey(rest.ForOperator(h)))
 		case r.door == PublicDoor:

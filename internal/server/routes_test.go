@@ -57,6 +57,7 @@ GET /api/refunds api key payments:read
 GET /api/refunds/{id} api key payments:read
 GET /api/reports/settlement api key payments:read
 GET /api/reports/summary api key payments:read
+GET /api/requests api key events:read
 GET /checkout/static/* public none
 GET /checkout/{id} public none
 GET /checkout/{id}/authorization public none
@@ -92,6 +93,7 @@ GET /dashboard/refunds api session payments:read
 GET /dashboard/refunds.csv api session payments:read
 GET /dashboard/refunds/{id} api session payments:read
 GET /dashboard/refunds/{id}/safe.json api session payments:read
+GET /dashboard/requests api session events:read
 GET /dashboard/search api session invoices:read
 GET /dashboard/sessions api session
 GET /dashboard/settings api session invoices:read

@@ -33,6 +33,7 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -154,6 +155,7 @@ type Server struct {
 	clock         *clock.Clock   // of the delivery schedule
 	mailer        *mailer.Mailer // nil without an SMTP server
 	ids           *invoice.IDs   // of requests
+	requests      *requestlog.Log
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
@@ -215,6 +217,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	s.buildAccess()
+	s.requests = requestlog.New(requestlog.Config{Store: s.store, IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
 	defer func() {
 		for _, run := range s.chains {
 			run.pool.Close()
@@ -364,6 +367,10 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.runAuthenticator(ctx) })
 	group.Go(func() error { return s.refused.run(ctx) })
+	group.Go(func() error {
+		s.requests.Run(ctx)
+		return nil
+	})
 	for _, run := range []func(context.Context){s.feed.Run, s.page.Run} {
 		group.Go(func() error {
 			run(s.long)

@@ -7,6 +7,7 @@ import type {
   CreateSignInLinkRequest,
   Key,
   KeySecretResponse,
+  LoggedRequest,
   Merchant,
   PaymentLink,
   PutWebhookRequest,
@@ -56,6 +57,14 @@ export class Administration extends Connection {
     return pages(
       async (cursor) => (await this.http.GET("/api/audit", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.entries,
+    );
+  }
+
+  /** Lists the last requests with keys, those that ended last first. Pages are requested as needed. */
+  listRequests(filter: Filter<"/api/requests"> = {}, options: CallOptions = {}): AsyncGenerator<LoggedRequest, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/requests", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.requests,
     );
   }
 

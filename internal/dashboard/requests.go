@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// requestFilters are the parameters of the list of requests that the REST interface takes.
+var requestFilters = []string{"status", "keyId"}
+
+// requestRow is a request of a program.
+type requestRow struct{ apitypes.LoggedRequest }
+
+// Outcome returns the class of the status, for its color. It is for templates.
+func (r requestRow) Outcome() string {
+	switch {
+	case r.Status >= http.StatusInternalServerError:
+		return "failed"
+	case r.Status >= http.StatusBadRequest:
+		return "warn"
+	}
+	return "ok"
+}
+
+// Unsafe reports whether the request created something without an Idempotency-Key. It is for
+// templates.
+func (r requestRow) Unsafe() bool {
+	return r.IdempotencyKey != nil && !*r.IdempotencyKey && r.Status < http.StatusBadRequest
+}
+
+// requestTable is a table of requests.
+type requestTable struct {
+	*visit
+	Rows []requestRow
+}
+
+// Unsafe reports whether one of the requests is unsafe. It is for templates.
+func (t requestTable) Unsafe() bool {
+	for _, r := range t.Rows {
+		if r.Unsafe() {
+			return true
+		}
+	}
+	return false
+}
+
+// requestList is the page of the last requests.
+type requestList struct {
+	Filter url.Values
+	Table  requestTable
+	Next   string
+}
+
+// Statuses returns the filters by status. It is for templates.
+func (requestList) Statuses() []store.RequestStatus { return store.RequestStatuses }
+
+// requests lists the last requests of programs.
+func (d *Dashboard) requests(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, requestFilters)
+	table, next, err := d.readRequests(r, query)
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "requests.html", "requests.title", requestList{filter, table, nextPage(v, filter, next)})
+}
+
+// readRequests returns a page of requests, and the cursor of the next.
+func (d *Dashboard) readRequests(r *http.Request, query url.Values) (requestTable, string, error) {
+	var list apitypes.RequestList
+	if err := d.service.get(r.Context(), "/api/requests", query, &list); err != nil {
+		return requestTable{}, "", err
+	}
+	table := requestTable{visit: visitOf(r), Rows: make([]requestRow, len(list.Requests))}
+	for i, logged := range list.Requests {
+		table.Rows[i] = requestRow{logged}
+	}
+	return table, list.NextCursor, nil
+}
+
+// maxKeyRequests is how many requests the page of a key shows.
+const maxKeyRequests = 10
+
+// requestsOf returns the last requests with a key, if the person may read them.
+func (d *Dashboard) requestsOf(r *http.Request, keyID string) (requestTable, error) {
+	if !visitOf(r).Can(access.EventsRead) {
+		return requestTable{}, nil
+	}
+	table, _, err := d.readRequests(r, url.Values{"keyId": {keyID}, "limit": {strconv.Itoa(maxKeyRequests)}})
+	return table, err
+}

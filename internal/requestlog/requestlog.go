@@ -1,0 +1,209 @@
+// Package requestlog keeps the last requests of each owner of keys, so that developers see
+// what their programs asked for and why it was refused.
+//
+// A request is never delayed: it is added to a bounded queue in memory, which one worker
+// writes to the database in batches. What exceeds the bounds is dropped and counted.
+package requestlog
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of the log.
+const (
+	// Interval is how often requests are written.
+	Interval = 2 * time.Second
+	// MaxBatch bounds the requests that are written at a time.
+	MaxBatch = 500
+	// MaxPending bounds the requests of an owner of keys that wait to be written. The oldest
+	// are dropped.
+	MaxPending = 100
+	// MaxOwners bounds the owners of keys whose requests wait to be written.
+	MaxOwners = 1000
+	// MaxKept is how many requests of an owner of keys are kept, and up to MaxUncounted more
+	// until they are counted again.
+	MaxKept      = 1000
+	MaxUncounted = 200
+	// Lifetime is how long requests are kept.
+	Lifetime = 7 * 24 * time.Hour
+	// writeTimeout bounds a write of a batch.
+	writeTimeout = 5 * time.Second
+	// cleanBatch bounds the requests that one transaction deletes, and cleanBatches the
+	// transactions of a call.
+	cleanBatch, cleanBatches = 500, 200
+)
+
+// Limits of an entry's texts, in characters.
+const (
+	maxPath   = 200
+	maxDetail = 500
+)
+
+// Prefix begins the ids of entries.
+const Prefix = "log_"
+
+// Entry is a request that ended. It holds nothing of the query, the headers and the bodies.
+type Entry struct {
+	ID         string
+	MerchantID string // owner of the key; empty for the operator
+	KeyID      string // empty without a key, at a development service
+	At         time.Time
+	Method     string
+	Route      string // path with names of variables
+	Path       string
+	Status     int
+	Code       string // of the problem; empty without one
+	Detail     string
+	Duration   time.Duration
+	Client     string // address
+	RequestID  string
+	// Idempotent says whether there was an Idempotency-Key. It is nil for requests that take
+	// none.
+	Idempotent *bool
+}
+
+// Store stores requests. *store.Store implements it.
+type Store interface {
+	InsertRequests(ctx context.Context, entries []Entry) error
+	// TrimRequests deletes requests of an owner of keys but the newest, up to limit.
+	TrimRequests(ctx context.Context, merchantID string, keep, limit int) error
+	// CleanRequests deletes up to limit requests with lower ids, and returns their number.
+	CleanRequests(ctx context.Context, below string, limit int) (int64, error)
+}
+
+// Config is the configuration of a Log. All fields but Dropped are required.
+type Config struct {
+	Store   Store
+	IDs     *invoice.IDs
+	Now     func() time.Time
+	Dropped func(n int) // is called with the number of requests that were not kept
+	Logger  *slog.Logger
+}
+
+// Log is the log of one process. It is safe for concurrent use.
+type Log struct {
+	cfg       Config
+	uncounted map[string]int // requests written since an owner's were counted; for the worker alone
+
+	mu      sync.Mutex
+	pending map[string][]Entry // by owner, oldest first: at most MaxOwners of at most MaxPending
+}
+
+// New returns a Log. It panics if a required field is missing.
+func New(c Config) *Log {
+	if c.Store == nil || c.IDs == nil || c.Now == nil || c.Logger == nil {
+		panic("requestlog: Store, IDs, Now and Logger are required")
+	}
+	if c.Dropped == nil {
+		c.Dropped = func(int) {}
+	}
+	return &Log{cfg: c, pending: make(map[string][]Entry), uncounted: make(map[string]int)}
+}
+
+// Add adds a request that has just ended, and gives it an ID. It waits for nothing but other
+// calls of Add.
+func (l *Log) Add(e Entry) {
+	e.ID = l.cfg.IDs.New(Prefix)
+	e.Path, e.Detail = clean(e.Path, maxPath), clean(e.Detail, maxDetail)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting, known := l.pending[e.MerchantID]
+	switch {
+	case !known && len(l.pending) == MaxOwners:
+		l.cfg.Dropped(1)
+		return
+	case len(waiting) == MaxPending:
+		waiting = append(waiting[:0], waiting[1:]...)
+		l.cfg.Dropped(1)
+	}
+	l.pending[e.MerchantID] = append(waiting, e)
+}
+
+// clean returns a text that every database takes, without keys, cut to a number of
+// characters.
+func clean(text string, most int) string {
+	text = access.Redact(strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�"))
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most-1]) + "…"
+	}
+	return text
+}
+
+// take removes the requests of a batch, those of some owners before those of others. The
+// order of owners is random, so that none waits for ever.
+func (l *Log) take() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var batch []Entry
+	for owner, waiting := range l.pending {
+		n := min(len(waiting), MaxBatch-len(batch))
+		batch = append(batch, waiting[:n]...)
+		if n == len(waiting) {
+			delete(l.pending, owner)
+		} else {
+			l.pending[owner] = append(waiting[:0], waiting[n:]...)
+		}
+		if len(batch) == MaxBatch {
+			break
+		}
+	}
+	return batch
+}
+
+// Run writes requests until ctx ends, and then a last batch.
+func (l *Log) Run(ctx context.Context) {
+	for wait.Sleep(ctx, Interval, nil) {
+		l.Flush(ctx)
+	}
+	l.Flush(context.WithoutCancel(ctx))
+}
+
+// Flush writes a batch of the requests that wait. Requests that cannot be written are
+// dropped. It must not be called concurrently.
+func (l *Log) Flush(ctx context.Context) {
+	batch := l.take()
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := l.cfg.Store.InsertRequests(ctx, batch); err != nil {
+		l.cfg.Dropped(len(batch))
+		l.cfg.Logger.WarnContext(ctx, "write of the log of requests failed", "err", err)
+		return
+	}
+	for _, e := range batch {
+		l.uncounted[e.MerchantID]++
+	}
+	for owner, n := range l.uncounted {
+		if n < MaxUncounted && len(l.uncounted) <= MaxOwners {
+			continue
+		}
+		if err := l.cfg.Store.TrimRequests(ctx, owner, MaxKept, n+MaxUncounted); err != nil {
+			l.cfg.Logger.WarnContext(ctx, "delete of old requests failed, will retry", "err", err)
+			return
+		}
+		delete(l.uncounted, owner)
+	}
+}
+
+// Clean deletes requests that are older than Lifetime.
+func (l *Log) Clean(ctx context.Context) error {
+	below := invoice.FirstID(Prefix, l.cfg.Now().Add(-Lifetime))
+	for range cleanBatches {
+		n, err := l.cfg.Store.CleanRequests(ctx, below, cleanBatch)
+		if err != nil || n < cleanBatch {
+			return err
+		}
+	}
+	return nil
+}

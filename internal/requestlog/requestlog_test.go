@@ -1,0 +1,174 @@
+package requestlog_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/requestlog"
+)
+
+// memory is a store of requests.
+type memory struct {
+	entries []requestlog.Entry
+	batches int
+	err     error
+	cleaned int64 // that CleanRequests has left to delete
+}
+
+func (m *memory) InsertRequests(_ context.Context, entries []requestlog.Entry) error {
+	if m.err != nil {
+		return m.err
+	}
+	m.batches++
+	m.entries = append(m.entries, entries...)
+	return nil
+}
+
+func (m *memory) TrimRequests(_ context.Context, merchantID string, keep, limit int) error {
+	var kept []requestlog.Entry
+	of := m.count(merchantID)
+	for _, e := range m.entries {
+		if e.MerchantID == merchantID && of > keep && limit > 0 {
+			of, limit = of-1, limit-1
+			continue
+		}
+		kept = append(kept, e)
+	}
+	m.entries = kept
+	return m.err
+}
+
+func (m *memory) CleanRequests(_ context.Context, _ string, limit int) (int64, error) {
+	n := min(m.cleaned, int64(limit))
+	m.cleaned -= n
+	return n, m.err
+}
+
+func (m *memory) count(merchantID string) (n int) {
+	for _, e := range m.entries {
+		if e.MerchantID == merchantID {
+			n++
+		}
+	}
+	return n
+}
+
+func newLog(m *memory, dropped *int) *requestlog.Log {
+	return requestlog.New(requestlog.Config{
+		Store: m, IDs: invoice.NewIDs(time.Now, rand.Reader), Now: time.Now, Dropped: func(n int) { *dropped += n }, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+// TestBounds adds requests of several owners between flushes: none is lost uncounted, a batch
+// and what is kept of an owner are bounded, and the newest are kept.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m, dropped, added := new(memory), 0, 0
+		l := newLog(m, &dropped)
+		newest := make(map[string]string)
+		for range rapid.IntRange(1, 40).Draw(t, "flushes") {
+			for owner := range rapid.IntRange(0, 8).Draw(t, "owners") {
+				name := fmt.Sprint("m", owner)
+				for range rapid.IntRange(1, 2*requestlog.MaxPending).Draw(t, "requests") {
+					added++
+					newest[name] = fmt.Sprint("req_", added)
+					l.Add(requestlog.Entry{MerchantID: name, RequestID: newest[name]})
+				}
+			}
+			before := len(m.entries)
+			l.Flush(t.Context())
+			if n := len(m.entries) - before; n > requestlog.MaxBatch {
+				t.Fatalf("a batch has %d requests", n)
+			}
+		}
+		for range 3 { // as many as are pending fit
+			l.Flush(t.Context())
+		}
+		last := make(map[string]string)
+		for _, e := range m.entries {
+			last[e.MerchantID] = e.RequestID
+		}
+		for owner, want := range newest {
+			if n := m.count(owner); n > requestlog.MaxKept+requestlog.MaxUncounted {
+				t.Fatalf("%d requests of %s are kept", n, owner)
+			}
+			if last[owner] != want {
+				t.Fatalf("the last request of %s is %s, want %s", owner, last[owner], want)
+			}
+		}
+		if len(newest) > 0 && dropped > added {
+			t.Fatalf("%d of %d were dropped", dropped, added)
+		}
+	})
+}
+
+// TestTexts adds texts that no database takes, that are too long, and that hold a key.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	m, dropped := new(memory), 0
+	l := newLog(m, &dropped)
+	l.Add(requestlog.Entry{Path: "/api/" + strings.Repeat("é", 300), Detail: "a\x00b\xffc qk_live_0123456789abcdef"})
+	l.Flush(t.Context())
+	e := m.entries[0]
+	if want := "/api/" + strings.Repeat("é", 194) + "…"; e.Path != want || e.Detail != "a�b�c qk_REDACTED" || !strings.HasPrefix(e.ID, requestlog.Prefix) {
+		t.Errorf("kept %+v", e)
+	}
+}
+
+// TestDatabaseFails drops and counts what the database does not take.
+func TestDatabaseFails(t *testing.T) {
+	t.Parallel()
+	m, dropped := &memory{err: errors.New("down")}, 0
+	l := newLog(m, &dropped)
+	l.Add(requestlog.Entry{MerchantID: "acme"})
+	l.Flush(t.Context())
+	if m.err = nil; dropped != 1 {
+		t.Errorf("%d were dropped", dropped)
+	}
+	l.Flush(t.Context())
+	for i := range requestlog.MaxOwners + 3 {
+		l.Add(requestlog.Entry{MerchantID: fmt.Sprint(i)})
+	}
+	if dropped != 4 {
+		t.Errorf("with too many owners %d were dropped", dropped)
+	}
+}
+
+// TestRun writes at an interval, and the rest at the end.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, dropped := new(memory), 0
+		l := newLog(m, &dropped)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); l.Run(ctx) }()
+		l.Add(requestlog.Entry{})
+		time.Sleep(requestlog.Interval + time.Millisecond) //nolint:forbidigo // of virtual time
+		synctest.Wait()
+		if len(m.entries) != 1 {
+			t.Errorf("%d requests were written", len(m.entries))
+		}
+		l.Add(requestlog.Entry{})
+		stop()
+		<-ended
+		if len(m.entries) != 2 || m.batches != 2 {
+			t.Errorf("%d requests were written at the end, in %d batches", len(m.entries), m.batches)
+		}
+		m.cleaned = 1200
+		if err := l.Clean(t.Context()); err != nil || m.cleaned != 0 {
+			t.Errorf("%d old requests are left, %v", m.cleaned, err)
+		}
+	})
+}
