@@ -104,6 +104,7 @@ func functions(text *locale.Text) template.FuncMap {
 		"time":     func(at int64) template.HTML { return text.Time(unix(at)) },
 		"short":    short,
 		"duration": duration,
+		"exact":    exactDuration,
 		// wallet is the address of a link that opens a wallet's app, which the templates do not
 		// know as safe. The interface made it of addresses and numbers.
 		"wallet": func(link string) template.URL { return walletURL(link) },
@@ -111,6 +112,7 @@ func functions(text *locale.Text) template.FuncMap {
 			return attributionPart{v.visit, candidates, paymentID, form}
 		},
 		"invoiceTable": func(v page, rows []invoiceRow) invoiceTable { return invoiceTable{v.visit, rows} },
+		"paymentTable": func(v page, rows []paymentRow) paymentTable { return paymentTable{v.visit, rows} },
 		"refundTable":  func(v page, rows []refundRow) refundTable { return refundTable{v.visit, rows} },
 	}
 }

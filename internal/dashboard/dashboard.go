@@ -89,6 +89,7 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes, d.invoiceRoutes()...)
 	routes = append(routes, d.inboxRoutes()...)
 	routes = append(routes, d.transferRoutes()...)
+	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
 	for _, f := range files {
 		routes = append(routes, Route{Pattern: "GET " + f.Path, Access: Anybody, Handler: d.file(f)})
@@ -99,8 +100,8 @@ func (d *Dashboard) Routes() []Route {
 // invoiceRoutes returns the routes of invoices.
 func (d *Dashboard) invoiceRoutes() []Route {
 	return []Route{
-		{Pattern: "GET /dashboard/invoices", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoices)},
-		{Pattern: "GET /dashboard/invoices.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.exportInvoices), Long: true},
+		{Pattern: "GET /dashboard/invoices", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.show(d))},
+		{Pattern: "GET /dashboard/invoices.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/search", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.search)},
 		{Pattern: "GET /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.newInvoice)},
 		{Pattern: "POST /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.createInvoice)},
@@ -117,14 +118,14 @@ func (d *Dashboard) invoiceRoutes() []Route {
 // transferRoutes returns the routes of payments and refunds.
 func (d *Dashboard) transferRoutes() []Route {
 	return []Route{
-		{Pattern: "GET /dashboard/payments", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.payments)},
-		{Pattern: "GET /dashboard/payments.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportPayments), Long: true},
+		{Pattern: "GET /dashboard/payments", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(paymentList.show(d))},
+		{Pattern: "GET /dashboard/payments.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(paymentList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/payments/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.payment)},
 		{Pattern: "POST /dashboard/payments/{id}/attribute", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.attribute)},
 		{Pattern: "GET /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefundPage)},
 		{Pattern: "POST /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefund)},
-		{Pattern: "GET /dashboard/refunds", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refunds)},
-		{Pattern: "GET /dashboard/refunds.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportRefunds), Long: true},
+		{Pattern: "GET /dashboard/refunds", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(refundList.show(d))},
+		{Pattern: "GET /dashboard/refunds.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(refundList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/refunds/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refund)},
 		{Pattern: "GET /dashboard/refunds/{id}/safe.json", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.safeFile)},
 		{Pattern: "POST /dashboard/refunds/{id}/cancel", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeRefund("cancel"))},

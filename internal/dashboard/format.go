@@ -3,6 +3,7 @@ package dashboard
 import (
 	"html/template"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -20,17 +21,31 @@ func short(text string) string {
 	return text[:head] + "…" + text[len(text)-tail:]
 }
 
+// durationUnits are the units of durations, the largest first.
+var durationUnits = []struct {
+	seconds int64
+	symbol  string
+}{{24 * 60 * 60, "d"}, {60 * 60, "h"}, {60, "min"}, {1, "s"}}
+
 // duration returns a number of seconds in the largest whole unit, such as 3 h.
 func duration(seconds int64) string {
-	for _, unit := range []struct {
-		seconds int64
-		symbol  string
-	}{{24 * 60 * 60, "d"}, {60 * 60, "h"}, {60, "min"}} {
-		if seconds >= unit.seconds {
-			return strconv.FormatInt(seconds/unit.seconds, 10) + " " + unit.symbol
+	first, _, _ := strings.Cut(exactDuration(seconds), ", ")
+	return first
+}
+
+// exactDuration returns a number of seconds in all units that it has, such as 1 h, 30 min.
+func exactDuration(seconds int64) string {
+	var parts []string
+	for _, unit := range durationUnits {
+		if n := seconds / unit.seconds; n > 0 {
+			parts = append(parts, strconv.FormatInt(n, 10)+" "+unit.symbol)
 		}
+		seconds %= unit.seconds
 	}
-	return strconv.FormatInt(seconds, 10) + " s"
+	if len(parts) == 0 {
+		return "0 s"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // money returns an element with an amount of minor units in units of its token; see major.

@@ -57,6 +57,16 @@ func (f *fields) refuse(err error) error {
 	return err
 }
 
+// refuseAt is refuse for a form with fields of these names, which are those of the interface.
+func (f *fields) refuseAt(err error, names []string) error {
+	var p *problem
+	if errors.As(err, &p) && p.Status == http.StatusBadRequest && slices.Contains(names, p.Field) {
+		f.Errors[p.Field] = p.Detail
+		return nil
+	}
+	return f.refuse(err)
+}
+
 // invoiceForm is the form of a new invoice or of a draft.
 type invoiceForm struct {
 	fields
@@ -236,18 +246,13 @@ func (f *invoiceForm) refuse(err error, rows []int) error {
 		case isItem && notNumber == nil && i >= 0 && i < len(rows):
 			f.Rows[rows[i]].Error = p.Detail
 			return nil
-		case f.has(p.Field):
-			f.Errors[p.Field] = p.Detail
-			return nil
 		case p.Code == apitypes.CodeInvalidChain || p.Field == "currency":
 			f.Errors["token"] = p.Detail
 			return nil
 		}
 	}
-	return f.fields.refuse(err)
+	return f.refuseAt(err, invoiceFields)
 }
 
-// has reports whether the form has a field.
-func (f *invoiceForm) has(field string) bool {
-	return slices.Contains([]string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "merchantId", "lineItems"}, field)
-}
+// invoiceFields are the fields of the form that the interface names alike.
+var invoiceFields = []string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "merchantId", "lineItems"}

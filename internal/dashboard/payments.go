@@ -5,113 +5,42 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// paymentFilters are the parameters of the list of payments that the REST interface takes.
-var paymentFilters = []string{"chainKey", "invoiceId", "txHash", "from", "to", "amount"}
-
-// paymentList is the list of payments.
-type paymentList struct {
-	transferList
-	Rows []paymentRow
+// paymentList lists payments, the last seen first. The filter show is empty for all payments, and
+// counted for the confirmed ones of invoices.
+var paymentList = lister[apitypes.PaymentList, paymentRow]{
+	page: "/dashboard/payments", api: "/api/payments", template: "payments.html", title: "payments.title", empty: "payments.none", jump: toObject, csv: true,
+	filters: []filter{
+		{name: "q", text: "payments.search", kind: "search", apply: (*Dashboard).searched},
+		{name: "show", text: "payments.show", kind: "select", options: func(*Dashboard) []option {
+			return []option{{Value: "counted", Kind: "payments.show"}}
+		}, apply: func(_ *Dashboard, query url.Values, value string) {
+			if value != "counted" {
+				query.Set("include", "pending,unattributed")
+			}
+		}},
+		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},
+		dayFilter("after", "payments.after", "confirmedAfter", false),
+		dayFilter("before", "payments.before", "confirmedBefore", true),
+		{name: "invoiceId"}, {name: "txHash"}, {name: "from"}, {name: "to"},
+		{name: "amount", apply: applyAmount},
+	},
+	rows: func(d *Dashboard, list apitypes.PaymentList) ([]paymentRow, string) {
+		return d.paymentRows(list.Payments), list.NextCursor
+	},
 }
-
-// transferList is what the lists of payments and refunds share.
-type transferList struct {
-	Filter   url.Values
-	Networks []network
-	Statuses []string
-	Next     string // address of the next page, or empty
-	Export   string // address of the CSV of what is filtered, or empty
-	Error    string // what the interface refused of the filter, or empty
-}
-
-// network is a network by which a list is filtered.
-type network struct{ Key, Name string }
 
 // paymentRow is a payment in a list.
 type paymentRow struct {
 	apitypes.Payment
 	Money, Refunded template.HTML // Refunded is empty if nothing was
 	Network         string
-}
-
-// networks returns the networks of the service in the order of their names.
-func (d *Dashboard) networks() []network {
-	all := make([]network, 0, len(d.chains))
-	for key := range d.chains {
-		all = append(all, network{key, chain.NetworkName(key)})
-	}
-	slices.SortFunc(all, func(a, b network) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-// payments lists payments, the last seen first.
-func (d *Dashboard) payments(w http.ResponseWriter, r *http.Request) error {
-	v := visitOf(r)
-	body := paymentList{transferList: transferList{Networks: d.networks()}}
-	query := d.paymentQuery(v, r, &body.transferList)
-	if to := objectPage(body.Filter.Get("q")); to != "" {
-		d.redirect(w, r, to)
-		return nil
-	}
-	var list apitypes.PaymentList
-	err := d.service.get(r.Context(), "/api/payments", query, &list)
-	if body.Error, err = detail(err); err != nil {
-		return err
-	}
-	for _, p := range list.Payments {
-		body.Rows = append(body.Rows, d.paymentRow(p))
-	}
-	body.Next = nextPage(v, body.Filter, list.NextCursor)
-	return d.render(w, r, status(body.Error), "payments.html", "payments.title", body)
-}
-
-// exportPayments answers with the CSV of the filtered payments.
-func (d *Dashboard) exportPayments(w http.ResponseWriter, r *http.Request) error {
-	query := d.paymentQuery(visitOf(r), r, new(transferList))
-	d.export(w, r, "/api/payments", query)
-	return nil
-}
-
-// export answers with the CSV of a list of the interface, which is not limited to a page.
-func (d *Dashboard) export(w http.ResponseWriter, r *http.Request, path string, query url.Values) {
-	query.Del("limit")
-	query.Del("cursor")
-	d.service.pass(w, r, path, query, http.Header{"Accept": {"text/csv"}})
-}
-
-// paymentQuery returns the query of the interface for the filters of a request, and sets
-// them in the list. The filter show is empty for all payments, and counted for the
-// confirmed ones of invoices.
-func (d *Dashboard) paymentQuery(v *visit, r *http.Request, list *transferList) url.Values {
-	query := v.query()
-	list.Filter = filtered(r, query, paymentFilters)
-	asked := r.URL.Query()
-	for _, name := range []string{"q", "show", "after", "before"} {
-		if value := strings.TrimSpace(asked.Get(name)); value != "" {
-			list.Filter.Set(name, value)
-		}
-	}
-	list.Export = filteredPage(v, "/dashboard/payments.csv", list.Filter)
-	d.searched(query, list.Filter.Get("q"))
-	if list.Filter.Get("show") != "counted" {
-		query.Set("include", "pending,unattributed")
-	}
-	for name, filter := range map[string]string{"confirmedAfter": "after", "confirmedBefore": "before"} {
-		if day := list.Filter.Get(filter); day != "" {
-			query.Set(name, dayText(day, filter == "before"))
-		}
-	}
-	return query
 }
 
 // searched adds the filter that a text is for to the query: the hash of a transaction, the
@@ -126,61 +55,22 @@ func (d *Dashboard) searched(query url.Values, text string) {
 	case strings.HasPrefix(text, "0x"):
 		query.Set("from", text)
 	default:
-		query.Set("amount", minorUnits(text, d.anyDecimals()))
+		applyAmount(d, query, text)
 	}
 }
 
-// anyDecimals returns the decimals of the service's tokens: the most, should they differ.
-func (d *Dashboard) anyDecimals() int {
-	decimals := 0
-	for _, ch := range d.chains {
-		for _, token := range ch.Tokens {
-			decimals = max(decimals, token.Decimals)
-		}
-	}
-	return decimals
+// paymentTable is what the template of that name shows.
+type paymentTable struct {
+	Page *visit
+	Rows []paymentRow
 }
 
-// minorUnits returns an amount that a person typed in units of a token, such as 12.50, in
-// minor units. A text that is no amount is returned as it is, for the interface to refuse it.
-func minorUnits(text string, decimals int) string {
-	amount, err := invoice.ParseDecimal(strings.ReplaceAll(text, ",", "."), decimals)
-	if err != nil {
-		return text
+func (d *Dashboard) paymentRows(payments []apitypes.Payment) []paymentRow {
+	rows := make([]paymentRow, len(payments))
+	for i, p := range payments {
+		rows[i] = d.paymentRow(p)
 	}
-	return amount.String()
-}
-
-// dayText returns the Unix time at which a day begins, such as 2026-11-23 by UTC, or the one
-// after it. A text that is no day is returned as it is, for the interface to refuse it.
-func dayText(day string, end bool) string {
-	at, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return day
-	}
-	if end {
-		at = at.AddDate(0, 0, 1)
-	}
-	return strconv.FormatInt(at.Unix(), 10)
-}
-
-// objectPage returns the page of the payment or refund that a text is the id of, or "".
-func objectPage(text string) string {
-	switch {
-	case strings.HasPrefix(text, invoice.PrefixPayment):
-		return id("/dashboard/payments", text)
-	case strings.HasPrefix(text, invoice.PrefixRefund):
-		return id("/dashboard/refunds", text)
-	}
-	return ""
-}
-
-// status returns the status of a page that shows an error of the interface, or none.
-func status(detail string) int {
-	if detail != "" {
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
+	return rows
 }
 
 func (d *Dashboard) paymentRow(p apitypes.Payment) paymentRow {
@@ -237,9 +127,7 @@ func (d *Dashboard) showPayment(w http.ResponseWriter, r *http.Request, code int
 	if err := d.service.get(r.Context(), id("/api/payments", p.ID)+"/refunds", nil, &refunds); err != nil {
 		return err
 	}
-	for _, refund := range refunds.Refunds {
-		body.Refunds = append(body.Refunds, d.refundRow(refund))
-	}
+	body.Refunds = d.refundRows(refunds.Refunds)
 	return d.render(w, r, code, "payment.html", "payment.title", body)
 }
 

@@ -13,13 +13,26 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// refundFilters are the parameters of the list of refunds that the REST interface takes.
-var refundFilters = []string{"status", "chainKey", "paymentId", "invoiceId", "txHash"}
-
-// refundList is the list of refunds.
-type refundList struct {
-	transferList
-	Rows []refundRow
+// refundList lists refunds, newest first.
+var refundList = lister[apitypes.RefundList, refundRow]{
+	page: "/dashboard/refunds", api: "/api/refunds", template: "refunds.html", title: "refunds.title", empty: "refunds.none", jump: toObject, csv: true,
+	filters: []filter{
+		{name: "q", text: "refunds.search", kind: "search", apply: func(_ *Dashboard, query url.Values, text string) {
+			switch {
+			case text == "":
+			case strings.HasPrefix(text, invoice.PrefixInvoice):
+				query.Set("invoiceId", text)
+			default:
+				query.Set("txHash", strings.ToLower(text))
+			}
+		}},
+		{name: "status", text: "invoices.status", kind: "select", options: optionsOf("refund.status", invoice.RefundStatuses)},
+		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},
+		{name: "paymentId"}, {name: "invoiceId"}, {name: "txHash"},
+	},
+	rows: func(d *Dashboard, list apitypes.RefundList) ([]refundRow, string) {
+		return d.refundRows(list.Refunds), list.NextCursor
+	},
 }
 
 // refundRow is a refund in a list.
@@ -39,54 +52,12 @@ func (d *Dashboard) refundRow(r apitypes.RefundRecord) refundRow {
 	return refundRow{r, d.money(r.Amount, r.Currency, r.ChainKey), chain.NetworkName(r.ChainKey)}
 }
 
-// refunds lists refunds, newest first.
-func (d *Dashboard) refunds(w http.ResponseWriter, r *http.Request) error {
-	v := visitOf(r)
-	body := refundList{transferList: transferList{Networks: d.networks()}}
-	for _, s := range invoice.RefundStatuses {
-		body.Statuses = append(body.Statuses, string(s))
+func (d *Dashboard) refundRows(refunds []apitypes.RefundRecord) []refundRow {
+	rows := make([]refundRow, len(refunds))
+	for i, r := range refunds {
+		rows[i] = d.refundRow(r)
 	}
-	query := refundQuery(v, r, &body.transferList)
-	if to := objectPage(body.Filter.Get("q")); to != "" {
-		d.redirect(w, r, to)
-		return nil
-	}
-	var list apitypes.RefundList
-	err := d.service.get(r.Context(), "/api/refunds", query, &list)
-	if body.Error, err = detail(err); err != nil {
-		return err
-	}
-	for _, refund := range list.Refunds {
-		body.Rows = append(body.Rows, d.refundRow(refund))
-	}
-	body.Next = nextPage(v, body.Filter, list.NextCursor)
-	return d.render(w, r, status(body.Error), "refunds.html", "refunds.title", body)
-}
-
-// exportRefunds answers with the CSV of the filtered refunds.
-func (d *Dashboard) exportRefunds(w http.ResponseWriter, r *http.Request) error {
-	d.export(w, r, "/api/refunds", refundQuery(visitOf(r), r, new(transferList)))
-	return nil
-}
-
-// refundQuery returns the query of the interface for the filters of a request, and sets them
-// in the list.
-func refundQuery(v *visit, r *http.Request, list *transferList) url.Values {
-	query := v.query()
-	list.Filter = filtered(r, query, refundFilters)
-	text := strings.TrimSpace(r.URL.Query().Get("q"))
-	if text != "" {
-		list.Filter.Set("q", text)
-	}
-	switch {
-	case text == "":
-	case strings.HasPrefix(text, invoice.PrefixInvoice):
-		query.Set("invoiceId", text)
-	default:
-		query.Set("txHash", strings.ToLower(text))
-	}
-	list.Export = filteredPage(v, "/dashboard/refunds.csv", list.Filter)
-	return query
+	return rows
 }
 
 // refundPage is the page of a refund.

@@ -85,6 +85,10 @@ GET /dashboard/invoices/{id}/json api session invoices:read
 GET /dashboard/keys api session keys:write
 GET /dashboard/keys/new api session keys:write
 GET /dashboard/keys/{id} api session keys:write
+GET /dashboard/links api session invoices:read
+GET /dashboard/links/new api session invoices:write
+GET /dashboard/links/{id} api session invoices:read
+GET /dashboard/links/{id}/edit api session invoices:write
 GET /dashboard/payments api session payments:read
 GET /dashboard/payments.csv api session payments:read
 GET /dashboard/payments/{id} api session payments:read
@@ -164,6 +168,9 @@ POST /dashboard/keys/{id}/link api session keys:write
 POST /dashboard/keys/{id}/revoke api session keys:write
 POST /dashboard/keys/{id}/rotate api session keys:write
 POST /dashboard/language api session
+POST /dashboard/links/new api session invoices:write
+POST /dashboard/links/{id}/archive api session invoices:write
+POST /dashboard/links/{id}/edit api session invoices:write
 POST /dashboard/payments/{id}/attribute api session attribution:write
 POST /dashboard/payments/{id}/refund api session invoices:write
 POST /dashboard/refunds/{id}/approve api session invoices:write

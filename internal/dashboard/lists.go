@@ -1,0 +1,338 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+const (
+	// pageSize is how many rows a list shows.
+	pageSize = 50
+	// printPage is how many rows of a printed list are read at once.
+	printPage = 200
+	// maxPrinted bounds the rows of a printed list.
+	maxPrinted = 1000
+)
+
+// lister is a list of the interface that is shown as a page with filters: A is the answer of
+// the interface, and R a row of the page.
+type lister[A, R any] struct {
+	page            string // path of the page
+	api             string // path of the list in the interface
+	template, title string
+	empty           string // id of the text of an empty list
+	filters         []filter
+	// rows returns the rows of an answer, and the cursor of the next page, or "".
+	rows func(d *Dashboard, answer A) (rows []R, cursor string)
+	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if
+	// there is no such page.
+	jump func(v *visit, text string) string
+	// oneMerchant says that the interface lists the objects of one merchant alone.
+	oneMerchant bool
+	csv         bool // the interface has the list as CSV
+}
+
+// filter is a parameter of a list's page.
+type filter struct {
+	name string
+	text string // id of the label; empty for one that is never shown
+	rare bool   // it is shown only while it is set, by a link
+	kind string // type of the <input>, or "select"
+	// options are the values of a select, after the empty one for all.
+	options func(d *Dashboard) []option
+	// apply adds the filter to the query of the interface. The value may be empty. If apply is
+	// nil, the interface has a parameter of the filter's name.
+	apply func(d *Dashboard, query url.Values, value string)
+}
+
+// option is a value of a select. Its text is that of a kind, as the template function text
+// has it, or is given.
+type option struct{ Value, Kind, Text string }
+
+// field is a filter on a page.
+type field struct {
+	Name, Label, Type, Value string
+	Options                  []option
+}
+
+// listPage is the page of a list.
+type listPage[R any] struct {
+	listFrame
+	Rows []R
+}
+
+// listFrame is what surrounds the rows of a list.
+type listFrame struct {
+	Page    string // path
+	Filter  url.Values
+	Fields  []field
+	Empty   string // id of the text of an empty list
+	Next    string // address of the next page, or empty
+	Export  string // address of the CSV of what is filtered, or empty
+	Print   string // address of the list for printing
+	Screen  string // of a printed list: address of the page
+	Printed bool
+	Cut     bool   // a printed list has maxPrinted rows of more
+	Error   string // what the interface refused of the filters, or empty
+	Size    int    // rows of the page
+}
+
+// show returns a handler that shows the list.
+func (l lister[A, R]) show(d *Dashboard) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v := visitOf(r)
+		if l.oneMerchant && v.merchant == "" {
+			return d.chooseMerchant(w, r, l.title)
+		}
+		query, frame := l.query(d, v, r)
+		if text := frame.Filter.Get("q"); l.jump != nil && text != "" {
+			if to := l.jump(v, text); to != "" {
+				seeOther(w, r, to)
+				return nil
+			}
+		}
+		body := listPage[R]{listFrame: frame}
+		var err error
+		body.Error, err = detail(l.read(d, r, query, &body))
+		if err != nil {
+			return err
+		}
+		body.Size = len(body.Rows)
+		return d.render(w, r, status(body.Error), l.template, l.title, body)
+	}
+}
+
+// read reads the rows of a page, or of all pages up to maxPrinted rows for a printed list.
+func (l lister[A, R]) read(d *Dashboard, r *http.Request, query url.Values, body *listPage[R]) error {
+	for {
+		var answer A
+		if err := d.service.get(r.Context(), l.api, query, &answer); err != nil {
+			return err
+		}
+		rows, cursor := l.rows(d, answer)
+		body.Rows = append(body.Rows, rows...)
+		switch {
+		case cursor == "":
+			return nil
+		case !body.Printed:
+			body.Next = filteredPage(visitOf(r), l.page, body.Filter, "cursor", cursor)
+			return nil
+		case len(body.Rows) >= maxPrinted:
+			body.Rows, body.Cut = body.Rows[:maxPrinted], true
+			return nil
+		}
+		query.Set("cursor", cursor)
+	}
+}
+
+// export returns a handler that answers with the CSV of what is filtered.
+func (l lister[A, R]) export(d *Dashboard) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		query, _ := l.query(d, visitOf(r), r)
+		query.Del("limit")
+		query.Del("cursor")
+		d.service.pass(w, r, l.api, query, http.Header{"Accept": {"text/csv"}})
+		return nil
+	}
+}
+
+// query returns the query of the interface for the filters of a request, and the frame.
+func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values, listFrame) {
+	query, asked := v.query(), r.URL.Query()
+	frame := listFrame{Page: l.page, Filter: make(url.Values), Empty: l.empty, Printed: asked.Get("print") != ""}
+	for _, f := range l.filters {
+		value := strings.TrimSpace(asked.Get(f.name))
+		if value != "" {
+			frame.Filter.Set(f.name, value)
+		}
+		switch {
+		case f.apply != nil:
+			f.apply(d, query, value)
+		case value != "":
+			query.Set(f.name, value)
+		}
+		shown := field{Name: f.name, Label: f.text, Type: f.kind, Value: value}
+		if f.options != nil {
+			shown.Options = f.options(d)
+		}
+		if f.text != "" && (value != "" || !f.rare) && (f.kind != "select" || len(shown.Options) > 0) {
+			frame.Fields = append(frame.Fields, shown)
+		}
+	}
+	query.Set("limit", strconv.Itoa(pageSize))
+	if frame.Printed {
+		query.Set("limit", strconv.Itoa(printPage))
+	} else if cursor := asked.Get("cursor"); cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	if l.csv {
+		frame.Export = filteredPage(v, l.page+".csv", frame.Filter)
+	}
+	frame.Print = filteredPage(v, l.page, frame.Filter, "print", "1")
+	frame.Screen = filteredPage(v, l.page, frame.Filter)
+	return query, frame
+}
+
+// Chosen returns the filters that are set, as they are printed. It is for templates.
+func (f listFrame) Chosen() []field {
+	var all []field
+	for _, shown := range f.Fields {
+		if shown.Value != "" {
+			all = append(all, shown)
+		}
+	}
+	return all
+}
+
+// Option returns the chosen option of a select, or one with the value as text. It is for
+// templates.
+func (f field) Option() option {
+	for _, o := range f.Options {
+		if o.Value == f.Value {
+			return o
+		}
+	}
+	return option{Text: f.Value}
+}
+
+// optionsOf returns options with the texts of a kind.
+func optionsOf[T ~string](kind string, values []T) func(*Dashboard) []option {
+	return func(*Dashboard) []option {
+		all := make([]option, len(values))
+		for i, value := range values {
+			all[i] = option{Value: string(value), Kind: kind}
+		}
+		return all
+	}
+}
+
+// networks returns the networks of the service in the order of their names, if there are
+// several.
+func networks(d *Dashboard) []option {
+	if len(d.chains) < 2 {
+		return nil
+	}
+	all := make([]option, 0, len(d.chains))
+	for key := range d.chains {
+		all = append(all, option{Value: key, Text: chain.NetworkName(key)})
+	}
+	slices.SortFunc(all, func(a, b option) int { return strings.Compare(a.Text, b.Text) })
+	return all
+}
+
+// dayFilter returns a filter by the first day, or the last one if end is set.
+func dayFilter(name, text, param string, end bool) filter {
+	return filter{name: name, text: text, kind: "date", apply: func(_ *Dashboard, query url.Values, day string) {
+		if day != "" {
+			query.Set(param, dayText(day, end))
+		}
+	}}
+}
+
+// dayText returns the Unix time at which a day begins, such as 2026-11-23 by UTC, or the one
+// after it. A text that is no day is returned as it is, for the interface to refuse it.
+func dayText(day string, end bool) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	if end {
+		at = at.AddDate(0, 0, 1)
+	}
+	return strconv.FormatInt(at.Unix(), 10)
+}
+
+// applyAmount adds a filter by an amount that a person typed.
+func applyAmount(d *Dashboard, query url.Values, text string) {
+	if text != "" {
+		query.Set("amount", minorUnits(text, d.anyDecimals()))
+	}
+}
+
+// anyDecimals returns the decimals of the service's tokens: the most, should they differ.
+func (d *Dashboard) anyDecimals() int {
+	decimals := 0
+	for _, ch := range d.chains {
+		for _, token := range ch.Tokens {
+			decimals = max(decimals, token.Decimals)
+		}
+	}
+	return decimals
+}
+
+// minorUnits returns an amount that a person typed in units of a token, such as 12.50, in
+// minor units. A text that is no amount is returned as it is, for the interface to refuse it.
+func minorUnits(text string, decimals int) string {
+	amount, err := invoice.ParseDecimal(strings.ReplaceAll(text, ",", "."), decimals)
+	if err != nil {
+		return text
+	}
+	return amount.String()
+}
+
+// objectPage returns the page of the payment or refund that a text is the id of, or "".
+func objectPage(text string) string {
+	switch {
+	case strings.HasPrefix(text, invoice.PrefixPayment):
+		return id("/dashboard/payments", text)
+	case strings.HasPrefix(text, invoice.PrefixRefund):
+		return id("/dashboard/refunds", text)
+	}
+	return ""
+}
+
+// toObject is a lister's jump to the payment or refund that a text is the id of.
+func toObject(v *visit, text string) string {
+	if page := objectPage(text); page != "" {
+		return v.Link(page)
+	}
+	return ""
+}
+
+// status returns the status of a page that shows an error of the interface, or none.
+func status(detail string) int {
+	if detail != "" {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// filtered adds the filters and the cursor of a request for a list to the query of the REST
+// interface, and returns the filters.
+func filtered(r *http.Request, query url.Values, names []string) url.Values {
+	filter := make(url.Values)
+	for _, name := range names {
+		if value := r.URL.Query().Get(name); value != "" {
+			filter.Set(name, value)
+			query.Set(name, value)
+		}
+	}
+	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	query.Set("limit", strconv.Itoa(pageSize))
+	return filter
+}
+
+// nextPage returns the address of the page of a list after a cursor, or "".
+func nextPage(v *visit, filter url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return filteredPage(v, v.here, filter, "cursor", cursor)
+}
+
+// filteredPage returns the address of a page with filters and other pairs.
+func filteredPage(v *visit, path string, filter url.Values, pairs ...string) string {
+	for name := range filter {
+		pairs = append(pairs, name, filter.Get(name))
+	}
+	return v.Link(path, pairs...)
+}
