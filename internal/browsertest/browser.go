@@ -50,7 +50,8 @@ func chromium(t testing.TB) context.Context {
 			}
 		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(program), chromedp.Flag("disable-gpu", true), chromedp.Flag("force-color-profile", "srgb"))
+			chromedp.ExecPath(program), chromedp.Flag("disable-gpu", true), chromedp.Flag("force-color-profile", "srgb"),
+			chromedp.Flag("site-per-process", true)) // a frame of another site has its own process, as in payers' browsers
 		if os.Geteuid() == 0 {
 			options = append(options, chromedp.NoSandbox) // chromium's sandbox refuses root
 		}

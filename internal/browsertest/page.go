@@ -221,25 +221,34 @@ func (p *Page) Eval(expression string, into any) {
 // Await waits until an expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
+	var err error
+	done := p.poll(func() (done bool) {
+		// While a document is replaced, its expression fails.
+		done, err = chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		return err == nil && done
+	})
+	if !done {
+		p.t.Fatalf("browsertest: not true: %s (%v); the page reads\n%s\n%s", expression, err, p.Text("body"), strings.Join(p.Errors(), "\n"))
+	}
+}
+
+// poll calls f until it returns true, and reports whether it did before Patience ended.
+func (p *Page) poll(f func() bool) bool {
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for {
-		// While a document is replaced, its expression fails.
-		done, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
-		if err == nil && done {
-			return
-		}
+	for !f() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			p.t.Fatalf("browsertest: not true: %s (%v); the page reads\n%s\n%s", expression, err, p.Text("body"), strings.Join(p.Errors(), "\n"))
+			return false
 		}
 	}
+	return true
 }
 
-// pollInterval is how often Await evaluates its expression.
+// pollInterval is how often poll calls its function.
 const pollInterval = 50 * time.Millisecond
 
 // AwaitText waits until the text of an element contains words.
@@ -261,6 +270,15 @@ func (p *Page) Press(text string) {
 	find := fmt.Sprintf("[...document.querySelectorAll('button, a, summary')].find((b) => b.checkVisibility() && !b.disabled && b.innerText.replaceAll('\\u00a0', ' ').trim() === %q)", text)
 	p.Await(find + " !== undefined")
 	p.Eval("void "+find+".click()", nil)
+}
+
+// Follow presses a button or link with this text, and waits until the page that it leads to is
+// loaded, which may show what the one before has shown.
+func (p *Page) Follow(text string) {
+	p.t.Helper()
+	p.Eval("void (window.left = true)", nil)
+	p.Press(text)
+	p.Await("!window.left && document.readyState === 'complete'")
 }
 
 // Screenshot writes an image of the whole page to a file.

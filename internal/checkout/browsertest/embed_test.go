@@ -118,12 +118,19 @@ func (s *shop) invoices(t *testing.T) (all []apitypes.Invoice) {
 }
 
 // tabIntoFrame moves the focus from a dialog that has opened to its button, and to what is
-// first in the frame. The frame's process gets no key before the focus has arrived there.
-func tabIntoFrame(p *browsertest.Page) {
+// first in the frame, which matches a selector.
+func (s *shop) tabIntoFrame(p *browsertest.Page, first string) {
 	p.Keys(kb.Tab)
 	p.Await(`document.activeElement.matches("dialog button")`)
 	p.Keys(kb.Tab)
-	p.Await(`document.activeElement.matches("dialog iframe")`)
+	s.awaitFocus(p, first)
+}
+
+// awaitFocus waits until an element of the frame that matches a selector has the focus. The
+// frame has a process of its own, which gets keys only then, although the page's activeElement
+// is the frame before.
+func (s *shop) awaitFocus(p *browsertest.Page, selector string) {
+	p.Frame(s.Info.BaseURL).Await(`document.hasFocus() && document.activeElement.matches(` + quoted(selector) + `)`)
 }
 
 // TestEmbed pays in a dialog of a shop's page with the keyboard alone, but for the transfer.
@@ -140,7 +147,7 @@ func TestEmbed(t *testing.T) {
 			if n := len(s.invoices(t)); n != 0 {
 				t.Errorf("the opened dialog has made %d invoices", n)
 			}
-			tabIntoFrame(p)
+			s.tabIntoFrame(p, "button[type=submit]")
 			p.Keys(kb.Enter)
 			p.Await(`told.some((m) => m.type === "state" && m.state === "waiting")`)
 			made := s.invoices(t)
@@ -149,7 +156,8 @@ func TestEmbed(t *testing.T) {
 			}
 			shot(p, "embed-checkout-"+name)
 
-			p.Keys(kb.Escape) // in the frame
+			p.Frame(s.Info.BaseURL).Await(`document.hasFocus()`)
+			p.Keys(kb.Escape)
 			p.Await(`told.at(-1).type === "close" && !document.querySelector("dialog") && document.activeElement.matches("a[data-quittance]")`)
 			p.Keys(kb.Enter) // opens the same invoice
 			p.Await(`told.at(-1).type === "state" && document.querySelector("dialog[open]")`)
@@ -184,8 +192,10 @@ func TestEmbed(t *testing.T) {
 			if n := len(s.invoices(t)); n != 1 {
 				t.Errorf("there are %d invoices", n)
 			}
-			tabIntoFrame(p)           // the receipt
-			p.Keys(kb.Tab + kb.Enter) // the link back
+			s.tabIntoFrame(p, "#receipt a")
+			p.Keys(kb.Tab)
+			s.awaitFocus(p, "#back a")
+			p.Keys(kb.Enter)
 			p.Await(`location.search === "?thanks"`)
 		})
 	}
@@ -254,7 +264,7 @@ func TestLinkPages(t *testing.T) {
 			p.Go(s.link.URL + "?amount=0,5")
 			p.Axe(web)
 			shot(p, "link-"+name)
-			p.Press("Pay")
+			p.Follow("Pay")
 			p.AwaitText(".problem", "Enter 1.00 USDC or more")
 			p.Axe(web)
 			shot(p, "link-problem-"+name)
