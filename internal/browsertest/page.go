@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -200,10 +202,29 @@ func (p *Page) Go(url string) {
 	run(p, chromedp.Navigate(url))
 }
 
+// SetCookies gives the page the cookies that a jar has for a URL.
+func (p *Page) SetCookies(of string, jar http.CookieJar) {
+	p.t.Helper()
+	u, err := url.Parse(of)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, c := range jar.Cookies(u) {
+		call(p, network.SetCookie, network.SetCookieParams{URL: of, Name: c.Name, Value: c.Value})
+	}
+}
+
 // Reload loads the page again.
 func (p *Page) Reload() {
 	p.t.Helper()
 	run(p, chromedp.Reload())
+}
+
+// Back goes back in the page's history, once the page has answered: a page of the browser's
+// cache may replace it at once.
+func (p *Page) Back() {
+	p.t.Helper()
+	p.Eval(`void setTimeout(() => history.back())`, nil)
 }
 
 // Eval evaluates an expression, which may be a promise, into a value; into may be nil.

@@ -36,22 +36,28 @@ func (w *world) read(id string) apitypes.Invoice {
 
 // transfer mines a transfer of minor units to the settlement address of acme's invoices, and
 // the block that confirms it. It returns the transaction's hash.
-func (w *world) transfer(minor string) string {
+func (w *world) transfer(minor string) string { return w.transferTo(acmePays, minor) }
+
+// transferTo is transfer to another settlement address.
+func (w *world) transferTo(to invoice.Address, minor string) string {
 	w.t.Helper()
 	amount, err := invoice.ParseAmount(minor)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	tx := chaintest.NewTx(chaintest.Transfer(houseToken, payer, acmePays, amount))
+	tx := chaintest.NewTx(chaintest.Transfer(houseToken, payer, to, amount))
 	w.chain.MineAt(max(w.now().Unix(), w.chain.Head().Time+1), tx)
 	w.chain.MineAt(w.chain.Head().Time + 1)
 	return invoice.Hash(tx.Hash).String()
 }
 
 // payment mines a transfer, and returns the payment of it when it is confirmed.
-func (w *world) payment(minor string) apitypes.Payment {
+func (w *world) payment(minor string) apitypes.Payment { return w.paymentTo(acmePays, minor) }
+
+// paymentTo is payment to another settlement address.
+func (w *world) paymentTo(to invoice.Address, minor string) apitypes.Payment {
 	w.t.Helper()
-	hash := w.transfer(minor)
+	hash := w.transferTo(to, minor)
 	var found apitypes.PaymentList
 	w.await("confirmed payment of "+hash, func() bool {
 		w.operator.api("GET", "/api/payments?include=unattributed&txHash="+hash, nil, &found)

@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
@@ -30,9 +33,19 @@ import (
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testdeps.Short("TestLooks")
+	goleak.VerifyTestMain(browsers{m})
+}
+
+// browsers runs tests, and ends the browser that they share.
+type browsers struct{ m *testing.M }
+
+// Run implements goleak.TestingM.
+func (b browsers) Run() int { return browsertest.Main(b.m) }
 
 // patience bounds a wait for the service.
 const patience = 30 * time.Second
@@ -58,14 +71,14 @@ type world struct {
 	operator *person
 	receiver *receiver // of the events of acme
 	log      logtest.Buffer
-	offset   time.Duration
+	offset   atomic.Int64 // time.Duration
 }
 
 // newWorld starts a service, which runs until the test ends.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, chain: chaintest.New(7), receiver: newReceiver(t)}
-	w.offset = time.Until(time.Unix(chaintest.GenesisTime, 0).Add(time.Hour))
+	w.forward(time.Until(time.Unix(chaintest.GenesisTime, 0).Add(time.Hour)))
 	w.chain.Token(houseToken, 6)
 	w.chain.MineAt(w.now().Unix() - 1)
 	node := w.chain.Serve(t)
@@ -92,7 +105,10 @@ func newWorld(t *testing.T) *world {
 }
 
 // now is the clock of the service.
-func (w *world) now() time.Time { return time.Now().Add(w.offset) }
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.offset.Load())) }
+
+// forward moves the clock on.
+func (w *world) forward(d time.Duration) { w.offset.Add(int64(d)) }
 
 // run runs a server until the test ends, and waits until it is ready.
 func (w *world) run(cfg server.Config) {
@@ -149,20 +165,37 @@ func (w *world) await(what string, ok func() bool) {
 	}
 }
 
-// receiver is a webhook receiver, which answers with the status that is set.
+// receiver is a webhook receiver, which answers with the next status that is set, or else as
+// it was said to, by default with 200.
 type receiver struct {
 	*httptest.Server
-	status chan int // of the next responses; 200 by default
+	status chan int // of the next responses
+
+	mu    sync.Mutex
+	usual int
+	text  string
+}
+
+// say sets the usual response.
+func (r *receiver) say(status int, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.usual, r.text = status, text
 }
 
 func newReceiver(t *testing.T) *receiver {
-	r := &receiver{status: make(chan int, 100)}
+	r := &receiver{status: make(chan int, 100), usual: http.StatusOK}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case status := <-r.status:
 			w.WriteHeader(status)
+			return
 		default:
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		w.WriteHeader(r.usual)
+		_, _ = io.WriteString(w, r.text)
 	}))
 	t.Cleanup(r.Close)
 	return r
@@ -172,18 +205,25 @@ func newReceiver(t *testing.T) *receiver {
 type person struct {
 	*world
 	*http.Client
-	id, key string // of the key
+	id, key    string // of the key
+	merchantID string // of the key; empty: the operator
 }
 
 // person makes a key of a merchant, or of the operator for "", and signs in with it.
 func (w *world) person(merchantID string, scopes access.Scopes) *person {
 	w.t.Helper()
-	record, key, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "maria", MerchantID: merchantID, Scopes: scopes})
+	return w.named(merchantID, "maria", scopes)
+}
+
+// named is person with a name.
+func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
+	w.t.Helper()
+	record, key, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: name, MerchantID: merchantID, Scopes: scopes})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	p := w.guest()
-	p.id, p.key = record.ID, key.Reveal()
+	p.id, p.key, p.merchantID = record.ID, key.Reveal(), merchantID
 	if got := p.post("/dashboard/sign-in", url.Values{"key": {p.key}}); got.status != http.StatusOK {
 		w.t.Fatalf("the sign-in leads to %s, which answers %d\n%s", got.path, got.status, got.body)
 	}

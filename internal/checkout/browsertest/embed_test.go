@@ -276,7 +276,7 @@ func TestLinkPages(t *testing.T) {
 			p.Press("Pay")
 			p.Await(`location.pathname.startsWith("/checkout/")`)
 			p.AwaitText("h1", "12.50")
-			p.Eval(`history.back()`, nil)
+			p.Back()
 			p.Await(`document.querySelector("form")?.action === ` + quoted(s.link.URL))
 			if errs := p.Errors(); len(errs) != 0 {
 				t.Errorf("the page reports %q", errs)

@@ -21,12 +21,12 @@ func TestLinkMakesOneInvoice(t *testing.T) {
 		return invoice
 	}
 	first := pressed()
-	p.Eval(`history.back()`, nil)
+	p.Back()
 	p.Await(`location.pathname.startsWith("/pay/")`)
 	if again := pressed(); again != first {
 		t.Errorf("after a step back the button leads to %s, want %s", again, first)
 	}
-	p.Eval(`history.back()`, nil)
+	p.Back()
 	p.Await(`location.pathname.startsWith("/pay/")`)
 	p.Reload()
 	if again := pressed(); again != first {

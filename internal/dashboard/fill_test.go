@@ -1,0 +1,163 @@
+package dashboard_test
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// cafePays is the settlement address of the merchant cafe.
+var cafePays = invoice.Address{0x22, 19: 2}
+
+// filled is a world in which the merchant cafe has an object of each kind that pages show, in
+// the states in which pages differ.
+type filled struct {
+	*world
+	owner *person
+	text  func(field string) string
+}
+
+// fill makes the merchant cafe with its objects. text returns what people and programs write
+// in a field. Before that, the merchant has sold something on each of some days.
+func fill(w *world, text func(field string) string, days int) *filled {
+	w.t.Helper()
+	f := &filled{world: w, text: text}
+	profile := member{
+		"id": "cafe", "name": text("merchant name"), "supportContact": text("support contact"), "statement": text("statement"),
+		"defaultAddresses": member{house: cafePays.String()},
+	}
+	w.operator.api("POST", "/api/merchants", profile, nil)
+	w.operator.api("PUT", "/api/merchants/cafe/webhook", member{"url": w.receiver.URL + "/?" + url.QueryEscape(text("webhook URL"))}, nil)
+	f.sales(days)
+	f.owner = w.named("cafe", text("key name"), access.Admin)
+	f.operatorsWork()
+	f.invoices()
+	f.transfers()
+	f.decisions()
+	f.deliveries()
+	return f
+}
+
+// bill creates an invoice of cafe with all texts.
+func (f *filled) bill(amount string, more member) apitypes.CreateInvoiceResponse {
+	f.t.Helper()
+	body := member{
+		"merchantAddress": cafePays.String(), "amount": amount, "reference": f.text("reference"), "description": f.text("description"),
+		"metadata": member{f.text("metadata key"): f.text("metadata value")}, "returnUrl": "https://cafe.example/?" + url.QueryEscape(f.text("return URL")),
+		"customer":  member{"id": f.text("customer id"), "email": "maria@cafe.example"},
+		"lineItems": []member{{"label": f.text("line item"), "amount": amount}},
+	}
+	for name, value := range more {
+		body[name] = value
+	}
+	return f.invoice("cafe", body)
+}
+
+// sales makes invoices on days before this one, most of which are paid.
+func (f *filled) sales(days int) {
+	f.t.Helper()
+	for day := range days {
+		for i := range 1 + day%3 {
+			cents := 500 + (day*day*37+i*1313)%4200
+			made := f.bill(strconv.Itoa(cents*10_000), nil)
+			if day%7 != 5 {
+				f.paymentTo(cafePays, f.read(made.ID).TransferAmount)
+			}
+		}
+		f.forward(24 * time.Hour)
+	}
+}
+
+// operatorsWork makes what belongs to no merchant's sale: keys, sessions and a payment link.
+func (f *filled) operatorsWork() {
+	f.t.Helper()
+	f.owner.api("POST", "/api/keys", member{"name": f.text("program name"), "scopes": []string{"invoices:read"}}, nil)
+	f.owner.api("POST", "/api/payment-links", member{
+		"title": f.text("link title"), "description": f.text("link description"), "lineItem": f.text("link line item"), "referencePrefix": f.text("reference prefix"),
+		"amount": "4900000", "currency": "USDC", "chainKey": house, "merchantAddress": cafePays.String(),
+	}, nil)
+	browser := f.guest()
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/dashboard/sign-in", strings.NewReader(url.Values{"key": {f.owner.key}}.Encode()))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("User-Agent", f.text("user agent"))
+	resp, err := browser.Do(r)
+	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		f.t.Fatalf("sign in with another browser: %v, %v", resp, err)
+	}
+}
+
+// invoices makes invoices in each state but expired.
+func (f *filled) invoices() {
+	f.t.Helper()
+	f.bill("7200000", member{"draft": true})
+	f.bill("4900000", nil)
+	void := f.bill("3300000", nil)
+	f.owner.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
+}
+
+// transfers makes payments that are paid, paid twice, too small and without an invoice, and
+// refunds of them.
+func (f *filled) transfers() {
+	f.t.Helper()
+	paid := f.bill("12500000", nil)
+	due := f.read(paid.ID).TransferAmount
+	whole := f.paymentTo(cafePays, due)
+	f.await("paid invoice", func() bool { return f.read(paid.ID).Status == "paid" })
+	twice := f.paymentTo(cafePays, "12500000")
+	f.owner.api("POST", "/api/payments/"+twice.ID+"/attribution", member{"invoiceId": paid.ID, "by": f.text("attributed by"), "note": f.text("attribution note")}, nil)
+	f.paymentTo(cafePays, "4700000") // for which an open invoice is suggested
+	var asked apitypes.RefundResponse
+	f.owner.api("POST", "/api/payments/"+twice.ID+"/refunds", member{"reason": f.text("refund reason"), "to": "ask_payer"}, &asked)
+	f.owner.api("POST", "/api/payments/"+whole.ID+"/refunds", member{"amount": "1500000", "reason": f.text("refund reason")}, nil)
+	exchange := invoice.Address{0xee, 19: 1}
+	f.guest().post(strings.TrimPrefix(asked.ClaimURL, f.url), url.Values{"to": {exchange.String()}}).want(f.t, http.StatusOK)
+}
+
+// decisions makes an invoice that has expired with too little, and dismisses a payment.
+func (f *filled) decisions() {
+	f.t.Helper()
+	short := f.bill("9900000", member{"expiresAt": f.now().Add(2 * time.Minute).Unix()})
+	part := f.paymentTo(cafePays, "9000000")
+	f.owner.api("POST", "/api/payments/"+part.ID+"/attribution", member{"invoiceId": short.ID, "by": f.text("attributed by")}, nil)
+	f.chain.MineAt(max(short.Invoice.ExpiresAt, f.chain.Head().Time) + 1)
+	f.chain.MineAt(f.chain.Head().Time + 1)
+	f.await("expired invoice", func() bool { return f.read(short.ID).Status == "expired" })
+	f.paymentTo(cafePays, "1234567")
+	page := f.owner.get("/dashboard/inbox?kind=unattributed")
+	f.owner.submit(page, "/dashboard/inbox/decide", url.Values{"decision": {"dismissed"}, "reason": {f.text("decision reason")}}).want(f.t, http.StatusOK)
+}
+
+// deliveries has the endpoint answer an event with an error and a text.
+func (f *filled) deliveries() {
+	f.t.Helper()
+	f.receiver.say(http.StatusServiceUnavailable, f.text("endpoint's answer"))
+	made := f.bill("2500000", nil)
+	f.await("failed delivery", func() bool {
+		return strings.Contains(f.owner.get("/dashboard/invoices/"+made.ID).words(), "503")
+	})
+	f.receiver.say(http.StatusOK, "")
+	f.owner.api("POST", "/api/merchants/cafe/webhook/secret", nil, nil)
+}
+
+// plain has people write usual texts.
+func plain(field string) string {
+	usual := map[string]string{
+		"merchant name": "Corner Café", "support contact": "help@cafe.example", "statement": "Corner Café GmbH\n12 Market Street, Springfield",
+		"key name": "Maria Rossi", "program name": "Point of sale", "reference": "2026-0412", "description": "Table 12, the terrace",
+		"metadata key": "table", "metadata value": "12", "customer id": "maria", "line item": "Lunch for two", "link title": "An espresso",
+		"link description": "At the bar", "link line item": "Espresso", "reference prefix": "bar-", "user agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0",
+		"refund reason": "One lunch too many", "attribution note": "The guest called", "attributed by": "Maria Rossi", "decision reason": "A test of our own",
+		"endpoint's answer": "gone fishing", "webhook URL": "shop=1", "return URL": "thanks",
+	}
+	return cmp.Or(usual[field], field)
+}
