@@ -144,6 +144,7 @@ var unlinked = map[string]string{
 	"POST /dashboard/confirm": "what is dangerous leads there",
 
 	"POST /dashboard/events/redeliver": "the form is there after days of failures",
+	"POST /dashboard/webhook/secret":   "the form is there until a secret is made",
 }
 
 // TestEveryPageIsLinked follows all links of a merchant's and of the operator's pages: they

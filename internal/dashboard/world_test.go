@@ -207,6 +207,7 @@ type person struct {
 	*http.Client
 	id, key    string // of the key
 	merchantID string // of the key; empty: the operator
+	scopes     access.Scopes
 }
 
 // person makes a key of a merchant, or of the operator for "", and signs in with it.
@@ -223,7 +224,7 @@ func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
 		w.t.Fatal(err)
 	}
 	p := w.guest()
-	p.id, p.key, p.merchantID = record.ID, key.Reveal(), merchantID
+	p.id, p.key, p.merchantID, p.scopes = record.ID, key.Reveal(), merchantID, scopes
 	if got := p.post("/dashboard/sign-in", url.Values{"key": {p.key}}); got.status != http.StatusOK {
 		w.t.Fatalf("the sign-in leads to %s, which answers %d\n%s", got.path, got.status, got.body)
 	}
