@@ -249,7 +249,6 @@ type API struct {
 	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
 	reports       *slots
 	summarized    SummaryReader
-	summaries     *report.Summaries
 	exports       *slots // of CSV
 	onProblem     func(context.Context, apitypes.Problem)
 }
@@ -275,7 +274,7 @@ func New(c Config) *API {
 		onProblem: c.OnProblem,
 		feed:      c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
-		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summaries: report.NewSummaries(c.Summarized), summarized: c.Summarized,
+		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized,
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),

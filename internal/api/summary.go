@@ -43,7 +43,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made := apiconv.Summary{Request: request}
-	if made.Days, err = a.summaries.Days(r.Context(), request); err != nil {
+	if made.Days, err = report.Days(r.Context(), a.summarized, request); err != nil {
 		return fmt.Errorf("add days up: %w", err)
 	}
 	if made.Open, err = a.sumInvoices(r, request.MerchantID, invoice.Open, time.Unix(0, 0)); err != nil {

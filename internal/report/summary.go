@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -14,154 +13,184 @@ import (
 )
 
 const (
-	// summaryPage is how many payments or refunds of a summary are read at once.
-	summaryPage = 2000
-	// maxPasts bounds the summaries of past days that are kept.
-	maxPasts = 1000
+	// summaryPage is how many payments or refunds of a summary are read at once, and
+	// rollupsPage how many rollups.
+	summaryPage, rollupsPage = 2000, 20_000
+	// maxStale bounds the stale periods of a summary that are read one by one.
+	maxStale = 100
 )
+
+// SettledReader reads what was settled. *store.Store and *store.Tx implement it.
+type SettledReader interface {
+	// SettledAmounts returns confirmed payments of invoices.
+	SettledAmounts(ctx context.Context, f store.ReportFilter) ([]store.SettledAmount, error)
+	// ReportedRefunds returns confirmed refunds of such payments.
+	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
+}
 
 // SummaryReader reads from the database. *store.Store implements it.
 type SummaryReader interface {
-	// SettledAmounts returns confirmed payments of invoices.
-	SettledAmounts(ctx context.Context, f store.ReportFilter) ([]store.SettledAmount, error)
-	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
-	// CountSettled counts such payments and refunds in a period.
-	CountSettled(ctx context.Context, merchantID string, from, to time.Time) (payments, refunds int64, err error)
-}
-
-// Summaries adds up days, and keeps the sums of past days. It is safe for
-// concurrent use.
-type Summaries struct {
-	db SummaryReader
-
-	mu    sync.Mutex
-	pasts map[pastKey]past
-}
-
-// pastKey says which past days a past is of. All of it is in the key, so that a past is
-// never changed.
-type pastKey struct {
-	merchantID, zone string
-	from, to         int64 // Unix seconds
-}
-
-// past is the sums of past days. Payments and refunds are only ever added to a period, so
-// the sums are right as long as their numbers are.
-type past struct {
-	payments, refunds int64
-	lines             map[Key]*Line // not changed
-}
-
-// NewSummaries returns a Summaries of a database.
-func NewSummaries(db SummaryReader) *Summaries {
-	return &Summaries{db: db, pasts: make(map[pastKey]past)}
+	SettledReader
+	// RollupsThrough returns the time before which rollups are complete.
+	RollupsThrough(ctx context.Context) (time.Time, error)
+	// StaleRollups returns periods whose rollups lack something, the oldest first.
+	StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error)
+	// Rollups lists rollups in the order of their periods.
+	Rollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
 }
 
 // Days returns a line for each day, chain and currency in which something was confirmed from
 // From on and before To, in order. Its figures but Payments, Refunds, Gross, Refunded and Net
 // are zero. GroupBy is not used.
-func (s *Summaries) Days(ctx context.Context, r Request) ([]*Line, error) {
-	at := r.To.In(r.Location)
-	today := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, r.Location)
-	earlier, later := r, r
-	earlier.To, later.From = today, today
-	if !r.From.Before(today) {
-		later.From = r.From
+//
+// It adds up rollups, and payments where there is no rollup: of the last minutes, of a stale
+// period, and of the rest of a period at the beginning.
+func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
+	b := &daysBuilder{Request: r, db: db, lines: make(map[Key]*Line)}
+	// The time through which rollups are complete and the stale periods are read before the
+	// rollups, so that a rollup that is written meanwhile counts once.
+	through, err := db.RollupsThrough(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	lines := make(map[Key]*Line)
-	if r.From.Before(today) {
-		known, err := s.past(ctx, earlier)
-		if err != nil {
+	from, to := store.RollupStart(r.From.Add(store.RollupPeriod-time.Second)), store.RollupStart(r.To)
+	if through.Before(to) {
+		to = through
+	}
+	if !from.Before(to) || !b.aligned(from) || !b.aligned(to) {
+		err := b.addSettled(ctx, r.From, r.To)
+		return sorted(b.lines), err
+	}
+	stale, err := db.StaleRollups(ctx, from, to, maxStale+1)
+	if err != nil {
+		return nil, fmt.Errorf("find stale rollups: %w", err)
+	}
+	if len(stale) > maxStale {
+		to, stale = stale[maxStale], stale[:maxStale]
+	}
+	if err := b.addRollups(ctx, from, to, stale); err != nil {
+		return nil, err
+	}
+	for _, start := range stale {
+		if err := b.addSettled(ctx, start, start.Add(store.RollupPeriod)); err != nil {
 			return nil, err
 		}
-		maps.Copy(lines, known)
 	}
-	fresh, err := s.read(ctx, later)
-	if err != nil {
+	if err := b.addSettled(ctx, r.From, from); err != nil {
 		return nil, err
 	}
-	for key, l := range fresh {
-		if earlier := lines[key]; earlier != nil { // clocks skip midnight, and the day began before today
-			l.Payments += earlier.Payments
-			l.Refunds += earlier.Refunds
-			l.Gross.Add(&l.Gross, &earlier.Gross)
-			l.Refunded.Add(&l.Refunded, &earlier.Refunded)
-			l.Net.Add(&l.Net, &earlier.Net)
-		}
-		lines[key] = l
-	}
-	return sorted(lines), nil
+	err = b.addSettled(ctx, to, r.To)
+	return sorted(b.lines), err
 }
 
-// past returns the lines of past days.
-func (s *Summaries) past(ctx context.Context, r Request) (map[Key]*Line, error) {
-	key := pastKey{r.MerchantID, r.Location.String(), r.From.Unix(), r.To.Unix()}
-	payments, refunds, err := s.db.CountSettled(ctx, r.MerchantID, r.From, r.To)
-	if err != nil {
-		return nil, fmt.Errorf("count payments: %w", err)
-	}
-	s.mu.Lock()
-	known, ok := s.pasts[key]
-	s.mu.Unlock()
-	if ok && known.payments == payments && known.refunds == refunds {
-		return known.lines, nil
-	}
-	lines, err := s.read(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	known = past{lines: lines}
-	for _, l := range lines {
-		known.payments += l.Payments
-		known.refunds += l.Refunds
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.pasts) >= maxPasts {
-		clear(s.pasts)
-	}
-	s.pasts[key] = known
-	return lines, nil
+// daysBuilder adds up the days of a request.
+type daysBuilder struct {
+	Request
+	db    SummaryReader
+	lines map[Key]*Line
 }
 
-// read adds up a period.
-func (s *Summaries) read(ctx context.Context, r Request) (map[Key]*Line, error) {
-	lines := make(map[Key]*Line)
-	lineAt := func(at time.Time, chainKey, currency string) *Line {
-		key := Key{Day: at.In(r.Location).Format(time.DateOnly), ChainKey: chainKey, Currency: currency, Decimals: -1}
-		if decimals, ok := r.Decimals(chainKey, currency); ok {
-			key.Decimals = decimals
-		}
-		return lineOf(lines, key)
+// aligned reports whether the days of the time zone begin at the beginning of a period.
+func (b *daysBuilder) aligned(at time.Time) bool {
+	_, offset := at.In(b.Location).Zone()
+	return offset%int(store.RollupPeriod.Seconds()) == 0
+}
+
+// line returns the line of a time, chain and currency.
+func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
+	key := Key{Day: at.In(b.Location).Format(time.DateOnly), ChainKey: chainKey, Currency: currency, Decimals: -1}
+	if decimals, ok := b.Decimals(chainKey, currency); ok {
+		key.Decimals = decimals
 	}
-	for f := (store.ReportFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, Limit: summaryPage}); ; {
-		page, err := s.db.SettledAmounts(ctx, f)
+	return lineOf(b.lines, key)
+}
+
+// addRollups adds the rollups from a time on and before another one, but not those of the
+// stale periods.
+func (b *daysBuilder) addRollups(ctx context.Context, from, to time.Time, stale []time.Time) error {
+	for f := (store.RollupFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: rollupsPage}); ; {
+		page, err := b.db.Rollups(ctx, f)
 		if err != nil {
-			return nil, fmt.Errorf("add payments up: %w", err)
+			return fmt.Errorf("read rollups: %w", err)
 		}
-		for _, p := range page {
-			lineAt(p.ConfirmedAt, p.ChainKey, p.Currency).addPayment(p.Amount, invoice.Portion{})
+		for _, rollup := range page {
+			if !slices.ContainsFunc(stale, rollup.Start.Equal) {
+				if err := b.line(rollup.Start, rollup.ChainKey, rollup.Currency).addRollup(rollup); err != nil {
+					return err
+				}
+			}
 		}
 		if len(page) < f.Limit {
-			break
+			return nil
+		}
+		f.After = page[len(page)-1]
+	}
+}
+
+// addRollup adds a rollup to a line.
+func (l *Line) addRollup(r store.Rollup) error {
+	var gross, refunded big.Int
+	if _, ok := gross.SetString(r.Gross, 10); !ok {
+		return fmt.Errorf("rollup of %s has the sum %q", r.Start, r.Gross)
+	}
+	if _, ok := refunded.SetString(r.Refunded, 10); !ok {
+		return fmt.Errorf("rollup of %s has the sum %q of refunds", r.Start, r.Refunded)
+	}
+	l.Payments += r.Payments
+	l.Refunds += r.Refunds
+	l.Gross.Add(&l.Gross, &gross)
+	l.Refunded.Add(&l.Refunded, &refunded)
+	l.Net.Sub(l.Net.Add(&l.Net, &gross), &refunded)
+	return nil
+}
+
+// addSettled adds the payments and refunds from a time on and before another one.
+func (b *daysBuilder) addSettled(ctx context.Context, from, to time.Time) error {
+	f := store.ReportFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: summaryPage}
+	if err := eachSettled(ctx, b.db, f, func(p store.SettledAmount) {
+		b.line(p.ConfirmedAt, p.ChainKey, p.Currency).addPayment(p.Amount, invoice.Portion{})
+	}); err != nil {
+		return err
+	}
+	return eachRefund(ctx, b.db, f, func(r invoice.Refund) { b.line(r.ConfirmedAt, r.ChainKey, r.Currency).addRefund(r.Amount) })
+}
+
+// eachSettled calls do with the payments of a filter, in order.
+func eachSettled(ctx context.Context, db SettledReader, f store.ReportFilter, do func(store.SettledAmount)) error {
+	for f.From.Before(f.To) {
+		page, err := db.SettledAmounts(ctx, f)
+		if err != nil {
+			return fmt.Errorf("read payments: %w", err)
+		}
+		for _, p := range page {
+			do(p)
+		}
+		if len(page) < f.Limit {
+			return nil
 		}
 		last := page[len(page)-1]
 		f.After, f.AfterID = last.ConfirmedAt, last.SeenID
 	}
-	for f := (store.ReportFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, Limit: summaryPage}); ; {
-		page, err := s.db.ReportedRefunds(ctx, f)
+	return nil
+}
+
+// eachRefund calls do with the refunds of a filter, in order.
+func eachRefund(ctx context.Context, db SettledReader, f store.ReportFilter, do func(invoice.Refund)) error {
+	for f.From.Before(f.To) {
+		page, err := db.ReportedRefunds(ctx, f)
 		if err != nil {
-			return nil, fmt.Errorf("add refunds up: %w", err)
+			return fmt.Errorf("read refunds: %w", err)
 		}
-		for _, refund := range page {
-			lineAt(refund.ConfirmedAt, refund.ChainKey, refund.Currency).addRefund(refund.Amount)
+		for _, r := range page {
+			do(r)
 		}
 		if len(page) < f.Limit {
-			return lines, nil
+			return nil
 		}
 		last := page[len(page)-1]
 		f.After, f.AfterID = last.ConfirmedAt, last.ID
 	}
+	return nil
 }
 
 // Sum is the sum of invoices' amounts on a chain, in minor units of a currency.

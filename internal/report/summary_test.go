@@ -1,9 +1,14 @@
 package report_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // for machines without
@@ -14,73 +19,129 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// days has payments and refunds by time.
-type days struct {
-	payments []store.SettledAmount
+// reporter is a *testing.T or a *rapid.T.
+type reporter interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// books is a database with confirmed payments and refunds of two merchants, and what of them
+// a summary must count.
+type books struct {
+	reporter
+	*store.Store
+	now      time.Time
+	log      bytes.Buffer
+	payments []store.PaymentRow
 	refunds  []invoice.Refund
-	reads    int // of pages
 }
 
-func within(f store.ReportFilter, at time.Time, id string) bool {
-	behind := f.AfterID == "" || at.After(f.After) || at.Equal(f.After) && id > f.AfterID
-	return behind && !at.Before(f.From) && at.Before(f.To)
-}
-
-func (d *days) SettledAmounts(_ context.Context, f store.ReportFilter) (page []store.SettledAmount, err error) {
-	d.reads++
-	for _, p := range d.payments {
-		if within(f, p.ConfirmedAt, p.SeenID) && len(page) < f.Limit {
-			page = append(page, p)
+// newBooks returns an empty database at a time, in which each merchant has an invoice.
+func newBooks(t testing.TB, s *store.Store, now time.Time) *books {
+	t.Helper()
+	b := &books{reporter: t, Store: s, now: now}
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		for _, key := range []string{"base", "arc"} {
+			if _, err := tx.InsertChain(ctx, key, invoice.Header{Number: 1, Time: invoice.Unix(1)}, nil); err != nil {
+				return err
+			}
 		}
-	}
-	return page, nil
+		var invoices []invoice.Invoice
+		for _, m := range []string{"acme", "globex"} {
+			address := invoice.Address{m[0]}
+			if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "base", Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
+				return err
+			}
+			if _, _, err := tx.GrantAddresses(ctx, []store.Holding{{Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
+				return err
+			}
+			invoices = append(invoices, invoice.Invoice{
+				Terms: invoice.Terms{Merchant: address, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
+				ID:    "inv_" + m, CommitmentID: sha256.Sum256([]byte(m)), MerchantID: m, Currency: "USDC", ChainKey: "base",
+				Status: invoice.Open, CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
+			})
+		}
+		_, err := tx.InsertInvoices(ctx, invoices)
+		return err
+	})
+	return b
 }
 
-func (d *days) ReportedRefunds(_ context.Context, f store.ReportFilter) (page []invoice.Refund, err error) {
-	for _, r := range d.refunds {
-		if within(f, r.ConfirmedAt, r.ID) && len(page) < f.Limit {
-			page = append(page, r)
-		}
+func (b *books) write(fn func(ctx context.Context, tx *store.Tx) error) {
+	b.Helper()
+	if err := b.Update(b.Context(), func(tx *store.Tx) error { return fn(b.Context(), tx) }); err != nil {
+		b.Fatal(err)
 	}
-	return page, nil
 }
 
-func (d *days) CountSettled(_ context.Context, _ string, from, to time.Time) (payments, refunds int64, err error) {
-	f := store.ReportFilter{From: from, To: to}
-	for _, p := range d.payments {
-		if within(f, p.ConfirmedAt, "") {
-			payments++
-		}
+// transfer returns the n-th transfer of the books.
+func transfer(n int, chainKey string, amount uint64) invoice.Transfer {
+	return invoice.Transfer{
+		Position: invoice.Position{BlockNumber: uint64(n), BlockHash: invoice.Hash{1, byte(n)}, BlockTime: invoice.Unix(1000), LogIndex: n},
+		ChainKey: chainKey, TxHash: sha256.Sum256(fmt.Append(nil, n)), Token: invoice.Address{0xcc}, Currency: "USDC",
+		From: invoice.Address{0xbb}, To: invoice.Address{0xaa}, Amount: invoice.NewAmount(amount),
 	}
-	for _, r := range d.refunds {
-		if within(f, r.ConfirmedAt, "") {
-			refunds++
-		}
-	}
-	return payments, refunds, nil
 }
 
-// sums adds up a period by day without a cache.
-func (d *days) sums(r report.Request) map[string]string {
+// pay adds a confirmed payment, without an invoice if the merchant is empty.
+func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
+	b.Helper()
+	n := len(b.payments) + len(b.refunds)
+	p := store.PaymentRow{}
+	p.Transfer, p.ID, p.SeenID, p.Status = transfer(n, chainKey, amount), fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n), invoice.Pending
+	p.ObservedAt = at
+	b.payments = append(b.payments, p)
+	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+	i := len(b.payments) - 1
+	if merchantID != "" {
+		b.attribute(i, merchantID)
+	}
+	b.payments[i].Status, b.payments[i].ConfirmedAt = invoice.Confirmed, at
+	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConfirmThrough(ctx, chainKey, uint64(n), at) })
+}
+
+// attribute attributes a payment.
+func (b *books) attribute(i int, merchantID string) {
+	b.Helper()
+	p := &b.payments[i]
+	p.InvoiceID, p.MerchantID, p.Method = "inv_"+merchantID, merchantID, invoice.ByTransferAmount
+	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{*p}) })
+}
+
+// refund adds a confirmed refund of a payment.
+func (b *books) refund(at time.Time, i int, amount uint64) {
+	b.Helper()
+	n := len(b.payments) + len(b.refunds)
+	r := invoice.Refund{ID: fmt.Sprintf("ref_%d", n), PaymentID: b.payments[i].ID, Status: invoice.Confirmed, ObservedAt: at, ConfirmedAt: at, Transfer: transfer(n, b.payments[i].ChainKey, amount)}
+	b.refunds = append(b.refunds, r)
+	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, r) })
+}
+
+// sums adds up a request without rollups.
+func (b *books) sums(r report.Request) map[string]string {
 	type sum struct{ payments, refunds, gross, refunded uint64 }
 	all := make(map[string]*sum)
-	add := func(at time.Time, chainKey, currency string, change func(*sum)) {
-		if at.Before(r.From) || !at.Before(r.To) {
+	add := func(at time.Time, p store.PaymentRow, change func(*sum)) {
+		if p.MerchantID == "" || r.MerchantID != "" && r.MerchantID != p.MerchantID || at.Before(r.From) || !at.Before(r.To) {
 			return
 		}
-		key := at.In(r.Location).Format(time.DateOnly) + " " + chainKey + " " + currency
+		key := at.In(r.Location).Format(time.DateOnly) + " " + p.ChainKey
 		if all[key] == nil {
 			all[key] = new(sum)
 		}
 		change(all[key])
 	}
-	for _, p := range d.payments {
-		add(p.ConfirmedAt, p.ChainKey, p.Currency, func(s *sum) { s.payments++; s.gross += small(p.Amount) })
+	for _, p := range b.payments {
+		add(p.ConfirmedAt, p, func(s *sum) { s.payments++; s.gross += small(p.Amount) })
 	}
-	for _, p := range d.refunds {
-		add(p.ConfirmedAt, p.ChainKey, p.Currency, func(s *sum) { s.refunds++; s.refunded += small(p.Amount) })
+	for _, refund := range b.refunds {
+		i := slices.IndexFunc(b.payments, func(p store.PaymentRow) bool { return p.ID == refund.PaymentID })
+		add(refund.ConfirmedAt, b.payments[i], func(s *sum) { s.refunds++; s.refunded += small(refund.Amount) })
 	}
 	out := make(map[string]string)
 	for key, s := range all {
@@ -95,74 +156,145 @@ func small(a invoice.Amount) uint64 {
 	return n
 }
 
-// TestSummaryIsExact asks for days at random times, in several time zones, while payments and
-// refunds are added to today and, attributed late, to past days.
+// want fails the test unless the days of a request are exact.
+func (b *books) want(r report.Request) {
+	b.Helper()
+	r.Decimals = func(string, string) (int, bool) { return 6, true }
+	lines, err := report.Days(b.Context(), b.Store, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, l := range lines {
+		got[l.Day+" "+l.ChainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Refunded, &l.Net)
+	}
+	if diff := cmp.Diff(b.sums(r), got); diff != "" {
+		b.Fatalf("%q from %s to %s (-want +got):\n%s", r.MerchantID, r.From, r.To, diff)
+	}
+}
+
+// rollups returns a Rollups of the books.
+func (b *books) rollups() *report.Rollups {
+	return report.NewRollups(b.Store, func() time.Time { return b.now }, slog.New(slog.NewTextHandler(&b.log, nil)))
+}
+
+// advance adds up all that is to be added up.
+func (b *books) advance(r *report.Rollups) {
+	b.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = r.Advance(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestSummaryIsExact asks for days at random times, in several time zones, while payments are
+// confirmed, attributed late and refunded, and while rollups are made.
 func TestSummaryIsExact(t *testing.T) {
+	t.Parallel()
 	santiago, err := time.LoadLocation("America/Santiago") // where clocks skip midnight on 2026-09-06
 	if err != nil {
 		t.Fatal(err)
 	}
-	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -11*3600), santiago}
+	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -11*3600), time.FixedZone("odd", 1234), santiago}
+	b := newBooks(t, storetest.Open(t, storetest.Migrated(t)), time.Time{})
+	year := 2026
 	rapid.Check(t, func(r *rapid.T) {
-		d := &days{}
-		summaries := report.NewSummaries(d)
-		now := time.Date(2026, 9, rapid.IntRange(3, 6).Draw(r, "day"), 0, 0, 0, 0, time.UTC)
-		for n := range rapid.IntRange(1, 60).Draw(r, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 30_000).Draw(r, "later")) * time.Second)
-			at := now.Add(-time.Duration(rapid.IntRange(0, 500_000).Draw(r, "ago")) * time.Second)
-			id := fmt.Sprintf("%09d", n)
-			key := rapid.SampledFrom([]string{"base", "arc"}).Draw(r, "chain")
-			amount := invoice.NewAmount(rapid.Uint64Range(1, 9).Draw(r, "amount"))
-			if rapid.IntRange(0, 3).Draw(r, "kind") == 0 {
-				d.refunds = append(d.refunds, invoice.Refund{ID: id, ConfirmedAt: at, Transfer: invoice.Transfer{ChainKey: key, Currency: "USDC", Amount: amount}})
-			} else {
-				d.payments = append(d.payments, store.SettledAmount{SeenID: id, ConfirmedAt: at, ChainKey: key, Currency: "USDC", Amount: amount})
+		b.reporter = r
+		b.now = time.Date(year, 9, rapid.IntRange(3, 6).Draw(r, "day"), 0, 0, 0, 0, time.UTC)
+		year++ // what the check before confirmed is out of sight
+		first, rollups := len(b.payments), b.rollups()
+		for range rapid.IntRange(1, 20).Draw(r, "steps") {
+			b.now = b.now.Add(time.Duration(rapid.IntRange(0, 30_000).Draw(r, "later")) * time.Second)
+			amount, merchantID := rapid.Uint64Range(1, 9).Draw(r, "amount"), rapid.SampledFrom([]string{"acme", "globex", ""}).Draw(r, "merchant")
+			last := len(b.payments) - 1
+			switch kind := rapid.IntRange(0, 5).Draw(r, "kind"); {
+			case kind == 0 && last >= first:
+				b.refund(b.now, rapid.IntRange(first, last).Draw(r, "refunded"), amount)
+			case kind == 1 && last >= first && merchantID != "":
+				if i := rapid.IntRange(first, last).Draw(r, "attributed"); b.payments[i].MerchantID == "" {
+					b.attribute(i, merchantID)
+				}
+			case kind == 2:
+				b.advance(rollups)
+			default:
+				b.pay(b.now, merchantID, rapid.SampledFrom([]string{"base", "arc"}).Draw(r, "chain"), amount)
 			}
-			request := report.Request{
-				From: now.Add(-time.Duration(rapid.IntRange(1, 400_000).Draw(r, "period")) * time.Second), To: now,
-				Location: rapid.SampledFrom(zones).Draw(r, "zone"), Decimals: func(string, string) (int, bool) { return 6, true },
-			}
-			lines, err := summaries.Days(r.Context(), request)
-			if err != nil {
-				r.Fatal(err)
-			}
-			got := make(map[string]string)
-			for _, l := range lines {
-				got[l.Day+" "+l.ChainKey+" "+l.Currency] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Refunded, &l.Net)
-			}
-			if diff := cmp.Diff(d.sums(request), got); diff != "" {
-				r.Fatalf("from %s to %s (-want +got):\n%s", request.From, request.To, diff)
-			}
+			b.want(report.Request{
+				MerchantID: merchantID, Location: rapid.SampledFrom(zones).Draw(r, "zone"),
+				From: b.now.Add(-time.Duration(rapid.IntRange(1, 400_000).Draw(r, "period")) * time.Second), To: b.now.Add(time.Second),
+			})
+		}
+		b.advance(rollups)
+		b.advance(rollups) // which checks
+		if b.log.Len() > 0 {
+			r.Fatal(b.log.String())
 		}
 	})
 }
 
-// TestSummaryKeepsPastDays reads past days once, until a payment is added to them.
-func TestSummaryKeepsPastDays(t *testing.T) {
+// TestRollups adds up periods that are over, and once more what is added to them.
+func TestRollups(t *testing.T) {
 	t.Parallel()
-	now := time.Unix(1_790_000_000, 0).UTC()
-	d := &days{payments: []store.SettledAmount{{SeenID: "1", ConfirmedAt: now.AddDate(0, 0, -3), Currency: "USDC", Amount: invoice.NewAmount(1)}}}
-	summaries := report.NewSummaries(d)
-	from := now.AddDate(0, 0, -9)
-	for _, c := range []struct {
-		change func()
-		reads  int // past days and today
-	}{
-		{func() {}, 2},
-		{func() { now = now.Add(time.Minute) }, 1},
-		{func() {
-			d.payments = append(d.payments, store.SettledAmount{SeenID: "0", ConfirmedAt: now.AddDate(0, 0, -5), Currency: "USDC", Amount: invoice.NewAmount(1)})
-		}, 2},
-		{func() {}, 1},
-		{func() { now = now.AddDate(0, 0, 1) }, 2},
-	} {
-		c.change()
-		d.reads = 0
-		if _, err := summaries.Days(t.Context(), report.Request{From: from, To: now, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}); err != nil {
-			t.Fatal(err)
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+		b := newBooks(t, s, begin.AddDate(0, 0, 2))
+		rollups := b.rollups()
+		request := report.Request{From: begin, Location: time.UTC}
+		check := func(wantRead string) {
+			t.Helper()
+			for _, request.MerchantID = range []string{"", "acme", "globex"} {
+				request.To = b.now
+				b.want(request)
+			}
+			stale, err := s.StaleRollups(t.Context(), begin, b.now, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			through, err := s.RollupsThrough(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d stale, through %s", len(stale), through.Format(time.DateTime)); got != wantRead {
+				t.Errorf("%s; want %s", got, wantRead)
+			}
 		}
-		if d.reads != c.reads {
-			t.Errorf("%d pages were read, want %d", d.reads, c.reads)
+		b.pay(begin, "acme", "base", 5)
+		b.pay(begin.Add(14*time.Minute), "globex", "base", 7)
+		b.pay(begin.Add(time.Hour), "", "base", 11)
+		b.refund(begin.Add(30*time.Hour), 2, 1)
+		check("1 stale, through 1970-01-01 00:00:00")
+		b.advance(rollups)
+		check("0 stale, through 2026-09-02 23:45:00")
+		b.attribute(2, "acme")
+		check("2 stale, through 2026-09-02 23:45:00")
+		b.advance(rollups)
+		check("0 stale, through 2026-09-02 23:45:00")
+		b.now = b.now.Add(25 * time.Minute)
+		b.pay(b.now.Add(-time.Minute), "acme", "arc", 3)
+		b.advance(rollups)
+		check("0 stale, through 2026-09-03 00:15:00")
+		if b.log.Len() > 0 {
+			t.Errorf("a check found differences: %s", b.log.String())
 		}
+	})
+}
+
+// TestRollupsAreChecked finds and corrects rollups that differ from payments.
+func TestRollupsAreChecked(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	b := newBooks(t, storetest.Open(t, storetest.Migrated(t)), begin.AddDate(0, 0, 2))
+	rollups := b.rollups()
+	b.pay(begin, "acme", "base", 5)
+	b.advance(rollups)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.ReplaceRollups(ctx, begin, begin.Add(store.RollupPeriod), []store.Rollup{{MerchantID: "acme", Start: begin, ChainKey: "base", Currency: "USDC", Payments: 1, Gross: "6", Refunded: "0"}})
+	})
+	b.advance(rollups)
+	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
+	if !strings.Contains(b.log.String(), "rollups differed from payments, corrected") {
+		t.Errorf("the log has %q", b.log.String())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -63,6 +64,19 @@ func (s *Server) updateStatistics(ctx context.Context) {
 		s.cfg.Logger.Warn("update of the planner's statistics failed, will retry", "err", err)
 	case len(grown) > 0:
 		s.cfg.Logger.Debug("planner's statistics updated", "tables", grown)
+	}
+}
+
+// advanceRollups adds up what was settled until nothing is left to add up.
+func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
+	for {
+		more, err := rollups.Advance(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Error("sums of settled payments not added up, will retry", "err", err)
+		}
+		if err != nil || !more || !wait.Sleep(ctx, rollupPause, nil) {
+			return
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
@@ -61,6 +62,9 @@ const (
 	remainderInterval = 30 * time.Second
 	// refundInterval is how often expireRefunds runs.
 	refundInterval = 30 * time.Second
+	// rollupInterval is how often advanceRollups runs, and rollupPause is the time between two
+	// transactions of it, in which others write.
+	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
 	// statisticsInterval is how often updateStatistics runs.
 	statisticsInterval = 2 * time.Second
 )
@@ -382,6 +386,10 @@ func (s *Server) serve(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
 	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
 	group.Go(func() error { return every(ctx, refundInterval, s.expireRefunds) })
+	rollups := report.NewRollups(s.store, s.cfg.Now, s.cfg.Logger)
+	group.Go(func() error {
+		return every(ctx, rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) })
+	})
 	group.Go(func() error { return every(ctx, statisticsInterval, s.updateStatistics) })
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)

@@ -75,6 +75,9 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.markStale(ctx, payments); err != nil {
+		return err
+	}
 	if err := execIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
 		return err
 	}

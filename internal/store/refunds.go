@@ -43,6 +43,9 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}
+	if err := tx.markRefundStale(ctx, r); err != nil {
+		return err
+	}
 	return tx.recordRefund(ctx, r)
 }
 

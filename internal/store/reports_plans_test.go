@@ -26,12 +26,19 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 	}
 	for _, merchant := range []string{"", "m"} {
 		*what = "summary: of " + merchant
-		_, _, err := read.CountSettled(t.Context(), merchant, at(1), at(1000))
+		_, err := read.Rollups(t.Context(), store.RollupFilter{MerchantID: merchant, From: at(1), To: at(1000), Limit: 500})
 		must(t, err)
 		_, err = read.InvoicedAmounts(t.Context(), merchant, invoice.Expired, at(1), 500)
 		must(t, err)
 	}
+	*what = "summary: progress"
+	_, err := read.RollupsThrough(t.Context())
+	must(t, err)
+	_, err = read.StaleRollups(t.Context(), at(1), at(1000), 100)
+	must(t, err)
+	_, err = read.RollupsBetween(t.Context(), at(1), at(1000))
+	must(t, err)
 	*what = "report: between"
-	_, err := read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
+	_, err = read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
 	must(t, err)
 }

@@ -10,7 +10,7 @@ import (
 
 // SettledAmount is what a report by days needs of a confirmed payment of an invoice.
 type SettledAmount struct {
-	SeenID             string
+	SeenID, MerchantID string
 	ConfirmedAt        time.Time
 	ChainKey, Currency string
 	Amount             invoice.Amount
@@ -20,9 +20,9 @@ type SettledAmount struct {
 func (q *queries) SettledAmounts(ctx context.Context, f ReportFilter) ([]SettledAmount, error) {
 	w := f.condition("payments.confirmed_at", "payments.seen_id")
 	return queryAll(ctx, q, func(row scanner) (a SettledAmount, err error) {
-		err = row.Scan(&a.SeenID, seconds{&a.ConfirmedAt}, &a.ChainKey, &a.Currency, amountCol(&a.Amount))
+		err = row.Scan(&a.SeenID, &a.MerchantID, seconds{&a.ConfirmedAt}, &a.ChainKey, &a.Currency, amountCol(&a.Amount))
 		return a, err
-	}, "SELECT seen_id, confirmed_at, chain_key, currency, amount FROM payments "+q.indexedBy(f.index())+w.text()[1:]+
+	}, "SELECT seen_id, merchant_id, confirmed_at, chain_key, currency, amount FROM payments "+q.indexedBy(f.index())+w.text()[1:]+
 		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
 
@@ -32,20 +32,6 @@ func (f ReportFilter) index() string {
 		return "payments_by_confirmation"
 	}
 	return "payments_by_merchant_confirmation"
-}
-
-// CountSettled counts the confirmed payments of invoices in a period, and the confirmed
-// refunds of such payments, of one merchant or of all. Neither becomes fewer.
-func (q *queries) CountSettled(ctx context.Context, merchantID string, from, to time.Time) (payments, refunds int64, err error) {
-	f := ReportFilter{MerchantID: merchantID, From: from, To: to}
-	w := f.condition("payments.confirmed_at", "")
-	payments, err = queryRow(ctx, q, scanSeq, "SELECT count(*) FROM payments "+q.indexedBy(f.index())+w.text()[1:], w.args...)
-	if err != nil {
-		return 0, 0, err
-	}
-	w = f.condition("refunds.confirmed_at", "")
-	refunds, err = queryRow(ctx, q, scanSeq, "SELECT count(*) FROM refunds "+q.indexedBy("refunds_by_confirmation")+"JOIN payments ON payments.id = refunds.payment_id"+w.text(), w.args...)
-	return payments, refunds, err
 }
 
 // InvoicedAmount is the amount of an invoice.

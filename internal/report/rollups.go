@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// rollupDelay is how old a period must be to be added up. It is longer than a transaction
+	// that confirms payments can take, and than replicas' clocks differ.
+	rollupDelay = 10 * time.Minute
+	// rollupPage is how many payments or refunds are read at once, and about how many one
+	// transaction adds up.
+	rollupPage = 2000
+	// staleBatch bounds the stale periods that one transaction adds up.
+	staleBatch = 20
+	// checkedPeriod is how far back rollups are checked. It is no less than the period of a
+	// summary.
+	checkedPeriod = 100 * 24 * time.Hour
+)
+
+// Rollups adds up what was settled by quarters of an hour, so that Days is fast. A period is
+// added up when it is over, and again when something is added to it. Several processes may do
+// so at once, one after the other.
+type Rollups struct {
+	store   *store.Store
+	now     func() time.Time
+	logger  *slog.Logger
+	checked time.Time // where the next check begins
+}
+
+// NewRollups returns a Rollups.
+func NewRollups(s *store.Store, now func() time.Time, logger *slog.Logger) *Rollups {
+	return &Rollups{store: s, now: now, logger: logger}
+}
+
+// Advance adds up some periods, and reports whether there are more. Without any, it checks
+// some of those that were added up before, and corrects what differs.
+func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
+	err = r.store.Update(ctx, func(tx *store.Tx) error {
+		more, err = r.advance(ctx, tx)
+		return err
+	})
+	return more, err
+}
+
+func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (more bool, err error) {
+	through, err := tx.LockRollups(ctx)
+	if err != nil {
+		return false, fmt.Errorf("lock rollups: %w", err)
+	}
+	stale, err := tx.TakeStaleRollups(ctx, staleBatch)
+	if err != nil {
+		return false, fmt.Errorf("take stale rollups: %w", err)
+	}
+	for _, start := range stale {
+		if start.Before(through) {
+			if _, err := replaceRollups(ctx, tx, start, start.Add(store.RollupPeriod)); err != nil {
+				return false, err
+			}
+		}
+	}
+	closed := store.RollupStart(r.now().Add(-rollupDelay))
+	if !through.Before(closed) {
+		if len(stale) == 0 {
+			err = r.check(ctx, tx, through)
+		}
+		return len(stale) == staleBatch, err
+	}
+	to, err := window(ctx, tx, through, closed)
+	if err != nil {
+		return false, err
+	}
+	if _, err := replaceRollups(ctx, tx, through, to); err != nil {
+		return false, err
+	}
+	return to.Before(closed) || len(stale) == staleBatch, tx.SetRollupsThrough(ctx, to)
+}
+
+// check adds up some periods once more.
+func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) error {
+	if first := store.RollupStart(through.Add(-checkedPeriod)); r.checked.Before(first) || !r.checked.Before(through) {
+		r.checked = first
+	}
+	to, err := window(ctx, tx, r.checked, through)
+	if err != nil {
+		return err
+	}
+	changed, err := replaceRollups(ctx, tx, r.checked, to)
+	if changed {
+		r.logger.WarnContext(ctx, "rollups differed from payments, corrected", "from", r.checked, "to", to)
+	}
+	r.checked = to
+	return err
+}
+
+// window returns the end of the periods from a time on that have about rollupPage payments and
+// as many refunds, at least one period, and at most those before end.
+func window(ctx context.Context, tx *store.Tx, from, end time.Time) (time.Time, error) {
+	f := store.ReportFilter{From: from, To: end, Limit: rollupPage}
+	payments, err := tx.SettledAmounts(ctx, f)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read payments: %w", err)
+	}
+	if len(payments) == f.Limit {
+		end = store.RollupStart(payments[len(payments)-1].ConfirmedAt)
+	}
+	refunds, err := tx.ReportedRefunds(ctx, f)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read refunds: %w", err)
+	}
+	if len(refunds) == f.Limit {
+		if at := store.RollupStart(refunds[len(refunds)-1].ConfirmedAt); at.Before(end) {
+			end = at
+		}
+	}
+	if first := from.Add(store.RollupPeriod); end.Before(first) {
+		end = first
+	}
+	return end, nil
+}
+
+// replaceRollups adds up the periods from a time on and before another one, and reports
+// whether that changed anything.
+func replaceRollups(ctx context.Context, tx *store.Tx, from, to time.Time) (changed bool, err error) {
+	lines := make(map[rollupKey]*Line)
+	add := func(at time.Time, merchantID, chainKey, currency string, change func(*Line)) {
+		for _, id := range []string{merchantID, ""} {
+			key := rollupKey{id, store.RollupStart(at), chainKey, currency}
+			if lines[key] == nil {
+				lines[key] = new(Line)
+			}
+			change(lines[key])
+		}
+	}
+	f := store.ReportFilter{From: from, To: to, Limit: rollupPage}
+	if err := eachSettled(ctx, tx, f, func(p store.SettledAmount) {
+		add(p.ConfirmedAt, p.MerchantID, p.ChainKey, p.Currency, func(l *Line) { l.addPayment(p.Amount, invoice.Portion{}) })
+	}); err != nil {
+		return false, err
+	}
+	if err := eachRefund(ctx, tx, f, func(r invoice.Refund) {
+		add(r.ConfirmedAt, r.MerchantID, r.ChainKey, r.Currency, func(l *Line) { l.addRefund(r.Amount) })
+	}); err != nil {
+		return false, err
+	}
+	rollups := make([]store.Rollup, 0, len(lines))
+	for _, key := range slices.SortedFunc(maps.Keys(lines), rollupKey.compare) {
+		l := lines[key]
+		rollups = append(rollups, store.Rollup{
+			MerchantID: key.merchantID, Start: key.start, ChainKey: key.chainKey, Currency: key.currency,
+			Payments: l.Payments, Refunds: l.Refunds, Gross: l.Gross.String(), Refunded: l.Refunded.String(),
+		})
+	}
+	stored, err := tx.RollupsBetween(ctx, from, to)
+	if err != nil {
+		return false, fmt.Errorf("read rollups: %w", err)
+	}
+	slices.SortFunc(stored, func(a, b store.Rollup) int { return keyOf(a).compare(keyOf(b)) }) // databases collate texts differently
+	if slices.Equal(stored, rollups) {
+		return false, nil
+	}
+	if err := tx.ReplaceRollups(ctx, from, to, rollups); err != nil {
+		return false, fmt.Errorf("replace rollups: %w", err)
+	}
+	return true, nil
+}
+
+// rollupKey identifies a rollup.
+type rollupKey struct {
+	merchantID         string
+	start              time.Time
+	chainKey, currency string
+}
+
+func keyOf(r store.Rollup) rollupKey {
+	return rollupKey{r.MerchantID, r.Start, r.ChainKey, r.Currency}
+}
+
+func (k rollupKey) compare(other rollupKey) int {
+	return cmp.Or(strings.Compare(k.merchantID, other.merchantID), k.start.Compare(other.start), strings.Compare(k.chainKey, other.chainKey), strings.Compare(k.currency, other.currency))
+}

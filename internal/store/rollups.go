@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// RollupPeriod is what a rollup adds up. The days of all time zones begin at a multiple of it.
+const RollupPeriod = 15 * time.Minute
+
+// rollupSeconds is RollupPeriod in seconds.
+const rollupSeconds = int64(RollupPeriod / time.Second)
+
+// RollupStart returns when the period of a time begins.
+func RollupStart(at time.Time) time.Time {
+	seconds := at.Unix()
+	return time.Unix(seconds-(seconds%rollupSeconds+rollupSeconds)%rollupSeconds, 0).UTC()
+}
+
+// Rollup is what was confirmed in a RollupPeriod: payments of invoices and refunds of such
+// payments, of a merchant or, without one, of all together.
+type Rollup struct {
+	MerchantID         string
+	Start              time.Time
+	ChainKey, Currency string
+	Payments, Refunds  int64
+	Gross, Refunded    string // minor units; sums of amounts may exceed 256 bits
+}
+
+const rollupColumns = "merchant_id, quarter, chain_key, currency, payments, refunds, gross, refunded"
+
+func scanRollup(row scanner) (r Rollup, err error) {
+	err = row.Scan(&r.MerchantID, seconds{&r.Start}, &r.ChainKey, &r.Currency, &r.Payments, &r.Refunds, &r.Gross, &r.Refunded)
+	return r, err
+}
+
+func scanTime(row scanner) (at time.Time, err error) {
+	err = row.Scan(seconds{&at})
+	return at, err
+}
+
+// RollupsThrough returns the time before which rollups are complete.
+func (q *queries) RollupsThrough(ctx context.Context) (time.Time, error) {
+	return queryRow(ctx, q, scanTime, "SELECT through FROM rollup_progress WHERE id = 1")
+}
+
+// RollupFilter selects a page of the rollups of a merchant, or of those of all together
+// without one, from From on and before To.
+type RollupFilter struct {
+	MerchantID string
+	From, To   time.Time
+	After      Rollup // the last one of the page before; zero on the first page
+	Limit      int
+}
+
+// Rollups lists rollups, the oldest first, and those of a period by chain and currency.
+func (q *queries) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
+	after := f.After
+	if after.Start.IsZero() {
+		after.Start = f.From
+	}
+	return queryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+` FROM settled_rollups
+		WHERE merchant_id = $1 AND quarter < $2 AND (quarter, chain_key, currency) > ($3, $4, $5) ORDER BY quarter, chain_key, currency LIMIT $6`,
+		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
+}
+
+// RollupsBetween lists the rollups of all merchants of the periods from a time on and before
+// another one.
+func (q *queries) RollupsBetween(ctx context.Context, from, to time.Time) ([]Rollup, error) {
+	return queryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+" FROM settled_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY merchant_id, quarter, chain_key, currency", from.Unix(), to.Unix())
+}
+
+// StaleRollups returns up to limit periods from a time on and before another one whose
+// rollups lack something, the oldest first.
+func (q *queries) StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error) {
+	return queryAll(ctx, q, scanTime, "SELECT DISTINCT quarter FROM stale_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY quarter LIMIT $3", from.Unix(), to.Unix(), limit)
+}
+
+// LockRollups returns the time before which rollups are complete, and lets nobody else write
+// rollups until the transaction ends.
+func (tx *Tx) LockRollups(ctx context.Context) (through time.Time, err error) {
+	return queryRow(ctx, &tx.queries, scanTime, "UPDATE rollup_progress SET through = through WHERE id = 1 RETURNING through")
+}
+
+// SetRollupsThrough stores the time before which rollups are complete.
+func (tx *Tx) SetRollupsThrough(ctx context.Context, through time.Time) error {
+	_, err := tx.exec(ctx, "UPDATE rollup_progress SET through = $1 WHERE id = 1", through.Unix())
+	return err
+}
+
+// TakeStaleRollups returns up to limit stale periods, the oldest first, and takes their marks
+// away. The caller adds the periods up in the same transaction.
+func (tx *Tx) TakeStaleRollups(ctx context.Context, limit int) ([]time.Time, error) {
+	taken, err := queryAll(ctx, &tx.queries, scanTime,
+		"DELETE FROM stale_rollups WHERE quarter IN (SELECT DISTINCT quarter FROM stale_rollups ORDER BY quarter LIMIT $1) RETURNING quarter", limit)
+	slices.SortFunc(taken, time.Time.Compare)
+	return slices.CompactFunc(taken, time.Time.Equal), err
+}
+
+// ReplaceRollups replaces the rollups of all merchants of the periods from a time on and
+// before another one.
+func (tx *Tx) ReplaceRollups(ctx context.Context, from, to time.Time, rollups []Rollup) error {
+	if _, err := tx.exec(ctx, "DELETE FROM settled_rollups WHERE quarter >= $1 AND quarter < $2", from.Unix(), to.Unix()); err != nil {
+		return err
+	}
+	rows := make([][]any, len(rollups))
+	for i, r := range rollups {
+		rows[i] = []any{r.MerchantID, r.Start.Unix(), r.ChainKey, r.Currency, r.Payments, r.Refunds, r.Gross, r.Refunded}
+	}
+	return tx.insert(ctx, insertion{table: "settled_rollups", columns: []string{"merchant_id", "quarter", "chain_key", "currency", "payments", "refunds", "gross", "refunded"}}, rows)
+}
+
+// markStale marks the rollups of confirmed payments of invoices, and of the refunds of those
+// payments, because their periods may have been added up without them.
+func (tx *Tx) markStale(ctx context.Context, payments []PaymentRow) error {
+	var rows [][]any
+	var ids []string
+	for _, p := range payments {
+		if p.Attributed() && !p.ConfirmedAt.IsZero() {
+			rows, ids = append(rows, []any{p.ID, RollupStart(p.ConfirmedAt).Unix()}), append(ids, p.ID)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := tx.insertStale(ctx, rows); err != nil {
+		return err
+	}
+	refunds, err := queryIn(ids, func(chunk []any) ([][]any, error) {
+		return queryAll(ctx, &tx.queries, func(row scanner) ([]any, error) {
+			var id string
+			var at time.Time
+			err := row.Scan(&id, seconds{&at})
+			return []any{id, RollupStart(at).Unix()}, err
+		}, "SELECT id, confirmed_at FROM refunds WHERE confirmed_at IS NOT NULL AND payment_id IN "+parameterList(0, len(chunk)), chunk...)
+	})
+	if err != nil {
+		return fmt.Errorf("find refunds of payments: %w", err)
+	}
+	return tx.insertStale(ctx, refunds)
+}
+
+// markRefundStale marks the rollup of a confirmed refund.
+func (tx *Tx) markRefundStale(ctx context.Context, r invoice.Refund) error {
+	if r.ConfirmedAt.IsZero() {
+		return nil
+	}
+	return tx.insertStale(ctx, [][]any{{r.ID, RollupStart(r.ConfirmedAt).Unix()}})
+}
+
+// insertStale inserts marks. One that exists is written again, so that TakeStaleRollups of
+// another transaction does not take it away unseen.
+func (tx *Tx) insertStale(ctx context.Context, rows [][]any) error {
+	return tx.insert(ctx, insertion{"stale_rollups", []string{"object_id", "quarter"}, "ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter"}, rows)
+}
