@@ -2471,6 +2471,9 @@ type TimelineEntry struct {
 	// Attempt Number of the attempt, from 1.
 	Attempt int `json:"attempt,omitempty"`
 
+	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
+	CostGwei Sum `json:"costGwei,omitempty"`
+
 	// Error Why an attempt was not a success.
 	Error string `json:"error,omitempty"`
 
@@ -2480,7 +2483,7 @@ type TimelineEntry struct {
 	// EventType The type of an event. More types may be added.
 	EventType EventType `json:"eventType,omitempty"`
 
-	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.void`; `invoice.paid`, at the
+	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.opened`, when somebody first opened its page; `invoice.void`; `invoice.paid`, at the
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
 	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
 	// `sweep.seen`, `sweep.confirmed` and `sweep.orphaned`, of transfers from the deposit address to the merchant;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,8 +112,13 @@ func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 		t.add(inv.ExpiresAt, rankSettled, "expired", apitypes.TimelineEntry{Kind: "invoice.expired"})
 	case invoice.Drafted, invoice.Open, invoice.Void:
 	}
+	t.add(h.OpenedAt, rankInvoice, "opened", apitypes.TimelineEntry{Kind: "invoice.opened"})
 	for _, tx := range h.Txs {
-		t.add(tx.Created, rankInvoice, tx.Hash.String(), apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()})
+		entry := apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()}
+		if !tx.Cost.At.IsZero() {
+			entry.CostGwei = strconv.FormatInt(tx.Cost.Gwei, 10)
+		}
+		t.add(tx.Created, rankInvoice, tx.Hash.String(), entry)
 	}
 	for _, p := range h.Payments {
 		t.addTransfer("payment", p.ID, apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)

@@ -26,7 +26,7 @@ func TestTimeline(t *testing.T) {
 		Sweeps:   []store.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},
 		Events:   []store.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
 		Attempts: []store.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
-		Txs:      []store.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2)}},
+		Txs:      []store.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2), Cost: store.TxCost{Gwei: 52, At: at(3)}}}, OpenedAt: at(2),
 	}
 	h := newAPI(t, b)
 	var got []string
@@ -35,17 +35,20 @@ func TestTimeline(t *testing.T) {
 		page := decode[apitypes.Timeline](t, do(h, "GET", path+cursor, ""), http.StatusOK)
 		for _, e := range page.Entries {
 			got = append(got, e.Kind)
+			if e.Kind == "commitment.open" && e.CostGwei != "52" {
+				t.Errorf("the transaction cost %q", e.CostGwei)
+			}
 		}
 		if page.NextCursor == "" {
-			if pages != 4 {
-				t.Errorf("%d pages, want 4", pages)
+			if pages != 5 {
+				t.Errorf("%d pages, want 5", pages)
 			}
 			break
 		}
 		cursor = "&cursor=" + page.NextCursor
 	}
 	want := []string{
-		"invoice.created", "commitment.open", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid", "payment.confirmed", "delivery.attempt",
+		"invoice.created", "commitment.open", "invoice.opened", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid", "payment.confirmed", "delivery.attempt",
 		"sweep.seen", "sweep.orphaned", "sweep.confirmed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

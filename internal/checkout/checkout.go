@@ -88,6 +88,9 @@ type Config struct {
 	Feed Feed
 	// MaxStreams bounds the streams of open pages in all; 0 means MaxStreams.
 	MaxStreams int
+	// Opened, when set, is called whenever a payer's page of an invoice is opened. It must not
+	// wait.
+	Opened func(invoiceID string)
 	// Refused counts requests beyond a limit.
 	Refused func(limit string)
 	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
@@ -126,6 +129,7 @@ type Checkout struct {
 	testWallet TestWallet
 	progress   func(chainKey string) Progress
 	open       *openPages // nil without a feed
+	opened     func(invoiceID string)
 	cursors    cursors
 	x402       http.Handler
 	takesX402  func(chainKey string) bool
@@ -138,6 +142,9 @@ type Checkout struct {
 func New(c Config) *Checkout {
 	if c.Reader == nil || c.Now == nil || c.Logger == nil {
 		panic("checkout: Config.Reader, Now and Logger are required")
+	}
+	if c.Opened == nil {
+		c.Opened = func(string) {}
 	}
 	templates()[locale.English()]() // the first payer need not wait for them
 	chains := make(map[string]chain.Chain, len(c.Chains))
@@ -154,7 +161,7 @@ func New(c Config) *Checkout {
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, now: c.Now, logger: c.Logger,
+		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	long := ratelimit.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}

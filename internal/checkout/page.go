@@ -48,6 +48,9 @@ func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodGet && data.State != draft {
+		c.opened(data.ID)
+	}
 	data.Frame.setHeaders(w)
 	return c.render(w, r, http.StatusOK, "page.html", data)
 }

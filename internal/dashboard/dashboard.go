@@ -87,6 +87,7 @@ func (d *Dashboard) Routes() []Route {
 		{Pattern: "POST /dashboard/sessions/{id}/end", Access: Person, Handler: d.serve(d.endSession)},
 	}
 	routes = append(routes, d.invoiceRoutes()...)
+	routes = append(routes, d.filterRoutes()...)
 	routes = append(routes, d.inboxRoutes()...)
 	routes = append(routes, d.transferRoutes()...)
 	routes = append(routes, d.linkRoutes()...)

@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // newInvoice shows the form of a new invoice, with the terms of the one that the parameter
@@ -48,6 +51,9 @@ func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error 
 			delete(body, name)
 		}
 	}
+	if pairs, _ := body["metadata"].(map[string]any); len(pairs) == 0 {
+		delete(body, "metadata")
+	}
 	customer := make(map[string]any)
 	for _, name := range []string{"id", "email"} {
 		if value := f.member("customer." + name); value != nil {
@@ -74,6 +80,18 @@ func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
+// setMetadata shows metadata in rows, and remembers its keys.
+func (f *invoiceForm) setMetadata(metadata apitypes.Metadata) {
+	empty := f.Pairs
+	f.Pairs = nil
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		f.Pairs = append(f.Pairs, metadataRow{Key: key, Value: metadata[key]})
+		f.Add("metadataBefore", key)
+	}
+	f.Pairs = append(f.Pairs, empty...)
+	f.Pairs = f.Pairs[:min(len(f.Pairs), invoice.MaxMetadata)]
+}
+
 // editInvoice shows the form of a draft.
 func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	inv, err := d.findInvoice(r)
@@ -83,6 +101,7 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	f := d.formOf(inv)
 	f.Draft = inv.ID
 	f.Set("reference", inv.Reference)
+	f.setMetadata(inv.Metadata)
 	f.Set("expiresAt", unix(inv.ExpiresAt).Format(formTime))
 	if inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}

@@ -73,6 +73,9 @@ type invoiceForm struct {
 	Draft  string // id of the draft that is edited, or empty
 	Tokens []tokenChoice
 	Rows   []itemRow
+	Pairs  []metadataRow
+	// Deposits says that there is a network on which invoices have addresses of their own.
+	Deposits bool
 }
 
 // tokenChoice is a token on a network.
@@ -84,6 +87,12 @@ type tokenChoice struct {
 type itemRow struct {
 	Label, Amount string
 	Error         string
+}
+
+// metadataRow is a row of the form for a pair of the metadata.
+type metadataRow struct {
+	Key, Value string
+	Error      string
 }
 
 // tokens returns the tokens of all networks, in the order of the networks' names.
@@ -107,7 +116,7 @@ func (d *Dashboard) token(choice string) (chainKey, currency string, decimals in
 
 // newInvoiceForm returns an empty form.
 func (d *Dashboard) newInvoiceForm() *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {d.cfg.Now().UTC().Add(formLifetime).Format(formTime)}}), Tokens: d.tokens()}
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {d.cfg.Now().UTC().Add(formLifetime).Format(formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }
@@ -122,6 +131,8 @@ func (d *Dashboard) formOf(inv apitypes.Invoice) *invoiceForm {
 	f.Set("merchantAddress", inv.MerchantAddress)
 	f.Set("description", inv.Description)
 	f.Set("returnUrl", inv.ReturnURL)
+	f.Set("cancelUrl", inv.CancelURL)
+	f.Set("collection", string(inv.Collection))
 	f.Set("merchantId", inv.MerchantID)
 	if inv.Customer != nil {
 		f.Set("customer.id", inv.Customer.ID)
@@ -140,7 +151,15 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 	if err := parseForm(w, r); err != nil {
 		return nil, err
 	}
-	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: d.tokens(), Draft: r.PathValue("id")}
+	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: d.tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
+	values := r.PostForm["metadataValue"]
+	for i, key := range r.PostForm["metadataKey"] {
+		row := metadataRow{Key: strings.TrimSpace(key)}
+		if i < len(values) {
+			row.Value = strings.ReplaceAll(values[i], "\r\n", "\n") // as browsers send line breaks
+		}
+		f.Pairs = append(f.Pairs, row)
+	}
 	amounts := r.PostForm["itemAmount"]
 	for i, label := range r.PostForm["itemLabel"] {
 		row := itemRow{Label: label}
@@ -152,15 +171,30 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 	return f, nil
 }
 
-// addRows adds itemRows empty rows, up to the limit of line items.
+// hasDeposits reports whether invoices can have addresses of their own.
+func (d *Dashboard) hasDeposits() bool {
+	for _, c := range d.chains {
+		if !c.DepositFactory.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// addRows adds itemRows empty rows of each kind, up to the limits.
 func (f *invoiceForm) addRows() {
+	for range min(itemRows, invoice.MaxMetadata-len(f.Pairs)) {
+		f.Pairs = append(f.Pairs, metadataRow{})
+	}
 	for range min(itemRows, invoice.MaxLineItems-len(f.Rows)) {
 		f.Rows = append(f.Rows, itemRow{})
 	}
 }
 
 // HasRoom reports whether the form may get more rows. It is for templates.
-func (f *invoiceForm) HasRoom() bool { return len(f.Rows) < invoice.MaxLineItems }
+func (f *invoiceForm) HasRoom() bool {
+	return len(f.Rows) < invoice.MaxLineItems || len(f.Pairs) < invoice.MaxMetadata
+}
 
 // request returns the body of the request to the interface. ok is false if a field is wrong.
 // rows are the indexes of the rows of its line items.
@@ -168,10 +202,13 @@ func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows
 	chainKey, currency, decimals := d.token(f.Get("token"))
 	body = map[string]any{
 		"chainKey": chainKey, "currency": currency, "reference": f.member("reference"), "description": f.member("description"),
-		"returnUrl": f.member("returnUrl"), "customer": map[string]any{"id": f.member("customer.id"), "email": f.member("customer.email")},
+		"returnUrl": f.member("returnUrl"), "cancelUrl": f.member("cancelUrl"), "metadata": f.metadata(v), "customer": map[string]any{"id": f.member("customer.id"), "email": f.member("customer.email")},
 	}
 	if address := f.member("merchantAddress"); address != nil {
 		body["merchantAddress"] = address
+	}
+	if collection := f.member("collection"); collection != nil {
+		body["collection"] = collection
 	}
 	expires, err := time.Parse(formTime, f.Get("expiresAt"))
 	if err != nil {
@@ -187,8 +224,32 @@ func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows
 		}
 	}
 	body["amount"] = sum.String()
-	wrongRow := slices.ContainsFunc(f.Rows, func(row itemRow) bool { return row.Error != "" })
+	wrongRow := slices.ContainsFunc(f.Rows, func(row itemRow) bool { return row.Error != "" }) ||
+		slices.ContainsFunc(f.Pairs, func(row metadataRow) bool { return row.Error != "" })
 	return body, rows, len(f.Errors) == 0 && !wrongRow
+}
+
+// metadata returns the pairs of the rows that are not empty, and null for the keys that the
+// form had before and that were taken away.
+func (f *invoiceForm) metadata(v *visit) map[string]any {
+	pairs := make(map[string]any)
+	for _, key := range f.Values["metadataBefore"] {
+		pairs[key] = nil
+	}
+	for i := range f.Pairs {
+		row := &f.Pairs[i]
+		_, set := pairs[row.Key]
+		switch {
+		case row.Key == "" && strings.TrimSpace(row.Value) == "":
+			continue
+		case row.Key == "":
+			row.Error = v.text.T("form.error.key", nil)
+		case set && pairs[row.Key] != nil:
+			row.Error = v.text.T("form.error.twice", nil)
+		}
+		pairs[row.Key] = row.Value
+	}
+	return pairs
 }
 
 // items returns the line items of the rows that are not empty, their sum, and their rows.
@@ -242,7 +303,12 @@ func (f *invoiceForm) refuse(err error, rows []int) error {
 		index, isItem := strings.CutPrefix(p.Field, "lineItems[")
 		index, _, _ = strings.Cut(index, "]")
 		i, notNumber := strconv.Atoi(index)
+		key, isPair := strings.CutPrefix(strings.TrimSuffix(p.Field, "]"), "metadata[")
+		pair := slices.IndexFunc(f.Pairs, func(row metadataRow) bool { return row.Key == key })
 		switch {
+		case isPair && pair >= 0:
+			f.Pairs[pair].Error = p.Detail
+			return nil
 		case isItem && notNumber == nil && i >= 0 && i < len(rows):
 			f.Rows[rows[i]].Error = p.Detail
 			return nil
@@ -255,4 +321,4 @@ func (f *invoiceForm) refuse(err error, rows []int) error {
 }
 
 // invoiceFields are the fields of the form that the interface names alike.
-var invoiceFields = []string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "merchantId", "lineItems"}
+var invoiceFields = []string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "cancelUrl", "collection", "metadata", "merchantId", "lineItems"}

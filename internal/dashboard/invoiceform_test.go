@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,5 +139,41 @@ func TestOperatorCreatesInvoice(t *testing.T) {
 	page := w.operator.submit(form, path+"?merchantId=acme", typed).want(t, http.StatusOK, "5.00 USDC Open", "acme")
 	if !strings.HasSuffix(page.path, "?merchantId=acme") {
 		t.Errorf("it leads to %s", page.path)
+	}
+}
+
+// TestMetadataForm creates a draft with metadata and where payers go who do not pay, and
+// changes, removes and keeps pairs of it.
+func TestMetadataForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	const path = "/dashboard/invoices/new"
+	form := maria.get(path)
+	typed := url.Values{
+		"amount": {"1"}, "merchantAddress": {acmePays.String()}, "cancelUrl": {"https://shop.example/basket"}, "draft": {"1"},
+		"metadataKey": {"cart", "", "note"}, "metadataValue": {"88", "x", "\nfirst\r\nsecond"},
+	}
+	refused := maria.submit(form, path, typed).want(t, http.StatusBadRequest, "A name is missing.")
+	typed["metadataKey"][1] = "cart"
+	maria.submit(refused, path, typed).want(t, http.StatusBadRequest, "Another row has this name.")
+	typed["metadataKey"][1], typed["metadataValue"][1] = "a[b]", "x"
+	maria.submit(refused, path, typed).want(t, http.StatusBadRequest, "square brackets")
+	typed["metadataKey"][1] = "<b>"
+	maria.submit(refused, path, typed).want(t, http.StatusOK, "<b> x", "cart 88")
+	draft := maria.newest()
+	want := apitypes.Metadata{"cart": "88", "<b>": "x", "note": "\nfirst\nsecond"}
+	if !maps.Equal(draft.Metadata, want) || draft.CancelURL != "https://shop.example/basket" {
+		t.Errorf("the form made %+v", draft)
+	}
+	edit := "/dashboard/invoices/" + draft.ID + "/edit"
+	form = maria.get(edit)
+	changes := form.named("form")[len(form.named("form"))-1].values()
+	keys := changes["metadataKey"]
+	keys[slices.Index(keys, "cart")] = "basket"
+	maria.submit(form, edit, url.Values{"metadataKey": keys, "cancelUrl": {""}}).want(t, http.StatusOK, "basket 88")
+	draft = maria.newest()
+	if want := (apitypes.Metadata{"basket": "88", "<b>": "x", "note": "\nfirst\nsecond"}); !maps.Equal(draft.Metadata, want) || draft.CancelURL != "" {
+		t.Errorf("the form changed the draft to %+v", draft)
 	}
 }

@@ -127,3 +127,19 @@ func TestInvoiceActs(t *testing.T) {
 	}
 	maria.get(open).want(t, http.StatusOK, "Open")
 }
+
+// TestOpenedPage shows when a payer first opened an invoice, and not that of a draft.
+func TestOpenedPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Read)
+	made := w.invoice("acme", member{})
+	page := "/dashboard/invoices/" + made.ID
+	if words := maria.get(page).words(); strings.Contains(words, "Page first opened") {
+		t.Error("the page was opened before anybody did")
+	}
+	for range 2 {
+		w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK)
+	}
+	w.await("opening", func() bool { return strings.Contains(maria.get(page).words(), "Page first opened") })
+}

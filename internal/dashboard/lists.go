@@ -82,6 +82,7 @@ type listFrame struct {
 	Cut     bool   // a printed list has maxPrinted rows of more
 	Error   string // what the interface refused of the filters, or empty
 	Size    int    // rows of the page
+	keptFilters
 }
 
 // show returns a handler that shows the list.
@@ -105,6 +106,9 @@ func (l lister[A, R]) show(d *Dashboard) handler {
 			return err
 		}
 		body.Size = len(body.Rows)
+		if err := d.addKept(r, &body.listFrame); err != nil {
+			return err
+		}
 		return d.render(w, r, status(body.Error), l.template, l.title, body)
 	}
 }

@@ -4,10 +4,44 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/wait"
 )
+
+const (
+	// maintenanceInterval is how often maintain runs.
+	maintenanceInterval = 10 * time.Minute
+	// remainderInterval is how often assignRemainders runs.
+	remainderInterval = 30 * time.Second
+	// refundInterval is how often expireRefunds runs.
+	refundInterval = 30 * time.Second
+	// rollupInterval is how often advanceRollups runs, and rollupPause is the time between two
+	// transactions of it, in which others write.
+	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
+	// statisticsInterval is how often updateStatistics runs.
+	statisticsInterval = 2 * time.Second
+)
+
+// startMaintenance starts what is done again and again until ctx ends.
+func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
+	rollups := report.NewRollups(s.store, s.cfg.Now, s.cfg.Logger)
+	for _, work := range []struct {
+		interval time.Duration
+		do       func(context.Context)
+	}{
+		{maintenanceInterval, s.maintain},
+		{remainderInterval, s.assignRemainders},
+		{refundInterval, s.expireRefunds},
+		{rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) }},
+		{statisticsInterval, s.updateStatistics},
+	} {
+		group.Go(func() error { return every(ctx, work.interval, work.do) })
+	}
+	group.Go(func() error { return s.openings.run(ctx) })
+}
 
 // every calls do at once and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {

@@ -167,6 +167,8 @@ POST /dashboard/keys api session keys:write
 POST /dashboard/keys/{id}/link api session keys:write
 POST /dashboard/keys/{id}/revoke api session keys:write
 POST /dashboard/keys/{id}/rotate api session keys:write
+POST /dashboard/filters/remove api session
+POST /dashboard/filters/save api session
 POST /dashboard/language api session
 POST /dashboard/links/new api session invoices:write
 POST /dashboard/links/{id}/archive api session invoices:write

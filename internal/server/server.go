@@ -33,7 +33,6 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
@@ -56,17 +55,6 @@ const (
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes bounds the headers of a request.
 	maxHeaderBytes = 16 << 10
-	// maintenanceInterval is how often maintain runs.
-	maintenanceInterval = 10 * time.Minute
-	// remainderInterval is how often assignRemainders runs.
-	remainderInterval = 30 * time.Second
-	// refundInterval is how often expireRefunds runs.
-	refundInterval = 30 * time.Second
-	// rollupInterval is how often advanceRollups runs, and rollupPause is the time between two
-	// transactions of it, in which others write.
-	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
-	// statisticsInterval is how often updateStatistics runs.
-	statisticsInterval = 2 * time.Second
 )
 
 // Config says what to run. Listeners, Database, Chains, Now, Rand and Logger are
@@ -154,6 +142,7 @@ type Server struct {
 	refused       *refusedLog
 	feed          *eventfeed.Feed
 	page          *checkout.Checkout
+	openings      *openings
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
 	clock         *clock.Clock   // of the delivery schedule
@@ -277,6 +266,7 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	s.feed = eventfeed.New(eventfeed.Config{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
+	s.openings = newOpenings(s.store, s.cfg.Now, s.cfg.Logger)
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
@@ -383,14 +373,7 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	group.Go(s.runWorker(ctx, s.worker.Run))
 	group.Go(func() error { return s.runMailer(ctx) })
-	group.Go(func() error { return every(ctx, maintenanceInterval, s.maintain) })
-	group.Go(func() error { return every(ctx, remainderInterval, s.assignRemainders) })
-	group.Go(func() error { return every(ctx, refundInterval, s.expireRefunds) })
-	rollups := report.NewRollups(s.store, s.cfg.Now, s.cfg.Logger)
-	group.Go(func() error {
-		return every(ctx, rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) })
-	})
-	group.Go(func() error { return every(ctx, statisticsInterval, s.updateStatistics) })
+	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)
 		group.Go(func() error {

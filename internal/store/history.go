@@ -30,7 +30,8 @@ type InvoiceHistory struct {
 	Events      []Event // without bodies
 	Attempts    []EventAttempt
 	Txs         []CommitmentTx
-	Truncated   bool // there is more than the limits allow
+	OpenedAt    time.Time // zero if its page was never opened
+	Truncated   bool      // there is more than the limits allow
 }
 
 // InvoiceTransition is a transition that a request asked for: a draft became open, or an
@@ -68,6 +69,7 @@ type CommitmentTx struct {
 	Kind    invoice.IntentKind
 	Hash    invoice.Hash
 	Created time.Time
+	Cost    TxCost // the invoice's share; zero while it is not known, and of a form that was replaced
 }
 
 // InvoiceHistory returns the history of an invoice, or ErrNotFound.
@@ -76,6 +78,9 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 		return h, err
 	}
 	if h.Transitions, err = q.transitions(ctx, id); err != nil {
+		return h, err
+	}
+	if h.OpenedAt, err = q.openedAt(ctx, id); err != nil {
 		return h, err
 	}
 	if h.Payments, err = q.seenPayments(ctx, id); err != nil {
@@ -165,10 +170,21 @@ func (q *queries) attemptsOf(ctx context.Context, events []Event) ([]EventAttemp
 	})
 }
 
+// commitmentTxs returns the signed forms of an invoice's commitment transactions. The last form
+// of each has its cost, shared among all commitments that the transaction carries.
 func (q *queries) commitmentTxs(ctx context.Context, invoiceID string) ([]CommitmentTx, error) {
 	return queryAll(ctx, q, func(row scanner) (c CommitmentTx, err error) {
-		err = row.Scan(&c.Kind, hashCol(&c.Hash), milliseconds{&c.Created})
+		var number, last, gwei, carried int64
+		var at time.Time
+		err = row.Scan(&c.Kind, hashCol(&c.Hash), milliseconds{&c.Created}, &number, &last, nullInt{&gwei}, milliseconds{&at}, &carried)
+		if number == last && !at.IsZero() {
+			c.Cost = TxCost{Gwei: gwei / max(carried, 1), At: at}
+		}
 		return c, err
-	}, `SELECT intents.kind, chain_tx_attempts.tx_hash, chain_tx_attempts.created_ms FROM intents CROSS JOIN chain_tx_attempts
-		WHERE chain_tx_attempts.tx_id = intents.tx_id AND intents.invoice_id = $1 ORDER BY chain_tx_attempts.created_ms LIMIT $2`, invoiceID, MaxHistoryTxs+1)
+	}, `SELECT intents.kind, chain_tx_attempts.tx_hash, chain_tx_attempts.created_ms, chain_tx_attempts.number,
+		(SELECT max(number) FROM chain_tx_attempts AS forms WHERE forms.tx_id = intents.tx_id), chain_txs.spent_gwei, chain_txs.spent_ms,
+		(SELECT count(*) FROM intents AS carried WHERE carried.tx_id = intents.tx_id)
+		FROM intents CROSS JOIN chain_tx_attempts CROSS JOIN chain_txs
+		WHERE chain_tx_attempts.tx_id = intents.tx_id AND chain_txs.id = intents.tx_id AND intents.invoice_id = $1
+		ORDER BY chain_tx_attempts.created_ms LIMIT $2`, invoiceID, MaxHistoryTxs+1)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/quittance/quittance/internal/store"
@@ -104,4 +105,56 @@ func TestHistoryIsBounded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHistoryOfCosts has the invoice's part of what its commitment transaction cost, at the
+// form that was signed last.
+func TestHistoryOfCosts(t *testing.T) {
+	t.Parallel()
+	for database, url := range storetest.Databases() {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			dsn := url(t)
+			s, db := storetest.Open(t, dsn), storetest.SQL(t, dsn)
+			fill(t, s)
+			for _, statement := range []string{
+				"INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, spent_gwei, spent_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'mined', 1, 101, 9 FROM payments WHERE id = 'pay_1'",
+				"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 1, substr(tx_hash, 1, 60) || '000001', '0x', '1', '1', 1 FROM payments WHERE id = 'pay_1'",
+				"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 2, substr(tx_hash, 1, 60) || '000002', '0x', '2', '2', 2 FROM payments WHERE id = 'pay_1'",
+				"UPDATE intents SET tx_id = 'ctx_1', status = 'sent'",
+			} {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatalf("%v\n%s", err, statement)
+				}
+			}
+			h, err := s.InvoiceHistory(t.Context(), "inv_1")
+			must(t, err)
+			var costs []int64
+			for _, tx := range h.Txs {
+				costs = append(costs, tx.Cost.Gwei)
+			}
+			if want := []int64{0, 0, 50, 50}; !slices.Equal(costs, want) { // to open and to close
+				t.Errorf("the transactions cost %d, want %d", costs, want)
+			}
+		})
+	}
+}
+
+// TestOpenings stores when the page of an invoice was first opened.
+func TestOpenings(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		insert(t, s, sample("inv_1", "m"))
+		h, err := s.InvoiceHistory(t.Context(), "inv_1")
+		if must(t, err); !h.OpenedAt.IsZero() {
+			t.Errorf("opened at %s before it was", h.OpenedAt)
+		}
+		for _, second := range []int64{5, 7} {
+			must(t, s.RecordOpenings(t.Context(), []store.Opening{{InvoiceID: "inv_1", At: at(second)}}))
+		}
+		h, err = s.InvoiceHistory(t.Context(), "inv_1")
+		if must(t, err); !h.OpenedAt.Equal(at(5)) {
+			t.Errorf("opened at %s, want %s", h.OpenedAt, at(5))
+		}
+	})
 }

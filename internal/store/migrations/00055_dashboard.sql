@@ -1,4 +1,4 @@
--- Sums of settled payments, so that the dashboard need not add up every payment of two months.
+-- Sums of settled payments, so that the dashboard need not add up every payment of two months; when payers opened invoices; and filters that people keep.
 
 -- +goose Up
 
@@ -29,3 +29,19 @@ CREATE TABLE stale_rollups (
     quarter   BIGINT NOT NULL CHECK (quarter % 900 = 0)            -- Unix seconds
 );
 CREATE INDEX stale_rollups_by_quarter ON stale_rollups (quarter);
+
+-- When the page of an invoice was first opened.
+CREATE TABLE invoice_openings (
+    invoice_id TEXT   NOT NULL PRIMARY KEY REFERENCES invoices (id),
+    opened_at  BIGINT NOT NULL                                     -- Unix seconds
+);
+
+-- Filters of lists that people keep at the dashboard.
+CREATE TABLE saved_filters (
+    key_id     TEXT   NOT NULL CHECK (length(key_id) <= 64),       -- of the person; empty at a service without keys
+    list       TEXT   NOT NULL CHECK (length(list) BETWEEN 1 AND 60),    -- path of its page
+    name       TEXT   NOT NULL CHECK (length(name) BETWEEN 1 AND 60),
+    query      TEXT   NOT NULL CHECK (length(query) BETWEEN 1 AND 4000), -- of the list's address
+    created_at BIGINT NOT NULL,                                    -- Unix seconds
+    PRIMARY KEY (key_id, list, name)
+);

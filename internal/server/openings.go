@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+const (
+	// maxOpenings bounds the openings that wait to be stored. More are dropped.
+	maxOpenings = 1024
+	// maxOpened bounds the invoices that are known to have been opened. Beyond it, all are
+	// forgotten, and an invoice that is opened again costs a statement without effect.
+	maxOpened = 100_000
+	// openingsDelay is how long openings are gathered before they are stored together.
+	openingsDelay = time.Second
+)
+
+// openings stores when the pages of invoices were first opened, without making a payer wait.
+type openings struct {
+	store  *store.Store
+	now    func() time.Time
+	logger *slog.Logger
+	queue  chan store.Opening
+	known  map[string]struct{} // belongs to the goroutine of run
+}
+
+func newOpenings(s *store.Store, now func() time.Time, logger *slog.Logger) *openings {
+	return &openings{store: s, now: now, logger: logger, queue: make(chan store.Opening, maxOpenings), known: make(map[string]struct{})}
+}
+
+// add notes that the page of an invoice was opened.
+func (o *openings) add(invoiceID string) {
+	select {
+	case o.queue <- store.Opening{InvoiceID: invoiceID, At: o.now()}:
+	default:
+	}
+}
+
+// run stores openings until ctx ends.
+func (o *openings) run(ctx context.Context) error {
+	for {
+		select {
+		case first := <-o.queue:
+			wait.Sleep(ctx, openingsDelay, nil)
+			o.save(context.WithoutCancel(ctx), o.gather(first))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// gather returns an opening and those that wait, but those of invoices that are known.
+func (o *openings) gather(next store.Opening) (fresh []store.Opening) {
+	for range maxOpenings {
+		if _, ok := o.known[next.InvoiceID]; !ok {
+			if len(o.known) >= maxOpened {
+				clear(o.known)
+			}
+			o.known[next.InvoiceID] = struct{}{}
+			fresh = append(fresh, next)
+		}
+		select {
+		case next = <-o.queue:
+		default:
+			return fresh
+		}
+	}
+	return fresh
+}
+
+// save stores openings. Those that cannot be stored are stored when the page is opened again.
+func (o *openings) save(ctx context.Context, fresh []store.Opening) {
+	if len(fresh) == 0 {
+		return
+	}
+	if err := o.store.RecordOpenings(ctx, fresh); err != nil {
+		for _, opening := range fresh {
+			delete(o.known, opening.InvoiceID)
+		}
+		o.logger.Error("openings of pages not stored", "err", err)
+	}
+}
