@@ -1046,6 +1046,33 @@ type Customer struct {
 	Email string `json:"email,omitempty"`
 }
 
+// CustomerList defines model for CustomerList.
+type CustomerList struct {
+	Customers []CustomerRecord `json:"customers"`
+
+	// NextCursor Present if there are more elements.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// CustomerRecord Whom invoices of a merchant are for.
+type CustomerRecord struct {
+	// Customer What the filter `customer` takes. The `id`, or else the `email`.
+	Customer string `json:"customer"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// ID What the merchant calls the customer. Absent if the invoices do not say.
+	ID string `json:"id,omitempty"`
+
+	// Email The address in the newest invoice. Absent if it has none.
+	Email           string    `json:"email,omitempty"`
+	NewestInvoiceID InvoiceID `json:"newestInvoiceId"`
+
+	// InvoicedAt Unix seconds.
+	InvoicedAt Time `json:"invoicedAt"`
+}
+
 // DecideRequest defines model for DecideRequest.
 type DecideRequest struct {
 	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
@@ -1426,6 +1453,47 @@ type InvoicePaidEvent struct {
 
 	// Data Data of `invoice.paid`.
 	Data PaidInvoiceData `json:"data"`
+}
+
+// InvoiceReport Sums of invoices, by chain and currency.
+type InvoiceReport struct {
+	Lines []InvoiceReportLine `json:"lines"`
+
+	// Truncated Present if there are more than 5,000 invoices, of which the newest were added up.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// InvoiceReportLine What became of invoices on a chain. Amounts are in minor units of the currency. Drafts and void invoices are in `amountPaid` and `amountRefunded` alone.
+type InvoiceReportLine struct {
+	ChainKey string `json:"chainKey"`
+	Currency string `json:"currency"`
+
+	// Decimals The decimals of a minor unit. Absent if the chain is not configured any more.
+	Decimals *int  `json:"decimals,omitempty"`
+	Invoices int64 `json:"invoices"`
+
+	// Amount A sum of amounts in minor units. It may exceed 256 bits.
+	Amount Sum   `json:"amount"`
+	Open   int64 `json:"open"`
+
+	// OpenAmount A sum of amounts in minor units. It may exceed 256 bits.
+	OpenAmount Sum   `json:"openAmount"`
+	Expired    int64 `json:"expired"`
+
+	// ExpiredAmount A sum of amounts in minor units. It may exceed 256 bits.
+	ExpiredAmount Sum `json:"expiredAmount"`
+
+	// AmountPaid A sum of amounts in minor units. It may exceed 256 bits.
+	AmountPaid Sum `json:"amountPaid"`
+
+	// AmountRefunded A sum of amounts in minor units. It may exceed 256 bits.
+	AmountRefunded Sum `json:"amountRefunded"`
+}
+
+// InvoiceReportResponse defines model for InvoiceReportResponse.
+type InvoiceReportResponse struct {
+	// Report Sums of invoices, by chain and currency.
+	Report InvoiceReport `json:"report"`
 }
 
 // InvoiceResponse defines model for InvoiceResponse.

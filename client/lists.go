@@ -18,6 +18,7 @@ type InvoiceFilter struct {
 	Status     apitypes.InvoiceStatus
 	Query      string // any id, reference, hash or address that names the invoice
 	Reference  string
+	Customer   string // id of a customer, or the e-mail address of one without
 	Metadata   map[string]string // pairs that the invoice has
 	Exception  apitypes.InvoiceException
 	Amount     string // in minor units
@@ -33,6 +34,7 @@ func (f InvoiceFilter) query() url.Values {
 	set(query, "status", string(f.Status))
 	set(query, "q", f.Query)
 	set(query, "reference", f.Reference)
+	set(query, "customer", f.Customer)
 	for key, value := range f.Metadata {
 		query.Set("metadata["+key+"]", value)
 	}

@@ -36,6 +36,15 @@ func (c *Client) SettlementReport(ctx context.Context, f ReportFilter) (apitypes
 	return answer.Report, err
 }
 
+// InvoiceReport adds up the newest 5,000 invoices that a filter without Query selects.
+func (c *Client) InvoiceReport(ctx context.Context, f InvoiceFilter) (apitypes.InvoiceReport, error) {
+	u := c.path("api/reports/invoices")
+	u.RawQuery = f.query().Encode()
+	var answer apitypes.InvoiceReportResponse
+	err := c.get(ctx, u, &answer)
+	return answer.Report, err
+}
+
 // Summary returns what was confirmed by day, from a date in a time zone or a time in Unix
 // seconds until now, the sums of open and expired invoices, and how far chains are read. With
 // a key of the operator, an empty merchantID is for all merchants. timezone is UTC by default.

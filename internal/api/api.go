@@ -81,6 +81,7 @@ type Ledger interface {
 
 // Reader reads from the database. *store.Store implements it.
 type Reader interface {
+	CustomerReader
 	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// Invoices returns the matching invoices, newest first, and where it stopped if it

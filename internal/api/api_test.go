@@ -30,6 +30,8 @@ func clock() time.Time { return time.Unix(now, 0) }
 
 // backend is a fake of settle.Service and store.Store, with lists, oldest first.
 type backend struct {
+	api.CustomerReader // not called
+
 	invoices []invoice.Invoice
 	payments []store.PaymentRow
 	refunded map[string]invoice.Amount // of payments, by id

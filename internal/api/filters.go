@@ -16,6 +16,8 @@ import (
 func (q *query) invoiceFilter() (f store.InvoiceFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	f.Status = invoice.Status(one(q, "status", invoice.Statuses))
+	customer, valid := q.customer(f.MerchantID)
+	f.Customer, possible = customer, possible && valid
 	if text, ok := q.get("reference"); ok {
 		f.Reference = text
 		possible = possible && invoice.CheckLabel("reference", text) == nil

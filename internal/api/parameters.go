@@ -15,13 +15,14 @@ import (
 var parameters = map[string][]string{
 	"GET /api/audit":           {"merchantId", "action", "since", "limit", "cursor"},
 	"GET /api/claims":          {"merchantId", "paymentId", "limit", "cursor"},
+	"GET /api/customers":       {"q", "merchantId", "limit", "cursor"},
 	"GET /api/events":          {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
 	"GET /api/events/stream":   {"merchantId", "type", "invoiceId", "after", "include"},
 	"GET /api/inbox":           {"merchantId", "kind", "limit", "cursor"},
 	"GET /api/inbox/counts":    {"merchantId"},
 	"GET /api/inbox/decisions": {"merchantId", "objectId", "limit", "cursor"},
 	"GET /api/invoices": {
-		"q", "merchantId", "status", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
+		"q", "merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},
 	"GET /api/invoices/{id}": {"wait", "status"},
 	"GET /api/keys":          {"merchantId", "limit", "cursor"},
@@ -30,7 +31,10 @@ var parameters = map[string][]string{
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},
-	"GET /api/requests":           {"merchantId", "keyId", "status", "limit", "cursor"},
+	"GET /api/requests": {"merchantId", "keyId", "status", "limit", "cursor"},
+	"GET /api/reports/invoices": {
+		"merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore",
+	},
 	"GET /api/reports/summary":    {"merchantId", "from", "timezone"},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},

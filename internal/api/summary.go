@@ -21,7 +21,8 @@ import (
 const (
 	// MaxSummaryPeriod bounds the period of a summary.
 	MaxSummaryPeriod = 93 * 24 * time.Hour
-	// MaxSummedInvoices bounds the invoices of a state that a summary adds up.
+	// MaxSummedInvoices bounds the invoices of a state that a summary adds up, and those of a
+	// report on invoices.
 	MaxSummedInvoices = 5000
 )
 

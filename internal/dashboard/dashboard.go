@@ -90,6 +90,9 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes, d.filterRoutes()...)
 	routes = append(routes, d.inboxRoutes()...)
 	routes = append(routes, d.transferRoutes()...)
+	routes = append(routes,
+		Route{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
+		Route{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)})
 	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
 	for _, f := range files {

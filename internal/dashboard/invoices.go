@@ -20,6 +20,7 @@ var invoiceList = lister[apitypes.InvoiceList, invoiceRow]{
 		{name: "reference", text: "invoices.reference", kind: "text"},
 		{name: "amount", text: "invoices.amount", kind: "text", apply: applyAmount},
 		{name: "to", text: "invoice.address", kind: "text"},
+		{name: "customer", text: "invoice.customer", kind: "text", rare: true},
 		{name: "metadata[paymentLink]", text: "link.title", kind: "text", rare: true},
 		dayFilter("after", "invoices.after", "createdAfter", false),
 		dayFilter("before", "invoices.before", "createdBefore", true),

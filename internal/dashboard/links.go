@@ -75,6 +75,7 @@ type linkPage struct {
 	linkRow
 	Code     webpage.QRCode
 	Snippet  string // HTML of a button on a page of the merchant
+	Sums     invoiceSums
 	Invoices []invoiceRow
 	More     bool   // there are more invoices
 	Error    string // why an act was refused, or empty
@@ -100,8 +101,11 @@ func (d *Dashboard) showLink(w http.ResponseWriter, r *http.Request, code int, r
 	}
 	body.Snippet = `<a href="` + template.HTMLEscapeString(l.URL) + `" data-quittance>` + template.HTMLEscapeString(l.Title) + "</a>\n" +
 		`<script src="` + template.HTMLEscapeString(base) + `/embed.js" defer></script>`
-	query := url.Values{"merchantId": {l.MerchantID}, "limit": {strconv.Itoa(maxLinkInvoices)}}
-	query.Set("metadata[paymentLink]", l.ID)
+	query := url.Values{"merchantId": {l.MerchantID}, "metadata[paymentLink]": {l.ID}}
+	if body.Sums, err = d.sums(r, query); err != nil {
+		return err
+	}
+	query.Set("limit", strconv.Itoa(maxLinkInvoices))
 	var made apitypes.InvoiceList
 	if err := d.service.get(r.Context(), "/api/invoices", query, &made); err != nil {
 		return err

@@ -180,6 +180,7 @@ var sections = []struct {
 	{"/dashboard/inbox", "nav.inbox", access.PaymentsRead},
 	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
 	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
+	{"/dashboard/customers", "nav.customers", access.InvoicesRead},
 	{"/dashboard/links", "nav.links", access.InvoicesRead},
 	{"/dashboard/events", "nav.events", access.EventsRead},
 	{"/dashboard/webhook", "nav.webhook", access.EventsRead},

@@ -219,9 +219,12 @@ func (s *story) drafts() {
 	path := draft()
 	s.call("updateInvoice", http.MethodPatch, path, `{
   "amount": "7500000",
-  "description": "Ten notebooks, A5"
+  "description": "Ten notebooks, A5",
+  "customer": { "id": "c-77", "email": "maria@example.com" }
 }`)
 	s.call("finalizeInvoice", http.MethodPost, path+"/finalize", "")
+	s.call("listCustomers", http.MethodGet, "/api/customers?merchantId=acme&q=c-77", "")
+	s.call("getInvoiceReport", http.MethodGet, "/api/reports/invoices?merchantId=acme&customer=c-77", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
 }

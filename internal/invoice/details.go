@@ -1,6 +1,7 @@
 package invoice
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -41,6 +42,10 @@ type Customer struct {
 	ID    string // what the merchant calls the customer
 	Email string
 }
+
+// Key returns what a merchant's customer is identified by: the id, or else the e-mail address.
+// It is empty without both.
+func (c Customer) Key() string { return cmp.Or(c.ID, c.Email) }
 
 // IsZero reports whether nothing is said.
 func (d Details) IsZero() bool {
@@ -87,6 +92,10 @@ func (d Details) Check() error {
 	}
 	return d.checkMetadata()
 }
+
+// CheckCustomerKey checks that a text can be the Key of a Customer, or begin one. It returns a
+// *FieldError otherwise.
+func CheckCustomerKey(text string) error { return checkText("customer", text, MaxEmail) }
 
 // checkEmail checks only what no address lacks, because the service sends no mail.
 func (c Customer) checkEmail() error {

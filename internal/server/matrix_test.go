@@ -50,6 +50,8 @@ var matrix = map[string]matrixRow{
 	"GET /api/payment-links":              {status: 200}, "GET /api/payment-links/{id}": {status: 200},
 	"PATCH /api/payment-links/{id}": {body: `{"title":"Tea"}`, status: 200},
 	"GET /api/events":               {status: 200}, "GET /api/events/{id}": {status: 200},
+	"GET /api/customers":              {status: 200},
+	"GET /api/reports/invoices":       {status: 200},
 	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
 	"GET /api/reports/summary":        {query: "from=" + time.Now().UTC().Format(time.DateOnly), status: 200},
 	"GET /api/events/stream":          {status: 200},

@@ -34,6 +34,7 @@ DELETE /api/merchants/{id}/logo api key keys:write
 DELETE /api/merchants/{id}/webhook/secret api key webhooks:write
 GET /api/audit api key events:read
 GET /api/claims api key payments:read
+GET /api/customers api key invoices:read
 GET /api/events api key events:read
 GET /api/events/stream api key events:read
 GET /api/events/{id} api key events:read
@@ -55,6 +56,7 @@ GET /api/payments/{id} api key payments:read
 GET /api/payments/{id}/refunds api key payments:read
 GET /api/refunds api key payments:read
 GET /api/refunds/{id} api key payments:read
+GET /api/reports/invoices api key invoices:read
 GET /api/reports/settlement api key payments:read
 GET /api/reports/summary api key payments:read
 GET /api/requests api key events:read
@@ -70,6 +72,8 @@ GET /checkout/{id}/terms public none
 GET /checkout/{id}/wallet public none
 GET /dashboard api session
 GET /dashboard/confirm api session
+GET /dashboard/customers api session invoices:read
+GET /dashboard/customers/customer api session invoices:read
 GET /dashboard/events api session events:read
 GET /dashboard/events/redeliver api session events:redeliver
 GET /dashboard/events/{id} api session events:read

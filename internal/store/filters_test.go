@@ -32,6 +32,8 @@ var filteredInvoices = map[string]store.InvoiceFilter{
 	"exception of paid":   {Exception: invoice.Late, Status: invoice.Paid, To: hexOf("a", 40), Before: "inv_5"},
 	"invoices to":         {To: hexOf("a", 40)},
 	"invoices to, in may": {To: hexOf("a", 40), Created: store.Span{From: at(100), To: at(2000)}},
+	"customer":            {MerchantID: "m", Customer: "c"},
+	"customer, with all":  {MerchantID: "m", Customer: "c", Reference: "order-1", Metadata: []store.MetadataPair{{Key: "k", Value: "v"}}, Status: invoice.Open, Before: "inv_5"},
 	"created":             {Created: store.Span{From: at(100)}},
 }
 
@@ -53,6 +55,7 @@ var filteredPayments = map[string]store.PaymentFilter{
 var filterIndexes = map[string]string{
 	"reference": "_reference", "reference, with all": "_reference", "metadata": "_pair", "metadata, of paid": "_pair",
 	"price": "invoices_by_price", "price of open": "invoices_by_price",
+	"customer": "invoice_details_by_customer", "customer, with all": "invoice_details_by_customer",
 	"exception": "exception", "exception of paid": "exception",
 	"invoices to": "invoices_by_address", "invoices to, in may": "invoices_by_address",
 	"of invoice": "payments_of_invoice", "of invoice, with all": "payments_of_invoice",
@@ -77,7 +80,8 @@ func TestFilteredLists(t *testing.T) {
 			inv.Amount, inv.Merchant = invoice.NewAmount(uint64(100+i%3)), invoice.Address{0xa0 | byte(i%4)}
 			inv.Status = []invoice.Status{invoice.Open, invoice.Expired, invoice.Void}[i/3%3]
 			inv.Details = invoice.Details{
-				Reference: []string{"", "order-1", "order-2", "ORDER-1"}[i%4], Metadata: map[string]string{"colour": []string{"red", "blue"}[i/2%2], "size": fmt.Sprint(i % 3)},
+				Reference: []string{"", "order-1", "order-2", "ORDER-1"}[i%4], Customer: invoice.Customer{ID: []string{"", "c-1", "c-2"}[i%3], Email: []string{"", "c-1"}[i/3%2]},
+				Metadata: map[string]string{"colour": []string{"red", "blue"}[i/2%2], "size": fmt.Sprint(i % 3)},
 			}
 			invoices = append(invoices, inv)
 		}
@@ -134,10 +138,13 @@ func checkFilteredInvoices(t *testing.T, r *rapid.T, s *store.Store, all []invoi
 			Draw(r, "metadata"),
 		Limit: rapid.IntRange(1, 70).Draw(r, "limit"),
 	}
+	if f.MerchantID != "" {
+		f.Customer = rapid.SampledFrom([]string{"", "c-1", "c-2"}).Draw(r, "customer")
+	}
 	var want, got []string
 	for _, inv := range slices.Backward(all) {
 		other := slices.ContainsFunc(f.Metadata, func(p store.MetadataPair) bool { return inv.Details.Metadata[p.Key] != p.Value })
-		if !other && (f.Reference == "" || f.Reference == inv.Details.Reference) && (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) && (f.Exception == "" || f.Exception == inv.Exception) &&
+		if !other && (f.Customer == "" || f.Customer == inv.Details.Customer.Key()) && (f.Reference == "" || f.Reference == inv.Details.Reference) && (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) && (f.Exception == "" || f.Exception == inv.Exception) &&
 			(f.Amount == "" || f.Amount == inv.Amount.String()) && (f.To == "" || f.To == inv.Merchant.String()) && within(f.Created, inv.CreatedAt) {
 			want = append(want, inv.ID)
 		}

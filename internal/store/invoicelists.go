@@ -14,6 +14,7 @@ type InvoiceFilter struct {
 	Status     invoice.Status
 	Exception  invoice.Exception
 	Reference  string
+	Customer   string         // key of a customer; only with a merchant
 	Metadata   []MetadataPair // all of which the invoices have
 	Amount     string         // in minor units
 	To         string         // the settlement address, in lower case
@@ -29,14 +30,14 @@ type MetadataPair struct{ Key, Value string }
 // examined MaxExamined of them without finding as many as the limit, it also returns the
 // id of the last, before which the list continues.
 func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) (found []invoice.Invoice, last string, err error) {
-	return list(ctx, q, f.selection(), detailedColumns, joinedDetails, f.Limit, scanDetailedInvoice, scanID)
+	return list(ctx, q, f.selection(q), detailedColumns, joinedDetails, f.Limit, scanDetailedInvoice, scanID)
 }
 
 // lastID is above all identifiers of at most 26 characters, without their prefix.
 var lastID = strings.Repeat("z", 27)
 
 // selection begins with the filter that is usually met by the fewest invoices.
-func (f InvoiceFilter) selection() *selection {
+func (f InvoiceFilter) selection(q *queries) *selection {
 	s := &selection{rows: "invoices", from: "invoices"}
 	first, end := f.Created.ids(invoice.PrefixInvoice)
 	if f.Before != "" {
@@ -44,6 +45,8 @@ func (f InvoiceFilter) selection() *selection {
 	}
 	pairs := f.Metadata
 	switch {
+	case f.Customer != "":
+		s.byCustomer(q, f, first, end)
 	case f.Reference != "":
 		s.byDetail("invoice_details", "invoice_details_by", f.MerchantID, "reference", []string{"reference"}, []string{f.Reference}, first, end)
 	case len(pairs) > 0:
@@ -66,6 +69,10 @@ func (f InvoiceFilter) selection() *selection {
 		if f.Created.IsZero() {
 			return s
 		}
+	}
+	if f.Reference != "" && f.Customer != "" {
+		s.args = append(s.args, f.Reference)
+		s.examined = append(s.examined, fmt.Sprintf("(SELECT reference FROM invoice_details d WHERE d.invoice_id = invoices.id) = $%d", len(s.args)))
 	}
 	s.examine("invoices.merchant_id = ?", f.MerchantID)
 	s.examine("invoices.status = ?", string(f.Status))

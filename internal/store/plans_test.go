@@ -144,6 +144,9 @@ func checkIndex(t *testing.T, s statement, steps []string) {
 	if name, filtered := strings.CutPrefix(s.what, "filtered: "); filtered {
 		want = filterIndexes[name]
 	}
+	if strings.HasPrefix(s.what, "customers: ") {
+		want = "invoice_details_by_customer"
+	}
 	if !strings.Contains(plan, want) {
 		t.Errorf("%s: %q, want the index %s", s.what, steps, want)
 	}
@@ -209,7 +212,7 @@ func leaseAll(lane delivery.Lane, now int64) delivery.LeaseRequest {
 
 // isList reports whether a caller reads the statement's rows in pages.
 func (s statement) isList() bool {
-	return (strings.Contains(s.query, " DESC LIMIT $") || strings.Contains(s.query, " AS invoices WHERE ") || strings.Contains(s.query, " AS payments WHERE ") || strings.HasPrefix(s.what, "claims of ") || strings.HasPrefix(s.what, "report: ")) && s.what != "refund" && s.what != "notice" &&
+	return (strings.Contains(s.query, " DESC LIMIT $") || strings.Contains(s.query, " AS invoices WHERE ") || strings.Contains(s.query, " AS payments WHERE ") || strings.HasPrefix(s.what, "claims of ") || strings.HasPrefix(s.what, "report: ") || strings.HasPrefix(s.what, "customers: ")) && s.what != "refund" && s.what != "notice" &&
 		!strings.Contains(s.query, "payments.tx_hash = $")
 }
 
@@ -298,6 +301,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	recordRefundLists(t, read, &what)
 	recordPaymentLinks(t, read, &what)
 	recordReports(t, read, &what)
+	recordCustomers(t, read, &what)
 	recordDecisions(t, read, &what)
 	recordRequests(t, read, &what)
 	for i := range 8 * 5 {

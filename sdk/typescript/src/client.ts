@@ -4,11 +4,13 @@ import type {
   Claim,
   CreateInvoiceRequest,
   CreateInvoiceResponse,
+  CustomerRecord,
   DecideRequest,
   Decision,
   InboxCount,
   InboxItem,
   Invoice,
+  InvoiceReport,
   InvoiceStatus,
   Payment,
   PrepareRefundRequest,
@@ -88,6 +90,14 @@ export class Quittance extends Administration {
     return pages(
       async (cursor) => (await this.http.GET("/api/invoices", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.invoices,
+    );
+  }
+
+  /** Lists whom a merchant's invoices are for. Pages are requested as needed. */
+  listCustomers(filter: Filter<"/api/customers"> = {}, options: CallOptions = {}): AsyncGenerator<CustomerRecord, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/customers", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.customers,
     );
   }
 
@@ -232,6 +242,12 @@ export class Quittance extends Administration {
     options: CallOptions = {},
   ): Promise<SettlementReport> {
     const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, fetch: this.patientFetch, ...given(options) });
+    return data!.report;
+  }
+
+  /** Adds up the newest 5,000 invoices of a filter, by chain and currency. */
+  async getInvoiceReport(filter: Filter<"/api/reports/invoices"> = {}, options: CallOptions = {}): Promise<InvoiceReport> {
+    const { data } = await this.http.GET("/api/reports/invoices", { params: { query: filter }, ...given(options) });
     return data!.report;
   }
 

@@ -1,0 +1,27 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// CustomerFilter selects customers. MerchantID is required with a key of the operator.
+type CustomerFilter struct {
+	MerchantID string
+	Query      string // the beginning of an id or e-mail address; at most one page is found by it
+	PageSize   int    // customers per request, 1 to 200; 0 means the service's default
+}
+
+// Customers lists whom a merchant's invoices are for, in the order of their ids. It requests
+// pages as needed, and ends after an error.
+func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apitypes.CustomerRecord, error] {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "q", f.Query)
+	return list(ctx, c, c.path("api/customers"), query, f.PageSize, func(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
+		return page.Customers, page.NextCursor
+	})
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// CustomerReader reads customers from the database. *store.Store implements it.
+type CustomerReader interface {
+	// Customers lists customers of a merchant, in the order of their keys.
+	Customers(ctx context.Context, f store.CustomerFilter) ([]store.Customer, error)
+	// FindCustomers returns customers of a merchant whose id or e-mail address begins with a text.
+	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]store.Customer, error)
+}
+
+// listCustomers answers GET /api/customers.
+func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("customers", "merchantId")
+	merchantID, possible := q.merchantID()
+	if merchantID == "" {
+		q.reject("merchantId", "is required with a key of the operator")
+	}
+	after, err := a.customerAfter(r.Context(), q, scope, merchantID)
+	if err != nil {
+		return err
+	}
+	text, search := q.get("q")
+	if search {
+		possible = possible && invoice.CheckCustomerKey(text) == nil
+		if _, given := q.get("cursor"); given {
+			q.reject("cursor", "must not be combined with q")
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[store.Customer]{
+		name: "customers", limit: limit,
+		read: func(ctx context.Context, last *store.Customer, n int) (found []store.Customer, stopped string, err error) {
+			switch {
+			case !possible, search && last != nil:
+				return nil, "", nil
+			case search:
+				found, err = a.reader.FindCustomers(ctx, merchantID, text, limit)
+			default:
+				if last != nil {
+					after = last.Key()
+				}
+				found, err = a.reader.Customers(ctx, store.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
+			}
+			if err != nil {
+				return nil, "", fmt.Errorf("list customers: %w", err)
+			}
+			return found, "", nil
+		},
+		elements: elementsOf(apiconv.Customer),
+		cursor: func(last *store.Customer, more bool) string {
+			if search || !more || last == nil {
+				return ""
+			}
+			return formatCursor(scope, last.NewestInvoice)
+		},
+	}.serve(a, w, r)
+}
+
+// customerAfter returns the key of the customer whom a page comes after, or "". A cursor has an
+// invoice of that customer, because keys may be longer than cursors.
+func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID string) (string, error) {
+	id := q.cursor(scope)
+	if id == "" || q.err != nil {
+		return "", nil
+	}
+	inv, err := a.reader.Invoice(ctx, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("read the invoice of a cursor: %w", err)
+	}
+	if inv.MerchantID != merchantID || inv.Details.Customer.Key() == "" { // it was deleted or changed
+		q.reject("cursor", wrongCursor)
+	}
+	return inv.Details.Customer.Key(), nil
+}
+
+// customer returns the filter of invoices by the key of a customer. possible is false if no
+// customer can have it.
+func (q *query) customer(merchantID string) (key string, possible bool) {
+	key, given := q.get("customer")
+	if given && merchantID == "" {
+		q.reject("customer", "must be combined with merchantId")
+	}
+	return key, !given || invoice.CheckCustomerKey(key) == nil
+}
+
+// invoiceReport answers GET /api/reports/invoices.
+func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	f, possible := q.invoiceFilter()
+	if q.err != nil {
+		return q.err
+	}
+	var made report.Invoices
+	if possible {
+		var err error
+		if made, err = report.SumFiltered(r.Context(), a.reader, f, MaxSummedInvoices, a.decimals); err != nil {
+			return fmt.Errorf("add invoices up: %w", err)
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: apiconv.InvoiceReport(made)})
+	return nil
+}

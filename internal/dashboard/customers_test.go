@@ -1,0 +1,71 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// TestCustomers lists whom invoices are for, and shows what became of one's invoices.
+func TestCustomers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const odd = `<b>/../ü&?`
+	for _, customer := range []member{{"id": "c-1", "email": "old@shop.example"}, {"id": "c-1", "email": "maria@shop.example"}, {"email": "c-1@shop.example"}, {"id": odd}} {
+		w.invoice("acme", member{"customer": customer})
+	}
+	paid := w.paid(member{"customer": member{"id": "c-1", "email": "maria@shop.example"}})
+	w.invoice("globex", member{"customer": member{"id": "c-1", "email": "evil@globex.example"}, "merchantAddress": "0x2200000000000000000000000000000000000002"})
+
+	maria := w.person("acme", access.Finance)
+	maria.get("/dashboard/customers").want(t, http.StatusOK, odd, "c-1", "maria@shop.example", "c-1@shop.example")
+	for q, want := range map[string][]string{
+		"c-1": {"c-1 maria@shop.example", "c-1@shop.example"}, "maria@": {"c-1 maria@shop.example"}, "old": {"c-1 maria@shop.example"},
+		"evil": {"No customer matches."}, "<b>": {odd}, "%": {"No customer matches."}, "\x00": {"No customer matches."},
+	} {
+		maria.get("/dashboard/customers?q="+url.QueryEscape(q)).want(t, http.StatusOK, want...)
+	}
+	page := maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "maria@shop.example",
+		"14.70 USDC (3)", "9.80 USDC (2)", "0.00 USDC (0)", "Payments of these invoices", "All invoices of this customer")
+	if words := page.words(); strings.Contains(words, "globex") || !strings.Contains(page.body, paid.ID) {
+		t.Errorf("the customer's page has the wrong invoices:\n%s", words)
+	}
+	maria.get("/dashboard/customers/customer?customer="+url.QueryEscape(odd)).want(t, http.StatusOK, odd, "4.90 USDC (1)")
+	maria.get("/dashboard/customers/customer?customer=nobody").want(t, http.StatusNotFound)
+	maria.get("/dashboard/customers/customer").want(t, http.StatusNotFound)
+	maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK, "c-1 · maria@shop.example")
+	list := maria.get("/dashboard/invoices?customer=c-1").want(t, http.StatusOK, "Customer")
+	if rows := len(list.named("tr")) - 1; rows != 3 {
+		t.Errorf("the customer has %d invoices, want 3", rows)
+	}
+	if file := maria.get("/dashboard/invoices.csv?customer=c-1"); strings.Count(file.body, "\r\n") != 4 {
+		t.Errorf("the export is %s", file.body)
+	}
+	var names []string
+	for cursor := ""; ; {
+		var list apitypes.CustomerList
+		maria.api("GET", "/api/customers?limit=1"+cursor, nil, &list)
+		for _, c := range list.Customers {
+			names = append(names, c.Customer)
+		}
+		if list.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + list.NextCursor
+	}
+	if want := []string{odd, "c-1", "c-1@shop.example"}; !slices.Equal(names, want) {
+		t.Errorf("the pages have %q, want %q", names, want)
+	}
+	support := w.person("acme", access.NewScopes(access.InvoicesRead))
+	if page := support.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "9.80 USDC (2)"); strings.Contains(page.words(), "Payments of") {
+		t.Error("who may not see payments sees them")
+	}
+	w.operator.get("/dashboard/customers").want(t, http.StatusOK, "acme", "globex")
+	w.operator.get("/dashboard/customers?merchantId=globex").want(t, http.StatusOK, "evil@globex.example")
+	w.operator.get("/dashboard/customers/customer?merchantId=globex&customer=c-1").want(t, http.StatusOK, "4.90 USDC (1)")
+}

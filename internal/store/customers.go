@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Customer is whom a merchant's invoices are for: those with the same id or, without one, with
+// the same e-mail address.
+type Customer struct {
+	MerchantID string
+	invoice.Customer
+	// NewestInvoice is the newest invoice, whose e-mail address is the customer's.
+	NewestInvoice string
+	InvoicedAt    time.Time // when that was created
+}
+
+// CustomerFilter selects customers of a merchant, in the order of their keys' bytes.
+type CustomerFilter struct {
+	MerchantID string
+	Prefix     string // of the key; empty for all
+	After      string // a key; those listed come after it
+	Limit      int
+}
+
+const (
+	isCustomer  = "coalesce(customer_id, customer_email) IS NOT NULL" // as in invoice_details_by_customer
+	hasIDAndBox = "customer_email IS NOT NULL AND customer_id IS NOT NULL"
+)
+
+// ordered returns an expression in the order of its text's bytes.
+func (q *queries) ordered(expression string) string {
+	if q.postgres {
+		return expression + ` COLLATE "C"`
+	}
+	return expression
+}
+
+// customerKey returns the expression of a customer's key in invoice_details.
+func (q *queries) customerKey() string { return q.ordered("coalesce(customer_id, customer_email)") }
+
+// Customers lists customers of a merchant. It reads a few rows of each, however many invoices
+// they have.
+func (q *queries) Customers(ctx context.Context, f CustomerFilter) ([]Customer, error) {
+	key := q.customerKey()
+	from := "FROM invoice_details " + q.indexedBy("invoice_details_by_customer") + "WHERE merchant_id = $1 AND " + isCustomer
+	next := "SELECT " + key + " " + from + " AND " + key
+	// Each step finds the first customer behind the one before.
+	listed := `WITH RECURSIVE listed (n, customer) AS (
+		SELECT 1, (` + next + ` > ` + q.ordered("CAST($2 AS TEXT)") + ` AND ` + key + ` >= ` + q.ordered("CAST($3 AS TEXT)") + ` ORDER BY merchant_id, ` + key + ` LIMIT 1)
+		UNION ALL
+		SELECT n + 1, (` + next + ` > ` + q.ordered("listed.customer") + ` ORDER BY merchant_id, ` + key + ` LIMIT 1) FROM listed
+			WHERE n < $4 AND customer IS NOT NULL AND substr(customer, 1, length(CAST($3 AS TEXT))) = $3)`
+	found, err := queryAll(ctx, q, scanCustomer, listed+` SELECT newest.merchant_id, newest.customer_id, newest.customer_email, newest.invoice_id, invoices.created_at
+		FROM listed CROSS JOIN invoice_details AS newest JOIN invoices ON invoices.id = newest.invoice_id
+		WHERE listed.customer IS NOT NULL AND substr(listed.customer, 1, length(CAST($3 AS TEXT))) = $3
+		AND newest.invoice_id = (SELECT max(invoice_id) `+from+` AND `+key+` = `+q.ordered("listed.customer")+`)`, f.MerchantID, f.After, f.Prefix, f.Limit)
+	slices.SortFunc(found, func(a, b Customer) int { return strings.Compare(a.Key(), b.Key()) })
+	return found, err
+}
+
+func scanCustomer(row scanner) (c Customer, err error) {
+	err = row.Scan(&c.MerchantID, nullText(&c.ID), nullText(&c.Email), &c.NewestInvoice, seconds{&c.InvoicedAt})
+	return c, err
+}
+
+// FindCustomers returns up to limit customers of a merchant whose id begins with a text, or
+// whose e-mail address does on an invoice.
+func (q *queries) FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]Customer, error) {
+	found, err := q.Customers(ctx, CustomerFilter{MerchantID: merchantID, Prefix: text, Limit: limit})
+	if err != nil || len(found) == limit {
+		return found, err
+	}
+	ids, err := q.customersOfEmail(ctx, merchantID, text, limit)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool)
+	for _, c := range found {
+		known[c.Key()] = true
+	}
+	for _, id := range ids {
+		if known[id] || len(found) == limit {
+			continue
+		}
+		known[id] = true
+		named, err := q.Customer(ctx, merchantID, id)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, named)
+	}
+	return found, nil
+}
+
+// Customer returns the customer of a merchant with a key, or ErrNotFound.
+func (q *queries) Customer(ctx context.Context, merchantID, key string) (Customer, error) {
+	column := q.customerKey()
+	return queryRow(ctx, q, scanCustomer, `SELECT newest.merchant_id, customer_id, customer_email, invoice_id, created_at
+		FROM (SELECT merchant_id, customer_id, customer_email, invoice_id FROM invoice_details `+q.indexedBy("invoice_details_by_customer")+`
+			WHERE merchant_id = $1 AND `+isCustomer+` AND `+column+` = `+q.ordered("CAST($2 AS TEXT)")+`
+			ORDER BY merchant_id DESC, `+column+` DESC, invoice_id DESC LIMIT 1) AS newest JOIN invoices ON invoices.id = newest.invoice_id`, merchantID, key)
+}
+
+// customersOfEmail returns the ids of customers with an id whose e-mail address begins with a
+// text. A customer may be there more than once.
+func (q *queries) customersOfEmail(ctx context.Context, merchantID, text string, limit int) ([]string, error) {
+	email, id := q.ordered("customer_email"), q.ordered("customer_id")
+	from := "FROM invoice_details " + q.indexedBy("invoice_details_by_customer_email") + "WHERE merchant_id = $1 AND " + hasIDAndBox
+	order := " ORDER BY merchant_id, " + email + ", " + id + " LIMIT 1)"
+	first := from + " AND " + email + " >= " + q.ordered("CAST($2 AS TEXT)")
+	next := from + " AND (" + email + ", " + id + ") > (" + q.ordered("listed.email") + ", " + q.ordered("listed.id") + ")"
+	return queryAll(ctx, q, scanID, `WITH RECURSIVE listed (n, email, id) AS (
+		SELECT 1, (SELECT `+email+` `+first+order+`, (SELECT `+id+` `+first+order+`
+		UNION ALL
+		SELECT n + 1, (SELECT `+email+` `+next+order+`, (SELECT `+id+` `+next+order+` FROM listed
+			WHERE n < $3 AND listed.email IS NOT NULL AND substr(listed.email, 1, length(CAST($2 AS TEXT))) = $2)
+		SELECT id FROM listed WHERE email IS NOT NULL AND substr(email, 1, length(CAST($2 AS TEXT))) = $2`, merchantID, text, limit)
+}
+
+// byCustomer makes the statement read the invoices of a merchant's customer.
+func (s *selection) byCustomer(q *queries, f InvoiceFilter, first, end string) {
+	s.from, s.joined, s.on = "invoice_details", "invoices", "invoices.id = invoice_details.invoice_id"
+	s.conditions = []string{strings.ReplaceAll(isCustomer, "customer_", "invoice_details.customer_")}
+	key := q.ordered("coalesce(invoice_details.customer_id, invoice_details.customer_email)")
+	s.between("invoice_details_by_customer", []string{"invoice_details.merchant_id", key, "invoice_details.invoice_id"}, []string{f.MerchantID, f.Customer}, first, end)
+}
