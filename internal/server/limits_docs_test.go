@@ -109,7 +109,7 @@ func limitRows() []string {
 			invoice.MaxEmbedOrigins, invoice.MaxOrigin, invoice.MaxTimezone),
 		row("a logo | %d KiB; %d to %d pixels wide and high", merchant.MaxLogoBytes>>10, merchant.MinLogoSide, merchant.MaxLogoSide),
 		row("keys | %d active ones of the operator and of each merchant; an overlap of %d days", apikey.MaxKeys, apikey.MaxOverlap/day),
-		row("a summary | a period of %d days; the newest %d invoices of a state are added up, and those of a report on invoices", api.MaxSummaryPeriod/day, api.MaxSummedInvoices),
+		row("a summary | a period of %d days; the newest %d invoices of a state or of a report on invoices are added up", api.MaxSummaryPeriod/day, api.MaxSummedInvoices),
 		row("sessions at the dashboard | %d days; %d hours without a request; %d of one key; %d minutes until it is confirmed again; a link signs in for %d minutes",
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("filters that people keep | %d of a person and a list; a name of %d characters", access.MaxSavedFilters, access.MaxFilterName),
