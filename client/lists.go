@@ -18,7 +18,7 @@ type InvoiceFilter struct {
 	Status     apitypes.InvoiceStatus
 	Query      string // any id, reference, hash or address that names the invoice
 	Reference  string
-	Customer   string // id of a customer, or the e-mail address of one without
+	Customer   string            // id of a customer, or the e-mail address of one without
 	Metadata   map[string]string // pairs that the invoice has
 	Exception  apitypes.InvoiceException
 	Amount     string // in minor units
