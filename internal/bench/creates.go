@@ -42,7 +42,7 @@ func (b *bench) measureCreates(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	began := time.Now()
-	made, err := create(ctx, w, func(int64) bool { return time.Since(began) < b.creates })
+	made, err := create(ctx, w, connections, func(int64) bool { return time.Since(began) < b.creates })
 	if err != nil {
 		return err
 	}
@@ -58,10 +58,10 @@ func (b *bench) measureCreates(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// create creates invoices through HTTP with 64 connections, as long as more returns
+// create creates invoices through HTTP with as many connections, as long as more returns
 // true for the number of creates begun so far. Amounts and addresses vary as in a busy
 // service.
-func create(ctx context.Context, w *world, more func(begun int64) bool) (int64, error) {
+func create(ctx context.Context, w *world, connections int, more func(begun int64) bool) (int64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}
 	defer client.CloseIdleConnections()
 	var begun, made atomic.Int64
@@ -129,7 +129,7 @@ func (b *bench) measureMemory(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := create(ctx, w, func(begun int64) bool { return begun <= int64(b.open) }); err != nil {
+	if _, err := create(ctx, w, connections, func(begun int64) bool { return begun <= int64(b.open) }); err != nil {
 		return err
 	}
 	// The block is read while all of them are open.

@@ -33,7 +33,7 @@ func (b *bench) measureExports(ctx context.Context, kind string) (err error) {
 	}
 	rate := func(during <-chan struct{}) (float64, error) {
 		began := time.Now()
-		made, err := create(ctx, w, func(int64) bool {
+		made, err := create(ctx, w, connections, func(int64) bool {
 			select {
 			case <-during:
 				return false

@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, latency, readers, memory, price, doors, exports, lists, pages), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
+const partNames = "service (creates, links, latency, readers, memory, price, doors, exports, lists, pages), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -136,6 +136,7 @@ type bench struct {
 func (b *bench) parts(only string) ([]part, error) {
 	all := []part{
 		{"creates", "service", b.measureCreates},
+		{"links", "service", b.measureLinks},
 		{"latency", "service", b.measureLatency},
 		{"readers", "service", b.measureReaders},
 		{"memory", "service", b.measureMemory},

@@ -92,11 +92,14 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 			open, bases = append(open, inv), append(bases, amountKey(*inv, inv.Amount))
 		}
 	}
-	heights, err := tx.HeightsForNewInvoices(ctx, chains)
+	heights, err := tx.SendHeightsForNewInvoices(ctx, chains)
 	if err != nil {
 		return err
 	}
 	amounts, err := s.chooseAmounts(ctx, tx, bases, try)
+	if err == nil {
+		err = tx.Flush(ctx)
+	}
 	if err != nil {
 		return err
 	}

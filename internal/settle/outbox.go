@@ -39,15 +39,15 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox)
 	return err
 }
 
-// save inserts the events, the intents and the audit entries.
+// save inserts the intents, the audit entries and the events.
 func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertIntents(ctx, out.intents); err != nil {
 		return err
 	}
-	if err := tx.InsertEvents(ctx, out.events); err != nil {
+	if err := tx.AppendAudit(ctx, out.audit...); err != nil {
 		return err
 	}
-	return tx.AppendAudit(ctx, out.audit...)
+	return tx.InsertEvents(ctx, out.events)
 }
 
 // signal wakes the components that an outbox, which was committed, has work for.

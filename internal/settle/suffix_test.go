@@ -117,7 +117,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 		}
 		w.insert(all)
 		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
-		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, invoice.Unix(start))
+		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 		w.must(err)
 		if got, want := uses[k], (store.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
 			t.Errorf("the amount's use is %+v, want %+v", got, want)
@@ -143,7 +143,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt.Add(time.Second), time.Time{}},
 		} {
 			k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
-			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, test.since)
+			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, func() time.Time { return test.since })
 			w.must(err)
 			if got := uses[k]; got != (store.AmountUse{Until: test.want}) {
 				t.Errorf("%s the quarantine: %+v, want until %s", name, got, test.want)

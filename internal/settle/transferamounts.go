@@ -113,17 +113,19 @@ func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[
 			chains = append(chains, k.ChainKey)
 		}
 	}
-	times, err := tx.FinalTimes(ctx, chains)
+	times, err := tx.SendFinalTimes(ctx, chains)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	oldest := times[chains[0]]
-	for _, key := range chains {
-		if times[key].Before(oldest) {
-			oldest = times[key]
+	uses, err := tx.AmountUses(ctx, keys, func() time.Time {
+		oldest := times[chains[0]]
+		for _, key := range chains {
+			if times[key].Before(oldest) {
+				oldest = times[key]
+			}
 		}
-	}
-	uses, err := tx.AmountUses(ctx, keys, oldest.Add(-Quarantine))
+		return oldest.Add(-Quarantine)
+	})
 	for k, use := range uses {
 		if !use.Until.Before(times[k.ChainKey].Add(-MinQuarantine)) {
 			uses[k] = store.AmountUse{Taken: true, Until: use.Until}

@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -209,7 +210,7 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 		told := w.invoice(inv.ID).RemainingTransfer
 		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: told}
 		taken := func() store.AmountUse {
-			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, invoice.Unix(start))
+			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 			w.must(err)
 			return uses[k]
 		}

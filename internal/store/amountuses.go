@@ -32,9 +32,9 @@ type AmountUse struct {
 }
 
 // AmountUses returns how the amounts are used. Closed invoices count if they
-// expired at or after since. The cost does not depend on the number of
-// invoices.
-func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since time.Time) (map[AmountKey]AmountUse, error) {
+// expired at or after since, which is called after the first lookup. The cost does not depend
+// on the number of invoices.
+func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func() time.Time) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
 	numbered := make([]numberedKey, len(keys))
 	for n, k := range keys {
@@ -42,7 +42,7 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since time.T
 	}
 	err := inBatches(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
 		return q.amountUses(ctx, list, func(n int64, taken bool, until time.Time) {
-			if until.Before(since) {
+			if until.Before(since()) {
 				until = time.Time{}
 			}
 			if n >= 0 && (taken || !until.IsZero()) {

@@ -14,7 +14,7 @@ import (
 // each type.
 type Event struct {
 	ID         string
-	Seq        int64 // its place in the order of commits; InsertEvents sets it, 0 for an event that it leaves out
+	Seq        int64 // its place in the order of commits; InsertEvents has it set by the commit, 0 for an event that it leaves out
 	Type       invoice.EventType
 	Subject    string
 	MerchantID string
@@ -70,9 +70,10 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 		return err
 	}
 	maps.DeleteFunc(numbers, func(id string, _ int64) bool { return !inserted[id] })
-	setInserted(events, numbers, others)
 	var deliveries [][]any
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
+		e.insertedAs(numbers[e.ID], others)
 		if e.Seq != 0 && e.DeliveryID != "" {
 			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.Due.UnixMilli(), unixMilli(e.LeaseUntil)), e.Due.Add(delivery.RetryWindow).UnixMilli(), orNull(e.LeaseID)})
 		}
@@ -86,16 +87,12 @@ func leaserOf(events []Event) (worker string, now time.Time) {
 	return events[i].LeaseID, events[i].Due
 }
 
-// setInserted sets the numbers of the events that were inserted. While other
-// workers are registered it clears the leases: all workers count what is leased
-// before they lease more.
-func setInserted(events []Event, numbers map[string]int64, others int64) {
-	for i := range events {
-		e := &events[i]
-		e.Seq = numbers[e.ID]
-		if others > 0 {
-			e.LeaseID, e.LeaseUntil = "", time.Time{}
-		}
+// insertedAs sets the number of an event; 0 if it was left out. While other workers are
+// registered it clears the lease: all workers count what is leased before they lease more.
+func (e *Event) insertedAs(seq, others int64) {
+	e.Seq = seq
+	if others > 0 {
+		e.LeaseID, e.LeaseUntil = "", time.Time{}
 	}
 }
 
@@ -106,8 +103,7 @@ func (tx *Tx) lockEvents(ctx context.Context) error {
 	if !tx.postgres {
 		return nil
 	}
-	_, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock($1)", eventsLock)
-	return err
+	return tx.send(ctx, nil, "SELECT pg_advisory_xact_lock($1)", eventsLock)
 }
 
 // LastSeq returns the newest event's sequence number, or 0.

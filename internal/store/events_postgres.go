@@ -27,27 +27,30 @@ const insertEvents = `WITH newest AS (
 		FROM inserted JOIN (SELECT fresh.*, lease_until_ms > 0 AND workers = 0 AS leased FROM fresh, others) f USING (id) WHERE delivery_id <> ''
 	) SELECT id, seq, workers FROM inserted, others`
 
-// insertEventsOnPostgres inserts events in one statement, since each costs a
-// round trip. It sets their numbers and clears the leases that they did not get.
+// insertEventsOnPostgres inserts events in one statement, which travels with the commit: no
+// other transaction waits for a round trip of this one. Until then the events have no number.
 func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error {
 	if err := tx.lockEvents(ctx); err != nil {
 		return err
 	}
 	leaser, now := leaserOf(events)
 	text := func(column func(e Event) string) []string { return each(events, column) }
-	numbers := make(map[string]int64, len(events))
-	var others int64
-	_, err := queryAll(ctx, &tx.queries, func(row scanner) (none struct{}, err error) {
+	byID := make(map[string]*Event, len(events))
+	for i := range events {
+		events[i].Seq = 0
+		byID[events[i].ID] = &events[i]
+	}
+	return tx.send(ctx, func(row scanner) error {
 		var id string
-		var seq int64
-		err = row.Scan(&id, &seq, &others)
-		numbers[id] = seq
-		return none, err
+		var seq, others int64
+		if err := row.Scan(&id, &seq, &others); err != nil {
+			return err
+		}
+		byID[id].insertedAs(seq, others)
+		return nil
 	}, insertEvents, leaser, now.UnixMilli(), delivery.RetryWindow.Milliseconds(),
 		text(func(e Event) string { return e.ID }), text(func(e Event) string { return string(e.Type) }), text(func(e Event) string { return e.Subject }),
 		text(func(e Event) string { return e.MerchantID }), text(func(e Event) string { return e.InvoiceID }), text(func(e Event) string { return string(e.Body) }),
 		each(events, func(e Event) int64 { return invoice.UnixSeconds(e.CreatedAt) }), text(func(e Event) string { return e.DeliveryID }),
 		each(events, func(e Event) int64 { return e.Due.UnixMilli() }), each(events, func(e Event) int64 { return unixMilli(e.LeaseUntil) }))
-	setInserted(events, numbers, others)
-	return err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,19 +28,19 @@ type recorder struct {
 	report func(query string, args []any)
 }
 
-func (r recorder) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (r recorder) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	r.report(query, args)
-	return r.runner.ExecContext(ctx, query, args...)
+	return r.runner.exec(ctx, query, args...)
 }
 
-func (r recorder) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (r recorder) query(ctx context.Context, each func(scanner) (bool, error), query string, args ...any) error {
 	r.report(query, args)
-	return r.runner.QueryContext(ctx, query, args...)
+	return r.runner.query(ctx, each, query, args...)
 }
 
-func (r recorder) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (r recorder) send(ctx context.Context, each func(scanner) (bool, error), query string, args ...any) error {
 	r.report(query, args)
-	return r.runner.QueryRowContext(ctx, query, args...)
+	return r.runner.send(ctx, each, query, args...)
 }
 
 // SQLiteText is sqliteText.

@@ -177,7 +177,7 @@ func (w *groupWriter) call(j *job) (err error) {
 	whole, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	err = j.fn(&Tx{queries{
-		run:     w.stmts,
+		run:     sqlRunner{w.stmts},
 		timeout: func(context.Context) (context.Context, context.CancelFunc) { return w.timeout(whole) },
 		onError: func(err error) {
 			if Unavailable(err) {

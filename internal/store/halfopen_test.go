@@ -20,7 +20,7 @@ const recoveryLimit = 20 * time.Second
 func lossy(t *testing.T) (*store.Store, *storetest.Proxy, string) {
 	t.Helper()
 	direct := storetest.Postgres(t)
-	proxy, through, err := storetest.StartProxy(t.Context(), direct)
+	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
 	return storetest.Open(t, through), proxy, direct

@@ -24,12 +24,11 @@ type insertion struct {
 	conflict string
 }
 
-// insert inserts rows. The ON CONFLICT clause may skip rows or update existing
+// insert inserts rows, as send does. The ON CONFLICT clause may skip rows or update existing
 // ones.
 func (q *queries) insert(ctx context.Context, ins insertion, rows [][]any) error {
 	return q.chunked(rows, len(ins.columns), func(part [][]any) error {
-		_, err := q.exec(ctx, ins.text(len(part)), slices.Concat(part...)...)
-		return ins.wrap(err)
+		return ins.wrap(q.send(ctx, nil, ins.text(len(part)), slices.Concat(part...)...))
 	})
 }
 

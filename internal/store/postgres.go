@@ -61,7 +61,7 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address(cfg), classify(connecting, err))
 	}
-	return &Store{queries: queries{run: p.db, postgres: true, onError: p.checkServer}, dialect: p}, nil
+	return &Store{queries: queries{run: sqlRunner{p.db}, postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
 
 func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
@@ -75,43 +75,59 @@ func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // try runs fn in a transaction once. Each statement of fn has its own timeout;
-// try bounds the begin, the commit and the rollback.
+// try bounds the commit and the rollback.
 func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	inTime := func(do func() error) error {
-		timer := time.AfterFunc(statementTimeout, func() { cancel(ErrTimeout) })
-		defer timer.Stop()
-		err := classify(ctx, do())
+	connecting, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	conn, err := p.db.Conn(connecting)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", classify(connecting, err))
+	}
+	defer func() { err = errors.Join(err, ignoreDone(conn.Close())) }()
+	return conn.Raw(func(driverConn any) error {
+		var settings []string
+		if p.pooled {
+			settings = transactionSettings
+		}
+		return p.run(ctx, newPostgresTx(driverConn.(*stdlib.Conn).Conn(), settings...), fn)
+	})
+}
+
+// run runs fn in a transaction, and commits it or rolls it back.
+func (p *postgresDB) run(ctx context.Context, tx *postgresTx, fn func(*Tx) error) (err error) {
+	inTime := func(ctx context.Context, do func(ctx context.Context) error) error {
+		ctx, cancel := withStatementTimeout(ctx)
+		defer cancel()
+		err := classify(ctx, do(ctx))
 		p.checkServer(err)
 		return err
 	}
-	var tx *sql.Tx
-	if err := inTime(func() (err error) { tx, err = p.db.BeginTx(ctx, nil); return err }); err != nil {
-		return fmt.Errorf("begin a transaction: %w", err)
-	}
 	defer func() {
-		// It does nothing after a commit, and rolls back after an error or a panic.
-		if undo := inTime(tx.Rollback); undo != nil && !errors.Is(undo, sql.ErrTxDone) && err == nil {
-			err = undo
+		if err != nil { // after a panic the connection is closed
+			err = errors.Join(err, inTime(context.WithoutCancel(ctx), tx.rollback))
 		}
 	}()
-	if p.pooled {
-		if err := inTime(func() error { _, err := tx.ExecContext(ctx, transactionSettings); return err }); err != nil {
-			return fmt.Errorf("begin a transaction: %w", err)
-		}
-	}
 	if err := fn(&Tx{queries{run: tx, postgres: true, onError: p.checkServer}}); err != nil {
 		return err
 	}
-	return inTime(tx.Commit)
+	return inTime(ctx, tx.commit)
 }
 
 // aborted reports whether the database aborted a transaction that may succeed
-// when it is retried: after a serialization failure or a deadlock.
+// when it is retried: after a serialization failure or a deadlock, or on a connection that
+// was lost before.
 func aborted(err error) bool {
+	var lost notBegunError
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	return errors.As(err, &lost) || errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// ignoreDone returns the error of a connection's close, or nil if it was closed before.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
+		return nil
+	}
+	return err
 }
 
 func (p *postgresDB) migrate(ctx context.Context) (err error) {

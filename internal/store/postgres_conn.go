@@ -57,7 +57,7 @@ var sessionSettings = setAll("SET", planSettings, timeoutSettings) + "; " + serv
 
 // transactionSettings are those of every transaction where connections are a pooler's,
 // which gives each transaction a session that others use next.
-var transactionSettings = setAll("SET LOCAL", planSettings, timeoutSettings)
+var transactionSettings = eachSet("SET LOCAL", planSettings, timeoutSettings)
 
 var (
 	planSettings    = []string{"enable_seqscan = off", "enable_bitmapscan = off", "enable_incremental_sort = off", "max_parallel_workers_per_gather = 0", "jit = off"}
@@ -67,9 +67,14 @@ var (
 	}
 )
 
-// setAll returns the statements that make the settings.
+// setAll returns the statements that make the settings, in one text.
 func setAll(command string, settings ...[]string) string {
-	return command + " " + strings.Join(slices.Concat(settings...), "; "+command+" ")
+	return strings.Join(eachSet(command, settings...), "; ")
+}
+
+// eachSet returns the statements that make the settings.
+func eachSet(command string, settings ...[]string) []string {
+	return each(slices.Concat(settings...), func(setting string) string { return command + " " + setting })
 }
 
 // migrationSettings are those of the connections that migrate the schema.

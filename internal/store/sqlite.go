@@ -50,7 +50,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	read.SetMaxOpenConns(sqliteReaders)
 	read.SetMaxIdleConns(sqliteReaders)
 	db := &sqliteDB{write: write, read: read, reader: &statements{on: read}}
-	return &Store{queries: queries{run: db.reader}, dialect: db}, nil
+	return &Store{queries: queries{run: sqlRunner{db.reader}}, dialect: db}, nil
 }
 
 // makePrivate creates a missing file that only its owner can read; SQLite gives

@@ -16,7 +16,6 @@ import (
 // another meaning.
 type statements struct {
 	on interface {
-		runner
 		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	}
 	mu    sync.Mutex
@@ -78,15 +77,6 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 		return nil, err
 	}
 	return stmt.QueryContext(ctx, args...)
-}
-
-func (s *statements) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt, err := s.prepared(ctx, query)
-	if err != nil {
-		// A Row cannot be created with an error; this call fails with the same one.
-		return s.on.QueryRowContext(ctx, sqliteText(query), args...)
-	}
-	return stmt.QueryRowContext(ctx, args...)
 }
 
 func (s *statements) close() error {

@@ -10,7 +10,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -135,13 +134,6 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// runner is a connection pool or a transaction.
-type runner interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // queries holds the statements. They are written with PostgreSQL's numbered
 // parameters ($1); a runner for another database rewrites them.
 type queries struct {
@@ -171,15 +163,25 @@ func (q *queries) wrapError(ctx context.Context, err error) error {
 }
 
 // exec runs a statement and returns how many rows it changed. Every other
-// statement runs through queryAll or queryRow; all three bound its duration.
+// statement runs through queryAll, queryRow or send; all four bound its duration.
 func (q *queries) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
-	res, err := q.run.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, q.wrapError(ctx, err)
+	n, err := q.run.exec(ctx, query, args...)
+	return n, q.wrapError(ctx, err)
+}
+
+// send runs a statement whose result nobody needs before the transaction ends. In a
+// transaction of PostgreSQL it travels with the next statement that is not sent, or with the
+// commit, which then returns its error. each, which may be nil, is called with its rows.
+func (q *queries) send(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+	ctx, cancel := q.withTimeout(ctx)
+	defer cancel()
+	var read func(scanner) (bool, error)
+	if each != nil {
+		read = func(row scanner) (bool, error) { return true, each(row) }
 	}
-	return res.RowsAffected()
+	return q.wrapError(ctx, q.run.send(ctx, read, query, args...))
 }
 
 // forUpdate is the clause that locks the rows of a SELECT until the
@@ -191,33 +193,43 @@ func (q *queries) forUpdate() string {
 	return ""
 }
 
+// Flush runs the statements that were sent and not run yet.
+func (tx *Tx) Flush(ctx context.Context) error {
+	ctx, cancel := tx.withTimeout(ctx)
+	defer cancel()
+	return tx.wrapError(ctx, tx.run.flush(ctx))
+}
+
 // queryAll reads all rows of a query with one scan function.
-func queryAll[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (_ []T, err error) {
+func queryAll[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
-	defer func() { err = q.wrapError(ctx, err) }()
-	rows, err := q.run.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	var all []T
-	for rows.Next() {
-		v, err := scan(rows)
+	err := q.run.query(ctx, func(row scanner) (bool, error) {
+		v, err := scan(row)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		all = append(all, v)
+		return true, nil
+	}, query, args...)
+	if err != nil {
+		return nil, q.wrapError(ctx, err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // queryRow reads the single row of a query, or returns ErrNotFound.
-func queryRow[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+func queryRow[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) (v T, err error) {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
-	v, err := scan(q.run.QueryRowContext(ctx, query, args...))
-	if errors.Is(err, sql.ErrNoRows) {
+	found := false
+	err = q.run.query(ctx, func(row scanner) (bool, error) {
+		found = true
+		v, err = scan(row)
+		return false, err
+	}, query, args...)
+	if err == nil && !found {
 		return v, ErrNotFound
 	}
 	return v, q.wrapError(ctx, err)

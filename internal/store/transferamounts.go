@@ -141,18 +141,18 @@ func (tx *Tx) LowerFromBlocks(ctx context.Context, chainKey string, height uint6
 // chain's new invoices. The second is a hash of the chain's key.
 const fromBlocksLock = 0x62696e64
 
-// HeightsForNewInvoices returns the newest known block of each chain for invoices
+// SendHeightsForNewInvoices asks for the newest known block of each chain for invoices
 // that this transaction inserts: the newest one read, or one that was rolled back
-// and not replaced yet. Until the transaction ends nobody lowers from_block of the
-// chains' invoices, since LowerFromBlocks would not see the new ones.
-func (tx *Tx) HeightsForNewInvoices(ctx context.Context, chainKeys []string) (map[string]uint64, error) {
+// and not replaced yet. heights has them after the next Flush. Until the transaction ends nobody
+// lowers from_block of the chains' invoices, since LowerFromBlocks would not see the new ones.
+func (tx *Tx) SendHeightsForNewInvoices(ctx context.Context, chainKeys []string) (heights map[string]uint64, err error) {
 	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
 		if err := tx.lockFromBlocks(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
 			return nil, err
 		}
 	}
 	// A statement of its own: it sees what was committed while the lock was waited for.
-	return chainColumn(ctx, &tx.queries, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
+	return sendChainColumn(ctx, tx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
 }
 
 // LockFromBlocks waits for transactions that insert invoices on the chain, and
@@ -168,8 +168,7 @@ func (tx *Tx) lockFromBlocks(ctx context.Context, lock, chainKey string) error {
 	if !tx.postgres {
 		return nil
 	}
-	_, err := tx.exec(ctx, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", fromBlocksLock, chainKey)
-	return err
+	return tx.send(ctx, nil, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", fromBlocksLock, chainKey)
 }
 
 // IndexedHeights returns the newest indexed block of each chain. It skips
@@ -178,10 +177,10 @@ func (q *queries) IndexedHeights(ctx context.Context, chainKeys []string) (map[s
 	return chainColumn(ctx, q, "indexed_number", chainKeys, blockNumber)
 }
 
-// FinalTimes returns the time of the newest final block of each chain. It
-// skips chains that were never read.
-func (q *queries) FinalTimes(ctx context.Context, chainKeys []string) (map[string]time.Time, error) {
-	return chainColumn(ctx, q, "confirmed_time", chainKeys, func(dst *time.Time) any { return seconds{dst} })
+// SendFinalTimes asks for the time of the newest final block of each chain. times has them
+// after the next Flush, without chains that were never read.
+func (tx *Tx) SendFinalTimes(ctx context.Context, chainKeys []string) (times map[string]time.Time, err error) {
+	return sendChainColumn(ctx, tx, "confirmed_time", chainKeys, func(dst *time.Time) any { return seconds{dst} })
 }
 
 // blockNumber returns the scan target of a column that holds a block number.
@@ -192,13 +191,30 @@ func blockNumber(dst *uint64) any { return dst }
 func chainColumn[T any](ctx context.Context, q *queries, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
 	values := make(map[string]T)
 	_, err := queryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
-		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
-			var key string
-			var value T
-			err := row.Scan(&key, target(&value))
-			values[key] = value
-			return struct{}{}, err
-		}, "SELECT chain_key, "+expression+" FROM chains WHERE chain_key IN "+parameterList(0, len(chunk)), chunk...)
+		return queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
+			return none, scanChain(row, values, target)
+		}, chainColumnText(expression, len(chunk)), chunk...)
 	})
 	return values, err
+}
+
+// sendChainColumn sends what chainColumn asks for.
+func sendChainColumn[T any](ctx context.Context, tx *Tx, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
+	values := make(map[string]T)
+	err := inBatches(chainKeys, "", func(part []string) error {
+		return tx.send(ctx, func(row scanner) error { return scanChain(row, values, target) }, chainColumnText(expression, len(part)), toAny(part)...)
+	})
+	return values, err
+}
+
+func chainColumnText(expression string, chains int) string {
+	return "SELECT chain_key, " + expression + " FROM chains WHERE chain_key IN " + parameterList(0, chains)
+}
+
+func scanChain[T any](row scanner, values map[string]T, target func(dst *T) any) error {
+	var key string
+	var value T
+	err := row.Scan(&key, target(&value))
+	values[key] = value
+	return err
 }

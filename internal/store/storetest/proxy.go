@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Loss is a way in which connections break without notice to either end.
@@ -23,11 +24,13 @@ const (
 	Dropped Loss = "dropped"
 )
 
-// Proxy forwards TCP connections to a database and can make those that exist
-// half-open: neither end learns that they lead nowhere.
+// Proxy forwards TCP connections to a database, as slowly as a longer link does. It can make
+// those that exist half-open: neither end learns that they lead nowhere.
 type Proxy struct {
 	listener net.Listener
 	target   string
+	delay    time.Duration // of each byte, in each direction
+	turns    atomic.Int64
 	work     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -37,13 +40,14 @@ type Proxy struct {
 
 // link is a connection through the proxy: both of its ends.
 type link struct {
-	ends [2]*net.TCPConn
+	ends [2]*net.TCPConn // the client's and the server's
 	lost atomic.Bool
+	asks atomic.Bool // the client sent last
 }
 
 // StartProxy starts a proxy in front of the server of a postgres:// URL and
-// returns the URL that leads through it.
-func StartProxy(ctx context.Context, target string) (*Proxy, string, error) {
+// returns the URL that leads through it. A round trip takes roundTrip longer than without.
+func StartProxy(ctx context.Context, target string, roundTrip time.Duration) (*Proxy, string, error) {
 	u, err := url.Parse(target)
 	if err != nil {
 		return nil, "", fmt.Errorf("parse the database's URL: %w", err)
@@ -52,7 +56,7 @@ func StartProxy(ctx context.Context, target string) (*Proxy, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("start a proxy: %w", err)
 	}
-	p := &Proxy{listener: listener, target: u.Host, links: make(map[*link]bool)}
+	p := &Proxy{listener: listener, target: u.Host, delay: roundTrip / 2, links: make(map[*link]bool)}
 	u.Host = listener.Addr().String()
 	p.work.Go(func() { p.accept(context.WithoutCancel(ctx)) })
 	return p, u.String(), nil
@@ -80,6 +84,10 @@ func (p *Proxy) Lose(how Loss) (int, error) {
 	}
 	return n, nil
 }
+
+// Turns returns how many round trips clients have begun: how often one has sent after it
+// had received.
+func (p *Proxy) Turns() int64 { return p.turns.Load() }
 
 // Close closes all connections.
 func (p *Proxy) Close() error {
@@ -121,7 +129,7 @@ func (p *Proxy) forward(l *link) {
 	var both sync.WaitGroup
 	for i, from := range l.ends {
 		both.Go(func() {
-			_, err := io.Copy(lossy{l, l.ends[1-i]}, from)
+			_, err := io.Copy(lossy{p, l, l.ends[1-i], i == 0}, delayed(from, p.delay))
 			if !l.lost.Load() || errors.Is(err, net.ErrClosed) {
 				l.close()
 			}
@@ -143,14 +151,19 @@ func (l *link) close() {
 // lossy writes to an end of a link until that is lost, and discards from then
 // on.
 type lossy struct {
-	link *link
-	to   io.Writer
+	proxy *Proxy
+	link  *link
+	to    io.Writer
+	asks  bool // the writer is the client
 }
 
 // Write is io.Writer's.
 func (w lossy) Write(b []byte) (int, error) {
 	if w.link.lost.Load() {
 		return len(b), nil
+	}
+	if w.link.asks.Swap(w.asks) != w.asks && w.asks {
+		w.proxy.turns.Add(1)
 	}
 	return w.to.Write(b)
 }
