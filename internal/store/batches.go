@@ -70,10 +70,7 @@ func toAny[V any](values []V) []any {
 // begins with, and its parameters. A column's name is followed by its type
 // unless the column holds text.
 func withWanted(columns []string, rows [][]any) (text string, args []any) {
-	names, types := make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		names[i], types[i], _ = strings.Cut(c, " ")
-	}
+	names, types := splitTypes(columns)
 	var b strings.Builder
 	b.WriteString("WITH wanted (" + strings.Join(names, ", ") + ") AS (VALUES ")
 	for r, row := range rows {

@@ -129,7 +129,7 @@ func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invo
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
 	}
-	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number", "hash", "parent_hash", "block_time"},
+	return tx.insert(ctx, insertion{"blocks", []string{"chain_key", "number BIGINT", "hash", "parent_hash", "block_time BIGINT"},
 		"ON CONFLICT (chain_key, number) DO NOTHING"}, rows)
 }
 

@@ -35,7 +35,7 @@ func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now tim
 // are not.
 var keyInsertion = insertion{
 	table:   "idempotency_keys",
-	columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at"},
+	columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at BIGINT"},
 	conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
 		invoice_id = excluded.invoice_id, created_at = excluded.created_at
 		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)),

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,9 @@ const maxParameters = 65535
 var sqliteRows = []int{16, 4, 1}
 
 // insertion describes an INSERT. The first column is the row's key. conflict is
-// an ON CONFLICT clause, or empty.
+// an ON CONFLICT clause, or empty. A column's name may be followed by its type, which is text
+// or BIGINT: where some are, PostgreSQL gets one array for each column, and plans one statement
+// for all numbers of rows.
 type insertion struct {
 	table    string
 	columns  []string
@@ -27,8 +30,8 @@ type insertion struct {
 // insert inserts rows, as send does. The ON CONFLICT clause may skip rows or update existing
 // ones.
 func (q *queries) insert(ctx context.Context, ins insertion, rows [][]any) error {
-	return q.chunked(rows, len(ins.columns), func(part [][]any) error {
-		return ins.wrap(q.send(ctx, nil, ins.text(len(part)), slices.Concat(part...)...))
+	return q.insertions(ins, rows, func(text string, args []any) error {
+		return q.send(ctx, nil, text, args...)
 	})
 }
 
@@ -36,30 +39,80 @@ func (q *queries) insert(ctx context.Context, ins insertion, rows [][]any) error
 // CONFLICT clause did not skip.
 func (q *queries) insertReturningKeys(ctx context.Context, ins insertion, rows [][]any) (map[string]bool, error) {
 	inserted := make(map[string]bool, len(rows))
-	err := q.chunked(rows, len(ins.columns), func(part [][]any) error {
+	err := q.insertions(ins, rows, func(text string, args []any) error {
 		keys, err := queryAll(ctx, q, func(row scanner) (key string, err error) {
 			err = row.Scan(&key)
 			return key, err
-		}, ins.text(len(part))+" RETURNING "+ins.columns[0], slices.Concat(part...)...)
+		}, text+" RETURNING "+ins.columns[0], args...)
 		for _, key := range keys {
 			inserted[key] = true
 		}
-		return ins.wrap(err)
+		return err
 	})
 	return inserted, err
 }
 
-// text returns the statement for a number of rows.
-func (ins insertion) text(rows int) string {
-	return "INSERT INTO " + ins.table + " (" + strings.Join(ins.columns, ", ") + ") VALUES " +
-		placeholders(rows, len(ins.columns)) + " " + ins.conflict
-}
-
-func (ins insertion) wrap(err error) error {
+// insertions calls do with the statements that insert the rows.
+func (q *queries) insertions(ins insertion, rows [][]any, do func(text string, args []any) error) error {
+	names, types := splitTypes(ins.columns)
+	into := "INSERT INTO " + ins.table + " (" + strings.Join(names, ", ") + ") "
+	var err error
+	switch {
+	case len(rows) == 0:
+	case q.postgres && slices.ContainsFunc(types, func(t string) bool { return t != "" }):
+		err = do(into+"SELECT * FROM unnest("+arrayParameters(types)+") "+ins.conflict, arrays(types, rows))
+	default:
+		err = q.chunked(rows, len(names), func(part [][]any) error {
+			return do(into+"VALUES "+placeholders(len(part), len(names))+" "+ins.conflict, slices.Concat(part...))
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("insert into %s: %w", ins.table, err)
 	}
 	return nil
+}
+
+// splitTypes splits columns into their names and their types, empty for text.
+func splitTypes(columns []string) (names, types []string) {
+	names, types = make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		names[i], types[i], _ = strings.Cut(c, " ")
+	}
+	return names, types
+}
+
+// arrayParameters returns a parameter for an array of each type.
+func arrayParameters(types []string) string {
+	all := make([]string, len(types))
+	for i, t := range types {
+		all[i] = "CAST(" + parameter(i+1) + " AS " + cmp.Or(t, "TEXT") + "[])"
+	}
+	return strings.Join(all, ", ")
+}
+
+// arrays returns the columns of rows that hold texts, numbers and nil.
+func arrays(types []string, rows [][]any) []any {
+	columns := make([]any, len(types))
+	for c, t := range types {
+		if t == "" {
+			columns[c] = arrayOf[string](rows, c)
+		} else {
+			columns[c] = arrayOf[int64](rows, c)
+		}
+	}
+	return columns
+}
+
+// arrayOf returns a column of rows, with nil for NULL.
+func arrayOf[T any](rows [][]any, column int) []*T {
+	values := make([]*T, len(rows))
+	for i, row := range rows {
+		if row[column] != nil {
+			v := row[column].(T) // the column's type says so
+			values[i] = &v
+		}
+	}
+	return values
 }
 
 // chunked calls fn with the rows in chunks, one for each statement. On

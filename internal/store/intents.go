@@ -27,7 +27,7 @@ func (tx *Tx) InsertIntents(ctx context.Context, intents []Intent) error {
 		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", invoice.UnixSeconds(in.CreatedAt), orNull(in.Registry)}
 	}
 	return tx.insert(ctx, insertion{"intents",
-		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at", "registry"},
+		[]string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at BIGINT", "registry"},
 		"ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
 }
 

@@ -70,7 +70,7 @@ func (tx *Tx) insertDetails(ctx context.Context, invoices []invoice.Invoice) err
 			pairs = append(pairs, []any{inv.ID, inv.MerchantID, key, d.Metadata[key]})
 		}
 	}
-	if err := tx.insert(ctx, insertion{table: "invoice_details", columns: []string{"invoice_id", "merchant_id", "reference", "unique_reference",
+	if err := tx.insert(ctx, insertion{table: "invoice_details", columns: []string{"invoice_id", "merchant_id", "reference", "unique_reference BIGINT",
 		"description", "customer_id", "customer_email", "return_url", "cancel_url", "metadata"}}, details); err != nil {
 		return err
 	}

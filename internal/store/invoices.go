@@ -65,7 +65,7 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 	if err := tx.insert(ctx, insertion{
 		table: "invoices",
 		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at", "expires_at", "from_block", "closed_block", "registry",
+			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at BIGINT", "expires_at BIGINT", "from_block BIGINT", "closed_block BIGINT", "registry",
 			"collection", "deposit_factory", "deposit_address"},
 	}, rows); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ type TransferAmount struct {
 var transferAmountInsertion = insertion{
 	table: "told_amounts",
 	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
-		"from_block", "expires_at", "remainder", "live", "closed_block"},
+		"from_block BIGINT", "expires_at BIGINT", "remainder BIGINT", "live BIGINT", "closed_block BIGINT"},
 	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
