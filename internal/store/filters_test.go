@@ -35,6 +35,10 @@ var filteredInvoices = map[string]store.InvoiceFilter{
 	"customer":            {MerchantID: "m", Customer: "c"},
 	"customer, with all":  {MerchantID: "m", Customer: "c", Reference: "order-1", Metadata: []store.MetadataPair{{Key: "k", Value: "v"}}, Status: invoice.Open, Before: "inv_5"},
 	"created":             {Created: store.Span{From: at(100)}},
+	"paid":                {Status: invoice.Paid},
+	"paid, second page":   {Status: invoice.Paid, Before: "inv_5"},
+	"merchant's paid":     {MerchantID: "m", Status: invoice.Paid, Before: "inv_5"},
+	"merchant's":          {MerchantID: "m"},
 }
 
 // filteredPayments are lists of payments by filters that few rows may match.
@@ -58,6 +62,7 @@ var filterIndexes = map[string]string{
 	"customer": "invoice_details_by_customer", "customer, with all": "invoice_details_by_customer",
 	"exception": "exception", "exception of paid": "exception",
 	"invoices to": "invoices_by_address", "invoices to, in may": "invoices_by_address",
+	"paid": "invoices_by_status", "paid, second page": "invoices_by_status", "merchant's paid": "invoices_by_merchant_status", "merchant's": "invoices_by_merchant",
 	"of invoice": "payments_of_invoice", "of invoice, with all": "payments_of_invoice",
 	"from": "payments_by_payer", "from, unattributed": "payments_by_payer",
 	"amount": "payments_by_price", "amount, on base": "payments_by_price",

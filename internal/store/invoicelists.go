@@ -63,9 +63,7 @@ func (f InvoiceFilter) selection(q *queries) *selection {
 	case f.To != "":
 		s.between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
 	default:
-		s.equal("invoices.merchant_id", f.MerchantID)
-		s.equal("invoices.status", string(f.Status))
-		s.between("", []string{"invoices.id"}, nil, first, end)
+		f.byState(s, first, end)
 		if f.Created.IsZero() {
 			return s
 		}
@@ -86,6 +84,21 @@ func (f InvoiceFilter) selection(q *queries) *selection {
 			"(SELECT count(*) FROM invoice_metadata p WHERE p.invoice_id = invoices.id AND p.key = $%d AND p.value = $%d) > 0", len(s.args)-1, len(s.args)))
 	}
 	return s
+}
+
+// byState makes the statement read the invoices of a merchant and of a status, if the filter has them.
+// Few of very many invoices may be in a status, and the newest of them old.
+func (f InvoiceFilter) byState(s *selection, first, end string) {
+	switch {
+	case f.MerchantID != "" && f.Status != "":
+		s.between("invoices_by_merchant_status", []string{"invoices.merchant_id", "invoices.status", "invoices.id"}, []string{f.MerchantID, string(f.Status)}, first, end)
+	case f.Status != "":
+		s.between("invoices_by_status", []string{"invoices.status", "invoices.id"}, []string{string(f.Status)}, first, end)
+	case f.MerchantID != "":
+		s.between("invoices_by_merchant", []string{"invoices.merchant_id", "invoices.id"}, []string{f.MerchantID}, first, end)
+	default:
+		s.between("", []string{"invoices.id"}, nil, first, end)
+	}
 }
 
 // byDetail makes the statement read an index of a table of details. Its columns are those
