@@ -62,7 +62,7 @@ var filterIndexes = map[string]string{
 	"customer": "invoice_details_by_customer", "customer, with all": "invoice_details_by_customer",
 	"exception": "exception", "exception of paid": "exception",
 	"invoices to": "invoices_by_address", "invoices to, in may": "invoices_by_address",
-	"paid": "invoices_by_status", "paid, second page": "invoices_by_status", "merchant's paid": "invoices_by_merchant_status", "merchant's": "invoices_by_merchant",
+	"paid": "_status", "paid, second page": "_status", "merchant's paid": "invoices_by_merchant_status", "merchant's": "invoices_by_merchant",
 	"of invoice": "payments_of_invoice", "of invoice, with all": "payments_of_invoice",
 	"from": "payments_by_payer", "from, unattributed": "payments_by_payer",
 	"amount": "payments_by_price", "amount, on base": "payments_by_price",

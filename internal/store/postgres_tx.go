@@ -95,22 +95,22 @@ type postgresRows struct{ pgx.Rows }
 func (r postgresRows) Scan(dest ...any) error {
 	for i, d := range dest {
 		if b, ok := d.(*bool); ok {
-			dest[i] = flag{b}
+			dest[i] = boolCol{b}
 		}
 	}
 	return r.Rows.Scan(dest...)
 }
 
-// flag reads a bool, or a number that is 0 or 1.
-type flag struct{ dst *bool }
+// boolCol reads a bool, or a number that is 0 or 1.
+type boolCol struct{ dst *bool }
 
 // Scan implements sql.Scanner.
-func (f flag) Scan(src any) error {
+func (c boolCol) Scan(src any) error {
 	switch v := src.(type) {
 	case bool:
-		*f.dst = v
+		*c.dst = v
 	case int64:
-		*f.dst = v != 0
+		*c.dst = v != 0
 	default:
 		return fmt.Errorf("a column holds a %T where true or false was expected", src)
 	}
