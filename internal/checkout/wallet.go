@@ -25,7 +25,7 @@ type walletData struct {
 	RegistryPays   bool   `json:"registryPays"` // the registry takes the whole amount
 	// Block is final. A wallet on the same network has it, too. Absent before the first one.
 	Block    *walletBlock    `json:"block,omitempty"`
-	Coin     coin            `json:"coin"`
+	Coin     chain.Coin      `json:"coin"`
 	RPC      []string        `json:"rpc,omitempty"` // nodes, for a wallet that lacks the network
 	Payments []walletPayment `json:"payments"`      // at most MaxPayments, newest first
 	Now      int64           `json:"now"`           // Unix seconds
@@ -65,7 +65,7 @@ func (s pageInput) walletData() walletData {
 	d := walletData{
 		Terms: newTerms(inv, s.chain), Merchant: s.merchant(), Network: s.network(),
 		Currency: inv.Currency, Decimals: s.token.Decimals, PayTo: chain.Checksum(inv.PayTo()), Due: "0",
-		RegistryPays: s.chain.TakesPayment(inv), Coin: coinOf(s.chain.Key), RPC: nodesFor(s.chain),
+		RegistryPays: s.chain.TakesPayment(inv), Coin: s.chain.Coin(), RPC: s.chain.WalletNodes(),
 		Payments: []walletPayment{}, Now: s.now.Unix(),
 	}
 	transfer := inv.TransferAmount

@@ -32,7 +32,7 @@ func TestWalletData(t *testing.T) {
 	want := walletData{
 		Terms: newTerms(w.invoice, w.chain), Merchant: "corner-cafe", Network: "Local test chain", Currency: "USDC", Decimals: 6,
 		PayTo: chain.Checksum(merchantAddress), Due: "4900000", TransferAmount: "4900123", RegistryPays: true,
-		Block: &walletBlock{"9", invoice.Hash{31: 9}.String()}, Coin: ether, RPC: []string{"http://127.0.0.1:8545"},
+		Block: &walletBlock{"9", invoice.Hash{31: 9}.String()}, Coin: (chain.Chain{}).Coin(), RPC: []string{"http://127.0.0.1:8545"},
 		Payments: []walletPayment{}, Now: defaultNow,
 	}
 	if diff := cmp.Diff(want, w.walletOf(t)); diff != "" {
@@ -76,13 +76,13 @@ func TestWalletAmounts(t *testing.T) {
 func TestWalletNodesAreNotTheServices(t *testing.T) {
 	for _, c := range chain.Builtin() {
 		c.RPC = []string{"https://node.example/secret"}
-		for _, url := range nodesFor(c) {
+		for _, url := range c.WalletNodes() {
 			if c.Key != chain.Local && (strings.Contains(url, "secret") || !strings.HasPrefix(url, "https://")) {
 				t.Errorf("%s: wallets are given %s", c.Key, url)
 			}
 		}
 	}
-	if got := nodesFor(chain.Chain{Key: "testnet", RPC: []string{"https://node.example/secret"}}); got != nil {
+	if got := (chain.Chain{Key: "testnet", RPC: []string{"https://node.example/secret"}}).WalletNodes(); got != nil {
 		t.Errorf("a network of the configuration has the nodes %s", got)
 	}
 }

@@ -3,8 +3,7 @@
 
 import type { Hex, Provider } from "./providers";
 import { chainOf, disconnected, parse, pending, quantity, read, rejected, send, unauthorized, unknownChain, WalletError, Silent } from "./rpc";
-import type { Invoice } from "./service";
-import { Refusal, Unreachable } from "./service";
+import { Refusal, Unreachable, type Network } from "./service";
 import { t } from "./texts";
 
 // Problem is what the payer is told, with what the page can do next.
@@ -14,34 +13,36 @@ export class Problem extends Error {
   }
 }
 
+// accounts asks for the accounts that the wallet lets the page use.
+export const accounts = (provider: Provider) => send<Hex[]>(provider, "eth_requestAccounts");
+
 // account asks for the account to pay from.
 export async function account(provider: Provider): Promise<Hex> {
-  const accounts = await send<Hex[]>(provider, "eth_requestAccounts");
-  const first = accounts[0];
+  const [first] = await accounts(provider);
   if (!first) throw new Problem("wallet.account");
   return first;
 }
 
-// network has the wallet use the invoice's chain, and checks that it does.
-export async function network(provider: Provider, invoice: Invoice, asks: () => void): Promise<void> {
-  if (await chainOf(provider) !== invoice.chainId) {
+// network has the wallet use a chain, and checks that it does.
+export async function network(provider: Provider, wanted: Network, asks: () => void): Promise<void> {
+  if (await chainOf(provider) !== wanted.chainId) {
     asks();
-    await switchTo(provider, invoice);
-    if (await chainOf(provider) !== invoice.chainId) throw new Problem("wallet.no.network");
+    await switchTo(provider, wanted);
+    if (await chainOf(provider) !== wanted.chainId) throw new Problem("wallet.no.network");
   }
-  await sameChain(provider, invoice);
+  await sameChain(provider, wanted);
 }
 
-async function switchTo(provider: Provider, invoice: Invoice): Promise<void> {
-  const chainId = quantity(invoice.chainId);
+async function switchTo(provider: Provider, wanted: Network): Promise<void> {
+  const chainId = quantity(wanted.chainId);
   try {
     await send(provider, "wallet_switchEthereumChain", [{ chainId }]);
   } catch (error) {
     if (!(error instanceof WalletError) || error.code === rejected || error.code === pending) throw error;
-    if (!invoice.rpc?.length) throw new Problem("wallet.no.network");
+    if (!wanted.rpc?.length) throw new Problem("wallet.no.network");
     try {
-      await send(provider, "wallet_addEthereumChain", [{ chainId, chainName: invoice.network, nativeCurrency: invoice.coin, rpcUrls: invoice.rpc }]);
-      if (await chainOf(provider) !== invoice.chainId) await send(provider, "wallet_switchEthereumChain", [{ chainId }]);
+      await send(provider, "wallet_addEthereumChain", [{ chainId, chainName: wanted.network, nativeCurrency: wanted.coin, rpcUrls: wanted.rpc }]);
+      if (await chainOf(provider) !== wanted.chainId) await send(provider, "wallet_switchEthereumChain", [{ chainId }]);
     } catch (added) {
       if (added instanceof WalletError && (added.code === rejected || added.code === pending)) throw added;
       throw new Problem("wallet.no.network");
@@ -51,14 +52,14 @@ async function switchTo(provider: Provider, invoice: Invoice): Promise<void> {
 
 // sameChain compares a block with the one that the service has seen. A wallet whose network
 // has the right id and another content, such as a fork or a wrong node, is found out.
-async function sameChain(provider: Provider, invoice: Invoice): Promise<void> {
-  if (!invoice.block) return;
-  const block = await read<{ hash?: string } | null>(provider, "eth_getBlockByNumber", [quantity(BigInt(invoice.block.number)), false]);
+async function sameChain(provider: Provider, wanted: Network): Promise<void> {
+  if (!wanted.block) return;
+  const block = await read<{ hash?: string } | null>(provider, "eth_getBlockByNumber", [quantity(BigInt(wanted.block.number)), false]);
   if (!block) {
     const head = parse(await read(provider, "eth_blockNumber"));
-    throw new Problem(head < BigInt(invoice.block.number) ? "wallet.behind" : "wallet.false.network");
+    throw new Problem(head < BigInt(wanted.block.number) ? "wallet.behind" : "wallet.false.network");
   }
-  if (block.hash?.toLowerCase() !== invoice.block.hash.toLowerCase()) throw new Problem("wallet.false.network");
+  if (block.hash?.toLowerCase() !== wanted.block.hash.toLowerCase()) throw new Problem("wallet.false.network");
 }
 
 // texts of codes of wallets.

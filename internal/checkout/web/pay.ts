@@ -49,7 +49,7 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
 // isNothingSent reports whether an error says that nothing was sent. After any other error the
 // chain is asked. A node that has the transaction already, or one in its place, has an error
 // for it, too.
-const isNothingSent = ({ code, message }: WalletError) => nothingSent.has(code) && !/\bknown\b|nonce|replacement/i.test(message);
+export const isNothingSent = ({ code, message }: WalletError) => nothingSent.has(code) && !/\bknown\b|nonce|replacement/i.test(message);
 
 const nothingSent = new Set([rejected, unauthorized, 4200, -32000, -32003, -32601, -32602]);
 

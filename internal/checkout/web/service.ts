@@ -4,11 +4,19 @@ import type { Hex } from "./providers";
 import type { Authorization } from "./sent";
 import { language } from "./texts";
 
+// Network is what a wallet must know of a chain.
+export interface Network {
+  chainId: number;
+  network: string; // to show
+  block?: { number: string; hash: Hex }; // a block that the service has seen confirmed
+  coin: { name: string; symbol: string; decimals: number };
+  rpc?: string[]; // to add the network to a wallet
+}
+
 // Invoice is the answer of /checkout/{id}/wallet. Amounts are in minor units.
-export interface Invoice {
+export interface Invoice extends Network {
   invoiceId: string;
   onChainInvoiceId: Hex;
-  chainId: number;
   registry?: Hex;
   merchantAddress: Hex;
   token: Hex;
@@ -18,7 +26,6 @@ export interface Invoice {
   depositAddress?: Hex;
 
   merchant: string;
-  network: string; // to show
   currency: string;
   decimals: number;
   payTo: Hex;
@@ -26,9 +33,6 @@ export interface Invoice {
   transferAmount?: string; // that identifies the invoice
   gasless: boolean; // the service sends authorizations
   registryPays: boolean; // the registry takes the whole amount
-  block?: { number: string; hash: Hex }; // a block that the service has seen confirmed
-  coin: { name: string; symbol: string; decimals: number };
-  rpc?: string[]; // to add the network to a wallet
   payments: { txHash: Hex; from: Hex }[];
   now: number; // Unix seconds, by the service's clock
 }

@@ -101,7 +101,9 @@ const margin = 120n;
 const dataFees: Hex = "0x420000000000000000000000000000000000000F";
 
 // withFee adds the network's fee to a plan, and checks that the account has it.
-async function withFee(provider: Provider, invoice: Invoice, p: Plan): Promise<Plan> {
+export async function withFee<P extends Pick<Plan, "from" | "amount" | "calls">>(
+  provider: Provider, invoice: Pick<Invoice, "coin" | "currency" | "decimals">, p: P,
+): Promise<P & Pick<Plan, "fee" | "feeIsMore">> {
   const [gas, price, coins, dataCode] = await Promise.all([
     Promise.all(p.calls.map((c) => read<Hex>(provider, "eth_estimateGas", [{ from: p.from, ...c }]))).catch(() => undefined),
     read<Hex>(provider, "eth_gasPrice"),

@@ -1,34 +1,30 @@
-package checkout
+package chain
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/quittance/quittance/internal/chain"
-)
-
-// coin is the coin that a network's fees are paid in, as EIP-3085 has it.
-type coin struct {
+// Coin is the coin that a network's fees are paid in, as EIP-3085 has it.
+type Coin struct {
 	Name     string `json:"name"`
 	Symbol   string `json:"symbol"`
 	Decimals int    `json:"decimals"`
 }
 
 var (
-	ether = coin{"Ether", "ETH", 18}
-	pol   = coin{"POL", "POL", 18}
-	avax  = coin{"Avalanche", "AVAX", 18}
-	usdc  = coin{"USDC", "USDC", 18}
+	ether = Coin{"Ether", "ETH", 18}
+	pol   = Coin{"POL", "POL", 18}
+	avax  = Coin{"Avalanche", "AVAX", 18}
+	usdc  = Coin{"USDC", "USDC", 18}
 )
 
 // coins are those of the built-in networks whose coin is not ether.
-var coins = map[string]coin{
+var coins = map[string]Coin{
 	"polygon": pol, "polygon-amoy": pol, "avalanche": avax, "avalanche-fuji": avax, "arc": usdc, "arc-testnet": usdc,
 }
 
-// coinOf returns the coin of a network. It is ether if the network is not built in.
-func coinOf(chainKey string) coin {
-	if c, ok := coins[chainKey]; ok {
-		return c
+// Coin returns the coin of the chain. It is ether if the chain is not built in.
+func (c Chain) Coin() Coin {
+	if coin, ok := coins[c.Key]; ok {
+		return coin
 	}
 	return ether
 }
@@ -51,13 +47,13 @@ var openNodes = map[string]string{
 	"arc-testnet":      "https://rpc.testnet.arc.network",
 }
 
-// nodesFor returns the nodes that a wallet which lacks the network may add it with. The
+// WalletNodes returns the nodes that a wallet which lacks the chain may add it with. The
 // configured nodes are the service's own, but for the development chain.
-func nodesFor(c chain.Chain) []string {
+func (c Chain) WalletNodes() []string {
 	if node, ok := openNodes[c.Key]; ok {
 		return []string{node}
 	}
-	if c.Key != chain.Local {
+	if c.Key != Local {
 		return nil
 	}
 	var local []string
