@@ -221,6 +221,7 @@ const (
 	CodeReferenceTaken        ErrorCode = "reference_taken"
 	CodeRefundExceedsPayment  ErrorCode = "refund_exceeds_payment"
 	CodeRefundNotOpen         ErrorCode = "refund_not_open"
+	CodeRefundSubmitted       ErrorCode = "refund_submitted"
 	CodeSecretStaged          ErrorCode = "secret_staged"
 	CodeSlugTaken             ErrorCode = "slug_taken"
 	CodeTooManyKeys           ErrorCode = "too_many_keys"
@@ -308,6 +309,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeRefundExceedsPayment:
 		return true
 	case CodeRefundNotOpen:
+		return true
+	case CodeRefundSubmitted:
 		return true
 	case CodeSecretStaged:
 		return true
@@ -2065,6 +2068,11 @@ type PutWebhookRequest struct {
 	OptionalEvents *[]EventType `json:"optionalEvents,omitempty"`
 }
 
+// RecordTransactionRequest defines model for RecordTransactionRequest.
+type RecordTransactionRequest struct {
+	TxHash Hash `json:"txHash"`
+}
+
 // RedeliverEventsRequest Which events to send again. An absent member does not filter.
 type RedeliverEventsRequest struct {
 	// MerchantID The id that the merchant chose.
@@ -2227,6 +2235,10 @@ type RefundResponse struct {
 	// ClaimURL The page on which the payer enters an address, to be sent to the payer. Present while an address is awaited.
 	// It is a path if the service does not know its public URL.
 	ClaimURL string `json:"claimUrl,omitempty"`
+
+	// Submissions Who sends, or wanted to send, the prepared refund; newest first. At most one was not withdrawn. Absent if
+	// there are none.
+	Submissions []Submission `json:"submissions,omitempty"`
 }
 
 // RefundStatus `awaiting_address`: the payer has not named an address. `awaiting_approval`: the payer named one without a
@@ -2403,6 +2415,31 @@ type SignedSum = string
 // Slug The last part of the page's path: lower-case letters, digits and single hyphens between them.
 type Slug = string
 
+// Submission Somebody's sending of a refund's transaction.
+type Submission struct {
+	ID       string `json:"id"`
+	RefundID string `json:"refundId"`
+
+	// By Name of the key that began it, or its id.
+	By string `json:"by"`
+
+	// StartedAt Unix seconds.
+	StartedAt Time `json:"startedAt"`
+	TxHash    Hash `json:"txHash,omitempty"`
+
+	// WithdrawnBy Name of the key that withdrew it, because nothing was sent.
+	WithdrawnBy string `json:"withdrawnBy,omitempty"`
+
+	// WithdrawnAt Unix seconds.
+	WithdrawnAt Time `json:"withdrawnAt,omitempty"`
+}
+
+// SubmissionResponse defines model for SubmissionResponse.
+type SubmissionResponse struct {
+	// Submission Somebody's sending of a refund's transaction.
+	Submission Submission `json:"submission"`
+}
+
 // SubmitAuthorizationRequest A transfer that the payer has signed (EIP-3009).
 type SubmitAuthorizationRequest struct {
 	// From An account or contract, with the ERC-55 checksum in responses.
@@ -2423,6 +2460,11 @@ type SubmitAuthorizationRequest struct {
 
 	// Signature Of a key (65 bytes), or as ERC-1271 or ERC-6492 define, in hex; at most 8,192 bytes.
 	Signature string `json:"signature"`
+}
+
+// SubmitRefundRequest defines model for SubmitRefundRequest.
+type SubmitRefundRequest struct {
+	TxHash Hash `json:"txHash,omitempty"`
 }
 
 // Sum A sum of amounts in minor units. It may exceed 256 bits.

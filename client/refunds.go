@@ -58,6 +58,30 @@ func (c *Client) ApproveRefund(ctx context.Context, id string, r apitypes.Approv
 	return c.withClaimURL(answer), answered(err, "refund", id, id)
 }
 
+// SubmitRefund records that you send a refund, before its transaction is signed, so that
+// nobody else sends it. The error's code is [apitypes.CodeRefundSubmitted] if somebody does.
+func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest) (apitypes.Submission, error) {
+	var answer apitypes.SubmissionResponse
+	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions")}, r, &answer)
+	return answer.Submission, answered(err, "refund", id, answer.Submission.RefundID)
+}
+
+// RecordTransaction records the transaction of a submission. It is idempotent.
+func (c *Client) RecordTransaction(ctx context.Context, refundID, id string, r apitypes.RecordTransactionRequest) (apitypes.Submission, error) {
+	var answer apitypes.SubmissionResponse
+	err := c.send(ctx, request{method: http.MethodPut, url: c.path("api/refunds", refundID, "submissions", id), repeatable: true}, r, &answer)
+	return answer.Submission, answered(err, "submission", id, answer.Submission.ID)
+}
+
+// WithdrawSubmission records that nothing was sent, so that the refund can be submitted
+// again. It is idempotent. The error's code is [apitypes.CodeRefundSubmitted] if its
+// transaction may still be mined.
+func (c *Client) WithdrawSubmission(ctx context.Context, refundID, id string) (apitypes.Submission, error) {
+	var answer apitypes.SubmissionResponse
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", refundID, "submissions", id, "withdraw"), repeatable: true}, &answer)
+	return answer.Submission, answered(err, "submission", id, answer.Submission.ID)
+}
+
 // RefundFilter selects refunds. The zero value selects all.
 type RefundFilter struct {
 	MerchantID string

@@ -92,6 +92,8 @@ const (
 	ActionRefundPrepare     Action = "refund.prepare"
 	ActionRefundApprove     Action = "refund.approve"
 	ActionRefundCancel      Action = "refund.cancel"
+	ActionRefundSubmit      Action = "refund.submit"
+	ActionRefundWithdraw    Action = "refund.withdraw"
 	ActionInboxDecide       Action = "inbox.decide"
 	ActionInboxUndo         Action = "inbox.undo"
 	ActionEventRedeliver    Action = "event.redeliver"

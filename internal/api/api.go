@@ -75,6 +75,7 @@ type Ledger interface {
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	Authorizations
 	Inbox
+	Submissions
 	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
@@ -111,6 +112,8 @@ type Reader interface {
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
 	// RefundRecords returns the matching refunds, newest first.
 	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
+	// Submissions returns the submissions of a refund, newest first.
+	Submissions(ctx context.Context, refundID string) ([]invoice.Submission, error)
 	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f store.KeyFilter) ([]access.Record, error)
 	// Authorization returns an authorization, or store.ErrNotFound.
@@ -198,7 +201,7 @@ type Config struct {
 	Keys      Keys
 	// SignInLinks is required for POST /api/sign-in-links.
 	SignInLinks SignInLinks
-	Accounts    Accounts
+	Nodes       Nodes
 	Feed        Feed
 	// Summarized is required for summaries.
 	Summarized SummaryReader
@@ -233,7 +236,7 @@ type API struct {
 	links         Links
 	keys          Keys
 	signInLinks   SignInLinks
-	accounts      Accounts
+	nodes         Nodes
 	authenticator Authenticator
 	chains        map[string]chain.Chain
 	providers     map[string]Provider
@@ -276,7 +279,7 @@ func New(c Config) *API {
 		feed:      c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized,
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, accounts: c.Accounts, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

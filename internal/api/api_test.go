@@ -356,7 +356,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
 		Refused: func(limit string) { b.refused = append(b.refused, limit) },
-		Ledger:  b, Reader: b, Events: b, Accounts: &accounts{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Ledger:  b, Reader: b, Events: b, Nodes: &nodes{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,

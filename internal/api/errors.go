@@ -42,6 +42,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodePaymentPending:        {http.StatusConflict, "The payment is not final"},
 	apitypes.CodeRefundExceedsPayment:  {http.StatusConflict, "The refund is more than is left of the payment"},
 	apitypes.CodeRefundNotOpen:         {http.StatusConflict, "The refund is in another state"},
+	apitypes.CodeRefundSubmitted:       {http.StatusConflict, "Somebody sends the refund"},
 	apitypes.CodeTooManyRefunds:        {http.StatusConflict, "There are too many refunds"},
 	apitypes.CodeDeliveryPending:       {http.StatusConflict, "The event is being sent as it is"},
 	apitypes.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},
@@ -117,6 +118,8 @@ var problems = []struct {
 	{settle.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
 	{settle.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
 	{settle.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},
+	{settle.ErrTooManySubmissions, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d submissions of this refund were withdrawn, and no more can be made. Cancel it and prepare another.", invoice.MaxSubmissions)},
+	{settle.ErrSubmissionSent, apitypes.CodeRefundSubmitted, "Another transaction was recorded meanwhile, which may send this refund."},
 	{settle.ErrRefundNotOpen, apitypes.CodeRefundNotOpen, "The state of this refund does not allow that."},
 	{paymentlink.ErrSlugTaken, apitypes.CodeSlugTaken, "Another link of the merchant that is not archived has this slug; archive it, or choose another slug."},
 	{paymentlink.ErrArchived, apitypes.CodeLinkArchived, "This link is archived, and stays as it is; create another, which may have its slug."},
@@ -151,10 +154,13 @@ func problemFor(err error) *problemError {
 	var refusal *invoice.RefusalError
 	var exceeded *ratelimit.ExceededError
 	var decided *settle.DecidedError
+	var submitted *settle.SubmittedError
 	var attributed *settle.AttributedError
 	switch {
 	case errors.As(err, &decided), errors.As(err, &attributed):
 		return conflictOf(decided, attributed)
+	case errors.As(err, &submitted):
+		return &problemError{code: apitypes.CodeRefundSubmitted, detail: submittedDetail(submitted.Submission)}
 	case errors.As(err, &exceeded): // the first, because refusals of guesses are to be cheap
 		return &problemError{code: apitypes.CodeRateLimited, detail: "These were too many requests for the limit \"" + exceeded.Limit + "\"; repeat it after " + exceeded.RetryAfter + " seconds."}
 	case errors.As(err, &known):

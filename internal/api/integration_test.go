@@ -30,6 +30,7 @@ type integration struct {
 	*client.Client
 	service *settle.Service
 	handler http.Handler
+	nodes   *nodes
 }
 
 type merchants struct{}
@@ -58,8 +59,9 @@ func newIntegration(t *testing.T, s *store.Store, others ...chain.Chain) integra
 	service := settle.New(settle.Config{
 		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
 	})
+	asked := new(nodes)
 	handler := apitest.Check(t, api.New(api.Config{
-		Ledger: service, Reader: s, Accounts: &accounts{}, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Ledger: service, Reader: s, Nodes: asked, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"}}},
 	}).Handler())
 	server := httptest.NewServer(handler)
@@ -70,7 +72,7 @@ func newIntegration(t *testing.T, s *store.Store, others ...chain.Chain) integra
 	if err != nil {
 		t.Fatal(err)
 	}
-	return integration{c, service, handler}
+	return integration{c, service, handler, asked}
 }
 
 func (s integration) ids(t *testing.T, f client.InvoiceFilter) []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -20,10 +21,14 @@ import (
 // askPayer is the value of to with which the payer names the recipient of a refund.
 const askPayer = "ask_payer"
 
-// Accounts finds out what accounts are. *inspect.Inspector implements it.
-type Accounts interface {
-	// Account returns what an account of a chain is, in bounded time.
+// Nodes asks the nodes of chains, in bounded time. *inspect.Inspector implements it.
+type Nodes interface {
+	// Account returns what an account of a chain is.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
+	// RefundTransaction returns the state of a transaction that was to send a refund.
+	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (inspect.State, error)
+	// HasWaiting reports whether a transaction of an account waits to be mined.
+	HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error)
 }
 
 // prepareRefund answers POST /api/payments/{id}/refunds.
@@ -54,7 +59,7 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		if to.IsZero() {
 			to = payment.From
 		}
-		asked.Account = a.accounts.Account(r.Context(), payment.ChainKey, to)
+		asked.Account = a.nodes.Account(r.Context(), payment.ChainKey, to)
 	}
 	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
 	if err != nil {
@@ -130,6 +135,15 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 	// A key that may not prepare refunds may not name their recipient either.
 	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
 		answer.ClaimURL = a.publicURL + "/refunds/" + refund.ClaimToken
+	}
+	if refund.Prepared() {
+		all, err := a.reader.Submissions(r.Context(), refund.ID)
+		if err != nil {
+			return fmt.Errorf("read submissions: %w", err)
+		}
+		for _, s := range all {
+			answer.Submissions = append(answer.Submissions, apiconv.Submission(s))
+		}
 	}
 	a.writeJSON(w, r, status, answer)
 	return nil

@@ -9,18 +9,38 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// accounts says that all accounts are contracts, and counts how often it is asked.
-type accounts struct{ asked int }
+// nodes say that all accounts are contracts, and what is set of transactions. asked counts
+// the questions about accounts.
+type nodes struct {
+	asked int
+	state inspect.State // of each transaction; empty if no node answers
+	waits bool
+}
 
-func (a *accounts) Account(context.Context, string, invoice.Address) invoice.AccountKind {
-	a.asked++
+func (n *nodes) Account(context.Context, string, invoice.Address) invoice.AccountKind {
+	n.asked++
 	return invoice.AccountContract
+}
+
+func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice.Hash) (inspect.State, error) {
+	if n.state == "" {
+		return "", inspect.ErrUnavailable
+	}
+	return n.state, nil
+}
+
+func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {
+	if n.state == "" {
+		return false, inspect.ErrUnavailable
+	}
+	return n.waits, nil
 }
 
 // confirmedPayment creates an invoice and has it paid. It returns the payment's id and the

@@ -268,9 +268,14 @@ func (s *story) refunds(paid string) {
 }`, "Content-Type", "application/json", "Idempotency-Key", "return-5521"), http.StatusCreated)
 	refund := prepared.Refund.ID
 	s.call("getRefund", http.MethodGet, "/api/refunds/"+refund, "")
-	if _, err := s.till.send(within(s, patience), common.HexToAddress(prepared.Transaction.To), nil, common.FromHex(prepared.Transaction.Data), nil); err != nil {
+	submitted := decoded[apitypes.SubmissionResponse](s, s.call("submitRefund", http.MethodPost, "/api/refunds/"+refund+"/submissions", "{}"), http.StatusCreated)
+	sent, err := s.till.send(within(s, patience), common.HexToAddress(prepared.Transaction.To), nil, common.FromHex(prepared.Transaction.Data), nil)
+	if err != nil {
 		s.Fatal(err)
 	}
+	s.call("recordTransaction", http.MethodPut, "/api/refunds/"+refund+"/submissions/"+submitted.Submission.ID, `{
+  "txHash": "`+sent.TxHash.Hex()+`"
+}`)
 	s.event("onPaymentRefunded", webhook.PaymentRefunded, paid)
 	s.call("listPaymentRefunds", http.MethodGet, payment+"/refunds?status=confirmed", "")
 	s.export("listPaymentRefunds", payment+"/refunds?status=confirmed")
@@ -295,6 +300,9 @@ func (s *story) approval(payment string) {
 	s.call("approveRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/approve", `{
   "to": "`+to+`"
 }`)
+	refund := "/api/refunds/" + asked.Refund.ID
+	submitted := decoded[apitypes.SubmissionResponse](s, s.do(http.MethodPost, refund+"/submissions", "{}", "Authorization", "Bearer "+s.key, "Content-Type", "application/json"), http.StatusCreated)
+	s.call("withdrawSubmission", http.MethodPost, refund+"/submissions/"+submitted.Submission.ID+"/withdraw", "")
 	s.call("cancelRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/cancel", "")
 }
 

@@ -23,6 +23,8 @@ const (
 	PrefixClaim    = "clm_"
 	PrefixSweep    = "swp_"
 	PrefixDecision = "dec_"
+	// PrefixSubmission is that of submissions.
+	PrefixSubmission = "sub_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"
 )

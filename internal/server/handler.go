@@ -24,7 +24,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Ledger: tracedLedger{s.settle}, Reader: s.store, Summarized: s.store,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
-		Links: links, Keys: s.keys, SignInLinks: s.sessions, Accounts: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
+		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: refused, OnProblem: recordProblem,
 	})

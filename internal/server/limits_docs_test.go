@@ -85,6 +85,7 @@ func limitRows() []string {
 		row("receipts by e-mail | %d of one invoice ever; %d a minute of one client address %d in all; %d that wait; an address of %d bytes; %d s for an attempt %d at a time; %d hours until one is given up",
 			mailer.MaxOfInvoice, checkout.MailsOfClient, checkout.AllMails, mailer.MaxWaiting, mailer.MaxAddress, seconds(mailer.Timeout), mailer.MaxInFlight, mailer.Lifetime/time.Hour),
 		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
+		row("submissions of a prepared refund | %d; %d minutes until others withdraw one without a transaction", invoice.MaxSubmissions, invoice.SubmissionPatience/time.Minute),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
 		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",

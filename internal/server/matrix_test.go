@@ -57,16 +57,19 @@ var matrix = map[string]matrixRow{
 	"GET /api/events/stream":          {status: 200},
 	"POST /api/payments/{id}/refunds": {body: `{"amount":"1"}`, status: 201}, "GET /api/payments/{id}/refunds": {status: 200},
 	"GET /api/refunds": {status: 200}, "GET /api/refunds/{id}": {status: 200},
-	"POST /api/refunds/{id}/cancel":   {status: 200},
-	"POST /api/refunds/{id}/approve":  {body: `{"to":"0x00000000000000000000000000000000000000AA"}`, status: 409}, // it awaits none
-	"POST /api/events/redeliver":      {body: `{"failedOnly":true{merchant}}`, status: 200},
-	"POST /api/events/{id}/redeliver": {status: 409}, // it is pending
-	"GET /api/audit":                  {status: 200},
-	"GET /api/requests":               {status: 200},
-	"POST /api/keys":                  {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
-	"GET /api/keys":                   {status: 200},
-	"POST /api/sign-in-links":         {body: `{}`, status: 201},
-	"POST /api/keys/{id}/rotate":      {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
+	"POST /api/refunds/{id}/cancel":                              {status: 200},
+	"POST /api/refunds/{id}/approve":                             {body: `{"to":"0x00000000000000000000000000000000000000AA"}`, status: 409}, // it awaits none
+	"POST /api/refunds/{id}/submissions":                         {body: `{}`, status: 409},                                                  // it is submitted
+	"PUT /api/refunds/{id}/submissions/{submissionId}":           {body: `{"txHash":"0x0100000000000000000000000000000000000000000000000000000000000000"}`, status: 200},
+	"POST /api/refunds/{id}/submissions/{submissionId}/withdraw": {status: 409}, // its transaction may be on its way
+	"POST /api/events/redeliver":                                 {body: `{"failedOnly":true{merchant}}`, status: 200},
+	"POST /api/events/{id}/redeliver":                            {status: 409}, // it is pending
+	"GET /api/audit":                                             {status: 200},
+	"GET /api/requests":                                          {status: 200},
+	"POST /api/keys":                                             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
+	"GET /api/keys":                                              {status: 200},
+	"POST /api/sign-in-links":                                    {body: `{}`, status: 201},
+	"POST /api/keys/{id}/rotate":                                 {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
 	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
@@ -128,6 +131,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	w.ids["unknown"] = map[string]string{
 		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
 		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody", "payment-links": "lnk_06gzm3qz9dvav7zw89t2fgt6g8", "inbox": "dec_06gzm3qz9dvav7zw89t2fgt6g8",
+		"submitted": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "submission": "sub_06gzm3qz9dvav7zw89t2fgt6g8",
 	}
 	w.ids["NUL"], w.ids["not UTF-8"] = make(map[string]string), make(map[string]string) // texts that no database takes
 	for kind, id := range w.ids["unknown"] {
@@ -177,6 +181,11 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 	var prepared struct{ Refund struct{ ID string } }
 	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)
 	ids["refunds"] = prepared.Refund.ID
+	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)
+	ids["submitted"] = prepared.Refund.ID
+	var submitted struct{ Submission struct{ ID string } }
+	w.decode(w.call("POST /api/refunds/{id}/submissions", merchant, "", admin), &submitted)
+	ids["submission"] = submitted.Submission.ID
 	var link struct{ Link struct{ ID string } }
 	w.decode(w.call("POST /api/payment-links", merchant, "", admin), &link)
 	ids["payment-links"] = link.Link.ID
@@ -214,6 +223,10 @@ func (w *matrixWorld) call(pattern, merchant, named, authorization string, chang
 	w.t.Helper()
 	row, ids := matrix[pattern], w.ids[merchant]
 	method, path, _ := strings.Cut(pattern, " ")
+	if strings.Contains(path, "/submissions") {
+		path = strings.Replace(path, "{id}", ids["submitted"], 1)
+	}
+	path = strings.Replace(path, "{submissionId}", ids["submission"], 1)
 	path = strings.Replace(path, "{id}", ids[strings.Split(path, "/")[2]], 1)
 	path = strings.Replace(path, "{address}", w.ids["acme"]["address"], 1)
 	query, member := row.query, ""

@@ -101,6 +101,7 @@ GET /dashboard/refunds api session payments:read
 GET /dashboard/refunds.csv api session payments:read
 GET /dashboard/refunds/{id} api session payments:read
 GET /dashboard/refunds/{id}/safe.json api session payments:read
+GET /dashboard/refunds/{id}/wallet api session payments:read
 GET /dashboard/requests api session events:read
 GET /dashboard/search api session invoices:read
 GET /dashboard/sessions api session
@@ -151,6 +152,8 @@ POST /api/payments/{id}/attribution api key attribution:write
 POST /api/payments/{id}/refunds api key invoices:write
 POST /api/refunds/{id}/approve api key invoices:write
 POST /api/refunds/{id}/cancel api key invoices:write
+POST /api/refunds/{id}/submissions api key invoices:write
+POST /api/refunds/{id}/submissions/{submissionId}/withdraw api key invoices:write
 POST /api/sign-in-links api key invoices:read
 POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/authorization public none
@@ -181,6 +184,9 @@ POST /dashboard/payments/{id}/attribute api session attribution:write
 POST /dashboard/payments/{id}/refund api session invoices:write
 POST /dashboard/refunds/{id}/approve api session invoices:write
 POST /dashboard/refunds/{id}/cancel api session invoices:write
+POST /dashboard/refunds/{id}/submissions api session invoices:write
+POST /dashboard/refunds/{id}/submissions/{submission}/transaction api session invoices:write
+POST /dashboard/refunds/{id}/submissions/{submission}/withdraw api session invoices:write
 POST /dashboard/sessions/{id}/end api session
 POST /dashboard/settings api session keys:write
 POST /dashboard/settings/addresses api session keys:write
@@ -197,6 +203,7 @@ POST /x402/settle api key invoices:write
 POST /x402/verify api key invoices:read
 PUT /api/merchants/{id}/logo api key keys:write
 PUT /api/merchants/{id}/webhook api key webhooks:write
+PUT /api/refunds/{id}/submissions/{submissionId} api key invoices:write
 `
 
 // testTable returns the table of a server with all routes, and its renderers of errors.

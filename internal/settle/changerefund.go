@@ -15,7 +15,8 @@ const expireRefundBatch = 500
 
 // CancelRefund cancels a prepared refund that was not sent, so that it reserves nothing
 // any more. Repeating it changes nothing. If merchantID is set, only refunds of that
-// merchant are found. Errors are store.ErrNotFound and ErrRefundNotOpen.
+// merchant are found. Errors are store.ErrNotFound, ErrRefundNotOpen, and *SubmittedError
+// while somebody sends it.
 func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundCancel, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Cancel(s.seconds())
@@ -59,12 +60,24 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 		if r, ok = change(was); !ok {
 			return ErrRefundNotOpen
 		}
+		if err := wantUnsubmitted(ctx, tx, r); err != nil {
+			return err
+		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
 		}))
 		return tx.UpdatePreparedRefund(ctx, r)
 	})
 	return r, err
+}
+
+// wantUnsubmitted returns a *SubmittedError if somebody sends the refund.
+func wantUnsubmitted(ctx context.Context, tx *store.Tx, r invoice.RefundRecord) error {
+	all, err := tx.Submissions(ctx, r.ID)
+	if current, ok := invoice.InForceOf(all); ok {
+		return &SubmittedError{current}
+	}
+	return err
 }
 
 // lockRefund locks the chain of a refund and reads the refund again.

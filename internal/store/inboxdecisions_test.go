@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// recordDecisions reads decisions, and sessions of the dashboard.
+// recordDecisions reads decisions, submissions of refunds, and sessions of the dashboard.
 func recordDecisions(t *testing.T, read *store.Store, what *string) {
 	t.Helper()
 	for _, merchant := range []string{"", "m"} {
@@ -23,8 +23,11 @@ func recordDecisions(t *testing.T, read *store.Store, what *string) {
 		_, err = read.Sessions(t.Context(), store.SessionFilter{MerchantID: merchant, Limit: 50})
 		must(t, err)
 	}
+	*what = "submissions: of a refund"
+	_, err := read.Submissions(t.Context(), "ref_1")
+	must(t, err)
 	*what = "decisions: of an object"
-	_, err := read.Decisions(t.Context(), store.DecisionFilter{ObjectID: "pay_1", Limit: 50})
+	_, err = read.Decisions(t.Context(), store.DecisionFilter{ObjectID: "pay_1", Limit: 50})
 	must(t, err)
 	*what = "sessions: of a key"
 	_, err = read.Sessions(t.Context(), store.SessionFilter{KeyID: "key_1", Limit: 50})

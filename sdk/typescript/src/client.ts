@@ -14,11 +14,14 @@ import type {
   InvoiceStatus,
   Payment,
   PrepareRefundRequest,
+  RecordTransactionRequest,
   RedeliverEventsRequest,
   RefundRecord,
   RefundResponse,
   RefundStatus,
   SettlementReport,
+  Submission,
+  SubmitRefundRequest,
   Summary,
   TimelineEntry,
   UpdateInvoiceRequest,
@@ -229,6 +232,24 @@ export class Quittance extends Administration {
   async approveRefund(id: string, body: ApproveRefundRequest, options: CallOptions = {}): Promise<RefundResponse> {
     const { data } = await this.http.POST("/api/refunds/{id}/approve", { params: { path: { id } }, body, fetch: this.fetch, ...given(options) });
     return this.#refund(data!);
+  }
+
+  /** Records that you send a refund, before its transaction is signed. It fails with `refund_submitted` if somebody else does. */
+  async submitRefund(id: string, body: SubmitRefundRequest = {}, options: CallOptions = {}): Promise<Submission> {
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...given(options) });
+    return data!.submission;
+  }
+
+  /** Records the transaction of a submission. */
+  async recordTransaction(refundId: string, submissionId: string, body: RecordTransactionRequest, options: CallOptions = {}): Promise<Submission> {
+    const { data } = await this.http.PUT("/api/refunds/{id}/submissions/{submissionId}", { params: { path: { id: refundId, submissionId } }, body, fetch: this.fetch, ...given(options) });
+    return data!.submission;
+  }
+
+  /** Records that nothing was sent, so that the refund can be submitted again. */
+  async withdrawSubmission(refundId: string, submissionId: string, options: CallOptions = {}): Promise<Submission> {
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params: { path: { id: refundId, submissionId } }, fetch: this.fetch, ...given(options) });
+    return data!.submission;
   }
 
   /** Returns a response with an absolute claimUrl. It is a path if the service is not configured with its public URL. */

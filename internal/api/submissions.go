@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Submissions records who sends refunds. *settle.Service implements it and documents the
+// errors.
+type Submissions interface {
+	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
+	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
+	WithdrawSubmission(ctx context.Context, req settle.Withdrawal) (invoice.Submission, error)
+}
+
+// submitRefund answers POST /api/refunds/{id}/submissions.
+func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var tx invoice.Hash
+	if _, given := o["txHash"]; given {
+		if err := text(o, "", "txHash", &tx, invoice.ParseHash); err != nil {
+			return err
+		}
+	}
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	s, err := a.ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx)
+	if err != nil {
+		return fmt.Errorf("submit refund: %w", err)
+	}
+	w.Header().Set("Location", "/api/refunds/"+s.RefundID)
+	a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	return nil
+}
+
+// recordTransaction answers PUT /api/refunds/{id}/submissions/{submissionId}.
+func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var tx invoice.Hash
+	if err := text(o, "", "txHash", &tx, invoice.ParseHash); err != nil {
+		return err
+	}
+	if tx.IsZero() {
+		return invalidField("txHash", "must not be zero")
+	}
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	s, err := a.ledger.RecordTransaction(r.Context(), id, r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID, tx)
+	if err != nil {
+		return fmt.Errorf("record transaction: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	return nil
+}
+
+// withdrawSubmission answers POST /api/refunds/{id}/submissions/{submissionId}/withdraw.
+func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixRefund)
+	if err != nil {
+		return err
+	}
+	asked := settle.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
+	if err := a.askNodes(r.Context(), &asked); err != nil {
+		return err
+	}
+	s, err := a.ledger.WithdrawSubmission(r.Context(), asked)
+	if err != nil {
+		return fmt.Errorf("withdraw submission: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	return nil
+}
+
+// askNodes asks the chain's nodes whether a submission that is to be withdrawn has sent
+// something. The error says what they have, or that none answers.
+func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
+	refund, err := a.reader.RefundRecord(ctx, asked.RefundID)
+	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
+		return err // the ledger finds nothing either
+	}
+	all, err := a.reader.Submissions(ctx, refund.ID)
+	if err != nil {
+		return fmt.Errorf("read submissions: %w", err)
+	}
+	i := slices.IndexFunc(all, func(s invoice.Submission) bool { return s.ID == asked.SubmissionID && s.InForce() })
+	if i < 0 {
+		return nil
+	}
+	asked.Gone = all[i].TxHash
+	if asked.Gone.IsZero() {
+		waits, err := a.nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
+		if err == nil && waits {
+			return problemf(apitypes.CodeRefundSubmitted, "A transaction of the account %s waits to be mined, which may send this refund. Repeat the request when it is mined, or record its hash.", chain.Checksum(refund.From))
+		}
+		return unanswered(err)
+	}
+	state, err := a.nodes.RefundTransaction(ctx, refund, asked.Gone)
+	if err == nil && (state == inspect.Queued || state == inspect.Mined) {
+		return problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
+	}
+	asked.Failed = state == inspect.Failed
+	return unanswered(err)
+}
+
+// unanswered returns the problem of nodes that do not answer, or nil without an error.
+func unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return problemf(apitypes.CodeUnavailable, "No node of the chain answers, so whether something was sent is not known; repeat the request later.")
+}
+
+// submittedDetail says who sends a refund.
+func submittedDetail(s invoice.Submission) string {
+	detail := fmt.Sprintf("%s sends this refund since %s", s.By, s.StartedAt.UTC().Format(time.RFC3339))
+	if s.TxHash.IsZero() {
+		return fmt.Sprintf("%s, and the wallet has not answered. For %d minutes, only %s can withdraw that.", detail, int(invoice.SubmissionPatience.Minutes()), s.By)
+	}
+	return fmt.Sprintf("%s, with the transaction %s. If no node has that, it can be withdrawn after %d minutes.", detail, s.TxHash, int(invoice.SubmissionPatience.Minutes()))
+}

@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash) (invoice.Submission, error) {
+	return invoice.Submission{}, b.fail(ctx)
+}
+
+func (b *backend) RecordTransaction(ctx context.Context, _, _, _ string, _ invoice.Hash) (invoice.Submission, error) {
+	return invoice.Submission{}, b.fail(ctx)
+}
+
+func (b *backend) WithdrawSubmission(ctx context.Context, _ settle.Withdrawal) (invoice.Submission, error) {
+	return invoice.Submission{}, b.fail(ctx)
+}
+
+func (b *backend) Submissions(ctx context.Context, _ string) ([]invoice.Submission, error) {
+	return nil, b.fail(ctx)
+}
+
+// TestIntegrationSubmissions submits a refund by several at once, records its transaction,
+// and withdraws the submission once the transaction is gone.
+func TestIntegrationSubmissions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := newIntegration(t, db)
+		payment, _ := s.confirmedPayment(t)
+		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"amount":"900000"}`), http.StatusCreated)
+		refund := "/api/refunds/" + made.Refund.ID
+		if made.Submissions != nil {
+			t.Errorf("a new refund has %+v", made.Submissions)
+		}
+
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		won := ""
+		for range 8 {
+			group.Go(func() {
+				w := do(s.handler, "POST", refund+"/submissions", `{}`)
+				mu.Lock()
+				defer mu.Unlock()
+				if w.Code == http.StatusCreated {
+					if won != "" {
+						t.Error("two submissions won")
+					}
+					won = decode[apitypes.SubmissionResponse](t, w, http.StatusCreated).Submission.ID
+					return
+				}
+				if p := wantProblem(t, w, http.StatusConflict, "refund_submitted", ""); !strings.Contains(p.Detail, "sends this refund since 20") {
+					t.Errorf("the refusal says %q", p.Detail)
+				}
+			})
+		}
+		group.Wait()
+		submission := refund + "/submissions/" + won
+		wantProblem(t, do(s.handler, "POST", refund+"/cancel", ""), http.StatusConflict, "refund_submitted", "")
+
+		for body, field := range map[string]string{`{}`: "txHash", `{"txHash":"0x1"}`: "txHash", `{"txHash":"` + invoice.Hash{}.String() + `"}`: "txHash"} {
+			wantProblem(t, do(s.handler, "PUT", submission, body), http.StatusBadRequest, "invalid_field", field)
+		}
+		wantProblem(t, do(s.handler, "PUT", refund+"/submissions/sub_none", `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusNotFound, "not_found", "")
+		for range 2 {
+			got := decode[apitypes.SubmissionResponse](t, do(s.handler, "PUT", submission, `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusOK).Submission
+			if got.TxHash != (invoice.Hash{7}).String() || got.By == "" || got.StartedAt != now || got.RefundID != made.Refund.ID {
+				t.Errorf("recorded %+v", got)
+			}
+		}
+
+		wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusServiceUnavailable, "unavailable", "")
+		for _, state := range []inspect.State{inspect.Queued, inspect.Mined, inspect.Unknown} { // the last may be on its way
+			s.nodes.state = state
+			wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
+		}
+		s.nodes.state = inspect.Failed
+		for range 2 {
+			got := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusOK).Submission
+			if got.WithdrawnBy == "" || got.WithdrawnAt != now {
+				t.Errorf("withdrawn %+v", got)
+			}
+		}
+		waiting := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", `{}`), http.StatusCreated).Submission
+		s.nodes.waits = true
+		wantProblem(t, do(s.handler, "POST", refund+"/submissions/"+waiting.ID+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
+		s.nodes.waits = false
+		decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions/"+waiting.ID+"/withdraw", ""), http.StatusOK)
+		sent := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", `{"txHash":"`+invoice.Hash{8}.String()+`"}`), http.StatusCreated).Submission
+		read := decode[apitypes.RefundResponse](t, do(s.handler, "GET", refund, ""), http.StatusOK)
+		if len(read.Submissions) != 3 || read.Submissions[0] != sent || sent.TxHash != (invoice.Hash{8}).String() || read.Transaction == nil {
+			t.Errorf("the refund has %+v", read)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of submissions.
+var (
+	// ErrTooManySubmissions: the refund has invoice.MaxSubmissions.
+	ErrTooManySubmissions = errors.New("the refund was submitted too often")
+	// ErrSubmissionSent: the submission has another transaction than was found to be gone.
+	ErrSubmissionSent = errors.New("the submission's transaction may be mined")
+)
+
+// SubmittedError means that somebody sends a refund.
+type SubmittedError struct{ invoice.Submission }
+
+// Error names who sends it.
+func (e *SubmittedError) Error() string { return "submitted by " + e.By }
+
+// auditedSubmission is a submission in the audit log.
+type auditedSubmission struct {
+	ID          string `json:"id"`
+	By          string `json:"by"`
+	TxHash      string `json:"txHash,omitempty"`
+	WithdrawnBy string `json:"withdrawnBy,omitempty"`
+}
+
+func auditSubmission(s invoice.Submission) auditedSubmission {
+	a := auditedSubmission{ID: s.ID, By: s.By, WithdrawnBy: s.WithdrawnBy}
+	if !s.TxHash.IsZero() {
+		a.TxHash = s.TxHash.String()
+	}
+	return a
+}
+
+// SubmitRefund records that the principal sends the transaction of a refund, so that nobody
+// else does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
+// merchant are found.
+//
+// Errors are store.ErrNotFound, ErrRefundNotOpen, *SubmittedError and ErrTooManySubmissions.
+func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (made invoice.Submission, err error) {
+	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
+		switch current, ok := invoice.InForceOf(c.all); {
+		case !c.refund.CanBeSent(s.now()):
+			return ErrRefundNotOpen
+		case ok:
+			return &SubmittedError{current}
+		case len(c.all) >= invoice.MaxSubmissions:
+			return ErrTooManySubmissions
+		}
+		p := access.FromContext(ctx)
+		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), TxHash: tx}
+		c.audit(access.ActionRefundSubmit, nil, made)
+		return c.tx.InsertSubmission(ctx, made)
+	})
+	return made, err
+}
+
+// RecordTransaction records the transaction of a submission. A wallet may replace it by
+// another one. A submission that was withdrawn before its wallet answered is in force again,
+// unless another one is. Repeating it changes nothing. The error is store.ErrNotFound.
+func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (is invoice.Submission, err error) {
+	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
+		was, err := c.find(submissionID)
+		if err != nil {
+			return err
+		}
+		is = was
+		is.TxHash = tx
+		if _, ok := invoice.InForceOf(c.all); !ok {
+			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
+		}
+		return c.update(ctx, access.ActionRefundSubmit, was, is)
+	})
+	return is, err
+}
+
+// Withdrawal asks to withdraw a submission of a refund.
+type Withdrawal struct {
+	RefundID, SubmissionID string
+	// MerchantID, if set, is the merchant that asks. Only its refunds are found then.
+	MerchantID string
+	// Gone is the submission's transaction, which the nodes do not have or, with Failed, have
+	// as one without effect; zero without one.
+	Gone   invoice.Hash
+	Failed bool
+}
+
+// WithdrawSubmission records that a submission has sent nothing, so that the refund can be
+// submitted again. Repeating it changes nothing.
+//
+// Errors are store.ErrNotFound, *SubmittedError while something may be sent, and
+// ErrSubmissionSent if it has another transaction.
+func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is invoice.Submission, err error) {
+	err = s.changeSubmissions(ctx, req.RefundID, req.MerchantID, func(c submissionChange) error {
+		was, err := c.find(req.SubmissionID)
+		if err != nil || !was.InForce() {
+			is = was
+			return err
+		}
+		if was.TxHash != req.Gone {
+			return ErrSubmissionSent
+		}
+		p := access.FromContext(ctx)
+		var ok bool
+		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.seconds()); !ok {
+			return &SubmittedError{was}
+		}
+		return c.update(ctx, access.ActionRefundWithdraw, was, is)
+	})
+	return is, err
+}
+
+// submissionChange is a change of the submissions of a refund, under the lock of its chain.
+type submissionChange struct {
+	tx     *store.Tx
+	refund invoice.RefundRecord
+	all    []invoice.Submission // newest first
+	audit  func(action access.Action, was any, is invoice.Submission)
+}
+
+// find returns the submission with an id, or store.ErrNotFound.
+func (c submissionChange) find(id string) (invoice.Submission, error) {
+	i := slices.IndexFunc(c.all, func(s invoice.Submission) bool { return s.ID == id })
+	if i < 0 {
+		return invoice.Submission{}, store.ErrNotFound
+	}
+	return c.all[i], nil
+}
+
+// update writes a submission that has changed.
+func (c submissionChange) update(ctx context.Context, action access.Action, was, is invoice.Submission) error {
+	if was == is {
+		return nil
+	}
+	c.audit(action, auditSubmission(was), is)
+	return c.tx.UpdateSubmission(ctx, is)
+}
+
+// changeSubmissions has change change the submissions of a prepared refund.
+func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID string, change func(submissionChange) error) error {
+	found, err := s.store.RefundRecord(ctx, refundID)
+	if err != nil {
+		return err
+	}
+	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		r, err := lockRefund(ctx, tx, found)
+		if err != nil {
+			return err
+		}
+		if merchantID != "" && r.MerchantID != merchantID {
+			return store.ErrNotFound
+		}
+		all, err := tx.Submissions(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		return change(submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is invoice.Submission) {
+			out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+				MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: was, After: auditSubmission(is),
+			}))
+		}})
+	})
+}
