@@ -143,6 +143,8 @@ var unlinked = map[string]string{
 	"GET /dashboard/confirm":  "what is dangerous leads there",
 	"POST /dashboard/confirm": "what is dangerous leads there",
 
+	"GET /dashboard/refunds/{id}/wallet": "the script that talks to a wallet reads it",
+
 	"POST /dashboard/events/redeliver": "the form is there after days of failures",
 	"POST /dashboard/webhook/secret":   "the form is there until a secret is made",
 }

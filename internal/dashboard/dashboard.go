@@ -93,6 +93,7 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes,
 		Route{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
 		Route{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)})
+	routes = append(routes, d.submissionRoutes()...)
 	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
 	for _, f := range files {

@@ -118,7 +118,13 @@ func (f *filled) transfers() {
 	f.paymentTo(cafePays, "4700000") // for which an open invoice is suggested
 	var asked apitypes.RefundResponse
 	f.owner.api("POST", "/api/payments/"+twice.ID+"/refunds", member{"reason": f.text("refund reason"), "to": "ask_payer"}, &asked)
-	f.owner.api("POST", "/api/payments/"+whole.ID+"/refunds", member{"amount": "1500000", "reason": f.text("refund reason")}, nil)
+	var sent apitypes.RefundResponse
+	f.owner.api("POST", "/api/payments/"+whole.ID+"/refunds", member{"amount": "1500000", "reason": f.text("refund reason")}, &sent)
+	var submitted apitypes.SubmissionResponse
+	f.owner.api("POST", "/api/refunds/"+sent.Refund.ID+"/submissions", member{}, &submitted)
+	f.owner.api("POST", "/api/refunds/"+sent.Refund.ID+"/submissions/"+submitted.Submission.ID+"/withdraw", member{}, nil)
+	f.owner.api("POST", "/api/refunds/"+sent.Refund.ID+"/submissions", member{}, nil)
+	f.owner.api("POST", "/api/payments/"+whole.ID+"/refunds", member{"amount": "500000", "reason": f.text("refund reason")}, nil)
 	exchange := invoice.Address{0xee, 19: 1}
 	f.guest().post(strings.TrimPrefix(asked.ClaimURL, f.url), url.Values{"to": {exchange.String()}}).want(f.t, http.StatusOK)
 }

@@ -67,6 +67,9 @@ type refundPage struct {
 	ClaimURL    string
 	Explorer    string // address of the transaction in the block explorer, or empty
 	Error       string // what the interface refused, or empty
+	State       string // changes with what the page shows
+	Submission  *submissionRow
+	Withdrawn   []submissionRow
 }
 
 // refund shows a refund, with the transaction while it can be sent.
@@ -75,11 +78,12 @@ func (d *Dashboard) refund(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Dashboard) showRefund(w http.ResponseWriter, r *http.Request, code int, refused string) error {
-	var found apitypes.RefundResponse
-	if err := d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), nil, &found); err != nil {
+	found, err := d.refundOf(r)
+	if err != nil {
 		return err
 	}
-	body := refundPage{refundRow: d.refundRow(found.Refund), Transaction: found.Transaction, ClaimURL: found.ClaimURL, Error: refused}
+	body := refundPage{refundRow: d.refundRow(found.Refund), Transaction: found.Transaction, ClaimURL: found.ClaimURL, Error: refused, State: refundState(found)}
+	body.Submission, body.Withdrawn = d.submissions(found)
 	body.Explorer = d.explorer(found.Refund.ChainKey, found.Refund.TxHash)
 	return d.render(w, r, code, "refund.html", "refund.title", body)
 }
@@ -94,8 +98,8 @@ func walletURL(link string) template.URL {
 
 // safeFile answers with the batch file of a refund for the Transaction Builder of Safe.
 func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
-	var found apitypes.RefundResponse
-	if err := d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), nil, &found); err != nil {
+	found, err := d.refundOf(r)
+	if err != nil {
 		return err
 	}
 	if found.Transaction == nil {
@@ -103,8 +107,14 @@ func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+found.Refund.ID+`.json"`)
-	_, err := w.Write(found.Transaction.Safe)
+	_, err = w.Write(found.Transaction.Safe)
 	return err
+}
+
+// refundOf returns the refund that the path names.
+func (d *Dashboard) refundOf(r *http.Request) (found apitypes.RefundResponse, err error) {
+	err = d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), nil, &found)
+	return found, err
 }
 
 // changeRefund returns a handler that cancels a refund, or approves the address that the

@@ -6,4 +6,4 @@
 package web
 
 //go:generate npm ci --silent --no-fund --no-audit --ignore-scripts --prefix ../../checkout/web
-//go:generate go run -modfile=../../../tools/go.mod ../../checkout/web/bundle.go -modules ../../checkout/web/node_modules -out ../static dashboard.ts
+//go:generate go run -modfile=../../../tools/go.mod ../../checkout/web/bundle.go -modules ../../checkout/web/node_modules -out ../static dashboard.ts refund.ts

@@ -1,0 +1,74 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestSubmissions has two people send a refund without scripts: one may, and the other sees
+// who does.
+func TestSubmissions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.paid(nil)
+	maria, juan := w.named("acme", "maria", access.Finance), w.named("acme", "<b>juan</b>", access.Finance)
+	var payments apitypes.PaymentList
+	maria.api("GET", "/api/payments", nil, &payments)
+	var made apitypes.RefundResponse
+	maria.api("POST", "/api/payments/"+payments.Payments[0].ID+"/refunds", member{"amount": "1500000"}, &made)
+	path := "/dashboard/refunds/" + made.Refund.ID
+	submissions := path + "/submissions"
+
+	seen := maria.get(path).want(t, http.StatusOK, "I send it now")
+	maria.submit(seen, submissions, nil).want(t, http.StatusOK, "It is being sent", "maria sends this refund since")
+	juan.submit(seen, submissions, nil).want(t, http.StatusConflict, "maria sends this refund since")
+	page := juan.get(path).want(t, http.StatusOK, "It is being sent", "No transaction is known", "Sign it elsewhere")
+	if slices.Contains(page.actions(), path+"/cancel") || slices.Contains(page.actions(), submissions) {
+		t.Error("a refund that somebody sends can be canceled or sent")
+	}
+	juan.post(path+"/cancel", nil).want(t, http.StatusConflict, "maria sends this refund since")
+
+	data := juan.get(path + "/wallet")
+	var read struct {
+		From, Amount, Token, Data, State string
+		Decimals                         int
+		ChainID                          uint64
+		Submission                       apitypes.Submission
+	}
+	if err := json.Unmarshal([]byte(data.body), &read); err != nil {
+		t.Fatal(err)
+	}
+	if read.From != chain.Checksum(acmePays) || read.Amount != "1500000" || read.Decimals != 6 || read.ChainID != 7 || read.Data != made.Transaction.Data || read.Submission.By != "maria" {
+		t.Errorf("a wallet's script reads %s", data.body)
+	}
+
+	act := submissions + "/" + read.Submission.ID
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {"0x12"}}).want(t, http.StatusConflict, "txHash")
+	hash := invoice.Hash{7}.String()
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + strings.ToUpper(hash[2:4]) + hash[2:] + " "}}).want(t, http.StatusConflict, "txHash")
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + hash + " "}}).want(t, http.StatusOK, hash, "The transaction is known.")
+	before := read.State
+	if err := json.Unmarshal([]byte(juan.get(path+"/wallet").body), &read); err != nil || read.State == before {
+		t.Error("a page does not notice the transaction")
+	}
+	juan.submit(juan.get(path), act+"/withdraw", nil).want(t, http.StatusConflict, "after 10 minutes")
+
+	support := w.person("acme", access.Support)
+	if actions := support.get(path).want(t, http.StatusOK, "maria sends this refund").actions(); slices.ContainsFunc(actions, func(a string) bool { return strings.Contains(a, "/submissions") }) {
+		t.Errorf("who may not refund has %v", actions)
+	}
+	support.post(submissions, nil).want(t, http.StatusForbidden)
+	support.post(act+"/withdraw", nil).want(t, http.StatusForbidden)
+	globex := w.person("globex", access.Admin)
+	globex.get(path+"/wallet").want(t, http.StatusNotFound)
+	globex.post(act+"/transaction", url.Values{"txHash": {hash}}).want(t, http.StatusNotFound)
+}

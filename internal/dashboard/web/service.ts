@@ -1,0 +1,79 @@
+// What the service knows of a refund, and what it takes.
+
+import type { Hex } from "../../checkout/web/providers";
+import { Unreachable, type Network } from "../../checkout/web/service";
+
+// Refund is the answer of /dashboard/refunds/{id}/wallet. Amounts are in minor units.
+export interface Refund extends Network {
+  from: Hex;
+  amount: string;
+  currency: string;
+  decimals: number;
+  token?: Hex; // contract to call; absent if the refund cannot be sent
+  data?: Hex; // calldata, with token
+  state: string; // changes with what the page shows
+  submission?: Submission; // that is in force
+}
+
+// Submission says who sends the refund.
+export interface Submission {
+  id: string;
+  by: string;
+  txHash?: Hex;
+}
+
+// Refused is thrown with what the service says about a request that it does not take.
+export class Refused extends Error {}
+
+const patience = 20_000; // milliseconds
+
+// ask sends a request, and returns the JSON of the answer.
+async function ask<T>(path: string, form?: Record<string, string>): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      cache: "no-store", signal: AbortSignal.timeout(patience), headers: { Accept: "application/json" },
+      ...(form && { method: "POST", body: new URLSearchParams(form) }),
+    });
+  } catch (error) {
+    throw new Unreachable(String(error));
+  }
+  if (answer.status === 400 || answer.status === 403 || answer.status === 409 || answer.status === 503) {
+    const problem = await answer.json().catch(() => ({})) as { detail?: string };
+    if (problem.detail) throw new Refused(problem.detail);
+  }
+  if (!answer.ok) throw new Unreachable(`status ${answer.status}`);
+  return await answer.json() as T;
+}
+
+// Service is the service's side of the refund that a page is about.
+export class Service {
+  constructor(private readonly wallet: string, private readonly submissions: string) {}
+
+  // refund reads the refund as it is now.
+  refund(): Promise<Refund> {
+    return ask(this.wallet);
+  }
+
+  // submit says that this wallet is asked to send the refund. It throws Refused if somebody
+  // sends it.
+  async submit(): Promise<Submission> {
+    return (await ask<{ submission: Submission }>(this.submissions, {})).submission;
+  }
+
+  // record records what the wallet has sent.
+  async record(submission: string, txHash: Hex): Promise<void> {
+    await ask(this.of(submission, "transaction"), { txHash });
+  }
+
+  // withdraw says that nothing was sent.
+  async withdraw(submission: string): Promise<void> {
+    await ask(this.of(submission, "withdraw"), {});
+  }
+
+  // of returns the address of an act about a submission. The query names the merchant.
+  private of(submission: string, act: string): string {
+    const [path, query] = this.submissions.split("?");
+    return `${path}/${submission}/${act}${query ? `?${query}` : ""}`;
+  }
+}
