@@ -37,8 +37,6 @@ var filteredInvoices = map[string]store.InvoiceFilter{
 	"created":             {Created: store.Span{From: at(100)}},
 	"paid":                {Status: invoice.Paid},
 	"paid, second page":   {Status: invoice.Paid, Before: "inv_5"},
-	"merchant's paid":     {MerchantID: "m", Status: invoice.Paid, Before: "inv_5"},
-	"merchant's":          {MerchantID: "m"},
 }
 
 // filteredPayments are lists of payments by filters that few rows may match.
@@ -62,7 +60,7 @@ var filterIndexes = map[string]string{
 	"customer": "invoice_details_by_customer", "customer, with all": "invoice_details_by_customer",
 	"exception": "exception", "exception of paid": "exception",
 	"invoices to": "invoices_by_address", "invoices to, in may": "invoices_by_address",
-	"paid": "_status", "paid, second page": "_status", "merchant's paid": "invoices_by_merchant_status", "merchant's": "invoices_by_merchant",
+	"paid": "_status", "paid, second page": "_status",
 	"of invoice": "payments_of_invoice", "of invoice, with all": "payments_of_invoice",
 	"from": "payments_by_payer", "from, unattributed": "payments_by_payer",
 	"amount": "payments_by_price", "amount, on base": "payments_by_price",
