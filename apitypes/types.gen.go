@@ -729,12 +729,31 @@ type AuditEntry struct {
 	Hash string `json:"hash"`
 }
 
+// AuditFault The first fault of the audit log.
+type AuditFault struct {
+	// Seq The number of the entry.
+	Seq int64 `json:"seq"`
+
+	// Damage What happened to the entry: `changed`, `removed`, `reordered`. More may be added.
+	Damage string `json:"damage"`
+	Detail string `json:"detail"`
+}
+
 // AuditList defines model for AuditList.
 type AuditList struct {
 	Entries []AuditEntry `json:"entries"`
 
 	// NextCursor Present if there are more entries.
 	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// AuditVerification defines model for AuditVerification.
+type AuditVerification struct {
+	// Head Number and hash of the newest entry that was verified. Note it elsewhere.
+	Head string `json:"head"`
+
+	// Fault The first fault of the audit log.
+	Fault *AuditFault `json:"fault,omitempty"`
 }
 
 // Authorization A signed transfer that was accepted for an invoice, and its outcome.
@@ -790,9 +809,76 @@ type AuthorizationResponse struct {
 // others by itself.
 type AuthorizationStatus string
 
+// BlockProgress How far a range of blocks is read.
+type BlockProgress struct {
+	// From The first block.
+	From int64 `json:"from"`
+
+	// To The last block.
+	To int64 `json:"to"`
+
+	// Next The first block that is not read yet.
+	Next int64 `json:"next"`
+
+	// Percent How much is read.
+	Percent float32 `json:"percent"`
+
+	// SecondsLeft How long it takes at the recent speed. Absent if it is not known.
+	SecondsLeft int64 `json:"secondsLeft,omitempty"`
+}
+
 // CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 // It has the form of `returnUrl`.
 type CancelURL = string
+
+// ChainStatus A chain. Numbers are those of blocks.
+type ChainStatus struct {
+	ChainKey string `json:"chainKey"`
+	ChainID  int64  `json:"chainId"`
+
+	// Finality After how many blocks a block is final, or by which tag.
+	Finality string `json:"finality"`
+
+	// Quorum How many nodes must report the same payment.
+	Quorum int `json:"quorum"`
+
+	// Ready Whether its blocks are read.
+	Ready bool `json:"ready"`
+
+	// Head The newest block that the nodes reported.
+	Head int64 `json:"head"`
+
+	// Indexed The newest block whose payments are stored.
+	Indexed int64 `json:"indexed"`
+
+	// Confirmed The newest block that is final.
+	Confirmed int64 `json:"confirmed"`
+
+	// LagBlocks How many blocks are to be read.
+	LagBlocks int64 `json:"lagBlocks"`
+
+	// LagSeconds The age of the newest block that is read. 0 if that is the head.
+	LagSeconds int64 `json:"lagSeconds"`
+
+	// CatchUp How far a range of blocks is read.
+	CatchUp *BlockProgress `json:"catchUp,omitempty"`
+
+	// Backfill How far a range of blocks is read.
+	Backfill *BlockProgress `json:"backfill,omitempty"`
+
+	// Halted Why it is not read until somebody resumes it.
+	Halted string `json:"halted,omitempty"`
+
+	// Error Why the last request to it failed.
+	Error string `json:"error,omitempty"`
+
+	// ClockSkewSeconds How far this machine's clock is ahead of the chain's new blocks, if that is too far.
+	ClockSkewSeconds int64        `json:"clockSkewSeconds,omitempty"`
+	Nodes            []NodeStatus `json:"nodes"`
+
+	// Writer What records commitments on the chain, and sweeps deposits.
+	Writer *WriterStatus `json:"writer,omitempty"`
+}
 
 // Claim A payer's statement that an unattributed payment is for an invoice. Attributing the payment decides it.
 type Claim struct {
@@ -1183,6 +1269,27 @@ type DeliveryFilter string
 
 // DeliveryID Id of the delivery, the same for every attempt and when the event is sent again.
 type DeliveryID = string
+
+// DeliveryQueues Events that wait to be sent.
+type DeliveryQueues struct {
+	// FirstMerchants Merchants with events that were not attempted yet.
+	FirstMerchants int64 `json:"firstMerchants"`
+
+	// FirstDueAt Unix seconds.
+	FirstDueAt Time `json:"firstDueAt,omitempty"`
+
+	// RetryMerchants Merchants with events that are to be sent again.
+	RetryMerchants int64 `json:"retryMerchants"`
+
+	// RetryDueAt Unix seconds.
+	RetryDueAt Time `json:"retryDueAt,omitempty"`
+
+	// PausedEndpoints Endpoints that are left alone after failures.
+	PausedEndpoints int64 `json:"pausedEndpoints"`
+
+	// GoneEndpoints Endpoints that answered 410.
+	GoneEndpoints int64 `json:"goneEndpoints"`
+}
 
 // DeliveryStatus `pending`: it is being tried. `delivered`: the endpoint answered 2xx in time. `failed`: it ran out of time; it
 // can be sent again.
@@ -1586,6 +1693,18 @@ type KeySecretResponse struct {
 	Secret string `json:"secret"`
 }
 
+// LimitInForce A limit as the configuration sets it.
+type LimitInForce struct {
+	// Name Such as `owner`. More may be added.
+	Name string `json:"name"`
+
+	// Value 0 if there is no limit.
+	Value int64 `json:"value"`
+
+	// Unit Such as `requests/s`.
+	Unit string `json:"unit"`
+}
+
 // LineItem defines model for LineItem.
 type LineItem struct {
 	// Label What is charged, as the customer reads it. Control characters are refused, and so are characters that embed,
@@ -1715,6 +1834,37 @@ type MerchantList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// MerchantOverview A merchant with what it has. Counts end at 100.
+type MerchantOverview struct {
+	// ID The id that the merchant chose.
+	ID MerchantID `json:"id"`
+
+	// Name As payers see it.
+	Name string `json:"name,omitempty"`
+
+	// Source `config` or `database`.
+	Source       string `json:"source"`
+	OpenInvoices int    `json:"openInvoices"`
+
+	// PendingEvents Events that wait to be sent.
+	PendingEvents int `json:"pendingEvents"`
+
+	// FailedEvents Events that were given up.
+	FailedEvents int `json:"failedEvents"`
+	ActiveKeys   int `json:"activeKeys"`
+
+	// Endpoint `ok`, `paused`, `gone` or `none`.
+	Endpoint string `json:"endpoint"`
+}
+
+// MerchantOverviewList defines model for MerchantOverviewList.
+type MerchantOverviewList struct {
+	Merchants []MerchantOverview `json:"merchants"`
+
+	// NextCursor Present if there are more merchants.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
 // MerchantResponse defines model for MerchantResponse.
 type MerchantResponse struct {
 	Merchant Merchant `json:"merchant"`
@@ -1727,6 +1877,33 @@ type MerchantSource string
 // Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
 // nor values have control characters, except for line breaks and tabs in values.
 type Metadata map[string]string
+
+// NodeStatus A node of a chain.
+type NodeStatus struct {
+	// Node Scheme and host of its URL.
+	Node string `json:"node"`
+
+	// State `ok`, or why it is not used. More may be added.
+	State string `json:"state"`
+
+	// Reason Why it is in that state.
+	Reason string `json:"reason,omitempty"`
+
+	// Until Unix seconds.
+	Until Time `json:"until,omitempty"`
+
+	// Head The newest block that it reported.
+	Head int64 `json:"head"`
+
+	// LatencyMs The recent duration of a request, in milliseconds.
+	LatencyMs float32 `json:"latencyMs"`
+
+	// Calls Calls to it since the service was started.
+	Calls int64 `json:"calls"`
+
+	// Errors Requests to it that failed.
+	Errors int64 `json:"errors"`
+}
 
 // NoticeResponse defines model for NoticeResponse.
 type NoticeResponse struct {
@@ -2351,6 +2528,31 @@ type RequestList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// RescanRequest defines model for RescanRequest.
+type RescanRequest struct {
+	// From The first block to read again.
+	From int64 `json:"from"`
+}
+
+// RescanResponse The blocks that are read again, with those that were to be before.
+type RescanResponse struct {
+	ChainKey string `json:"chainKey"`
+
+	// From The first block.
+	From int64 `json:"from"`
+
+	// To The last block.
+	To int64 `json:"to"`
+}
+
+// ResumeResponse defines model for ResumeResponse.
+type ResumeResponse struct {
+	ChainKey string `json:"chainKey"`
+
+	// Halted Why it was halted. Absent if it was not.
+	Halted string `json:"halted,omitempty"`
+}
+
 // ReturnHost A host name or IP address in lower case, without a port. It allows every port of the host.
 type ReturnHost = string
 
@@ -2366,6 +2568,40 @@ type ReturnURL = string
 type RotateKeyRequest struct {
 	// OverlapSeconds How long the old key stays valid, 0 to 2592000 seconds. Without it, 86400.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitempty"`
+}
+
+// ServiceStatus The state of the process that answers.
+type ServiceStatus struct {
+	// Version Of the program.
+	Version string `json:"version"`
+
+	// Commit Of git.
+	Commit    string `json:"commit,omitempty"`
+	GoVersion string `json:"goVersion"`
+
+	// SchemaVersion The newest migration of the database.
+	SchemaVersion int64 `json:"schemaVersion"`
+
+	// KnownSchemaVersion The newest migration that the program knows.
+	KnownSchemaVersion int64 `json:"knownSchemaVersion"`
+
+	// Database `sqlite` or `postgresql`.
+	Database string `json:"database"`
+
+	// DatabaseState `ok`, or what is wrong with it.
+	DatabaseState string `json:"databaseState"`
+
+	// Ready As `GET /readyz` reports it.
+	Ready bool `json:"ready"`
+
+	// Certificate What is wrong with the TLS certificate.
+	Certificate string        `json:"certificate,omitempty"`
+	Stalled     []StalledWork `json:"stalled"`
+
+	// Deliveries Events that wait to be sent.
+	Deliveries DeliveryQueues `json:"deliveries"`
+	Limits     []LimitInForce `json:"limits"`
+	Chains     []ChainStatus  `json:"chains"`
 }
 
 // SettlementReport defines model for SettlementReport.
@@ -2414,6 +2650,14 @@ type SignedSum = string
 
 // Slug The last part of the page's path: lower-case letters, digits and single hyphens between them.
 type Slug = string
+
+// StalledWork Work without progress.
+type StalledWork struct {
+	Work string `json:"work"`
+
+	// Seconds Since its last progress.
+	Seconds int64 `json:"seconds"`
+}
 
 // Submission Somebody's sending of a refund's transaction.
 type Submission struct {
@@ -2754,6 +2998,12 @@ type UpdatePaymentLinkRequest struct {
 	Archived   *bool   `json:"archived,omitempty"`
 }
 
+// VerifyAuditRequest defines model for VerifyAuditRequest.
+type VerifyAuditRequest struct {
+	// Head A head that was noted before. The log must have that entry.
+	Head string `json:"head,omitempty"`
+}
+
 // Webhook A merchant's webhook endpoint.
 type Webhook struct {
 	// MerchantID The id that the merchant chose.
@@ -2815,6 +3065,84 @@ type WebhookSecretResponse struct {
 
 	// Secret The secret, shown in this response only. Its text, prefix included, is the key of `X-Service-Signature`.
 	Secret string `json:"secret"`
+}
+
+// WriterCost What transactions of a day cost.
+type WriterCost struct {
+	// Date The day, by UTC.
+	Date string `json:"date"`
+
+	// Gwei The cost, in billionths of the native coin.
+	Gwei string `json:"gwei"`
+}
+
+// WriterStatus What records commitments on the chain, and sweeps deposits.
+type WriterStatus struct {
+	// Account The address that pays for the gas.
+	Account string `json:"account"`
+
+	// Working Whether this process writes. Otherwise another does.
+	Working bool `json:"working"`
+
+	// Due Commitments that wait.
+	Due int64 `json:"due"`
+
+	// Elsewhere Commitments that wait for another registry than the configured one.
+	Elsewhere int64 `json:"elsewhere,omitempty"`
+
+	// InFlight Transactions that are sent and not mined.
+	InFlight int `json:"inFlight"`
+
+	// NextNonce The next nonce of the account.
+	NextNonce int64 `json:"nextNonce"`
+
+	// Balance Of the account, in wei. Absent before gas was paid for.
+	Balance string `json:"balance,omitempty"`
+
+	// Needed What the next transaction may cost, in wei.
+	Needed string `json:"needed,omitempty"`
+
+	// Spent What transactions cost in the last 24 hours, in wei.
+	Spent string `json:"spent,omitempty"`
+
+	// Budget The most that they may cost in any 24 hours, in wei.
+	Budget string `json:"budget,omitempty"`
+
+	// Costs What transactions cost by day, the last first.
+	Costs []WriterCost `json:"costs"`
+
+	// Transactions The oldest transactions that are not settled.
+	Transactions []WriterTransaction `json:"transactions"`
+
+	// SweepsQueued Deposits that wait for a sweep. Absent without a deposit factory.
+	SweepsQueued int64 `json:"sweepsQueued,omitempty"`
+
+	// SweepsFailing Those that wait after a transaction that did not sweep them.
+	SweepsFailing int64 `json:"sweepsFailing,omitempty"`
+
+	// Error Why nothing is sent.
+	Error string `json:"error,omitempty"`
+
+	// Since Unix seconds.
+	Since Time `json:"since,omitempty"`
+}
+
+// WriterTransaction A transaction that is sent and not settled.
+type WriterTransaction struct {
+	// Nonce The nonce of its sender.
+	Nonce int64 `json:"nonce"`
+
+	// Kind What it carries: `commitment.open`, `commitment.close`, `sweep` or `authorization`.
+	Kind string `json:"kind"`
+
+	// TxHash The hash of its last attempt.
+	TxHash string `json:"txHash"`
+
+	// Attempts How often it was signed, each time with a higher fee.
+	Attempts int `json:"attempts"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
 }
 
 // X402Kind defines model for X402Kind.

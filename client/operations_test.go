@@ -20,6 +20,7 @@ var methods = map[string]string{
 	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "submitRefund": "SubmitRefund", "recordTransaction": "RecordTransaction", "withdrawSubmission": "WithdrawSubmission", "getSettlementReport": "SettlementReport", "getSummary": "Summary", "getInvoiceReport": "InvoiceReport", "listCustomers": "Customers",
 	"getEvent": "Event", "listEvents": "Events", "streamEvents": "StreamEvents", "redeliverEvent": "RedeliverEvent", "redeliverEvents": "RedeliverEvents",
 	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "createSignInLink": "CreateSignInLink", "listAuditEntries": "AuditEntries", "listRequests": "Requests",
+	"getServiceStatus": "ServiceStatus", "listMerchantOverviews": "MerchantOverviews", "rescanChain": "RescanChain", "resumeChain": "ResumeChain", "verifyAudit": "VerifyAudit",
 	"createMerchant": "CreateMerchant", "getMerchant": "Merchant", "listMerchants": "Merchants", "updateMerchant": "UpdateMerchant",
 	"releaseMerchantAddress": "ReleaseAddress", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",

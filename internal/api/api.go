@@ -205,6 +205,8 @@ type Config struct {
 	Feed        Feed
 	// Summarized is required for summaries.
 	Summarized SummaryReader
+	// Operations is required for the routes of the operator.
+	Operations Operations
 	// Facilitator is required for the routes below /x402/.
 	Facilitator Facilitator
 	// Stopping ends when the service stops. Long requests end with it; nil means never.
@@ -254,6 +256,7 @@ type API struct {
 	reports       *slots
 	summarized    SummaryReader
 	exports       *slots // of CSV
+	operations    Operations
 	onProblem     func(context.Context, apitypes.Problem)
 }
 
@@ -275,8 +278,8 @@ func New(c Config) *API {
 		c.OnProblem = func(context.Context, apitypes.Problem) {}
 	}
 	a := &API{
-		onProblem: c.OnProblem,
-		feed:      c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
+		onProblem: c.OnProblem, operations: c.Operations,
+		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized,
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),

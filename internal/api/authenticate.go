@@ -65,7 +65,7 @@ func (a *API) WithScope(scope access.Scope, next http.Handler) http.Handler {
 func (a *API) ForOperator(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !access.FromContext(r.Context()).IsOperator() {
-			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "This wants a key of the operator."))
+			a.WriteError(w, r, errNotOperator)
 			return
 		}
 		next.ServeHTTP(w, r)

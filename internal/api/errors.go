@@ -111,6 +111,7 @@ var problems = []struct {
 	{invoice.ErrFinal, apitypes.CodeInvoiceFinal, "This invoice is paid or expired, and stays so."},
 	{invoice.ErrCovered, apitypes.CodePaymentSeen, "Payments that arrived in time cover this invoice; it becomes paid once they are final. It can be voided if a reorg takes them back."},
 	{settle.ErrUnread, apitypes.CodeChainBehind, "Blocks of the chain that could hold a payment of this invoice are not read yet; repeat the request later."},
+	{settle.ErrNotStarted, apitypes.CodeChainBehind, "No block of the chain was read yet; repeat the request when it is."},
 	{settle.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
 	{settle.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
 	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},

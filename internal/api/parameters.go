@@ -24,10 +24,11 @@ var parameters = map[string][]string{
 	"GET /api/invoices": {
 		"q", "merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone",
 	},
-	"GET /api/invoices/{id}": {"wait", "status"},
-	"GET /api/keys":          {"merchantId", "limit", "cursor"},
-	"GET /api/merchants":     {"limit", "cursor"},
-	"GET /api/payment-links": {"merchantId", "slug", "archived", "limit", "cursor"},
+	"GET /api/invoices/{id}":      {"wait", "status"},
+	"GET /api/keys":               {"merchantId", "limit", "cursor"},
+	"GET /api/merchants":          {"limit", "cursor"},
+	"GET /api/operator/merchants": {"limit", "cursor"},
+	"GET /api/payment-links":      {"merchantId", "slug", "archived", "limit", "cursor"},
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},

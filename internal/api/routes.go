@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 )
@@ -24,6 +25,7 @@ type Route struct {
 var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/events/stream": func(*http.Request) bool { return true },
 	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
+	patternVerifyAudit:                  func(*http.Request) bool { return true },
 	"GET /api/reports/settlement":       func(*http.Request) bool { return true },
 	"GET /api/invoices/{id}":            func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 	"POST /checkout/{id}/authorization": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
@@ -52,7 +54,9 @@ type entry struct {
 }
 
 // table returns all routes.
-func (a *API) table() []entry { return append(a.merchantTable(), a.payerTable()...) }
+func (a *API) table() []entry {
+	return slices.Concat(a.merchantTable(), a.operatorTable(), a.payerTable())
+}
 
 // payerTable returns the routes of transfer providers, of payers' programs, and of those who
 // charge them by x402.

@@ -96,6 +96,7 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes, d.submissionRoutes()...)
 	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
+	routes = append(routes, d.operatorRoutes()...)
 	for _, f := range files {
 		routes = append(routes, Route{Pattern: "GET " + f.Path, Access: Anybody, Handler: d.file(f)})
 	}

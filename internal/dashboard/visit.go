@@ -169,6 +169,9 @@ type section struct {
 	Here    bool // the page is in it
 }
 
+// pathOperator is the path of the operator's view, which nobody else sees.
+const pathOperator = "/dashboard/operator"
+
 // sections are the entries of the navigation: the page's path, its text, and the scope that
 // a person needs, or none.
 var sections = []struct {
@@ -187,6 +190,7 @@ var sections = []struct {
 	{"/dashboard/requests", "nav.requests", access.EventsRead},
 	{"/dashboard/keys", "nav.keys", access.KeysWrite},
 	{"/dashboard/settings", "nav.settings", access.InvoicesRead},
+	{pathOperator, "nav.operator", access.EventsRead},
 }
 
 // Sections returns the entries of the navigation that the person may use. It is for
@@ -194,7 +198,7 @@ var sections = []struct {
 func (v *visit) Sections() []section {
 	var all []section
 	for _, s := range sections {
-		if s.scope == "" || v.Can(s.scope) {
+		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) {
 			all = append(all, section{s.text, v.Link(s.path), v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")})
 		}
 	}

@@ -54,6 +54,7 @@ type Config struct {
 	BlockTime  time.Duration    // see devchain.Config
 	WebhookURL string           // receives the events; empty: none are delivered
 	NoGasless  bool             // the service sends no authorizations of payers
+	Build      server.Build     // of the program; zero if it is not known
 	Now        func() time.Time // real time
 	Rand       io.Reader
 	Logger     *slog.Logger
@@ -142,8 +143,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		},
 		WebhookAllow: poster.Loopback(),
 		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
-		Routes: routes,
-		Ready:  func(string) { ready(&World{Info: info, Node: node}) },
+		Routes: routes, Build: cfg.Build,
+		Ready: func(string) { ready(&World{Info: info, Node: node}) },
 	})
 }
 

@@ -108,6 +108,7 @@ func (s *story) play() {
 	s.keys()
 	s.notices()
 	s.records()
+	s.operator()
 	s.x402()
 	s.problems()
 }
@@ -475,6 +476,24 @@ func (s *story) records() {
 		s.Fatalf("a refused request is not listed: %v", err)
 	}
 	s.call("listRequests", http.MethodGet, requests, "")
+}
+
+// operator looks after the service.
+func (s *story) operator() {
+	s.Helper()
+	if err := await(within(s, patience), func() bool {
+		status := decoded[apitypes.ServiceStatus](s, s.do(http.MethodGet, "/api/operator/status", ""), http.StatusOK)
+		return status.Ready && status.Chains[0].Backfill == nil && len(status.Chains[0].Writer.Transactions) == 0
+	}); err != nil {
+		s.Fatalf("the service has not settled down: %v", err)
+	}
+	s.call("getServiceStatus", http.MethodGet, "/api/operator/status", "")
+	s.call("listMerchantOverviews", http.MethodGet, "/api/operator/merchants?limit=2", "")
+	s.call("rescanChain", http.MethodPost, "/api/operator/chains/local/rescan", `{
+  "from": 1
+}`)
+	s.call("resumeChain", http.MethodPost, "/api/operator/chains/local/resume", "")
+	s.call("verifyAudit", http.MethodPost, "/api/operator/audit/verify", `{}`)
 }
 
 // oneTooMany waits for an invoice as often as an owner of keys may at a time, and once more,

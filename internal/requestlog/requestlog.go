@@ -8,6 +8,8 @@ package requestlog
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +27,7 @@ const (
 	// MaxBatch bounds the requests that are written at a time.
 	MaxBatch = 500
 	// MaxPending bounds the requests of an owner of keys that wait to be written. The oldest
-	// are dropped.
+	// are dropped, and those that succeeded before others.
 	MaxPending = 100
 	// MaxOwners bounds the owners of keys whose requests wait to be written.
 	MaxOwners = 1000
@@ -122,7 +124,8 @@ func (l *Log) Add(e Entry) {
 		l.cfg.Dropped(1)
 		return
 	case len(waiting) == MaxPending:
-		waiting = append(waiting[:0], waiting[1:]...)
+		oldest := max(0, slices.IndexFunc(waiting, func(e Entry) bool { return e.Status < http.StatusBadRequest }))
+		waiting = slices.Delete(waiting, oldest, oldest+1)
 		l.cfg.Dropped(1)
 	}
 	l.pending[e.MerchantID] = append(waiting, e)
@@ -150,7 +153,7 @@ func (l *Log) take() []Entry {
 		if n == len(waiting) {
 			delete(l.pending, owner)
 		} else {
-			l.pending[owner] = append(waiting[:0], waiting[n:]...)
+			l.pending[owner] = slices.Delete(waiting, 0, n)
 		}
 		if len(batch) == MaxBatch {
 			break

@@ -145,6 +145,21 @@ func TestDatabaseFails(t *testing.T) {
 	}
 }
 
+// TestFailuresStay adds one refused request and then more others than may wait.
+func TestFailuresStay(t *testing.T) {
+	t.Parallel()
+	m, dropped := new(memory), 0
+	l := newLog(m, &dropped)
+	l.Add(requestlog.Entry{Status: 400})
+	for range 2 * requestlog.MaxPending {
+		l.Add(requestlog.Entry{Status: 200})
+	}
+	l.Flush(t.Context())
+	if len(m.entries) != requestlog.MaxPending || m.entries[0].Status != 400 || dropped != requestlog.MaxPending+1 {
+		t.Errorf("%d requests were written, the first is %d; %d were dropped", len(m.entries), m.entries[0].Status, dropped)
+	}
+}
+
 // TestRun writes at an interval, and the rest at the end.
 func TestRun(t *testing.T) {
 	t.Parallel()

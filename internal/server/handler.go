@@ -26,7 +26,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
-		Refused: refused, OnProblem: recordProblem,
+		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s},
 	})
 	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
 		return s.page.ReceiptMail(ctx, invoiceID, language)

@@ -65,11 +65,13 @@ var matrix = map[string]matrixRow{
 	"POST /api/events/redeliver":                                 {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver":                            {status: 409}, // it is pending
 	"GET /api/audit":                                             {status: 200},
-	"GET /api/requests":                                          {status: 200},
-	"POST /api/keys":                                             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
-	"GET /api/keys":                                              {status: 200},
-	"POST /api/sign-in-links":                                    {body: `{}`, status: 201},
-	"POST /api/keys/{id}/rotate":                                 {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
+	"GET /api/operator/status":                                   {status: 403}, "GET /api/operator/merchants": {status: 403}, // they are the operator's alone
+	"POST /api/operator/audit/verify": {body: `{}`, status: 403}, "POST /api/operator/chains/{chainKey}/rescan": {body: `{"from":0}`, status: 403}, "POST /api/operator/chains/{chainKey}/resume": {status: 403},
+	"GET /api/requests":          {status: 200},
+	"POST /api/keys":             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
+	"GET /api/keys":              {status: 200},
+	"POST /api/sign-in-links":    {body: `{}`, status: 201},
+	"POST /api/keys/{id}/rotate": {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
 	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
@@ -382,7 +384,7 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		named, missing := w.call(r.pattern, "globex", "acme", globex), w.call(r.pattern, "globex", "nobody", globex)
 		status, code := http.StatusForbidden, "forbidden"
 		switch r.pattern {
-		case "GET /api/merchants", "GET /x402/supported": // they have no parameter merchantId
+		case "GET /api/merchants", "GET /x402/supported", "GET /api/operator/status", "GET /api/operator/merchants", "POST /api/operator/chains/{chainKey}/resume": // they have no parameter merchantId
 			status, code = http.StatusBadRequest, "invalid_field"
 		case "POST /x402/verify", "POST /x402/settle": // they have no member merchantId
 			status, code = http.StatusOK, ""

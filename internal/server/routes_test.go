@@ -49,6 +49,8 @@ GET /api/keys api key keys:write
 GET /api/merchants api key invoices:read
 GET /api/merchants/{id} api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
+GET /api/operator/merchants api key events:read
+GET /api/operator/status api key events:read
 GET /api/payment-links api key invoices:read
 GET /api/payment-links/{id} api key invoices:read
 GET /api/payments api key payments:read
@@ -93,6 +95,10 @@ GET /dashboard/links api session invoices:read
 GET /dashboard/links/new api session invoices:write
 GET /dashboard/links/{id} api session invoices:read
 GET /dashboard/links/{id}/edit api session invoices:write
+GET /dashboard/operator api operator session events:read
+GET /dashboard/operator/audit api operator session events:read
+GET /dashboard/operator/chains/{chainKey} api operator session events:read
+GET /dashboard/operator/merchants api operator session events:read
 GET /dashboard/payments api session payments:read
 GET /dashboard/payments.csv api session payments:read
 GET /dashboard/payments/{id} api session payments:read
@@ -147,6 +153,9 @@ POST /api/merchants api key keys:write
 POST /api/merchants/{id}/webhook/ping api key webhooks:write
 POST /api/merchants/{id}/webhook/secret api key webhooks:write
 POST /api/merchants/{id}/webhook/secret/promote api key webhooks:write
+POST /api/operator/audit/verify api key events:read
+POST /api/operator/chains/{chainKey}/rescan api key keys:write
+POST /api/operator/chains/{chainKey}/resume api key keys:write
 POST /api/payment-links api key invoices:write
 POST /api/payments/{id}/attribution api key attribution:write
 POST /api/payments/{id}/refunds api key invoices:write
@@ -163,6 +172,8 @@ POST /checkout/{id}/test-payment public none
 POST /dashboard/confirm api session
 POST /dashboard/events/redeliver api session events:redeliver
 POST /dashboard/events/{id}/redeliver api session events:redeliver
+POST /dashboard/filters/remove api session
+POST /dashboard/filters/save api session
 POST /dashboard/inbox/decide api session attribution:write
 POST /dashboard/inbox/decisions/{id}/undo api session attribution:write
 POST /dashboard/invoices/new api session invoices:write
@@ -174,12 +185,13 @@ POST /dashboard/keys api session keys:write
 POST /dashboard/keys/{id}/link api session keys:write
 POST /dashboard/keys/{id}/revoke api session keys:write
 POST /dashboard/keys/{id}/rotate api session keys:write
-POST /dashboard/filters/remove api session
-POST /dashboard/filters/save api session
 POST /dashboard/language api session
 POST /dashboard/links/new api session invoices:write
 POST /dashboard/links/{id}/archive api session invoices:write
 POST /dashboard/links/{id}/edit api session invoices:write
+POST /dashboard/operator/audit/verify api operator session events:read
+POST /dashboard/operator/chains/{chainKey}/rescan api operator session keys:write
+POST /dashboard/operator/chains/{chainKey}/resume api operator session keys:write
 POST /dashboard/payments/{id}/attribute api session attribution:write
 POST /dashboard/payments/{id}/refund api session invoices:write
 POST /dashboard/refunds/{id}/approve api session invoices:write
@@ -237,7 +249,7 @@ func TestRouteTable(t *testing.T) {
 	table, _ := testTable(t)
 	for _, r := range table {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", asset.ReplaceAllString(r.pattern, "static/*"), r.door, r.credential, r.scope)))
-		if (r.credential == keyCredential) != slices.Contains(access.AllScopes, r.scope) && (r.credential != sessionCredential || r.scope != "" && !slices.Contains(access.AllScopes, r.scope)) {
+		if (r.credential == keyCredential) != slices.Contains(access.AllScopes, r.scope) && (r.credential != sessionCredential && r.credential != operatorSession || r.scope != "" && !slices.Contains(access.AllScopes, r.scope)) {
 			t.Errorf("%s wants the credential %s with the scope %q", r.pattern, r.credential, r.scope)
 		}
 		if !slices.Contains(Doors, r.door) {

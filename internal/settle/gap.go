@@ -13,12 +13,12 @@ import (
 // for reading again, while the head is followed. Transfers that were missed are
 // recorded; payments that are known keep their attribution. An existing gap is
 // widened. It returns the gap, ErrNotStarted for a chain that was never read, or
-// an error when the number is above the newest block read.
+// an *invoice.FieldError when the number is above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
 	err := s.updateCursor(ctx, chainKey, func(tx *store.Tx, cur *store.Cursor) error {
 		if from > cur.Indexed.Number {
-			return fmt.Errorf("rescan %s from block %d: it is read up to block %d; give that or a lower one", chainKey, from, cur.Indexed.Number)
+			return &invoice.FieldError{Field: "from", Detail: fmt.Sprintf("is block %d; %s is read up to block %d; give that or a lower one", from, chainKey, cur.Indexed.Number)}
 		}
 		gap = Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
 		var before any

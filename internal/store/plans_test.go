@@ -305,6 +305,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	recordCustomers(t, read, &what)
 	recordDecisions(t, read, &what)
 	recordRequests(t, read, &what)
+	recordOperator(t, read, &what)
 	for i := range 8 * 5 {
 		states := []delivery.Status{"", delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
 		f := store.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}

@@ -1,6 +1,7 @@
 import type {
   Attempt,
   AuditEntry,
+  AuditVerification,
   CreateKeyRequest,
   CreateMerchantRequest,
   CreatePaymentLinkRequest,
@@ -9,8 +10,12 @@ import type {
   KeySecretResponse,
   LoggedRequest,
   Merchant,
+  MerchantOverview,
   PaymentLink,
   PutWebhookRequest,
+  RescanResponse,
+  ResumeResponse,
+  ServiceStatus,
   SignInLink,
   UpdateMerchantRequest,
   UpdatePaymentLinkRequest,
@@ -66,6 +71,37 @@ export class Administration extends Connection {
       async (cursor) => (await this.http.GET("/api/requests", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.requests,
     );
+  }
+
+  /** Fetches the state of the process that answers, with a key of the operator. */
+  async getServiceStatus(options: CallOptions = {}): Promise<ServiceStatus> {
+    return (await this.http.GET("/api/operator/status", given(options))).data!;
+  }
+
+  /** Lists merchants with what they have, with a key of the operator. Pages are requested as needed. */
+  listMerchantOverviews(filter: Filter<"/api/operator/merchants"> = {}, options: CallOptions = {}): AsyncGenerator<MerchantOverview, void> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/operator/merchants", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      (page) => page.merchants,
+    );
+  }
+
+  /** Has blocks of a chain read again, from a number on, with a key of the operator. */
+  async rescanChain(chainKey: string, from: number, options: CallOptions = {}): Promise<RescanResponse> {
+    const { data } = await this.http.POST("/api/operator/chains/{chainKey}/rescan", { params: { path: { chainKey } }, body: { from }, fetch: this.fetch, ...given(options) });
+    return data!;
+  }
+
+  /** Ends the halt of a chain, with a key of the operator. */
+  async resumeChain(chainKey: string, options: CallOptions = {}): Promise<ResumeResponse> {
+    const { data } = await this.http.POST("/api/operator/chains/{chainKey}/resume", { params: { path: { chainKey } }, fetch: this.fetch, ...given(options) });
+    return data!;
+  }
+
+  /** Verifies the audit log, with a key of the operator. `head` is one that was noted before. */
+  async verifyAudit(head?: string, options: CallOptions = {}): Promise<AuditVerification> {
+    const { data } = await this.http.POST("/api/operator/audit/verify", { body: head === undefined ? {} : { head }, fetch: this.fetch, ...given(options) });
+    return data!;
   }
 
   /** Lists merchants in the order of their ids. Pages are requested as needed. */

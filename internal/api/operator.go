@@ -1,0 +1,236 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// VerifyTimeout bounds a verification of the audit log.
+const VerifyTimeout = 2 * time.Minute
+
+// Operations are what the operator sees of the service and does about it.
+type Operations interface {
+	// ServiceStatus returns the state of the process. It asks no node.
+	ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error)
+	// Rescan has a chain's blocks read again; see settle.Service.
+	Rescan(ctx context.Context, chainKey string, from uint64) (settle.Gap, error)
+	// Cursor returns how far a chain is read.
+	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	// Resume ends a chain's halt.
+	Resume(ctx context.Context, chainKey string) error
+	// VerifyAudit reads the whole audit log and returns its head; see store.Store.
+	VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error)
+	// CountMerchant counts what a merchant has.
+	CountMerchant(ctx context.Context, merchantID string, now time.Time) (store.MerchantCounts, error)
+}
+
+// operatorTable returns the routes of the operator.
+func (a *API) operatorTable() []entry {
+	routes := []entry{
+		{"GET /api/operator/status", access.EventsRead, a.serviceStatus},
+		{"GET /api/operator/merchants", access.EventsRead, a.listMerchantOverviews},
+		{"POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, a.rescanChain},
+		{"POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, a.resumeChain},
+		{patternVerifyAudit, access.EventsRead, a.verifyAudit},
+	}
+	for i, r := range routes {
+		routes[i].handler = forOperator(r.handler)
+	}
+	return routes
+}
+
+const patternVerifyAudit = "POST /api/operator/audit/verify"
+
+// forOperator returns h for keys of the operator.
+func forOperator(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !access.FromContext(r.Context()).IsOperator() {
+			return errNotOperator
+		}
+		return h(w, r)
+	}
+}
+
+// errNotOperator is the error of a request that only the operator may make.
+var errNotOperator = problemf(apitypes.CodeForbidden, "This wants a key of the operator.")
+
+// serviceStatus answers GET /api/operator/status.
+func (a *API) serviceStatus(w http.ResponseWriter, r *http.Request) error {
+	status, err := a.operations.ServiceStatus(r.Context())
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, status)
+	return nil
+}
+
+// chainOf returns the chain that the path names.
+func (a *API) chainOf(r *http.Request) (string, error) {
+	key := r.PathValue("chainKey")
+	if _, ok := a.chains[key]; !ok {
+		return "", problemf(apitypes.CodeNotFound, "The service is not configured with this chain.")
+	}
+	return key, nil
+}
+
+// rescanChain answers POST /api/operator/chains/{chainKey}/rescan.
+func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
+	chainKey, err := a.chainOf(r)
+	if err != nil {
+		return err
+	}
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	from, err := strconv.ParseUint(fmt.Sprint(o["from"]), 10, 63)
+	if _, quoted := o["from"].(string); err != nil || quoted {
+		return invalidField("from", "must be the number of a block")
+	}
+	gap, err := a.operations.Rescan(r.Context(), chainKey, from)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.RescanResponse{ChainKey: chainKey, From: int64(gap.Next), To: int64(gap.Last)})
+	return nil
+}
+
+// resumeChain answers POST /api/operator/chains/{chainKey}/resume.
+func (a *API) resumeChain(w http.ResponseWriter, r *http.Request) error {
+	chainKey, err := a.chainOf(r)
+	if err != nil {
+		return err
+	}
+	cur, err := a.operations.Cursor(r.Context(), chainKey)
+	if err == nil {
+		err = a.operations.Resume(r.Context(), chainKey)
+	}
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.ResumeResponse{ChainKey: chainKey, Halted: cur.Halted})
+	return nil
+}
+
+// verifyAudit answers POST /api/operator/audit/verify.
+func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
+	heads, err := a.readHeads(w, r)
+	if err != nil {
+		return err
+	}
+	leave, err := a.reports.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	long, cancel := longrequest.Context(a.stopping, r)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(long, VerifyTimeout)
+	defer cancel()
+	if err := longrequest.ClearDeadlines(w); err != nil {
+		return err
+	}
+	head, err := a.operations.VerifyAudit(ctx, heads...)
+	fault := (*access.FaultError)(nil)
+	if err != nil && !errors.As(err, &fault) {
+		return errors.Join(err, longrequest.ExtendDeadlines(w))
+	}
+	if err := longrequest.ExtendDeadlines(w); err != nil {
+		return err
+	}
+	answer := apitypes.AuditVerification{Head: head.String()}
+	if fault != nil {
+		answer.Fault = &apitypes.AuditFault{Seq: fault.Seq, Damage: string(fault.Damage), Detail: fault.Detail}
+	}
+	a.writeJSON(w, r, http.StatusOK, answer)
+	return nil
+}
+
+// readHeads reads the head that the log is to have.
+func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, error) {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, given := o["head"]; !given {
+		return nil, nil
+	}
+	heads := make([]access.Head, 1)
+	return heads, text(o, "", "head", &heads[0], access.ParseHead)
+}
+
+// listMerchantOverviews answers GET /api/operator/merchants.
+func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("merchant overviews")
+	after := q.cursor(scope)
+	if q.err != nil {
+		return q.err
+	}
+	by := access.FromContext(r.Context())
+	return listing[invoice.Merchant]{
+		name: "merchants", limit: limit,
+		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, string, error) {
+			if last != nil {
+				after = last.ID
+			}
+			found, err := a.merchants.List(ctx, by, after, n)
+			if err != nil {
+				return nil, "", fmt.Errorf("list merchants: %w", err)
+			}
+			return found, "", nil
+		},
+		elements: func(ctx context.Context, rows []invoice.Merchant) ([]any, error) {
+			all := make([]any, len(rows))
+			for i, m := range rows {
+				overview, err := a.overviewOf(ctx, m)
+				if err != nil {
+					return nil, err
+				}
+				all[i] = overview
+			}
+			return all, nil
+		},
+		cursor: descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
+	}.serve(a, w, r)
+}
+
+// overviewOf returns a merchant with what it has.
+func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.MerchantOverview, error) {
+	n, err := a.operations.CountMerchant(ctx, m.ID, a.now())
+	if err != nil {
+		return apitypes.MerchantOverview{}, err
+	}
+	view, err := a.endpoints.View(ctx, m.ID)
+	if err != nil && !errors.Is(err, endpoint.ErrNone) {
+		return apitypes.MerchantOverview{}, err
+	}
+	shown := apiconv.Merchant(m)
+	o := apitypes.MerchantOverview{
+		ID: shown.ID, Name: shown.Name, Source: string(shown.Source), OpenInvoices: n.OpenInvoices, PendingEvents: n.PendingEvents, FailedEvents: n.FailedEvents,
+		ActiveKeys: n.ActiveKeys, Endpoint: "ok",
+	}
+	switch {
+	case err != nil:
+		o.Endpoint = "none"
+	case view.Breaker.State == delivery.BreakerGone:
+		o.Endpoint = "gone"
+	case view.Breaker.State == delivery.BreakerOpen:
+		o.Endpoint = "paused"
+	}
+	return o, nil
+}
