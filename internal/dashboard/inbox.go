@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// inboxSize is how many items the inbox shows: fewer than other lists, because each has what
+// InboxSize is how many items the inbox shows: fewer than other lists, because each has what
 // it suggests.
-const inboxSize = 20
+const InboxSize = 20
 
 // inboxPage is what needs a decision.
 type inboxPage struct {
@@ -62,7 +62,7 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 	v := visitOf(r)
 	query := v.query()
 	filter := filtered(r, query, []string{"kind"})
-	query.Set("limit", strconv.Itoa(inboxSize))
+	query.Set("limit", strconv.Itoa(InboxSize))
 	body := inboxPage{Kind: filter.Get("kind"), Error: refused}
 	var counts apitypes.InboxCounts
 	if err := d.service.get(r.Context(), "/api/inbox/counts", v.query(), &counts); err != nil {

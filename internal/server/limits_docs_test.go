@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/facilitator"
@@ -33,6 +34,7 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/requestlog"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -64,6 +66,7 @@ func limitRows() []string {
 		row("elements examined for a part of a page | %d", store.MaxExamined),
 		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
 		row("the text `q` | %d characters", invoice.MaxLabel),
+		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),

@@ -11,14 +11,20 @@ import (
 // newestEntry returns the newest entry of the audit log about an object.
 func (w *world) newestEntry(object string) access.Entry {
 	w.t.Helper()
-	entries, err := w.db.store.AuditEntries(w.t.Context(), store.AuditFilter{Limit: 1000})
-	w.must(err)
-	for _, e := range entries {
+	for _, e := range w.entries() {
 		if e.Object == object {
 			return e
 		}
 	}
 	return access.Entry{}
+}
+
+// entries returns the audit log, newest first.
+func (w *world) entries() []access.Entry {
+	w.t.Helper()
+	entries, err := w.db.store.AuditEntries(w.t.Context(), store.AuditFilter{Limit: 1000})
+	w.must(err)
+	return entries
 }
 
 // TestAudit checks the audit entries of registries, manual attributions, rescans and
