@@ -70,16 +70,19 @@ generate: ## regenerate generated files (needs npm)
 	go generate ./...
 
 .PHONY: browser
-browser: ## test the checkout in a browser: each fault of wallets in each way to pay, each page in each language, size and theme
+browser: ## test in a browser: each fault of wallets in each way to pay, each page of the checkout and the dashboard in each size and theme
 	go test ./internal/checkout/browsertest -count 1 -timeout 30m -every
 	go test ./internal/checkout -run '^TestLooks$$' -count 1 -timeout 60m -every
+	go test ./internal/dashboard -run '^TestLooks$$' -count 1 -timeout 60m -every
 
 .PHONY: screenshots
-screenshots: ## write screenshots of the checkout's pages to bin/screenshots; needs chromium-headless-shell
+screenshots: ## write screenshots of the checkout's and the dashboard's pages to bin/screenshots; needs chromium-headless-shell
 	mkdir -p bin/screenshots docs/screenshots
 	go test ./internal/checkout -run '^TestLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
+	go test ./internal/dashboard -run '^TestLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
 	cd bin/screenshots && cp state-waiting-en-1200-light.png wallet-review-de-390-light.png state-paid-en-390-dark.png state-waiting-ar-390-light.png \
-		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png $(CURDIR)/docs/screenshots/
+		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png \
+		dashboard-merchant-home-1200-light.png dashboard-merchant-inbox-1200-light.png dashboard-merchant-invoices-id-paid-390-dark.png $(CURDIR)/docs/screenshots/
 
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls

@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, latency, readers, memory, price, doors, exports, lists, pages), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
+const partNames = "service (creates, links, latency, readers, memory, price, doors, exports, lists, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -111,25 +111,27 @@ func run(ctx context.Context, out io.Writer) (err error) {
 
 // bench is one run of all measurements.
 type bench struct {
-	dir      string
-	cluster  *storetest.Cluster
-	creates  time.Duration
-	payments int
-	open     int
-	blocks   int
-	million  int
-	profile  string
-	events   int
-	trickle  time.Duration
-	retries  int
-	waiting  int
-	exported int
-	listed   int
-	pages    int
-	snapshot time.Duration
-	turn     time.Duration
-	report   report
-	nodes    map[history]*node
+	dir        string
+	cluster    *storetest.Cluster
+	creates    time.Duration
+	payments   int
+	open       int
+	blocks     int
+	million    int
+	profile    string
+	events     int
+	trickle    time.Duration
+	retries    int
+	waiting    int
+	exported   int
+	listed     int
+	pages      int
+	board      int
+	boardTurns int
+	snapshot   time.Duration
+	turn       time.Duration
+	report     report
+	nodes      map[history]*node
 }
 
 // parts returns the selected parts, or all if none is selected.
@@ -154,6 +156,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"exports", "service", b.measureExports},
 		{"lists", "service", b.measureLists},
 		{"pages", "service", b.measurePages},
+		{"dashboard", "service", b.measureDashboard},
 		{"deliveries", "deliver", b.measureDeliver},
 		{"rest", "deliver", b.measureRest},
 		{"hole", "deliver", b.measureHole},
@@ -217,6 +220,8 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
 	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
 	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
+	flag.IntVar(&b.board, "dashboard", 1_000_000, "with how many invoices the dashboard is measured")
+	flag.IntVar(&b.boardTurns, "dashboard-turns", 100, "how often each page and act of the dashboard is measured")
 	flag.DurationVar(&b.snapshot, "snapshot", 40*time.Second, "how long leases are measured, without and with a snapshot open")
 	flag.DurationVar(&b.turn, "turn", 5*time.Second, "how long normal traffic is measured at a time with and without an attack")
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// boardForm is a form of a page, with what the page filled in.
+type boardForm struct {
+	action string
+	values url.Values
+}
+
+// forms returns the forms of a page that change something at a path.
+func forms(page, path string) (all []boardForm, err error) {
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return nil, err
+	}
+	attribute := func(n *html.Node, name string) string {
+		for _, a := range n.Attr {
+			if a.Key == name {
+				return a.Val
+			}
+		}
+		return ""
+	}
+	for n := range root.Descendants() {
+		if n.Data != "form" || attribute(n, "method") != "post" || !strings.HasPrefix(attribute(n, "action"), path) {
+			continue
+		}
+		form := boardForm{attribute(n, "action"), make(url.Values)}
+		for field := range n.Descendants() {
+			switch {
+			case field.Data == "input" && attribute(field, "name") != "":
+				form.values.Set(attribute(field, "name"), attribute(field, "value"))
+			case field.Data == "select" && field.LastChild != nil:
+				for option := range field.Descendants() {
+					if option.Data == "option" && !form.values.Has(attribute(field, "name")) {
+						form.values.Set(attribute(field, "name"), attribute(option, "value"))
+					}
+				}
+			}
+		}
+		all = append(all, form)
+	}
+	return all, nil
+}
+
+// measureActs measures the answers to acts, with the pages that they lead to.
+func (b *bench) measureActs(ctx context.Context, kind string, v *visitor) error {
+	for _, act := range []struct {
+		name, page, action string
+		change             func(url.Values)
+	}{
+		{"create an invoice", "/dashboard/invoices/new", "/dashboard/invoices/new", func(values url.Values) { values.Set("amount", "4.90") }},
+		{"dismiss an item of the inbox", "/dashboard/inbox", "/dashboard/inbox/decide", func(values url.Values) {
+			values.Set("decision", "dismissed")
+			values.Set("reason", "measured")
+		}},
+		{"attribute a payment", "/dashboard/inbox?kind=unattributed", "/dashboard/payments/", func(values url.Values) {}},
+	} {
+		took, err := v.repeat(ctx, b.boardTurns, act.page, act.action, act.change)
+		if err != nil {
+			return fmt.Errorf("%s: %w", act.name, err)
+		}
+		p95 := quantile(took, 0.95)
+		b.report.row(kind, act.name+", p95", p95, boardActAim, fmt.Sprintf("%.2f", float64(p95)/float64(boardActAim)),
+			fmt.Sprintf("aim; with the page that follows; median %v", quantile(took, 0.5)))
+	}
+	return nil
+}
+
+// repeat sends the first form of a page as often as it is measured.
+func (v *visitor) repeat(ctx context.Context, times int, page, action string, change func(url.Values)) (took []time.Duration, err error) {
+	for range times {
+		shown, err := v.get(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		found, err := forms(shown.body, action)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 || found[0].values.Get("invoiceId") == "" && strings.HasPrefix(action, "/dashboard/payments/") {
+			return nil, errors.New("the page has no such form")
+		}
+		change(found[0].values)
+		answer, err := v.post(ctx, found[0].action, found[0].values)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, answer.took)
+	}
+	return took, nil
+}
