@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -89,7 +88,7 @@ func (v *visitor) repeat(ctx context.Context, times int, page, action string, ch
 			return nil, err
 		}
 		if len(found) == 0 || found[0].values.Get("invoiceId") == "" && strings.HasPrefix(action, "/dashboard/payments/") {
-			return nil, errors.New("the page has no such form")
+			return nil, fmt.Errorf("%s has no such form: %s", page, shown.body)
 		}
 		change(found[0].values)
 		answer, err := v.post(ctx, found[0].action, found[0].values)

@@ -18,12 +18,14 @@ const (
 	boardMerchants, boardLargest = 1000, 20
 	// boardPeriod is the time in which all invoices were created, evenly.
 	boardPeriod = 365 * 24 * time.Hour
+	// boardUndecided is the part of the newest invoices whose exceptions need a decision.
+	boardUndecided = 20
 	// boardOpenFor is how old the newest invoices are that are still open.
 	boardOpenFor = 24 * time.Hour
 )
 
 // boardRows are the invoices of a year, their payments and events. Of a hundred, 75 are paid,
-// 20 have expired and 5 are void; the newest are open. One of 50 has an exception, and
+// 20 have expired and 5 are void; the newest are open. One of 20 has an exception, and
 // one payment of 200 has no invoice.
 type boardRows struct {
 	n     int
@@ -81,7 +83,14 @@ func (r boardRows) invoice(row int) invoice.Invoice {
 	if inv.Status == invoice.Paid {
 		inv.SettledTx, inv.SettledAt, inv.AmountPaid = dustHash(uint64(row)), r.at(row).Add(time.Minute), inv.Amount //nolint:gosec // as above
 	}
-	if dice(row, 7, 50) == 0 && inv.Status != invoice.Open {
+	if dice(row, 7, 20) == 0 && inv.Status != invoice.Open {
+		inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 50))) //nolint:gosec // it is positive
+		if inv.Status == invoice.Paid {
+			inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 200))) //nolint:gosec // it is positive
+		}
+		if r.n-row > r.n/boardUndecided {
+			inv.AmountRefunded = inv.AmountPaid // it needs no decision any more
+		}
 		inv.Exception = map[invoice.Status]invoice.Exception{invoice.Paid: invoice.Overpaid, invoice.Expired: invoice.Underpaid, invoice.Void: invoice.Late}[inv.Status]
 	}
 	return inv

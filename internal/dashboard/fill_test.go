@@ -83,6 +83,8 @@ func (f *filled) operatorsWork() {
 		"title": f.text("link title"), "description": f.text("link description"), "lineItem": f.text("link line item"), "referencePrefix": f.text("reference prefix"),
 		"amount": "4900000", "currency": "USDC", "chainKey": house, "merchantAddress": cafePays.String(),
 	}, nil)
+	f.owner.post("/dashboard/filters/save", url.Values{"list": {"/dashboard/invoices"}, "name": {f.text("filter name")}, "query": {"status=paid"}}).want(f.t, http.StatusOK)
+	(&person{world: f.world, Client: f.guest().Client, key: f.root.Reveal()}).api("GET", "/api/merchants", nil, nil)
 	browser := f.guest()
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/dashboard/sign-in", strings.NewReader(url.Values{"key": {f.owner.key}}.Encode()))
 	if err != nil {
@@ -162,7 +164,7 @@ func plain(field string) string {
 		"key name": "Maria Rossi", "program name": "Point of sale", "reference": "2026-0412", "description": "Table 12, the terrace",
 		"metadata key": "table", "metadata value": "12", "customer id": "maria", "line item": "Lunch for two", "link title": "An espresso",
 		"link description": "At the bar", "link line item": "Espresso", "reference prefix": "bar-", "user agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0",
-		"refund reason": "One lunch too many", "attribution note": "The guest called", "attributed by": "Maria Rossi", "decision reason": "A test of our own",
+		"refund reason": "One lunch too many", "attribution note": "The guest called", "attributed by": "Maria Rossi", "filter name": "Paid", "decision reason": "A test of our own",
 		"endpoint's answer": "gone fishing", "webhook URL": "shop=1", "return URL": "thanks",
 	}
 	return cmp.Or(usual[field], field)

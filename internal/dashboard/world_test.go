@@ -69,7 +69,8 @@ type world struct {
 	store    *store.Store
 	keys     *apikey.Manager
 	operator *person
-	receiver *receiver // of the events of acme
+	receiver *receiver  // of the events of acme
+	root     access.Key // the operator's of the configuration
 	log      logtest.Buffer
 	offset   atomic.Int64 // time.Duration
 }
@@ -83,6 +84,10 @@ func newWorld(t *testing.T) *world {
 	w.chain.MineAt(w.now().Unix() - 1)
 	node := w.chain.Serve(t)
 	merchants := server.Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	var err error
+	if w.root, err = access.NewKey(access.Test, rand.Reader); err != nil {
+		t.Fatal(err)
+	}
 	database := storetest.Migrated(t)
 	l, err := server.Listen(t.Context(), server.Address{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -94,7 +99,7 @@ func newWorld(t *testing.T) *world {
 			Key: house, ID: 7, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 			Tokens: []chain.Token{{Currency: chain.USDC, Address: houseToken, Decimals: 6}},
 		}}},
-		Access: server.Access{Mode: access.Test}, AllowListDelay: time.Hour, Now: w.now, Rand: rand.Reader,
+		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, Now: w.now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	w.store = storetest.Open(t, database)
