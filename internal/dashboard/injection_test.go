@@ -24,6 +24,8 @@ func hostile(field string) string {
 	switch field {
 	case "metadata key":
 		return `=1+1"'><svg onload="window.pwned=1">` // 40 characters at most
+	case "filter name":
+		return `=1+1"'><svg onload="window.pwned=1"></script>filter name` // 60 characters at most
 	case "support contact":
 		return "https://cafe.example/?" + text
 	case "statement":

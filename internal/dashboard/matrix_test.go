@@ -85,7 +85,7 @@ func TestMatrix(t *testing.T) {
 	before := f.acts()
 	for _, r := range all {
 		for name, p := range without {
-			p.wantSignIn(t, name, r)
+			p.wantSignIn(t, name, r.changed(anonymous))
 		}
 		for name, p := range roles {
 			p.wantRole(t, name, r)
@@ -178,6 +178,9 @@ func unknown(text string) string {
 	return objectID.ReplaceAllStringFunc(text, func(id string) string { return id[:len(id)-6] + "000000" })
 }
 
+// anonymous returns a text without the mark.
+func anonymous(text string) string { return strings.ReplaceAll(text, mark, "typed") }
+
 // changed returns the request with another path and values.
 func (r request) changed(change func(string) string) request {
 	values := make(url.Values)
@@ -200,7 +203,12 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 	if r.route.Access != dashboard.Operator && unlinked[r.pattern] != "" {
 		return
 	}
-	r = r.changed(func(text string) string { return strings.ReplaceAll(text, mark, "typed") })
+	if named := r.changed(anonymous); r.path != named.path {
+		if got, missing := rival.make(r, ""), rival.make(named, ""); anonymous(got.words()) != missing.words() || got.status != missing.status {
+			t.Errorf("%s: another merchant's person is answered %d %s; with an unknown name %d %s", r.pattern, got.status, got.words(), missing.status, missing.words())
+		}
+	}
+	r = r.changed(anonymous)
 	for _, query := range []string{"", "merchantId=cafe"} {
 		got := rival.make(r, query)
 		if strings.Contains(got.body, mark) {
