@@ -82,7 +82,7 @@ screenshots: ## write screenshots of the checkout's and the dashboard's pages to
 	go test ./internal/dashboard -run '^TestLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
 	cd bin/screenshots && cp state-waiting-en-1200-light.png wallet-review-de-390-light.png state-paid-en-390-dark.png state-waiting-ar-390-light.png \
 		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png \
-		dashboard-merchant-home-1200-light.png dashboard-merchant-inbox-1200-light.png dashboard-merchant-invoices-id-paid-390-dark.png $(CURDIR)/docs/screenshots/
+		dashboard-merchant-home-1200-light.png dashboard-merchant-inbox-kind-1200-light.png dashboard-merchant-home-390-dark.png $(CURDIR)/docs/screenshots/
 
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
