@@ -42,7 +42,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodePaymentPending:        {http.StatusConflict, "The payment is not final"},
 	apitypes.CodeRefundExceedsPayment:  {http.StatusConflict, "The refund is more than is left of the payment"},
 	apitypes.CodeRefundNotOpen:         {http.StatusConflict, "The refund is in another state"},
-	apitypes.CodeRefundSubmitted:       {http.StatusConflict, "Somebody sends the refund"},
+	apitypes.CodeRefundSubmitted:       {http.StatusConflict, "Somebody is sending the refund"},
 	apitypes.CodeTooManyRefunds:        {http.StatusConflict, "There are too many refunds"},
 	apitypes.CodeDeliveryPending:       {http.StatusConflict, "The event is being sent as it is"},
 	apitypes.CodeNoDelivery:            {http.StatusConflict, "The event has no delivery"},

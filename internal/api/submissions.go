@@ -133,7 +133,7 @@ func unanswered(err error) error {
 
 // submittedDetail says who sends a refund.
 func submittedDetail(s invoice.Submission) string {
-	detail := fmt.Sprintf("%s sends this refund since %s", s.By, s.StartedAt.UTC().Format(time.RFC3339))
+	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, s.StartedAt.UTC().Format(time.RFC3339))
 	if s.TxHash.IsZero() {
 		return fmt.Sprintf("%s, and the wallet has not answered. For %d minutes, only %s can withdraw that.", detail, int(invoice.SubmissionPatience.Minutes()), s.By)
 	}

@@ -58,7 +58,7 @@ func TestIntegrationSubmissions(t *testing.T) {
 					won = decode[apitypes.SubmissionResponse](t, w, http.StatusCreated).Submission.ID
 					return
 				}
-				if p := wantProblem(t, w, http.StatusConflict, "refund_submitted", ""); !strings.Contains(p.Detail, "sends this refund since 20") {
+				if p := wantProblem(t, w, http.StatusConflict, "refund_submitted", ""); !strings.Contains(p.Detail, "has been sending this refund since 20") {
 					t.Errorf("the refusal says %q", p.Detail)
 				}
 			})

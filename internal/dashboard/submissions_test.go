@@ -29,13 +29,13 @@ func TestSubmissions(t *testing.T) {
 	submissions := path + "/submissions"
 
 	seen := maria.get(path).want(t, http.StatusOK, "I send it now")
-	maria.submit(seen, submissions, nil).want(t, http.StatusOK, "It is being sent", "maria sends this refund since")
-	juan.submit(seen, submissions, nil).want(t, http.StatusConflict, "maria sends this refund since")
+	maria.submit(seen, submissions, nil).want(t, http.StatusOK, "It is being sent", "maria has been sending this refund since")
+	juan.submit(seen, submissions, nil).want(t, http.StatusConflict, "maria has been sending this refund since")
 	page := juan.get(path).want(t, http.StatusOK, "It is being sent", "No transaction is known", "Sign it elsewhere")
 	if slices.Contains(page.actions(), path+"/cancel") || slices.Contains(page.actions(), submissions) {
 		t.Error("a refund that somebody sends can be canceled or sent")
 	}
-	juan.post(path+"/cancel", nil).want(t, http.StatusConflict, "maria sends this refund since")
+	juan.post(path+"/cancel", nil).want(t, http.StatusConflict, "maria has been sending this refund since")
 
 	data := juan.get(path + "/wallet")
 	var read struct {
@@ -63,7 +63,7 @@ func TestSubmissions(t *testing.T) {
 	juan.submit(juan.get(path), act+"/withdraw", nil).want(t, http.StatusConflict, "after 10 minutes")
 
 	support := w.person("acme", access.Support)
-	if actions := support.get(path).want(t, http.StatusOK, "maria sends this refund").actions(); slices.ContainsFunc(actions, func(a string) bool { return strings.Contains(a, "/submissions") }) {
+	if actions := support.get(path).want(t, http.StatusOK, "maria has been sending this refund").actions(); slices.ContainsFunc(actions, func(a string) bool { return strings.Contains(a, "/submissions") }) {
 		t.Errorf("who may not refund has %v", actions)
 	}
 	support.post(submissions, nil).want(t, http.StatusForbidden)

@@ -222,9 +222,9 @@ func TestRefundWhileTheWalletHangs(t *testing.T) {
 	s.await("a request", func() bool { return sends(fox) == 1 })
 
 	juan.Press("Send 1.50 USDC")
-	juan.AwaitText("#wallet", "maria sends this refund since")
+	juan.AwaitText("#wallet", "maria has been sending this refund since")
 	juan.Press("Try again")
-	juan.AwaitText("#submission", "maria sends this refund since")
+	juan.AwaitText("#submission", "maria has been sending this refund since")
 	juan.Press("It was not sent")
 	juan.AwaitText("main .error", "For 10 minutes, only maria can withdraw that")
 
