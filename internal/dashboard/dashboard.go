@@ -8,6 +8,7 @@ package dashboard
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -16,7 +17,7 @@ import (
 )
 
 // Config is the configuration of a Dashboard. All fields are required, but PublicURL may
-// be empty, and Secure and Open false.
+// be empty, Player nil, and Secure and Open false.
 type Config struct {
 	// API answers the requests of the REST interface that carry their principal in the
 	// context.
@@ -28,6 +29,8 @@ type Config struct {
 	PublicURL string
 	// Open says that a person may sign in without a key, at a development service.
 	Open bool
+	// Player plays scenarios at a development service. It is nil elsewhere.
+	Player Player
 	// Secure says that browsers reach the dashboard by HTTPS alone.
 	Secure bool
 	Now    func() time.Time
@@ -37,6 +40,7 @@ type Config struct {
 // Dashboard serves the pages.
 type Dashboard struct {
 	cfg     Config
+	playing sync.Mutex // held while a scenario is played
 	service service
 	chains  map[string]chain.Chain
 }
@@ -97,6 +101,7 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
 	routes = append(routes, d.operatorRoutes()...)
+	routes = append(routes, d.scenarioRoutes()...)
 	for _, f := range files {
 		routes = append(routes, Route{Pattern: "GET " + f.Path, Access: Anybody, Handler: d.file(f)})
 	}

@@ -25,6 +25,7 @@ type visit struct {
 	// the one that the parameter merchantId names; empty for all.
 	merchant string
 	here     string // path of the page
+	plays    bool   // the person may play scenarios
 }
 
 // Can reports whether the person may do what a scope allows. It is for templates.
@@ -99,7 +100,7 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			return
 		}
 		p.Version = "" // pages read the newest version of the interface
-		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path}
+		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path, plays: d.cfg.Player != nil && p.IsOperator()}
 		if s.Language != "" {
 			v.text = texts().Named(s.Language)
 		}
@@ -191,6 +192,7 @@ var sections = []struct {
 	{"/dashboard/keys", "nav.keys", access.KeysWrite},
 	{"/dashboard/settings", "nav.settings", access.InvoicesRead},
 	{pathOperator, "nav.operator", access.EventsRead},
+	{pathScenarios, "nav.scenarios", ""},
 }
 
 // Sections returns the entries of the navigation that the person may use. It is for
@@ -198,7 +200,7 @@ var sections = []struct {
 func (v *visit) Sections() []section {
 	var all []section
 	for _, s := range sections {
-		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) {
+		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) && (s.path != pathScenarios || v.plays) {
 			all = append(all, section{s.text, v.Link(s.path), v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")})
 		}
 	}

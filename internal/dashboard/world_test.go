@@ -75,8 +75,8 @@ type world struct {
 	offset   atomic.Int64 // time.Duration
 }
 
-// newWorld starts a service, which runs until the test ends.
-func newWorld(t *testing.T) *world {
+// newWorld starts a service, which runs until the test ends. changes change its configuration.
+func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	t.Helper()
 	w := &world{t: t, chain: chaintest.New(7), receiver: newReceiver(t)}
 	w.forward(time.Until(time.Unix(chaintest.GenesisTime, 0).Add(time.Hour)))
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(server.Config{
+	cfg := server.Config{
 		Listeners: []*server.Listener{l}, Database: database, Merchants: merchants, Keyring: newKeyring(t), WebhookAllow: poster.Loopback(),
 		Chains: []server.Chain{{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
 			Key: house, ID: 7, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
@@ -101,7 +101,11 @@ func newWorld(t *testing.T) *world {
 		}}},
 		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, Now: w.now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	}
+	for _, change := range changes {
+		change(&cfg)
+	}
+	w.run(cfg)
 	w.store = storetest.Open(t, database)
 	w.keys = apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Test, Known: func(string) bool { return true }, Now: w.now, Rand: rand.Reader})
 	w.operator = w.person("", access.Admin)

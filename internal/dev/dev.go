@@ -24,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
@@ -48,16 +49,18 @@ const (
 // Config is the configuration of a world. All fields but RPCListen and WebhookURL are
 // required.
 type Config struct {
-	Dir        string           // for the database, the chain and the secrets; created if missing
-	Listen     string           // of the API; a loopback address
-	RPCListen  string           // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
-	BlockTime  time.Duration    // see devchain.Config
-	WebhookURL string           // receives the events; empty: none are delivered
-	NoGasless  bool             // the service sends no authorizations of payers
-	Build      server.Build     // of the program; zero if it is not known
-	Now        func() time.Time // real time
-	Rand       io.Reader
-	Logger     *slog.Logger
+	Dir        string        // for the database, the chain and the secrets; created if missing
+	Listen     string        // of the API; a loopback address
+	RPCListen  string        // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
+	BlockTime  time.Duration // see devchain.Config
+	WebhookURL string        // receives the events; empty: none are delivered
+	NoGasless  bool          // the service sends no authorizations of payers
+	// Player returns the player of scenarios in the world; nil plays none.
+	Player func(Info) dashboard.Player
+	Build  server.Build     // of the program; zero if it is not known
+	Now    func() time.Time // real time
+	Rand   io.Reader
+	Logger *slog.Logger
 }
 
 // Check returns an error for the first invalid field.
@@ -131,6 +134,10 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	maps.Copy(routes, (&control{clock, node, info}).routes())
 	routes["GET "+infoPath] = info
 	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
+	var player dashboard.Player
+	if cfg.Player != nil {
+		player = cfg.Player(info)
+	}
 	return server.Run(ctx, server.Config{
 		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: cfg.gasless()}},
@@ -143,7 +150,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		},
 		WebhookAllow: poster.Loopback(),
 		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
-		Routes: routes, Build: cfg.Build,
+		Routes: routes, Build: cfg.Build, Player: player,
 		Ready: func(string) { ready(&World{Info: info, Node: node}) },
 	})
 }

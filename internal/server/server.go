@@ -24,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
@@ -105,6 +106,8 @@ type Config struct {
 	OpenFiles int
 	Build     Build
 	Tracer    trace.Tracer // nil: no traces
+	// Player plays scenarios, for a development service only.
+	Player dashboard.Player
 	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
 	// TestClock, when set, is the clock that Now shows, for a development service only.
