@@ -2659,6 +2659,80 @@ type StalledWork struct {
 	Seconds int64 `json:"seconds"`
 }
 
+// Statement defines model for Statement.
+type Statement struct {
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId"`
+	Month      string     `json:"month"`
+
+	// From Unix seconds.
+	From Time `json:"from"`
+
+	// To Unix seconds.
+	To       Time   `json:"to"`
+	Timezone string `json:"timezone"`
+
+	// Preliminary Present while the month is not over.
+	Preliminary bool            `json:"preliminary,omitempty"`
+	Lines       []StatementLine `json:"lines"`
+
+	// Sweeping What the service paid in the month to sweep deposits, by chain. It is not deducted from the money.
+	Sweeping []SweepingCost `json:"sweeping,omitempty"`
+}
+
+// StatementLine The account of a month on a chain, in minor units of a currency.
+type StatementLine struct {
+	ChainKey string `json:"chainKey"`
+	Currency string `json:"currency"`
+
+	// Decimals The decimals of a minor unit. Absent if the chain is not configured any more.
+	Decimals *int `json:"decimals,omitempty"`
+
+	// Opening A difference of sums in minor units, which may be negative.
+	Opening SignedSum `json:"opening"`
+
+	// Invoiced A sum of amounts in minor units. It may exceed 256 bits.
+	Invoiced Sum `json:"invoiced"`
+
+	// Settled A sum of amounts in minor units. It may exceed 256 bits.
+	Settled Sum `json:"settled"`
+
+	// Canceled A sum of amounts in minor units. It may exceed 256 bits.
+	Canceled Sum `json:"canceled"`
+
+	// Expired A sum of amounts in minor units. It may exceed 256 bits.
+	Expired Sum `json:"expired"`
+
+	// Waived A sum of amounts in minor units. It may exceed 256 bits.
+	Waived Sum `json:"waived"`
+
+	// Closing A difference of sums in minor units, which may be negative.
+	Closing SignedSum `json:"closing"`
+
+	// HeldBefore A difference of sums in minor units, which may be negative.
+	HeldBefore SignedSum `json:"heldBefore"`
+
+	// Received A sum of amounts in minor units. It may exceed 256 bits.
+	Received Sum `json:"received"`
+
+	// Refunded A sum of amounts in minor units. It may exceed 256 bits.
+	Refunded Sum `json:"refunded"`
+
+	// Held A difference of sums in minor units, which may be negative.
+	Held SignedSum `json:"held"`
+
+	// Payments How many payments `received` has.
+	Payments int64 `json:"payments"`
+
+	// Refunds How many refunds `refunded` has.
+	Refunds int64 `json:"refunds"`
+}
+
+// StatementResponse defines model for StatementResponse.
+type StatementResponse struct {
+	Statement Statement `json:"statement"`
+}
+
 // Submission Somebody's sending of a refund's transaction.
 type Submission struct {
 	ID       string `json:"id"`

@@ -36,6 +36,20 @@ func (c *Client) SettlementReport(ctx context.Context, f ReportFilter) (apitypes
 	return answer.Report, err
 }
 
+// Statement returns the account of a merchant's month, such as 2026-11. merchantID is required
+// with a key of the operator. timezone is the merchant's own by default.
+func (c *Client) Statement(ctx context.Context, merchantID, month, timezone string) (apitypes.Statement, error) {
+	query := make(url.Values)
+	set(query, "merchantId", merchantID)
+	set(query, "month", month)
+	set(query, "timezone", timezone)
+	u := c.path("api/reports/statement")
+	u.RawQuery = query.Encode()
+	var answer apitypes.StatementResponse
+	err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: reportTime}, &answer)
+	return answer.Statement, err
+}
+
 // InvoiceReport adds up the newest 5,000 invoices that a filter without Query selects.
 func (c *Client) InvoiceReport(ctx context.Context, f InvoiceFilter) (apitypes.InvoiceReport, error) {
 	u := c.path("api/reports/invoices")

@@ -203,7 +203,7 @@ type Config struct {
 	SignInLinks SignInLinks
 	Nodes       Nodes
 	Feed        Feed
-	// Summarized is required for summaries.
+	// Summarized is required for summaries and statements.
 	Summarized SummaryReader
 	// Operations is required for the routes of the operator.
 	Operations Operations

@@ -37,6 +37,7 @@ var parameters = map[string][]string{
 		"merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore",
 	},
 	"GET /api/reports/summary":    {"merchantId", "from", "timezone"},
+	"GET /api/reports/statement":  {"merchantId", "month", "timezone", "table"},
 	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table"},
 	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone"},
 

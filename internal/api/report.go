@@ -30,10 +30,29 @@ const (
 func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	request := a.reportRequest(q)
-	write := reportTable(q, r)
+	write := chosenTable(q, r, reportTables)
 	if q.err != nil {
 		return q.err
 	}
+	var made report.Report
+	err := a.makeReport(w, r, func(ctx context.Context) (err error) {
+		made, err = report.Settlement(ctx, a.reader, request)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	answer := apiconv.SettlementReport(request, made)
+	if write != nil {
+		return writeTable(w, write(answer))
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
+	return nil
+}
+
+// makeReport makes a report that may take longer than other answers, in one of the slots of
+// reports.
+func (a *API) makeReport(w http.ResponseWriter, r *http.Request, report func(ctx context.Context) error) error {
 	leave, err := a.reports.enter(r.Context())
 	if err != nil {
 		return err
@@ -46,19 +65,10 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	if err := longrequest.ClearDeadlines(w); err != nil {
 		return err
 	}
-	made, err := report.Settlement(ctx, a.reader, request)
-	if err = errors.Join(err, longrequest.ExtendDeadlines(w)); err != nil {
+	if err := errors.Join(report(ctx), longrequest.ExtendDeadlines(w)); err != nil {
 		return fmt.Errorf("make report: %w", err)
 	}
-	if err := a.checkKey(long, r); err != nil {
-		return err
-	}
-	answer := apiconv.SettlementReport(request, made)
-	if write != nil {
-		return writeTable(w, write(answer))
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
-	return nil
+	return a.checkKey(long, r)
 }
 
 // reportRequest parses the parameters of a report.

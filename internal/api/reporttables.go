@@ -10,10 +10,10 @@ import (
 )
 
 // reportTables are the tables of a report, each with its header.
-var reportTables = map[string]func(apitypes.SettlementReport) [][]string{"lines": reportLines, "sweeping": reportSweeping}
+var reportTables = map[string]func(apitypes.SettlementReport) [][]string{"lines": reportLines, "sweeping": func(r apitypes.SettlementReport) [][]string { return sweepingRows(r.Sweeping) }}
 
-// reportTable returns the table that a request for CSV wants, and nil for one for JSON.
-func reportTable(q *query, r *http.Request) func(apitypes.SettlementReport) [][]string {
+// chosenTable returns the table that a request for CSV wants, and nil for one for JSON.
+func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][]string) func(R) [][]string {
 	name, given := q.get("table")
 	switch {
 	case !wantsCSV(r):
@@ -23,10 +23,10 @@ func reportTable(q *query, r *http.Request) func(apitypes.SettlementReport) [][]
 		return nil
 	case !given:
 		name = "lines"
-	case reportTables[name] == nil:
+	case tables[name] == nil:
 		q.reject("table", "must be lines or sweeping; it is %.40q", name)
 	}
-	return reportTables[name]
+	return tables[name]
 }
 
 // reportLines returns the lines of a report as a table.
@@ -47,10 +47,10 @@ func reportLines(made apitypes.SettlementReport) [][]string {
 	return rows
 }
 
-// reportSweeping returns the cost of sweeping as a table.
-func reportSweeping(made apitypes.SettlementReport) [][]string {
+// sweepingRows returns the cost of sweeping as a table.
+func sweepingRows(costs []apitypes.SweepingCost) [][]string {
 	rows := [][]string{{"chainKey", "merchantId", "deposits", "costGwei"}}
-	for _, c := range made.Sweeping {
+	for _, c := range costs {
 		rows = append(rows, []string{c.ChainKey, c.MerchantID, strconv.FormatInt(c.Deposits, 10), c.CostGwei})
 	}
 	return rows

@@ -114,6 +114,7 @@ func (a *API) merchantTable() []entry {
 		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
 		{"GET /api/reports/summary", access.PaymentsRead, a.summary},
 		{"GET /api/reports/invoices", access.InvoicesRead, a.invoiceReport},
+		{"GET /api/reports/statement", access.PaymentsRead, a.statement},
 		{"GET /api/reports/settlement", access.PaymentsRead, a.settlementReport},
 		{"POST /api/keys", access.KeysWrite, a.createKey},
 		{"GET /api/keys", access.KeysWrite, a.listKeys},

@@ -26,9 +26,9 @@ const (
 	MaxSummedInvoices = 5000
 )
 
-// SummaryReader reads what a summary shows from the database. *store.Store implements it.
+// SummaryReader reads what a summary or a statement shows from the database. *store.Store implements it.
 type SummaryReader interface {
-	report.SummaryReader
+	report.StatementReader
 	// InvoicedAmounts returns the amounts of up to limit invoices of a merchant in a state
 	// that were created at a time or later, newest first.
 	InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]store.InvoicedAmount, error)

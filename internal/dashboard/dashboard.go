@@ -94,9 +94,7 @@ func (d *Dashboard) Routes() []Route {
 	routes = append(routes, d.filterRoutes()...)
 	routes = append(routes, d.inboxRoutes()...)
 	routes = append(routes, d.transferRoutes()...)
-	routes = append(routes,
-		Route{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
-		Route{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)})
+	routes = append(routes, d.moneyRoutes()...)
 	routes = append(routes, d.submissionRoutes()...)
 	routes = append(routes, d.linkRoutes()...)
 	routes = append(routes, d.developerRoutes()...)
@@ -123,6 +121,16 @@ func (d *Dashboard) invoiceRoutes() []Route {
 		{Pattern: "POST /dashboard/invoices/{id}/finalize", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.finalizeInvoice)},
 		{Pattern: "POST /dashboard/invoices/{id}/void", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.voidInvoice)},
 		{Pattern: "POST /dashboard/invoices/{id}/delete", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.deleteInvoice)},
+	}
+}
+
+// moneyRoutes returns the routes of customers and statements.
+func (d *Dashboard) moneyRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
+		{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)},
+		{Pattern: "GET /dashboard/statement", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.statement), Long: true},
+		{Pattern: "GET /dashboard/statement.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportStatement), Long: true},
 	}
 }
 

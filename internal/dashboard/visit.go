@@ -184,6 +184,7 @@ var sections = []struct {
 	{"/dashboard/inbox", "nav.inbox", access.PaymentsRead},
 	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
 	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
+	{"/dashboard/statement", "nav.statement", access.PaymentsRead},
 	{"/dashboard/customers", "nav.customers", access.InvoicesRead},
 	{"/dashboard/links", "nav.links", access.InvoicesRead},
 	{"/dashboard/events", "nav.events", access.EventsRead},

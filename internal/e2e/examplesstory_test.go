@@ -467,6 +467,9 @@ func (s *story) records() {
 	report := "/api/reports/settlement?merchantId=acme&from=" + today.AddDate(0, 0, -1).Format(time.DateOnly) + "&to=" + today.AddDate(0, 0, 1).Format(time.DateOnly) + "&groupBy=chain"
 	s.call("getSettlementReport", http.MethodGet, report, "")
 	s.export("getSettlementReport", report)
+	statement := "/api/reports/statement?merchantId=acme&month=" + today.Format("2006-01")
+	s.call("getStatement", http.MethodGet, statement, "")
+	s.export("getStatement", statement)
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
 	s.do(http.MethodGet, "/api/payments?chainKey=bsae", "")
 	const requests = "/api/requests?status=4xx&limit=1"

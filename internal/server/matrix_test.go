@@ -52,6 +52,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/events":               {status: 200}, "GET /api/events/{id}": {status: 200},
 	"GET /api/customers":              {status: 200},
 	"GET /api/reports/invoices":       {status: 200},
+	"GET /api/reports/statement":      {query: "month=" + time.Now().UTC().Format("2006-01"), status: 200},
 	"GET /api/reports/settlement":     {query: "from=0&to=86400", status: 200},
 	"GET /api/reports/summary":        {query: "from=" + time.Now().UTC().Format(time.DateOnly), status: 200},
 	"GET /api/events/stream":          {status: 200},

@@ -60,6 +60,7 @@ GET /api/refunds api key payments:read
 GET /api/refunds/{id} api key payments:read
 GET /api/reports/invoices api key invoices:read
 GET /api/reports/settlement api key payments:read
+GET /api/reports/statement api key payments:read
 GET /api/reports/summary api key payments:read
 GET /api/requests api key events:read
 GET /checkout/static/* public none
@@ -113,6 +114,8 @@ GET /dashboard/search api session invoices:read
 GET /dashboard/sessions api session
 GET /dashboard/settings api session invoices:read
 GET /dashboard/sign-in api none
+GET /dashboard/statement api session payments:read
+GET /dashboard/statement.csv api session payments:read
 GET /dashboard/static/* api none
 GET /dashboard/webhook api session events:read
 GET /debug/pprof/ operator none

@@ -65,12 +65,12 @@ func (q *queries) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoic
 }
 
 // ConfirmedPaymentsBetween returns confirmed payments of an invoice between two positions,
-// in the order of the chain. They have only an amount and a position.
+// in the order of the chain. They have only an amount, a position and a time of confirmation.
 func (q *queries) ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error) {
 	return queryAll(ctx, q, func(row scanner) (p invoice.Payment, err error) {
-		err = row.Scan(amountCol(&p.Amount), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime})
+		err = row.Scan(amountCol(&p.Amount), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt})
 		return p, err
-	}, `SELECT amount, block_number, log_index, block_time FROM payments
+	}, `SELECT amount, block_number, log_index, block_time, confirmed_at FROM payments
 		WHERE invoice_id = $1 AND (block_number, log_index) > ($2, $3) AND (block_number, log_index) < ($4, $5) AND status = 'confirmed'
 		ORDER BY block_number, log_index LIMIT $6`, invoiceID, int64(after.BlockNumber), int64(after.LogIndex), int64(before.BlockNumber), int64(before.LogIndex), limit)
 }

@@ -38,6 +38,11 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 	must(t, err)
 	_, err = read.RollupsBetween(t.Context(), at(1), at(1000))
 	must(t, err)
+	for _, after := range []string{"", "inv_1"} {
+		*what = "report: stated after " + after
+		_, err := read.StatedInvoices(t.Context(), "m", after, "inv_9", 500)
+		must(t, err)
+	}
 	*what = "report: between"
 	_, err = read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
 	must(t, err)

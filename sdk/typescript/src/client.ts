@@ -20,6 +20,7 @@ import type {
   RefundResponse,
   RefundStatus,
   SettlementReport,
+  Statement,
   Submission,
   SubmitRefundRequest,
   Summary,
@@ -264,6 +265,12 @@ export class Quittance extends Administration {
   ): Promise<SettlementReport> {
     const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, fetch: this.patientFetch, ...given(options) });
     return data!.report;
+  }
+
+  /** Returns the account of a merchant's month. */
+  async getStatement(query: paths["/api/reports/statement"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Statement> {
+    const { data } = await this.http.GET("/api/reports/statement", { params: { query }, fetch: this.patientFetch, ...given(options) });
+    return data!.statement;
   }
 
   /** Adds up the newest 5,000 invoices of a filter, by chain and currency. */

@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// monthLayout is how a month is written in an address, such as 2026-11.
+const monthLayout = "2006-01"
+
+// statementPage is the account of a month.
+type statementPage struct {
+	apitypes.Statement
+	Accounts         []account
+	Fees             []fee
+	Export           string // address of the CSV
+	Earlier, Later   string // addresses of the months before and after; Later is empty for the present one
+	First, Last, Now int64  // Unix seconds; Last is the last second of the month
+	Error            string // what the interface refused, or empty
+}
+
+// account is the account of a chain and currency.
+type account struct {
+	apitypes.StatementLine
+	Network string
+	Money   moneyIn
+}
+
+// fee is what the service paid on a chain.
+type fee struct {
+	Network  string
+	Cost     template.HTML
+	Deposits int64
+}
+
+// statement shows the account of a month, the present one by default.
+func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	if v.merchant == "" {
+		return d.chooseMerchant(w, r, "statement.title")
+	}
+	query := v.query()
+	month := r.URL.Query().Get("month")
+	if month == "" {
+		month = d.cfg.Now().UTC().Format(monthLayout)
+	}
+	query.Set("month", month)
+	var answer apitypes.StatementResponse
+	err := d.service.get(r.Context(), "/api/reports/statement", query, &answer)
+	body := statementPage{Statement: answer.Statement, Now: d.cfg.Now().Unix()}
+	if body.Error, err = detail(err); err != nil {
+		return err
+	}
+	if body.Error == "" {
+		if err := d.fillStatement(v, &body); err != nil {
+			return err
+		}
+	}
+	body.Month = month
+	return d.render(w, r, status(body.Error), "statement.html", "statement.title", body)
+}
+
+// fillStatement adds what the page shows of the statement.
+func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
+	for _, l := range body.Lines {
+		money := func(minor any) template.HTML { return major(template.HTMLEscaper(minor), l.Decimals, l.Currency) }
+		body.Accounts = append(body.Accounts, account{l, chain.NetworkName(l.ChainKey), money})
+	}
+	for _, cost := range body.Sweeping {
+		const gweiDecimals = 9
+		decimals := gweiDecimals
+		body.Fees = append(body.Fees, fee{chain.NetworkName(cost.ChainKey), major(cost.CostGwei, &decimals, v.text.T("statement.coin", nil)), cost.Deposits})
+	}
+	first, err := time.Parse(monthLayout, body.Month)
+	if err != nil {
+		return fmt.Errorf("month of a statement: %w", err)
+	}
+	link := func(months int) string {
+		return v.Link("/dashboard/statement", "month", first.AddDate(0, months, 0).Format(monthLayout))
+	}
+	body.Earlier = link(-1)
+	if body.To <= body.Now {
+		body.Later = link(1)
+	}
+	body.First, body.Last = body.From, body.To-1
+	body.Export = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}})
+	return nil
+}
+
+// Zoned returns a time of the statement's time zone as text. It is for templates.
+func (s statementPage) Zoned(at int64) string {
+	zone, ok := invoice.ParseTimezone(s.Timezone)
+	if !ok {
+		zone = time.UTC
+	}
+	return unix(at).In(zone).Format("2006-01-02 15:04")
+}
+
+// exportStatement answers with the statement as CSV.
+func (d *Dashboard) exportStatement(w http.ResponseWriter, r *http.Request) error {
+	query := visitOf(r).query()
+	query.Set("month", r.URL.Query().Get("month"))
+	d.service.pass(w, r, "/api/reports/statement", query, http.Header{"Accept": {"text/csv"}})
+	return nil
+}

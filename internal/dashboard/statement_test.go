@@ -1,0 +1,65 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// TestStatement compares the statement of a month with the exports, to the minor unit.
+func TestStatement(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	w.paid(nil)
+	w.invoice("acme", member{"amount": "1000001"})
+	void := w.invoice("acme", member{"amount": "2000000"})
+	w.operator.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
+	draft := w.invoice("acme", member{"amount": "8000000", "draft": true})
+	w.operator.api("POST", "/api/invoices/"+draft.ID+"/void", nil, nil) // it was never issued
+	opened := w.invoice("acme", member{"amount": "3000000", "draft": true})
+	w.operator.api("POST", "/api/invoices/"+opened.ID+"/finalize", nil, nil)
+	w.invoice("acme", member{"amount": "7000000", "draft": true})
+	w.payment("777") // of no invoice
+
+	month := w.now().UTC().Format("2006-01")
+	page := maria.get("/dashboard/statement").want(t, http.StatusOK, "acme", month, "not over", "Invoiced 10.900001 USDC", "Canceled (void) 2.00 USDC",
+		"Owed after 4.000001 USDC", "Received (1 payment)", "Month before")
+	if strings.Contains(page.words(), "Month after") {
+		t.Error("the present month leads to a later one")
+	}
+	var answer apitypes.StatementResponse
+	maria.api("GET", "/api/reports/statement?month="+month, nil, &answer)
+	if len(answer.Statement.Lines) != 1 {
+		t.Fatalf("the statement is %+v", answer.Statement)
+	}
+	l := answer.Statement.Lines[0]
+	file := maria.get("/dashboard/payments.csv?show=counted")
+	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var received big.Int
+	for _, row := range rows[1:] {
+		amount, _ := new(big.Int).SetString(row[7], 10)
+		received.Add(&received, amount)
+	}
+	if l.Received != received.String() || l.Held != l.Received || l.Settled != "4900000" || l.Opening != "0" || l.HeldBefore != "0" || l.Canceled != "2000000" {
+		t.Errorf("the export adds up to %s, the statement is %+v", &received, l)
+	}
+	table := maria.get("/dashboard/statement.csv?month=" + month)
+	if rows, err := csv.NewReader(strings.NewReader(table.body)).ReadAll(); err != nil || len(rows) != 2 || rows[1][10] != l.Closing || rows[1][12] != l.Received {
+		t.Errorf("the table is %s, %v", table.body, err)
+	}
+	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "Nothing was invoiced")
+	for _, wrong := range []string{"2999-01", "2026-13", "x", "2026-1"} {
+		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "month must")
+	}
+	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was invoiced")
+}

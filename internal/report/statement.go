@@ -1,0 +1,228 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// StatementReader reads from the database. *store.Store implements it.
+type StatementReader interface {
+	Reader
+	SummaryReader
+	// StatedInvoices returns invoices of a merchant that were issued, by id.
+	StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error)
+}
+
+// StatementLine is an account of a period on a chain in a currency, in minor units.
+type StatementLine struct {
+	Key // without a day
+
+	// Of what invoices demand: Closing = Opening + Invoiced − Settled − Canceled − Expired − Waived.
+	Opening, Invoiced, Settled, Canceled, Expired, Waived, Closing big.Int
+
+	// Of the money received and not refunded: Held at the end = HeldBefore + Received − Refunded.
+	HeldBefore, Received, Refunded, Held big.Int
+	Payments, Refunds                    int64
+}
+
+// Statement is the account of a period of a merchant.
+type Statement struct {
+	Lines    []*StatementLine // by chain and currency, in order
+	Sweeping []*SweepLine     // what the service paid to sweep deposits
+}
+
+// NewStatement returns the account of a merchant in the period of a request. Its figures of money are
+// those of Settlement. It reads all invoices of the merchant that were created before the end
+// of the period, in pages.
+func NewStatement(ctx context.Context, db StatementReader, r Request) (Statement, error) {
+	r.GroupBy = ByChain
+	made, err := Settlement(ctx, db, r)
+	if err != nil {
+		return Statement{}, err
+	}
+	before, err := Days(ctx, db, Request{MerchantID: r.MerchantID, From: time.Unix(0, 0), To: r.From, Location: r.Location, Decimals: r.Decimals})
+	if err != nil {
+		return Statement{}, fmt.Errorf("add earlier payments up: %w", err)
+	}
+	b := statementBuilder{request: r, db: db, lines: make(map[Key]*StatementLine)}
+	for _, l := range before {
+		line := b.line(l.ChainKey, l.Currency)
+		line.HeldBefore.Add(&line.HeldBefore, &l.Net)
+	}
+	for _, l := range made.Lines {
+		line := b.line(l.ChainKey, l.Currency)
+		line.Received.Add(&line.Received, &l.Gross)
+		line.Refunded.Add(&line.Refunded, &l.Refunded)
+		line.Payments, line.Refunds = line.Payments+l.Payments, line.Refunds+l.Refunds
+	}
+	if err := b.addInvoices(ctx); err != nil {
+		return Statement{}, fmt.Errorf("add invoices up: %w", err)
+	}
+	return Statement{Lines: b.sorted(), Sweeping: made.Sweeping}, nil
+}
+
+// statementBuilder builds a statement.
+type statementBuilder struct {
+	request Request
+	db      StatementReader
+	lines   map[Key]*StatementLine
+}
+
+func (b *statementBuilder) line(chainKey, currency string) *StatementLine {
+	key := Key{ChainKey: chainKey, Currency: currency, Decimals: -1}
+	if decimals, ok := b.request.Decimals(chainKey, currency); ok {
+		key.Decimals = decimals
+	}
+	if b.lines[key] == nil {
+		b.lines[key] = &StatementLine{Key: key}
+	}
+	return b.lines[key]
+}
+
+// sorted closes the lines, and returns those that are not empty, in order.
+func (b *statementBuilder) sorted() []*StatementLine {
+	for _, l := range b.lines {
+		l.Closing.Add(&l.Opening, &l.Invoiced)
+		for _, less := range []*big.Int{&l.Settled, &l.Canceled, &l.Expired, &l.Waived} {
+			l.Closing.Sub(&l.Closing, less)
+		}
+		l.Held.Sub(l.Held.Add(&l.HeldBefore, &l.Received), &l.Refunded)
+	}
+	all := slices.SortedFunc(maps.Values(b.lines), func(a, c *StatementLine) int { return compareKeys(a.Key, c.Key) })
+	return slices.DeleteFunc(all, func(l *StatementLine) bool {
+		return l.Opening.Sign() == 0 && l.Invoiced.Sign() == 0 && l.Settled.Sign() == 0 && l.Closing.Sign() == 0 && l.Payments == 0 && l.Refunds == 0 && l.HeldBefore.Sign() == 0
+	})
+}
+
+// statedSlack is how far the time in an invoice's id may lie from its creation.
+const statedSlack = time.Minute
+
+// addInvoices adds what became of the merchant's invoices until the end of the period.
+func (b *statementBuilder) addInvoices(ctx context.Context) error {
+	end := invoice.FirstID(invoice.PrefixInvoice, b.request.To.Add(statedSlack))
+	for after := ""; ; {
+		page, err := b.db.StatedInvoices(ctx, b.request.MerchantID, after, end, summaryPage)
+		if err != nil {
+			return err
+		}
+		for _, inv := range page {
+			if err := b.addInvoice(ctx, inv); err != nil {
+				return err
+			}
+			after = inv.ID
+		}
+		if len(page) < summaryPage {
+			return nil
+		}
+	}
+}
+
+// entry is an amount that an invoice's demand changes by at a time.
+type entry struct {
+	at     time.Time
+	amount invoice.Amount
+}
+
+// addInvoice adds the changes of what an invoice demands.
+func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoice) error {
+	paid, err := b.counted(ctx, inv)
+	if err != nil {
+		return err
+	}
+	l := b.line(inv.ChainKey, inv.Currency)
+	b.add(l, entry{inv.OpenedAt, inv.Amount}, 1, &l.Invoiced)
+	left, last := inv.Amount, time.Time{}
+	for _, p := range paid {
+		b.add(l, p, -1, &l.Settled)
+		left = left.Minus(p.amount)
+		if last.Before(p.at) {
+			last = p.at
+		}
+	}
+	if left.IsZero() {
+		return nil
+	}
+	// What is left ends with the invoice, and not before what was paid of it.
+	ended := func(at time.Time) entry {
+		if at.Before(last) {
+			at = last
+		}
+		return entry{at, left}
+	}
+	switch inv.Status {
+	case invoice.Paid:
+		b.add(l, ended(last), -1, &l.Waived)
+	case invoice.Expired:
+		b.add(l, ended(inv.ExpiresAt), -1, &l.Expired)
+	case invoice.Void:
+		b.add(l, ended(inv.VoidedAt), -1, &l.Canceled)
+	case invoice.Open, invoice.Drafted:
+	}
+	return nil
+}
+
+// add adds an entry to the opening balance with a sign if it is of before the period, and to a
+// sum if it is in the period.
+func (b *statementBuilder) add(l *StatementLine, e entry, sign int, sum *big.Int) {
+	switch n := number(e.amount); {
+	case !e.at.Before(b.request.To):
+	case !e.at.Before(b.request.From):
+		sum.Add(sum, n)
+	case sign < 0:
+		l.Opening.Sub(&l.Opening, n)
+	default:
+		l.Opening.Add(&l.Opening, n)
+	}
+}
+
+// counted returns what confirmed payments counted toward the invoice's amount, and when. Those
+// that were all confirmed before the period are one entry.
+func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice) ([]entry, error) {
+	if inv.ConfirmedAt.IsZero() {
+		return nil, nil
+	}
+	if !inv.Sums.Stale && (inv.Sums.Payments == 1 || inv.ConfirmedAt.Before(b.request.From)) {
+		p := invoice.Payment{}
+		p.Amount = inv.Sums.Tally.Due
+		if p.Amount.IsZero() || !inv.Counts(p, invoice.Amount{}) {
+			return nil, nil
+		}
+		return countedPart(inv.Invoice, p, invoice.Amount{}, inv.ConfirmedAt), nil
+	}
+	var all []entry
+	var sum invoice.Amount
+	last := invoice.Position{BlockNumber: 1<<63 - 1}
+	for at := (invoice.Position{}); sum.Less(inv.Amount); {
+		page, err := b.db.ConfirmedPaymentsBetween(ctx, inv.ID, at, last, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range page {
+			if inv.Counts(p, sum) {
+				all = append(all, countedPart(inv.Invoice, p, sum, p.ConfirmedAt)...)
+				sum = sum.Plus(p.Amount)
+			}
+			at = p.Position
+		}
+		if len(page) < pageSize {
+			break
+		}
+	}
+	return all, nil
+}
+
+// countedPart returns the part of a payment that counted toward the invoice's amount.
+func countedPart(inv invoice.Invoice, p invoice.Payment, before invoice.Amount, at time.Time) []entry {
+	portion := inv.Portion(p, before)
+	if part := portion.Settled.Plus(portion.Underpaid); !part.IsZero() {
+		return []entry{{at, part}}
+	}
+	return nil
+}
