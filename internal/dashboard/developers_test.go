@@ -27,6 +27,9 @@ func TestKeys(t *testing.T) {
 	made := owner.submit(owner.get("/dashboard/keys/new?for=person"), "/dashboard/keys", url.Values{"name": {"Nadia <b>"}, "role": {"support"}}).
 		want(t, 200, "the only time", "Nadia <b>", "qk_test_", "/dashboard/sign-in?link=ql_")
 	owner.get("/dashboard/keys").want(t, 200, "Nadia <b>", "Support", "you")
+	form := owner.get("/dashboard/keys/new?for=program")
+	owner.submit(form, "/dashboard/keys", url.Values{"name": {"once"}}).want(t, 200, "qk_test_")
+	owner.submit(form, "/dashboard/keys", url.Values{"name": {"once"}}).want(t, 409, "This form was sent before")
 	link := made.links()[slices.IndexFunc(made.links(), func(a string) bool { return strings.Contains(a, "link=ql_") })]
 	nadia := w.guest()
 	nadia.submit(nadia.get(strings.TrimPrefix(link, w.url)), "/dashboard/sign-in", nil).want(t, 200)

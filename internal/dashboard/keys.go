@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"slices"
@@ -135,6 +136,7 @@ func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, 
 
 // keyForm is the form of a new key.
 type keyForm struct {
+	Once      string // token, so that the form makes one key
 	For       string // person or program
 	Name      string
 	Role      string
@@ -157,6 +159,7 @@ func (d *Dashboard) newKey(w http.ResponseWriter, r *http.Request) error {
 
 // showKeyForm shows the form with the roles and scopes that the person can give.
 func (d *Dashboard) showKeyForm(w http.ResponseWriter, r *http.Request, status int, form keyForm) error {
+	form.Once = rand.Text()
 	own := visitOf(r).principal.Scopes
 	for _, role := range access.Roles {
 		if scopes, err := access.ParseScopes([]string{role}); err == nil && scopes.Within(own) {
@@ -196,6 +199,9 @@ func (d *Dashboard) createKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := keyForm{For: r.PostFormValue("for"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
+	if once := r.PostFormValue("once"); once != "" && !d.made.use(visitOf(r).session.ID+once, d.cfg.Now()) {
+		return errSentTwice
+	}
 	form.Lifetime, _ = strconv.ParseInt(r.PostFormValue("lifetime"), 10, 64)
 	request := apitypes.CreateKeyRequest{Name: form.Name, MerchantID: visitOf(r).merchant, Scopes: append([]string{}, form.Scopes...)}
 	if form.For != forProgram {

@@ -55,6 +55,7 @@ var (
 	errMethodNotAllowed = &pageError{Status: http.StatusMethodNotAllowed, Title: "error.method.title"}
 	errTooOften         = &pageError{Status: http.StatusTooManyRequests, Title: "error.often.title", Text: "error.often.text"}
 	errBusy             = &pageError{Status: http.StatusServiceUnavailable, Title: "error.busy.title", Text: "error.busy.text"}
+	errSentTwice        = &pageError{Status: http.StatusConflict, Title: "error.twice.title", Text: "error.twice.text"}
 	errInternal         = &pageError{Status: http.StatusInternalServerError, Title: "error.internal.title", Text: "error.internal.text"}
 )
 
