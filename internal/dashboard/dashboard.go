@@ -33,6 +33,9 @@ type Config struct {
 	Player Player
 	// Secure says that browsers reach the dashboard by HTTPS alone.
 	Secure bool
+	// Feed wakes open pages. Without it, they are as they were when they were loaded. Run must
+	// be called with it.
+	Feed   Feed
 	Now    func() time.Time
 	Logger *slog.Logger
 }
@@ -44,6 +47,7 @@ type Dashboard struct {
 	playing sync.Mutex // held while a scenario is played
 	service service
 	chains  map[string]chain.Chain
+	live    *liveStreams // nil without a feed
 }
 
 // New returns a Dashboard. It panics if a required field is missing.
@@ -52,6 +56,9 @@ func New(c Config) *Dashboard {
 		panic("dashboard: Config.API, Sessions, Now and Logger are required")
 	}
 	d := &Dashboard{cfg: c, service: service{c.API}, chains: make(map[string]chain.Chain, len(c.Chains))}
+	if c.Feed != nil {
+		d.live = newLiveStreams(c.Feed, c.Now)
+	}
 	for _, ch := range c.Chains {
 		d.chains[ch.Key] = ch
 	}
@@ -88,6 +95,7 @@ func (d *Dashboard) Routes() []Route {
 		{Pattern: "GET /dashboard/confirm", Access: Person, Handler: d.serve(d.confirmPage)},
 		{Pattern: "POST /dashboard/confirm", Access: Person, Handler: d.serve(d.confirm)},
 		{Pattern: "POST /dashboard/language", Access: Person, Handler: d.serve(d.setLanguage)},
+		{Pattern: "GET /dashboard/live", Access: Person, Handler: d.serve(d.changes), Long: true},
 		{Pattern: "GET /dashboard/sessions", Access: Person, Handler: d.serve(d.sessions)},
 		{Pattern: "POST /dashboard/sessions/{id}/end", Access: Person, Handler: d.serve(d.endSession)},
 	}
@@ -113,6 +121,7 @@ func (d *Dashboard) invoiceRoutes() []Route {
 		{Pattern: "GET /dashboard/invoices", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.show(d))},
 		{Pattern: "GET /dashboard/invoices.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/search", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.search)},
+		{Pattern: "GET /dashboard/search/suggestions", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.suggest)},
 		{Pattern: "GET /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.newInvoice)},
 		{Pattern: "POST /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.createInvoice)},
 		{Pattern: "GET /dashboard/invoices/{id}/edit", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.editInvoice)},

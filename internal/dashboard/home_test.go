@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -68,4 +69,17 @@ func TestForeignOrigin(t *testing.T) {
 		t.Errorf("another origin's form is answered %d %s\n%s", resp.StatusCode, resp.Header.Get("Content-Type"), text)
 	}
 	p.get("/dashboard").want(t, http.StatusOK, "Sign out")
+}
+
+// TestLanguageOfSession keeps the language that a person chose, and begins with the browser's.
+func TestLanguageOfSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.person("acme", access.Read)
+	w.paid(member{})
+	page := p.get("/dashboard/invoices").want(t, http.StatusOK, "Paid")
+	p.submit(page, "/dashboard/language", url.Values{"language": {"de"}}).want(t, http.StatusOK, "Rechnungen", "Bezahlt")
+	if page := p.get("/dashboard").want(t, http.StatusOK, "Heute eingegangen"); page.named("html")[0].attrs["lang"] != "de" {
+		t.Errorf("the page is in %q", page.named("html")[0].attrs["lang"])
+	}
 }

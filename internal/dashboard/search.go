@@ -1,8 +1,13 @@
 package dashboard
 
 import (
+	"cmp"
+	"encoding/json"
+	"html"
+	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -44,6 +49,57 @@ func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
 		return d.render(w, r, status(result.Error), "search.html", "search.title", result)
 	}
 	return nil
+}
+
+// maxSuggested bounds the invoices and the payments that are suggested while a person types.
+const maxSuggested = 6
+
+// suggestion is a page that is suggested while a person types.
+type suggestion struct {
+	Page   string `json:"page"`   // address
+	Title  string `json:"title"`  // such as an amount
+	Detail string `json:"detail"` // such as a state and a reference
+}
+
+// suggest answers with the pages that the search would show, as JSON.
+func (d *Dashboard) suggest(w http.ResponseWriter, r *http.Request) error {
+	v, result := visitOf(r), found{Text: strings.TrimSpace(r.URL.Query().Get("q"))}
+	all := make([]suggestion, 0, 2*maxSuggested)
+	if to := objectPage(result.Text); to != "" {
+		all = append(all, suggestion{Page: v.Link(to), Title: result.Text})
+	} else if _, err := detail(d.find(r, v, &result)); err != nil {
+		return err
+	}
+	for _, inv := range result.Invoices[:min(len(result.Invoices), maxSuggested)] {
+		all = append(all, suggestion{
+			v.Link(id("/dashboard/invoices", inv.ID)), plain(inv.Money), v.value("invoice.status", string(inv.Status)) + " · " + cmp.Or(inv.Reference, short(inv.ID)),
+		})
+	}
+	for _, p := range result.Payments[:min(len(result.Payments), maxSuggested)] {
+		all = append(all, suggestion{v.Link(id("/dashboard/payments", p.ID)), plain(p.Money), v.value("payment.status", string(p.Status)) + " · " + short(p.TxHash)})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(all); err != nil {
+		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
+	}
+	return nil
+}
+
+// plain returns an amount without its elements.
+func plain(money template.HTML) string {
+	return html.UnescapeString(tags.ReplaceAllString(string(money), ""))
+}
+
+// tags are the elements of amounts, whose texts are escaped.
+var tags = regexp.MustCompile("<[^>]*>")
+
+// value returns the text of a value of a kind, or the value.
+func (v *visit) value(kind, value string) string {
+	if id := kind + "." + value; v.text.T(id, nil) != id {
+		return v.text.T(id, nil)
+	}
+	return value
 }
 
 // find adds the invoices and the payments that a text names. Payments of the invoices that

@@ -40,6 +40,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	})
 	s.registry.MustRegister(openStreams(s.page))
 	board := s.buildDashboard(rest)
+	s.board = board
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}
 	return func(l *Listener) http.Handler {
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), errs)

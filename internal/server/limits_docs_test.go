@@ -118,6 +118,7 @@ func limitRows() []string {
 		row("sessions at the dashboard | %d days; %d hours without a request; %d of one key; %d minutes until it is confirmed again; a link signs in for %d minutes",
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("filters that people keep | %d of a person and a list; a name of %d characters", access.MaxSavedFilters, access.MaxFilterName),
+		row("streams of the dashboard's open pages | %d of a person; %d in all", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
 		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys; %d written in %d s",

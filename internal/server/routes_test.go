@@ -92,6 +92,7 @@ GET /dashboard/invoices/{id}/json api session invoices:read
 GET /dashboard/keys api session keys:write
 GET /dashboard/keys/new api session keys:write
 GET /dashboard/keys/{id} api session keys:write
+GET /dashboard/live api session
 GET /dashboard/links api session invoices:read
 GET /dashboard/links/new api session invoices:write
 GET /dashboard/links/{id} api session invoices:read
@@ -111,6 +112,7 @@ GET /dashboard/refunds/{id}/safe.json api session payments:read
 GET /dashboard/refunds/{id}/wallet api session payments:read
 GET /dashboard/requests api session events:read
 GET /dashboard/search api session invoices:read
+GET /dashboard/search/suggestions api session invoices:read
 GET /dashboard/sessions api session
 GET /dashboard/settings api session invoices:read
 GET /dashboard/sign-in api none

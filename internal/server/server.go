@@ -145,6 +145,7 @@ type Server struct {
 	refused       *refusedLog
 	feed          *eventfeed.Feed
 	page          *checkout.Checkout
+	board         *dashboard.Dashboard
 	openings      *openings
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
@@ -368,7 +369,7 @@ func (s *Server) serve(ctx context.Context) error {
 		s.requests.Run(ctx)
 		return nil
 	})
-	for _, run := range []func(context.Context){s.feed.Run, s.page.Run} {
+	for _, run := range []func(context.Context){s.feed.Run, s.page.Run, s.board.Run} {
 		group.Go(func() error {
 			run(s.long)
 			return nil

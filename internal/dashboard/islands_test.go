@@ -1,0 +1,104 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/browsertest"
+)
+
+// browser opens the person's browser at a page.
+func (p *person) browser(path string) *browsertest.Page {
+	p.t.Helper()
+	page := browsertest.Open(p.t, browsertest.Options{})
+	page.SetCookies(p.url, p.Jar)
+	page.Go(p.url + path)
+	page.Await(`document.documentElement.classList.contains("scripted")`)
+	return page
+}
+
+// slash presses the key that leads to the search. The browser's protocol would type it as well,
+// although the page prevents that.
+func slash(page *browsertest.Page) {
+	page.Eval(`document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })), 0`, nil)
+}
+
+// TestKeyboard searches, lists the keys, moves in a list and opens its rows by keys, but not while
+// a person types or with a modifier.
+func TestKeyboard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.invoice("acme", member{})
+	second := w.invoice("acme", member{})
+	page := w.person("acme", access.Read).browser("/dashboard/invoices")
+	page.Keys("j")
+	page.Await(`document.activeElement.getAttribute("href") === "/dashboard/invoices/` + second.ID + `"`)
+	page.Keys("jj")
+	page.Await(`document.activeElement.getAttribute("href") === "/dashboard/invoices/` + first.ID + `"`)
+	page.Keys("k")
+	page.Await(`document.activeElement.getAttribute("href") === "/dashboard/invoices/` + second.ID + `"`)
+	page.Keys("?")
+	page.Await(`document.querySelector("#keys").open`)
+	page.Keys("?")
+	page.Await(`!document.querySelector("#keys").open`)
+	slash(page)
+	page.Await(`document.activeElement.name === "q"`)
+	page.Keys("j?/gh")
+	page.Await(`document.activeElement.value === "j?/gh" && !document.querySelector("#keys").open && location.pathname === "/dashboard/invoices"`)
+	page.Eval(`document.activeElement.blur(), document.dispatchEvent(new KeyboardEvent("keydown", { key: "j", ctrlKey: true })), 0`, nil)
+	page.Await(`document.activeElement === document.body`)
+	page.Keys("gp")
+	page.Await(`location.pathname === "/dashboard/payments"`)
+	page.Go(w.url + "/dashboard/invoices")
+	page.Keys("j\r")
+	page.Await(`location.pathname === "/dashboard/invoices/` + second.ID + `"`)
+	if errs := page.Errors(); len(errs) > 0 {
+		t.Errorf("the page has errors: %v", errs)
+	}
+}
+
+// TestSuggestionsInBrowser suggests invoices while a person types, which the arrows choose, and
+// finds the same without a choice.
+func TestSuggestionsInBrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.invoice("acme", member{"reference": "<b>7</b>"})
+	page := w.person("acme", access.Read).browser("/dashboard")
+	slash(page)
+	page.Keys("<b>7</b>")
+	page.AwaitText("#suggestions li", "Open · <b>7</b>")
+	page.Await(`document.querySelector("header [role=combobox]").ariaExpanded === "true"`)
+	page.Eval(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true })), 0`, nil)
+	page.Await(`document.querySelector("header [role=combobox]").getAttribute("aria-activedescendant") === "suggestion-0" && document.querySelector("#suggestion-0").ariaSelected === "true"`)
+	page.Axe("../checkout/web")
+	page.Keys("\r")
+	page.Await(`location.pathname === "/dashboard/invoices/` + made.ID + `"`)
+	slash(page)
+	page.Keys("nothing like that\r")
+	page.Await(`location.pathname === "/dashboard/search"`)
+}
+
+// TestLiveInBrowser moves the rows of a list, and the page of an invoice, while they are open,
+// and keeps the focus, what was opened, and what was typed.
+func TestLiveInBrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.invoice("acme", member{})
+	acme := w.person("acme", access.Admin)
+	page := acme.browser("/dashboard/invoices")
+	page.Keys("j")
+	page.Eval(`document.querySelector("[name=reference]").value = "half", window.row = document.activeElement.closest("tr"), 0`, nil)
+	second := w.invoice("acme", member{})
+	page.Await(`document.querySelector("tbody a").getAttribute("href") === "/dashboard/invoices/` + second.ID + `"`)
+	page.Await(`document.activeElement.getAttribute("href") === "/dashboard/invoices/` + first.ID + `" && document.activeElement.closest("tr") === window.row && document.querySelector("[name=reference]").value === "half"`)
+
+	page.Go(w.url + "/dashboard/invoices/" + first.ID)
+	page.Eval(`document.querySelector("main details").open = true, document.querySelector("main details button").focus(), window.details = document.querySelector("main details"), 0`, nil)
+	w.guest().get("/checkout/" + first.ID)
+	w.transfer(w.read(first.ID).TransferAmount)
+	page.Await(`document.querySelector("main .badge").textContent === "Paid"`)
+	page.Await(`document.querySelector(".timeline").textContent.includes("Page first opened")`)
+	if errs := page.Errors(); len(errs) > 0 {
+		t.Errorf("the page has errors: %v", errs)
+	}
+}

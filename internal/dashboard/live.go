@@ -1,0 +1,291 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/push"
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of the streams of open pages.
+const (
+	// StreamsOfKey bounds the streams of one person.
+	StreamsOfKey = 20
+	// MaxStreams bounds those of all people.
+	MaxStreams = 1000
+	// maxLiveID bounds the id of the invoice that a page is about, in bytes.
+	maxLiveID = 64
+	// liveBatch is how long a stream gathers news, so that a busy merchant's pages are not
+	// read again for each event.
+	liveBatch = time.Second
+	// liveHeartbeat is how often a stream says that it is alive.
+	liveHeartbeat = 20 * time.Second
+	// retryStreams is the Retry-After beyond a limit of streams.
+	retryStreams = time.Minute
+)
+
+// Feed hands out what is new. *eventfeed.Feed implements it.
+type Feed interface {
+	// Head returns a position: everything that commits after the call is behind it.
+	Head(ctx context.Context) (eventfeed.Position, error)
+	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
+	// logs have to be read up to news.Through.
+	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+}
+
+// liveStream is the stream of an open page. Its messages are a number that grows when
+// something has changed, and never what: the page is read again, as the person may see it
+// then. The number is repeated as a heartbeat.
+type liveStream struct {
+	*push.Stream
+	version  int // guarded by the mutex of liveStreams
+	session  access.Session
+	merchant string // whose changes count; empty for those of all
+	invoice  string // that the page is about; empty for all
+	ends     time.Time
+}
+
+// liveStreams are the streams of open pages. One goroutine follows the feed for all of them.
+//
+// Invariant: keys has the number of streams and joining requests of each key with at least
+// one, and total is the number of all.
+type liveStreams struct {
+	feed   Feed
+	now    func() time.Time
+	opened chan struct{} // the first stream was opened
+
+	mu      sync.Mutex
+	streams map[*liveStream]struct{}
+	keys    map[string]int
+	total   int
+	closed  bool
+}
+
+func newLiveStreams(feed Feed, now func() time.Time) *liveStreams {
+	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int)}
+}
+
+// join counts a stream of a key. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
+func (l *liveStreams) join(keyID string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.keys[keyID] >= StreamsOfKey:
+		return &ratelimit.ExceededError{Limit: "dashboard_streams", RetryAfter: strconv.Itoa(int(retryStreams.Seconds()))}
+	case l.closed, l.total >= MaxStreams:
+		return ratelimit.ErrBusy
+	}
+	l.keys[keyID]++
+	if l.total++; l.total == 1 {
+		wait.Wake(l.opened)
+	}
+	return nil
+}
+
+// leave takes back a join. stream may be nil.
+func (l *liveStreams) leave(keyID string, stream *liveStream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.streams, stream)
+	if l.keys[keyID]--; l.keys[keyID] == 0 {
+		delete(l.keys, keyID)
+	}
+	l.total--
+}
+
+// add adds a stream that was joined.
+func (l *liveStreams) add(stream *liveStream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		stream.End()
+		return
+	}
+	l.streams[stream] = struct{}{}
+}
+
+// run sends news to the streams until ctx ends, and then ends them.
+func (l *liveStreams) run(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() {
+		for wait.Sleep(ctx, liveHeartbeat, nil) {
+			l.beat()
+		}
+	})
+	for ctx.Err() == nil {
+		select {
+		case <-l.opened:
+			l.follow(ctx)
+		case <-ctx.Done():
+		}
+	}
+	group.Wait()
+	l.close()
+}
+
+// follow sends news while there are streams.
+func (l *liveStreams) follow(ctx context.Context) {
+	after, err := l.feed.Head(ctx)
+	l.send(func(*liveStream) bool { return true }) // pages may have been read before that position
+	for err == nil && l.count() > 0 {
+		bounded, cancel := context.WithTimeout(ctx, liveHeartbeat)
+		var news eventfeed.News
+		news, err = l.feed.Next(bounded, after)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // look whether there are streams
+			err = nil
+			continue
+		case errors.Is(err, eventfeed.ErrBehind):
+			err = nil
+			l.send(func(*liveStream) bool { return true })
+		case err == nil:
+			l.end(news.Changes)
+			l.send(func(s *liveStream) bool { return s.concerns(news) })
+		}
+		after = news.Through
+		wait.Sleep(ctx, liveBatch, nil)
+	}
+}
+
+// concerns reports whether news may change the page of a stream.
+func (s *liveStream) concerns(news eventfeed.News) bool {
+	for _, e := range news.Events {
+		if (s.merchant == "" || e.MerchantID == s.merchant) && (s.invoice == "" || e.InvoiceID == s.invoice) {
+			return true
+		}
+	}
+	for _, c := range news.Changes {
+		if isOfAccess(c.Action) {
+			continue
+		}
+		if (s.merchant == "" || c.MerchantID == s.merchant) && (s.invoice == "" || c.Object == s.invoice || !strings.HasPrefix(c.Object, invoice.PrefixInvoice)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOfAccess reports whether an action is about keys and sessions, which live pages do not show.
+func isOfAccess(a access.Action) bool {
+	return strings.HasPrefix(string(a), "key.") || strings.HasPrefix(string(a), "session.")
+}
+
+// message returns the version as a message.
+func (s *liveStream) message() []byte {
+	return push.Message("version", strconv.AppendInt(nil, int64(s.version), 10))
+}
+
+// count returns the number of streams, and of requests that will be.
+func (l *liveStreams) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total
+}
+
+// send says that something has changed to the streams that a function chooses.
+func (l *liveStreams) send(to func(*liveStream) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.streams {
+		if to(s) {
+			s.version++
+			s.Send(s.message())
+		}
+	}
+}
+
+// end ends the streams of the sessions and keys that were changed. Their pages ask for another
+// stream, which is refused if the session has ended.
+func (l *liveStreams) end(changes []store.ChangeRow) {
+	about := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		switch c.Action {
+		case access.ActionSessionEnd, access.ActionKeyRotate, access.ActionKeyRevoke:
+			about[c.Object] = true
+		}
+	}
+	if len(about) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.streams {
+		if about[s.session.ID] || s.session.KeyID != "" && about[s.session.KeyID] {
+			s.End()
+		}
+	}
+}
+
+// beat says to all streams that they are alive, and ends those of sessions that have expired.
+func (l *liveStreams) beat() {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.streams {
+		if now.Before(s.ends) {
+			s.Send(s.message())
+		} else {
+			s.End()
+		}
+	}
+}
+
+// close ends all streams, and refuses further ones.
+func (l *liveStreams) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for s := range l.streams {
+		s.End()
+	}
+}
+
+// Run sends changes to open pages until ctx ends.
+func (d *Dashboard) Run(ctx context.Context) {
+	if d.live != nil {
+		d.live.run(ctx)
+	}
+}
+
+// changes answers with a stream that says when the page that asks for it may have changed.
+func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	about := r.URL.Query().Get("invoice")
+	if d.live == nil || len(about) > maxLiveID {
+		return errNotFound
+	}
+	keyID := v.session.KeyID
+	if err := d.live.join(keyID); err != nil {
+		return err
+	}
+	ends := v.session.ExpiresAt
+	if idle := d.cfg.Now().Add(access.SessionIdle); idle.Before(ends) {
+		ends = idle
+	}
+	s := &liveStream{session: v.session, merchant: v.merchant, invoice: about, ends: v.principal.CapExpiry(ends)}
+	left := func() { d.live.leave(keyID, s) }
+	var err error
+	if s.Stream, err = push.Accept(w, s.message()); err != nil { // the client has disconnected
+		left()
+		d.cfg.Logger.DebugContext(r.Context(), "begin a stream", "err", err)
+		return nil
+	}
+	d.live.add(s)
+	ctx, cancel := longrequest.Context(context.Background(), r)
+	defer cancel()
+	s.Serve(ctx, left)
+	return nil
+}
