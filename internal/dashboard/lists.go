@@ -18,7 +18,7 @@ const (
 	// printPage is how many rows of a printed list are read at once.
 	printPage = 200
 	// maxPrinted bounds the rows of a printed list.
-	maxPrinted = 1000
+	maxPrinted = 500
 )
 
 // lister is a list of the interface that is shown as a page with filters: A is the answer of

@@ -41,15 +41,25 @@ type InboxCount struct {
 const (
 	// MaxInboxCount bounds what InboxCounts counts of a kind.
 	MaxInboxCount = 100
-	// inboxBatch is how many objects of a kind are examined at a time.
-	inboxBatch = 100
+	// MaxInboxExamined bounds the objects of a kind that are examined for a page, and for a count.
+	MaxInboxExamined = 1000
+	// inboxBatch is how many of them are examined at a time.
+	inboxBatch = 250
 	// maxItemClaims bounds the claims that the version of a payment's item counts.
 	maxItemClaims = 10
 )
 
-// inboxSource reads objects with positions below one, newest first, and returns where it
+// inboxReader reads up to limit objects with positions below one, newest first, and returns where it
 // goes on, or "" at the end.
-type inboxSource func(ctx context.Context, before string) (items []InboxItem, next string, err error)
+type inboxReader func(ctx context.Context, before string, limit int) (items []InboxItem, next string, err error)
+
+// inboxSource is where items of some kinds come from.
+type inboxSource struct {
+	kinds []invoice.ItemKind
+	read  inboxReader
+}
+
+func (s inboxSource) has(kind invoice.ItemKind) bool { return slices.Contains(s.kinds, kind) }
 
 // Inbox lists what needs a decision, newest first. If it examined many objects without finding
 // enough items, next is where the list goes on; it is empty at the end.
@@ -77,12 +87,19 @@ func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCo
 	counts := make([]InboxCount, len(invoice.ItemKinds))
 	for i, kind := range invoice.ItemKinds {
 		counts[i].Kind = kind
-		for _, source := range s.inboxSources(merchantID, kind) {
-			items, stopped, err := s.collect(ctx, source, InboxFilter{MerchantID: merchantID, Kind: kind}, MaxInboxCount)
-			if err != nil {
-				return nil, err
+	}
+	for _, source := range s.inboxSources(merchantID, "") {
+		items, stopped, err := s.collect(ctx, source, InboxFilter{MerchantID: merchantID}, MaxInboxCount)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			counts[slices.Index(invoice.ItemKinds, item.Kind)].Count++
+		}
+		for i := range counts {
+			if stopped != "" && source.has(counts[i].Kind) {
+				counts[i].More = true
 			}
-			counts[i].Count, counts[i].More = len(items), stopped != ""
 		}
 	}
 	return counts, nil
@@ -91,20 +108,20 @@ func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCo
 // collect reads up to limit items of a source that nothing was decided about. If it stopped
 // before the end, it also returns the position behind which the source goes on.
 func (s *Service) collect(ctx context.Context, source inboxSource, f InboxFilter, limit int) (found []InboxItem, stopped string, err error) {
-	examined, before := 0, f.Before
-	for {
-		items, next, err := source(ctx, before)
+	before, batch := f.Before, min(limit+1, inboxBatch)
+	for examined := 0; ; batch = inboxBatch {
+		items, next, err := source.read(ctx, before, batch)
 		if err != nil {
 			return nil, "", err
 		}
-		items, examined = slices.DeleteFunc(items, func(i InboxItem) bool { return i.Kind == "" || f.Kind != "" && i.Kind != f.Kind }), examined+len(items)
+		items = slices.DeleteFunc(items, func(i InboxItem) bool { return i.Kind == "" || f.Kind != "" && i.Kind != f.Kind })
 		if items, err = s.undecidedItems(ctx, items, f.MerchantID); err != nil {
 			return nil, "", err
 		}
 		if found = append(found, items...); len(found) > limit {
 			return found[:limit], found[limit-1].Position, nil
 		}
-		if next == "" || examined >= store.MaxExamined {
+		if examined += batch; next == "" || examined >= MaxInboxExamined {
 			return found, next, nil
 		}
 		before = next
@@ -133,33 +150,28 @@ func (i InboxItem) decidedBy(d invoice.Decision) bool {
 
 // inboxSources returns the sources with the items of a kind, or of all.
 func (s *Service) inboxSources(merchantID string, kind invoice.ItemKind) []inboxSource {
-	var sources []inboxSource
-	if kind == "" || kind == invoice.ItemUnattributed || kind == invoice.ItemClaimed {
-		sources = append(sources, s.paymentItems(merchantID))
+	sources := []inboxSource{
+		{[]invoice.ItemKind{invoice.ItemUnattributed, invoice.ItemClaimed}, s.paymentItems(merchantID)},
+		{[]invoice.ItemKind{invoice.ItemApproval}, s.refundItems(merchantID)},
 	}
 	for _, e := range invoice.Exceptions {
-		if kind == "" || kind == invoice.ItemKind(e) {
-			sources = append(sources, s.invoiceItems(merchantID, e))
-		}
+		sources = append(sources, inboxSource{[]invoice.ItemKind{invoice.ItemKind(e)}, s.invoiceItems(merchantID, e)})
 	}
-	if kind == "" || kind == invoice.ItemApproval {
-		sources = append(sources, s.refundItems(merchantID))
-	}
-	return sources
+	return slices.DeleteFunc(sources, func(s inboxSource) bool { return kind != "" && !s.has(kind) })
 }
 
 // paymentItems reads the payments without an invoice.
-func (s *Service) paymentItems(merchantID string) inboxSource {
-	return func(ctx context.Context, before string) (items []InboxItem, next string, err error) {
+func (s *Service) paymentItems(merchantID string) inboxReader {
+	return func(ctx context.Context, before string, limit int) (items []InboxItem, next string, err error) {
 		rows, _, err := s.store.Payments(ctx, store.PaymentFilter{
 			MerchantID: merchantID, IncludePending: true, IncludeUnattributed: true, UnattributedOnly: true,
-			Before: store.PaymentPosition{SeenID: before}, Limit: inboxBatch,
+			Before: store.PaymentPosition{SeenID: before}, Limit: limit,
 		})
 		if err != nil {
 			return nil, "", err
 		}
 		items, err = paymentItems(ctx, s.store, rows, merchantID)
-		if len(rows) == inboxBatch {
+		if len(rows) == limit {
 			next = rows[len(rows)-1].SeenID
 		}
 		return items, next, err
@@ -196,19 +208,19 @@ func paymentItems(ctx context.Context, r itemReader, rows []store.PaymentRow, me
 }
 
 // invoiceItems reads the invoices with an exception.
-func (s *Service) invoiceItems(merchantID string, e invoice.Exception) inboxSource {
-	return func(ctx context.Context, before string) (items []InboxItem, next string, err error) {
+func (s *Service) invoiceItems(merchantID string, e invoice.Exception) inboxReader {
+	return func(ctx context.Context, before string, limit int) (items []InboxItem, next string, err error) {
 		if before != "" {
 			before = invoice.PrefixInvoice + before
 		}
-		found, _, err := s.store.Invoices(ctx, store.InvoiceFilter{MerchantID: merchantID, Exception: e, Before: before, Limit: inboxBatch})
+		found, _, err := s.store.Invoices(ctx, store.InvoiceFilter{MerchantID: merchantID, Exception: e, Before: before, Limit: limit})
 		if err != nil {
 			return nil, "", err
 		}
 		for _, inv := range found {
 			items = append(items, invoiceItem(inv))
 		}
-		if len(found) == inboxBatch {
+		if len(found) == limit {
 			next = items[len(items)-1].Position
 		}
 		return items, next, nil
@@ -222,16 +234,16 @@ func invoiceItem(inv invoice.Invoice) InboxItem {
 }
 
 // refundItems reads the refunds that await an approval.
-func (s *Service) refundItems(merchantID string) inboxSource {
-	return func(ctx context.Context, before string) (items []InboxItem, next string, err error) {
-		found, err := s.store.RefundRecords(ctx, store.RefundFilter{MerchantID: merchantID, Status: invoice.RefundAwaitingApproval, Before: before, Limit: inboxBatch})
+func (s *Service) refundItems(merchantID string) inboxReader {
+	return func(ctx context.Context, before string, limit int) (items []InboxItem, next string, err error) {
+		found, err := s.store.RefundRecords(ctx, store.RefundFilter{MerchantID: merchantID, Status: invoice.RefundAwaitingApproval, Before: before, Limit: limit})
 		if err != nil {
 			return nil, "", err
 		}
 		for _, r := range found {
 			items = append(items, s.refundItem(r))
 		}
-		if len(found) == inboxBatch {
+		if len(found) == limit {
 			next = items[len(items)-1].Position
 		}
 		return items, next, nil
