@@ -92,11 +92,11 @@ GET /dashboard/invoices/{id}/json api session invoices:read
 GET /dashboard/keys api session keys:write
 GET /dashboard/keys/new api session keys:write
 GET /dashboard/keys/{id} api session keys:write
-GET /dashboard/live api session
 GET /dashboard/links api session invoices:read
 GET /dashboard/links/new api session invoices:write
 GET /dashboard/links/{id} api session invoices:read
 GET /dashboard/links/{id}/edit api session invoices:write
+GET /dashboard/live api session
 GET /dashboard/operator api operator session events:read
 GET /dashboard/operator/audit api operator session events:read
 GET /dashboard/operator/chains/{chainKey} api operator session events:read
