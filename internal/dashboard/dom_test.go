@@ -65,6 +65,11 @@ func (e *element) classed(class string) []*element {
 	return e.all(func(e *element) bool { return slices.Contains(strings.Fields(e.attrs["class"]), class) })
 }
 
+// forms returns the forms that are sent; those of dialogs close them.
+func (e *element) forms() []*element {
+	return slices.DeleteFunc(e.named("form"), func(form *element) bool { return form.attrs["method"] == "dialog" })
+}
+
 // links returns the addresses of all links.
 func (e *element) links() (addresses []string) {
 	for _, a := range e.named("a") {

@@ -135,7 +135,7 @@ func (f *filled) wantEchoes(t *testing.T, table *routeTable) {
 	owner := f.person("cafe", access.Admin)
 	n := 0
 	for _, at := range owner.crawl(t, table, "/dashboard").places {
-		for _, form := range at.page.named("form") {
+		for _, form := range at.page.forms() {
 			values, isTyped := form.values(), false
 			for _, field := range form.all(func(e *element) bool { return e.name == "input" || e.name == "textarea" || e.name == "select" }) {
 				if kind := field.attrs["type"]; field.attrs["name"] != "" && kind != "checkbox" && kind != "radio" {

@@ -88,7 +88,7 @@ func TestRefusedInvoice(t *testing.T) {
 			t.Errorf("%s: %d with %d problems, want %q\n%s", name, page.status, len(page.classed("problem")), c.want, page.words())
 			continue
 		}
-		sent := page.named("form")[len(page.named("form"))-1].values()
+		sent := page.forms()[len(page.forms())-1].values()
 		for field, values := range typed {
 			if field != "token" && sent.Get(field) != values[0] {
 				t.Errorf("%s: %s is %q afterwards, want %q", name, field, sent.Get(field), values[0])
@@ -168,7 +168,7 @@ func TestMetadataForm(t *testing.T) {
 	}
 	edit := "/dashboard/invoices/" + draft.ID + "/edit"
 	form = maria.get(edit)
-	changes := form.named("form")[len(form.named("form"))-1].values()
+	changes := form.forms()[len(form.forms())-1].values()
 	keys := changes["metadataKey"]
 	keys[slices.Index(keys, "cart")] = "basket"
 	maria.submit(form, edit, url.Values{"metadataKey": keys, "cancelUrl": {""}}).want(t, http.StatusOK, "basket 88")

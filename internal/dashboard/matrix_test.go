@@ -87,6 +87,9 @@ func TestMatrix(t *testing.T) {
 		for name, p := range without {
 			p.wantSignIn(t, name, r.changed(anonymous))
 		}
+		if r.pattern == "GET /dashboard/live" { // it does not end; TestLive has what comes
+			continue
+		}
 		for name, p := range roles {
 			p.wantRole(t, name, r)
 		}
@@ -243,7 +246,7 @@ func (f *filled) wantFilters(t *testing.T, rival *person, all []request) {
 			continue
 		}
 		path, _, _ := strings.Cut(r.path, "?")
-		for _, form := range rival.get(path).named("form") {
+		for _, form := range rival.get(path).forms() {
 			if form.attrs["method"] == "post" {
 				continue
 			}

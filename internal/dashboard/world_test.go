@@ -301,7 +301,7 @@ func (p *person) visit(method, path, contentType, body string) answer {
 // changes: an empty list of values takes a field away.
 func (p *person) submit(page answer, action string, changes url.Values) answer {
 	p.t.Helper()
-	for _, form := range page.named("form") {
+	for _, form := range page.forms() {
 		if form.attrs["action"] != action {
 			continue
 		}
