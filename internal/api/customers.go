@@ -76,7 +76,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 // invoice of that customer, because keys may be longer than cursors.
 func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID string) (string, error) {
 	id := q.cursor(scope)
-	if id == "" || q.err != nil {
+	if id == "" {
 		return "", nil
 	}
 	inv, err := a.reader.Invoice(ctx, id)

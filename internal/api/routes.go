@@ -55,7 +55,7 @@ type entry struct {
 
 // table returns all routes.
 func (a *API) table() []entry {
-	return slices.Concat(a.merchantTable(), a.operatorTable(), a.payerTable())
+	return slices.Concat(a.moneyTable(), a.merchantTable(), a.operatorTable(), a.payerTable())
 }
 
 // payerTable returns the routes of transfer providers, of payers' programs, and of those who
@@ -72,8 +72,8 @@ func (a *API) payerTable() []entry {
 	}
 }
 
-// merchantTable returns the routes of merchants and the operator.
-func (a *API) merchantTable() []entry {
+// moneyTable returns the routes of what is owed, paid and refunded.
+func (a *API) moneyTable() []entry {
 	return []entry{
 		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},
 		{"GET /api/invoices", access.InvoicesRead, a.listInvoices},
@@ -107,6 +107,12 @@ func (a *API) merchantTable() []entry {
 		{"GET /api/payment-links/{id}", access.InvoicesRead, a.getPaymentLink},
 		{"PATCH /api/payment-links/{id}", access.InvoicesWrite, a.updatePaymentLink},
 		{"GET /api/customers", access.InvoicesRead, a.listCustomers},
+	}
+}
+
+// merchantTable returns the other routes of merchants and the operator.
+func (a *API) merchantTable() []entry {
+	return []entry{
 		{"GET /api/events", access.EventsRead, a.listEvents},
 		{"POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents},
 		{"GET /api/events/stream", access.EventsRead, a.streamEvents},

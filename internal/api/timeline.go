@@ -93,6 +93,17 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	}.serve(a, w, r)
 }
 
+// addTxs adds the transactions of an invoice's commitment.
+func (t *timeline) addTxs(txs []store.CommitmentTx) {
+	for _, tx := range txs {
+		entry := apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()}
+		if !tx.Cost.At.IsZero() {
+			entry.CostGwei = strconv.FormatInt(tx.Cost.Gwei, 10)
+		}
+		t.add(tx.Created, rankInvoice, tx.Hash.String(), entry)
+	}
+}
+
 // timelineOf returns the entries of a history in their order.
 func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 	var t timeline
@@ -113,13 +124,7 @@ func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 	case invoice.Drafted, invoice.Open, invoice.Void:
 	}
 	t.add(h.OpenedAt, rankInvoice, "opened", apitypes.TimelineEntry{Kind: "invoice.opened"})
-	for _, tx := range h.Txs {
-		entry := apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()}
-		if !tx.Cost.At.IsZero() {
-			entry.CostGwei = strconv.FormatInt(tx.Cost.Gwei, 10)
-		}
-		t.add(tx.Created, rankInvoice, tx.Hash.String(), entry)
-	}
+	t.addTxs(h.Txs)
 	for _, p := range h.Payments {
 		t.addTransfer("payment", p.ID, apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
 	}

@@ -84,7 +84,7 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 func seedMerchants(ctx context.Context, w *world) error {
 	for m := range boardMerchants {
 		if _, err := w.server.api.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
-			ID: boardMerchant(m), Name: fmt.Sprintf("Merchant %d", m), DefaultAddresses: map[string]apitypes.Address{chain.Local: apitypes.Address(account(m).String())},
+			ID: boardMerchant(m), Name: fmt.Sprintf("Merchant %d", m), DefaultAddresses: map[string]apitypes.Address{chain.Local: account(m).String()},
 		}); err != nil {
 			return err
 		}
@@ -144,10 +144,10 @@ func (r boardRows) filters() map[string][]string {
 		}
 		amount := fmt.Sprintf("%d.%02d", 1+dice(row, 2, 20_000)/100, dice(row, 2, 20_000)%100)
 		for name, path := range map[string]string{
-			"search by id": "search?q=" + r.id("inv_", row), "search by hash": "search?q=" + p.TxHash.String(), "search by payer": "search?q=" + p.From.String(),
+			"search by id": "search?q=" + r.invoiceID(row), "search by hash": "search?q=" + p.TxHash.String(), "search by payer": "search?q=" + p.From.String(),
 			"payments by hash": "payments?q=" + p.TxHash.String(), "payments by payer": "payments?q=" + p.From.String(), "payments by amount": "payments?q=" + amount,
 			"invoices by amount": "invoices?amount=" + amount, "invoices, late": "invoices?exception=late", "invoices, open": "invoices?status=open",
-			"events by invoice": "events?invoiceId=" + r.id("inv_", row), "payments without an invoice": "payments?show=unattributed",
+			"events by invoice": "events?invoiceId=" + r.invoiceID(row), "payments without an invoice": "payments?show=unattributed",
 		} {
 			all[name] = append(all[name], "/dashboard/"+path)
 		}

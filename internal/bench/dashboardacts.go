@@ -22,34 +22,41 @@ func forms(page, path string) (all []boardForm, err error) {
 	if err != nil {
 		return nil, err
 	}
-	attribute := func(n *html.Node, name string) string {
-		for _, a := range n.Attr {
-			if a.Key == name {
-				return a.Val
-			}
-		}
-		return ""
-	}
 	for n := range root.Descendants() {
 		if n.Data != "form" || attribute(n, "method") != "post" || !strings.HasPrefix(attribute(n, "action"), path) {
 			continue
 		}
-		form := boardForm{attribute(n, "action"), make(url.Values)}
-		for field := range n.Descendants() {
-			switch {
-			case field.Data == "input" && attribute(field, "name") != "":
-				form.values.Set(attribute(field, "name"), attribute(field, "value"))
-			case field.Data == "select" && field.LastChild != nil:
-				for option := range field.Descendants() {
-					if option.Data == "option" && !form.values.Has(attribute(field, "name")) {
-						form.values.Set(attribute(field, "name"), attribute(option, "value"))
-					}
+		all = append(all, boardForm{attribute(n, "action"), filledIn(n)})
+	}
+	return all, nil
+}
+
+// filledIn returns the values of a form, with the first option of each selection.
+func filledIn(form *html.Node) url.Values {
+	values := make(url.Values)
+	for field := range form.Descendants() {
+		switch {
+		case field.Data == "input" && attribute(field, "name") != "":
+			values.Set(attribute(field, "name"), attribute(field, "value"))
+		case field.Data == "select" && field.LastChild != nil:
+			for option := range field.Descendants() {
+				if option.Data == "option" && !values.Has(attribute(field, "name")) {
+					values.Set(attribute(field, "name"), attribute(option, "value"))
 				}
 			}
 		}
-		all = append(all, form)
 	}
-	return all, nil
+	return values
+}
+
+// attribute returns an attribute of an element, or "".
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
 }
 
 // measureActs measures the answers to acts, with the pages that they lead to.
@@ -63,7 +70,7 @@ func (b *bench) measureActs(ctx context.Context, kind string, v *visitor) error 
 			values.Set("decision", "dismissed")
 			values.Set("reason", "measured")
 		}},
-		{"attribute a payment", "/dashboard/inbox?kind=unattributed", "/dashboard/payments/", func(values url.Values) {}},
+		{"attribute a payment", "/dashboard/inbox?kind=unattributed", "/dashboard/payments/", func(url.Values) {}},
 	} {
 		took, err := v.repeat(ctx, b.boardTurns, act.page, act.action, act.change)
 		if err != nil {

@@ -34,7 +34,7 @@ type boardRows struct {
 
 // dice returns a number below sides for a row, the same for the same kind.
 func dice(row int, kind byte, sides uint32) int {
-	h := dustHash(uint64(row)*256 + uint64(kind)) //nolint:gosec // rows are counted from 0
+	h := dustHash(uint64(row)*256 + uint64(kind))
 	return int(binary.BigEndian.Uint32(h[:]) % sides)
 }
 
@@ -42,7 +42,9 @@ func (r boardRows) at(row int) time.Time {
 	return r.first.Add(time.Duration(row) * (boardPeriod / time.Duration(r.n)))
 }
 
-func (r boardRows) id(prefix string, row int) string { return invoice.FirstID(prefix, r.at(row)) }
+func (r boardRows) invoiceID(row int) string {
+	return invoice.FirstID(invoice.PrefixInvoice, r.at(row))
+}
 
 // owner returns the number of the row's merchant.
 func (r boardRows) owner(row int) int {
@@ -55,7 +57,7 @@ func (r boardRows) owner(row int) int {
 func boardMerchant(number int) string { return fmt.Sprintf("m%d", number) }
 func (r boardRows) amount(row int) invoice.Amount {
 	return invoice.NewAmount(uint64(10_000 * (100 + dice(row, 2, 20_000))))
-}                                               //nolint:gosec // it is positive
+}
 func (r boardRows) isUnattributed(row int) bool { return dice(row, 3, 200) == 0 }
 
 func (r boardRows) status(row int) invoice.Status {
@@ -72,7 +74,7 @@ func (r boardRows) status(row int) invoice.Status {
 
 func (r boardRows) invoice(row int) invoice.Invoice {
 	inv := invoice.Invoice{
-		ID: r.id(invoice.PrefixInvoice, row), CommitmentID: dustHash(uint64(r.n + row)), MerchantID: boardMerchant(r.owner(row)), //nolint:gosec // rows are counted from 0
+		ID: r.invoiceID(row), CommitmentID: dustHash(uint64(r.n + row)), MerchantID: boardMerchant(r.owner(row)),
 		ChainKey: chain.Local, Currency: chain.USDC, Status: r.status(row), CreatedAt: r.at(row),
 		Terms: invoice.Terms{Merchant: account(r.owner(row)), Token: invoice.Address{1}, Amount: r.amount(row), ExpiresAt: r.at(row).Add(2 * boardOpenFor)},
 		Details: invoice.Details{
@@ -81,12 +83,12 @@ func (r boardRows) invoice(row int) invoice.Invoice {
 		},
 	}
 	if inv.Status == invoice.Paid {
-		inv.SettledTx, inv.SettledAt, inv.AmountPaid = dustHash(uint64(row)), r.at(row).Add(time.Minute), inv.Amount //nolint:gosec // as above
+		inv.SettledTx, inv.SettledAt, inv.AmountPaid = dustHash(uint64(row)), r.at(row).Add(time.Minute), inv.Amount
 	}
 	if dice(row, 7, 20) == 0 && inv.Status != invoice.Open {
-		inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 50))) //nolint:gosec // it is positive
+		inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 50)))
 		if inv.Status == invoice.Paid {
-			inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 200))) //nolint:gosec // it is positive
+			inv.AmountPaid = invoice.NewAmount(uint64(10_000 * (dice(row, 2, 20_000) + 200)))
 		}
 		if r.n-row > r.n/boardUndecided {
 			inv.AmountRefunded = inv.AmountPaid // it needs no decision any more
@@ -100,21 +102,21 @@ func (r boardRows) invoice(row int) invoice.Invoice {
 func (r boardRows) payment(row int) store.PaymentRow {
 	seen := r.at(row).Add(time.Minute)
 	p := store.PaymentRow{SeenID: invoice.FirstID("", seen), Payment: invoice.Payment{
-		ID:     invoice.TransferID(invoice.PrefixPayment, chain.Local, dustHash(uint64(row)), 0), //nolint:gosec // rows are counted from 0
+		ID:     invoice.TransferID(invoice.PrefixPayment, chain.Local, dustHash(uint64(row)), 0),
 		Status: invoice.Confirmed, ObservedAt: seen, ConfirmedAt: seen,
 		Transfer: invoice.Transfer{
-			ChainKey: chain.Local, TxHash: dustHash(uint64(row)), Position: invoice.Position{BlockNumber: 1, BlockHash: dustHash(1), BlockTime: seen, LogIndex: row}, //nolint:gosec // as above
+			ChainKey: chain.Local, TxHash: dustHash(uint64(row)), Position: invoice.Position{BlockNumber: 1, BlockHash: dustHash(1), BlockTime: seen, LogIndex: row},
 			Token: invoice.Address{1}, Currency: chain.USDC, From: account(1_000_000 + dice(row, 8, 100_000)), To: account(r.owner(row)), Amount: r.amount(row),
 		},
 	}}
 	if !r.isUnattributed(row) {
-		p.InvoiceID, p.MerchantID, p.Method = r.id(invoice.PrefixInvoice, row), boardMerchant(r.owner(row)), invoice.ByTransferAmount
+		p.InvoiceID, p.MerchantID, p.Method = r.invoiceID(row), boardMerchant(r.owner(row)), invoice.ByTransferAmount
 	}
 	return p
 }
 
 func (r boardRows) event(row int, t invoice.EventType, after time.Duration) store.Event {
-	at, id := r.at(row).Add(after), r.id(invoice.PrefixInvoice, row)
+	at, id := r.at(row).Add(after), r.invoiceID(row)
 	e := store.Event{ID: invoice.FirstID(invoice.PrefixEvent, at), Type: t, Subject: id, InvoiceID: id, MerchantID: boardMerchant(r.owner(row)), CreatedAt: at}
 	e.Body = fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"text":%q}}`, e.ID, t, at.Unix(), eventBody)
 	return e

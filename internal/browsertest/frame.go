@@ -1,9 +1,11 @@
 package browsertest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -12,24 +14,25 @@ import (
 // of its own: what the page sees of it says nothing of whether it gets keys yet.
 func (p *Page) Frame(url string) *Page {
 	p.t.Helper()
-	frame := &Page{t: p.t}
 	own := chromedp.FromContext(p.ctx).Target.TargetID
 	var err error
+	var frame *target.Info
 	found := p.poll(func() bool {
 		targets, failed := chromedp.Targets(p.ctx)
 		err = failed
-		for _, target := range targets {
-			if target.ParentFrameID == cdp.FrameID(own) && target.Type == "iframe" && strings.HasPrefix(target.URL, url) {
-				ctx, leave := chromedp.NewContext(p.ctx, chromedp.WithTargetID(target.TargetID), chromedp.WithDetachOnCancel())
-				p.t.Cleanup(leave)
-				frame.ctx = ctx
-				return true
-			}
+		i := slices.IndexFunc(targets, func(info *target.Info) bool {
+			return info.ParentFrameID == cdp.FrameID(own) && info.Type == "iframe" && strings.HasPrefix(info.URL, url)
+		})
+		if i < 0 {
+			return false
 		}
-		return false
+		frame = targets[i]
+		return true
 	})
 	if !found {
 		p.t.Fatalf("browsertest: the page has no frame of %s (%v)", url, err)
 	}
-	return frame
+	ctx, leave := chromedp.NewContext(p.ctx, chromedp.WithTargetID(frame.TargetID), chromedp.WithDetachOnCancel())
+	p.t.Cleanup(leave)
+	return &Page{t: p.t, ctx: ctx}
 }

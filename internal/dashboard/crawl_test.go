@@ -79,11 +79,11 @@ func (p *person) crawl(t *testing.T, table *routeTable, from ...string) site {
 			continue
 		}
 		seen[path] = true
-		if like := pattern + " " + parameters(path); alike[like] < mostAlike {
-			alike[like]++
-		} else {
+		like := pattern + " " + parameters(path)
+		if alike[like] >= mostAlike {
 			continue
 		}
+		alike[like]++
 		page := p.get(path)
 		s.places = append(s.places, place{pattern, path, page})
 		for _, form := range page.forms() {

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -60,9 +61,8 @@ func TestForeignOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if resp.StatusCode != http.StatusForbidden || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(text), "another origin may not") {

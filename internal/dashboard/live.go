@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,8 +213,7 @@ func (l *liveStreams) send(to func(*liveStream) bool) {
 func (l *liveStreams) end(changes []store.ChangeRow) {
 	about := make(map[string]bool, len(changes))
 	for _, c := range changes {
-		switch c.Action {
-		case access.ActionSessionEnd, access.ActionKeyRotate, access.ActionKeyRevoke:
+		if slices.Contains([]access.Action{access.ActionSessionEnd, access.ActionKeyRotate, access.ActionKeyRevoke}, c.Action) {
 			about[c.Object] = true
 		}
 	}

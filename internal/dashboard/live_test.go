@@ -23,7 +23,7 @@ func (p *person) stream(query string) <-chan string {
 		p.t.Fatal(err)
 	}
 	client := http.Client{Transport: &http.Transport{}, Jar: p.Jar}
-	resp, err := client.Do(r)
+	resp, err := client.Do(r) //nolint:bodyclose // the clean-up closes it
 	if err != nil {
 		p.t.Fatal(err)
 	}

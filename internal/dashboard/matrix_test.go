@@ -239,9 +239,7 @@ func (f *filled) wantFilters(t *testing.T, rival *person, all []request) {
 	t.Helper()
 	var ids []string
 	for _, r := range all {
-		for _, id := range objectID.FindAllString(r.path, -1) {
-			ids = append(ids, id)
-		}
+		ids = append(ids, objectID.FindAllString(r.path, -1)...)
 	}
 	n := 0
 	for _, r := range all {

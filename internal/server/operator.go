@@ -103,7 +103,7 @@ func (s *Server) limitsInForce() []apitypes.LimitInForce {
 		apitypes.LimitInForce{Name: "delay of allowed addresses", Value: seconds(s.cfg.AllowListDelay), Unit: "s"})
 	for _, c := range s.cfg.Chains {
 		if c.OperatorKey != nil {
-			limits = append(limits, apitypes.LimitInForce{Name: "transactions a day, " + c.Key, Value: int64(c.Limits.PerDayGwei), Unit: "gwei"}) //nolint:gosec // the configuration bounds it
+			limits = append(limits, apitypes.LimitInForce{Name: "transactions a day, " + c.Key, Value: int64(c.Limits.PerDayGwei), Unit: "gwei"})
 		}
 	}
 	return limits
@@ -178,7 +178,7 @@ func blockProgress(p *admin.Progress) *apitypes.BlockProgress {
 }
 
 // number returns a number of a chain, which is far below the bound.
-func number(n uint64) int64 { return int64(n) } //nolint:gosec // see above
+func number(n uint64) int64 { return int64(n) }
 
 // weiText returns an amount of wei, or "" if it is not known.
 func weiText(n *big.Int) string {

@@ -37,7 +37,7 @@ func (r sqlRunner) exec(ctx context.Context, query string, args ...any) (int64, 
 }
 
 func (r sqlRunner) query(ctx context.Context, each func(scanner) (bool, error), query string, args ...any) (err error) {
-	rows, err := r.on.QueryContext(ctx, query, args...)
+	rows, err := r.on.QueryContext(ctx, query, args...) //nolint:rowserrcheck // readRows does
 	if err != nil {
 		return err
 	}
