@@ -193,6 +193,7 @@ type health struct {
 		Confirmed uint64 `json:"confirmed"`
 		Error     string `json:"error"`
 		Writer    string `json:"writer"`
+		Backfill  any    `json:"backfill"` // nil unless older blocks are read
 	} `json:"chains"`
 }
 

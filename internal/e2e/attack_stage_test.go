@@ -234,7 +234,7 @@ func (s *stage) read() {
 		if err := json.Unmarshal(a.body, &h); err != nil {
 			s.Fatalf("/readyz: %v\n%s", err, a.body)
 		}
-		return len(h.Chains) == 1 && h.Chains[0].Indexed >= head && h.Chains[0].Confirmed+finality >= head
+		return len(h.Chains) == 1 && h.Chains[0].Backfill == nil && h.Chains[0].Indexed >= head && h.Chains[0].Confirmed+finality >= head
 	}); err != nil {
 		s.Fatalf("the service did not read up to block %d: %s", head, a.body)
 	}

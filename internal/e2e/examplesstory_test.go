@@ -486,7 +486,8 @@ func (s *story) operator() {
 	s.Helper()
 	if err := await(within(s, patience), func() bool {
 		status := decoded[apitypes.ServiceStatus](s, s.do(http.MethodGet, "/api/operator/status", ""), http.StatusOK)
-		return status.Ready && status.Chains[0].Backfill == nil && len(status.Chains[0].Writer.Transactions) == 0
+		chain := status.Chains[0]
+		return status.Ready && chain.Backfill == nil && chain.Writer.Due == 0 && chain.Writer.InFlight == 0 && len(chain.Writer.Transactions) == 0
 	}); err != nil {
 		s.Fatalf("the service has not settled down: %v", err)
 	}
