@@ -19,8 +19,14 @@ import (
 
 // listMerchants answers GET /api/merchants.
 func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
+	return a.serveMerchants(w, r, "merchants", elementsOf(apiconv.Merchant))
+}
+
+// serveMerchants answers with a list of merchants, of which the elements are made. The kind
+// keeps its cursors apart from those of other lists.
+func (a *API) serveMerchants(w http.ResponseWriter, r *http.Request, kind string, elements func(context.Context, []invoice.Merchant) ([]any, error)) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("merchants")
+	limit, scope := q.limit(), q.scope(kind)
 	after := q.cursor(scope)
 	if q.err != nil {
 		return q.err
@@ -38,7 +44,7 @@ func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(apiconv.Merchant),
+		elements: elements,
 		cursor:   descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
 	}.serve(a, w, r)
 }

@@ -175,38 +175,17 @@ func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, 
 
 // listMerchantOverviews answers GET /api/operator/merchants.
 func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("merchant overviews")
-	after := q.cursor(scope)
-	if q.err != nil {
-		return q.err
-	}
-	by := access.FromContext(r.Context())
-	return listing[invoice.Merchant]{
-		name: "merchants", limit: limit,
-		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, string, error) {
-			if last != nil {
-				after = last.ID
-			}
-			found, err := a.merchants.List(ctx, by, after, n)
+	return a.serveMerchants(w, r, "merchant overviews", func(ctx context.Context, rows []invoice.Merchant) ([]any, error) {
+		all := make([]any, len(rows))
+		for i, m := range rows {
+			overview, err := a.overviewOf(ctx, m)
 			if err != nil {
-				return nil, "", fmt.Errorf("list merchants: %w", err)
+				return nil, err
 			}
-			return found, "", nil
-		},
-		elements: func(ctx context.Context, rows []invoice.Merchant) ([]any, error) {
-			all := make([]any, len(rows))
-			for i, m := range rows {
-				overview, err := a.overviewOf(ctx, m)
-				if err != nil {
-					return nil, err
-				}
-				all[i] = overview
-			}
-			return all, nil
-		},
-		cursor: descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
-	}.serve(a, w, r)
+			all[i] = overview
+		}
+		return all, nil
+	})
 }
 
 // overviewOf returns a merchant with what it has.
