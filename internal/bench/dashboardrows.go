@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -123,25 +122,12 @@ func (r boardRows) event(row int, t invoice.EventType, after time.Duration) stor
 }
 
 // seed stores the rows.
-func (r boardRows) seed(ctx context.Context, url string) (err error) {
-	s, err := store.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+func (r boardRows) seed(ctx context.Context, url string) error {
 	var addresses []store.SettlementAddress
 	for m := range boardMerchants {
 		addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(m), MerchantID: boardMerchant(m)})
 	}
-	if err := s.Update(ctx, func(tx *store.Tx) error { return tx.InsertSettlementAddresses(ctx, addresses, r.first) }); err != nil {
-		return err
-	}
-	for first := 0; first < r.n; first += seedBatch {
-		if err := s.Update(ctx, func(tx *store.Tx) error { return r.seedBatch(ctx, tx, first, min(first+seedBatch, r.n)) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return seedRows(ctx, url, addresses, r.first, r.n, r.seedBatch)
 }
 
 func (r boardRows) seedBatch(ctx context.Context, tx *store.Tx, first, end int) error {

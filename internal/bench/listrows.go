@@ -98,23 +98,28 @@ func (r listRows) event(row int) store.Event {
 }
 
 // seed stores the rows.
-func (r listRows) seed(ctx context.Context, url string) (err error) {
-	s, err := store.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+func (r listRows) seed(ctx context.Context, url string) error {
 	var addresses []store.SettlementAddress
 	for m := range listMerchants {
 		for a := range listAddresses {
 			addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(a), MerchantID: fmt.Sprintf("m%d", m)})
 		}
 	}
-	if err := s.Update(ctx, func(tx *store.Tx) error { return tx.InsertSettlementAddresses(ctx, addresses, r.first) }); err != nil {
+	return seedRows(ctx, url, addresses, r.first, r.n, r.seedBatch)
+}
+
+// seedRows stores settlement addresses, and n rows in batches.
+func seedRows(ctx context.Context, url string, addresses []store.SettlementAddress, at time.Time, n int, batch func(ctx context.Context, tx *store.Tx, first, end int) error) (err error) {
+	s, err := store.Open(ctx, url)
+	if err != nil {
 		return err
 	}
-	for first := 0; first < r.n; first += seedBatch {
-		if err := s.Update(ctx, func(tx *store.Tx) error { return r.seedBatch(ctx, tx, first, min(first+seedBatch, r.n)) }); err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Update(ctx, func(tx *store.Tx) error { return tx.InsertSettlementAddresses(ctx, addresses, at) }); err != nil {
+		return err
+	}
+	for first := 0; first < n; first += seedBatch {
+		if err := s.Update(ctx, func(tx *store.Tx) error { return batch(ctx, tx, first, min(first+seedBatch, n)) }); err != nil {
 			return err
 		}
 	}
