@@ -2413,8 +2413,7 @@ type RefundResponse struct {
 	// It is a path if the service does not know its public URL.
 	ClaimURL string `json:"claimUrl,omitempty"`
 
-	// Submissions Who sends, or wanted to send, the prepared refund; newest first. At most one was not withdrawn. Absent if
-	// there are none.
+	// Submissions Who sends, or wanted to send, the prepared refund; newest first. At most one was not withdrawn. Absent without any.
 	Submissions []Submission `json:"submissions,omitempty"`
 }
 
