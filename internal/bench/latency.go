@@ -160,6 +160,11 @@ func receive(ctx context.Context, arrivals chan<- arrival) (url string, stop fun
 
 // quantile returns the q-quantile of durations, rounded.
 func quantile(all []time.Duration, q float64) time.Duration {
+	return exactQuantile(all, q).Round(100 * time.Microsecond)
+}
+
+// exactQuantile returns the q-quantile of durations.
+func exactQuantile(all []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond)
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

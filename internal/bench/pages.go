@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +19,9 @@ import (
 const (
 	// pagePolls is how many polls the CPU time of one is measured with.
 	pagePolls = 5000
-	// pageEvents is how many events the CPU time of one is measured with.
+	// pageRounds is how often the pages are opened, and pageEvents how many events the CPU time
+	// of one is measured with each time.
+	pageRounds = 3
 	pageEvents = 1000
 	// pageWorkers is how many clients create invoices, open pages and poll at a time.
 	pageWorkers = 16
@@ -44,96 +48,110 @@ func (b *bench) measurePages(ctx context.Context, kind string) (err error) {
 	if err := w.waitReady(ctx); err != nil {
 		return err
 	}
-	ids, err := w.createPages(ctx, b.pages+pageEvents)
+	ids, err := w.createPages(ctx, b.pages+2*pageRounds*pageEvents)
 	if err != nil {
 		return err
 	}
 	if err := b.measurePolls(ctx, kind, w, ids); err != nil {
 		return err
 	}
+	return b.measureOpenPages(ctx, kind, w, ids)
+}
+
+// measureOpenPages opens and closes pages several times. It measures the memory and CPU time of
+// their streams, and by turns what an event costs, and how long an API request takes, with and
+// without them.
+func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids []string) error {
 	getter, err := w.newGetter(ctx)
 	if err != nil {
 		return err
 	}
 	defer getter.client.CloseIdleConnections()
-	return b.measureOpenPages(ctx, kind, w, ids, getter)
-}
-
-// measureOpenPages measures the memory and CPU time of streams, and the getter's latency
-// before, meanwhile and afterwards. The first of the ids have a page, the others are made void
-// without one.
-func (b *bench) measureOpenPages(ctx context.Context, kind string, w *world, ids []string, getter *getter) error {
-	alone, err := w.cpuOfVoids(ctx, ids[b.pages:])
-	if err != nil {
-		return err
-	}
-	without, err := getter.get(ctx, b.turn)
-	if err != nil {
-		return err
-	}
 	before, _, err := w.server.memory()
 	if err != nil {
 		return err
 	}
-	pages, err := openPages(ctx, strings.TrimPrefix(w.server.url, "http://"), ids[:b.pages])
-	if err != nil {
-		return err
+	others := ids[b.pages+pageRounds*pageEvents:] // that have no page
+	var rounds []pageRound
+	for i := range pageRounds {
+		shown := ids[i*pageEvents:][:b.pages]
+		round, err := b.measurePageRound(ctx, w, shown, others[i*pageEvents:][:pageEvents], getter)
+		if err != nil {
+			return err
+		}
+		rounds = append(rounds, round)
 	}
-	with, err := b.measureWaiting(ctx, kind, w, getter, before)
-	if err != nil {
-		return errors.Join(err, pages.stop())
-	}
-	if err := b.measureEvents(ctx, kind, w, ids[:min(pageEvents, b.pages)], alone); err != nil {
-		return errors.Join(err, pages.stop())
-	}
-	if _, err := pages.finish(); err != nil {
-		return err
-	}
-	after, err := getter.get(ctx, b.turn)
-	if err != nil {
-		return err
-	}
-	p99, ceiling := quantile(with, 0.99), quantile(append(without, after...), 0.99)
-	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 with %d open pages", getRate, b.pages), p99, ceiling, fmt.Sprintf("%.2f", float64(p99)/float64(ceiling)),
-		fmt.Sprintf("ceiling: without them, before and afterwards (%v and %v); medians %v and %v", quantile(without, 0.99), quantile(after, 0.99), quantile(with, 0.5), quantile(append(without, after...), 0.5)))
+	b.reportPages(kind, before, rounds)
 	return nil
 }
 
-// measureWaiting measures what pages cost that wait, of which the server had so much memory
-// before, and returns how long the getter's requests take meanwhile.
-func (b *bench) measureWaiting(ctx context.Context, kind string, w *world, getter *getter, before int64) ([]time.Duration, error) {
-	rest, err := w.cpuOver(ctx, pageRest)
-	if err != nil {
-		return nil, err
+// pageRound is what was measured between the opening of pages and their end.
+type pageRound struct {
+	without, with          []time.Duration // that requests took
+	resident               int64           // bytes of memory
+	waiting                time.Duration   // CPU time in pageRest
+	voidShown, voidUnshown time.Duration   // CPU time of making an invoice void
+}
+
+// event returns the CPU time of an event of a page.
+func (r pageRound) event() time.Duration { return r.voidShown - r.voidUnshown }
+
+// latency returns the ratio of the p99 of requests with and without pages.
+func (r pageRound) latency() float64 {
+	return float64(exactQuantile(r.with, 0.99)) / float64(exactQuantile(r.without, 0.99))
+}
+
+// measurePageRound opens the pages of the shown invoices and closes them. Of the shown
+// invoices pageEvents are made void, and all of the others, which have no page. Both are done
+// while pages are open, so that heartbeats and collections of garbage weigh on both alike.
+func (b *bench) measurePageRound(ctx context.Context, w *world, shown, others []string, getter *getter) (r pageRound, err error) {
+	if r.without, err = getter.get(ctx, 2*b.turn); err != nil {
+		return r, err
 	}
-	now, peak, err := w.server.memory()
+	pages, err := openPages(ctx, strings.TrimPrefix(w.server.url, "http://"), shown)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
+	if r.waiting, err = w.cpuOver(ctx, pageRest); err != nil {
+		return r, errors.Join(err, pages.stop())
+	}
+	if r.resident, _, err = w.server.memory(); err != nil {
+		return r, errors.Join(err, pages.stop())
+	}
+	if r.with, err = getter.get(ctx, 2*b.turn); err != nil {
+		return r, errors.Join(err, pages.stop())
+	}
+	if r.voidUnshown, err = w.cpuOfVoids(ctx, others); err != nil {
+		return r, errors.Join(err, pages.stop())
+	}
+	if r.voidShown, err = w.cpuOfVoids(ctx, shown[:min(pageEvents, len(shown))]); err != nil {
+		return r, errors.Join(err, pages.stop())
+	}
+	_, err = pages.finish()
+	return r, err
+}
+
+// reportPages reports rounds of pages. The server had so much memory before the first.
+func (b *bench) reportPages(kind string, before int64, rounds []pageRound) {
 	count := fmt.Sprintf("%d open pages", b.pages)
-	b.report.row(kind, "resident memory, "+count, fmt.Sprintf("%d MB", now>>20), "200 MB", fmt.Sprintf("%.2f", float64(now)/(200<<20)),
-		fmt.Sprintf("%d MB before, %d MB at most; %.1f kB for a page", before>>20, peak>>20, float64(now-before)/float64(b.pages)/1000))
-	b.report.row(kind, "CPU of waiting, "+count, fmt.Sprintf("%.3f CPUs", rest.Seconds()/pageRest.Seconds()), "", "", "heartbeats, and a look at the chain twice a second")
-	return getter.get(ctx, 2*b.turn)
-}
+	slices.SortFunc(rounds, func(x, y pageRound) int { return cmp.Compare(x.resident, y.resident) })
+	r := rounds[len(rounds)/2]
+	b.report.row(kind, "resident memory, "+count, fmt.Sprintf("%d MB", r.resident>>20), "200 MB", fmt.Sprintf("%.2f", float64(r.resident)/(200<<20)),
+		fmt.Sprintf("%d to %d MB in %d rounds, %d MB before the first; %.1f kB for a page", rounds[0].resident>>20, rounds[len(rounds)-1].resident>>20,
+			len(rounds), before>>20, float64(r.resident-before)/float64(b.pages)/1000))
+	b.report.row(kind, "CPU of waiting, "+count, fmt.Sprintf("%.3f CPUs", r.waiting.Seconds()/pageRest.Seconds()), "", "", "heartbeats, and a look at the chain twice a second")
 
-// measureEvents measures the CPU time of an event of an open page: what it takes to make an
-// invoice void, more than without a page, and less the heartbeats of all pages meanwhile.
-func (b *bench) measureEvents(ctx context.Context, kind string, w *world, ids []string, alone usage) error {
-	rest, err := w.cpuOver(ctx, pageRest)
-	if err != nil {
-		return err
-	}
-	voids, err := w.cpuOfVoids(ctx, ids)
-	if err != nil {
-		return err
-	}
-	n := time.Duration(len(ids))
-	heartbeats := time.Duration(float64(rest) * voids.took.Seconds() / pageRest.Seconds())
-	b.report.row(kind, "CPU of an event of a page", (voids.cpu/n - alone.cpu/pageEvents - heartbeats/n).Round(time.Microsecond), "200µs", "",
-		fmt.Sprintf("an invoice is made void: %v with its page open, %v without; %v of that are heartbeats; %d events",
-			(voids.cpu/n).Round(time.Microsecond), (alone.cpu/pageEvents).Round(time.Microsecond), (heartbeats/n).Round(time.Microsecond), n))
-	return nil
+	slices.SortFunc(rounds, func(x, y pageRound) int { return cmp.Compare(x.event(), y.event()) })
+	r = rounds[len(rounds)/2]
+	b.report.row(kind, "CPU of an event of a page", r.event(), "200µs", "",
+		fmt.Sprintf("an invoice is made void: %v with its page open, %v without; %v to %v in %d rounds of %d", r.voidShown, r.voidUnshown,
+			rounds[0].event(), rounds[len(rounds)-1].event(), len(rounds), pageEvents))
+
+	slices.SortFunc(rounds, func(x, y pageRound) int { return cmp.Compare(x.latency(), y.latency()) })
+	r = rounds[len(rounds)/2]
+	b.report.row(kind, fmt.Sprintf("GET of an invoice, %d/s, p99 with %s", getRate, count), quantile(r.with, 0.99), quantile(r.without, 0.99), fmt.Sprintf("%.2f", r.latency()),
+		fmt.Sprintf("ceiling: without them, just before; %.2f to %.2f in %d rounds; medians %v and %v", rounds[0].latency(), rounds[len(rounds)-1].latency(),
+			len(rounds), quantile(r.with, 0.5), quantile(r.without, 0.5)))
 }
 
 // measurePolls measures the CPU time of a poll.
@@ -213,27 +231,23 @@ func (w *world) createPages(ctx context.Context, n int) ([]string, error) {
 	return ids, err
 }
 
-// usage is CPU time that the server used in a time.
-type usage struct{ cpu, took time.Duration }
-
-// cpuOfVoids returns what it takes to make invoices void.
-func (w *world) cpuOfVoids(ctx context.Context, ids []string) (usage, error) {
+// cpuOfVoids returns the CPU time that it takes to make an invoice void, the mean of all.
+func (w *world) cpuOfVoids(ctx context.Context, ids []string) (time.Duration, error) {
 	before, err := w.server.cpu()
 	if err != nil {
-		return usage{}, err
+		return 0, err
 	}
-	begun := time.Now()
 	if err := inParallel(ctx, ids, func(ctx context.Context, id string) error {
 		_, err := w.server.api.VoidInvoice(ctx, id)
 		return err
 	}); err != nil {
-		return usage{}, err
+		return 0, err
 	}
 	if _, err := w.cpuOver(ctx, time.Second); err != nil { // until the last events were sent
-		return usage{}, err
+		return 0, err
 	}
 	after, err := w.server.cpu()
-	return usage{after - before, time.Since(begun)}, err
+	return ((after - before) / time.Duration(len(ids))).Round(time.Microsecond), err
 }
 
 // cpuOver returns the CPU time that the server uses in a time.
