@@ -272,6 +272,12 @@ func (p *Page) poll(f func() bool) bool {
 // pollInterval is how often poll calls its function.
 const pollInterval = 50 * time.Millisecond
 
+// AwaitPath waits until a page has loaded whose path begins with a prefix.
+func (p *Page) AwaitPath(prefix string) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("location.pathname.startsWith(%q) && document.readyState === 'complete'", prefix))
+}
+
 // AwaitText waits until the text of an element contains words.
 func (p *Page) AwaitText(selector, words string) {
 	p.t.Helper()

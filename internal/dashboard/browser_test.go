@@ -70,7 +70,7 @@ func TestFindLostPayment(t *testing.T) {
 	if d.Text("h1") == "Search" {
 		d.Eval(`void document.querySelector("main a[href^='/dashboard/payments/']").click()`, nil)
 	}
-	d.Await(`location.pathname === "/dashboard/payments/` + lost.ID + `"`)
+	d.AwaitPath("/dashboard/payments/" + lost.ID)
 	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
 	d.Follow("Attribute")
 	d.AwaitText("main", "by hand · maria")

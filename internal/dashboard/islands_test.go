@@ -48,10 +48,10 @@ func TestKeyboard(t *testing.T) {
 	page.Eval(`document.activeElement.blur(), document.dispatchEvent(new KeyboardEvent("keydown", { key: "j", ctrlKey: true })), 0`, nil)
 	page.Await(`document.activeElement === document.body`)
 	page.Keys("gp")
-	page.Await(`location.pathname === "/dashboard/payments"`)
+	page.AwaitPath("/dashboard/payments")
 	page.Go(w.url + "/dashboard/invoices")
 	page.Keys("j\r")
-	page.Await(`location.pathname === "/dashboard/invoices/` + second.ID + `"`)
+	page.AwaitPath("/dashboard/invoices/" + second.ID)
 	if errs := page.Errors(); len(errs) > 0 {
 		t.Errorf("the page has errors: %v", errs)
 	}
@@ -72,10 +72,10 @@ func TestSuggestionsInBrowser(t *testing.T) {
 	page.Await(`document.querySelector("header [role=combobox]").getAttribute("aria-activedescendant") === "suggestion-0" && document.querySelector("#suggestion-0").ariaSelected === "true"`)
 	page.Axe("../checkout/web")
 	page.Keys("\r")
-	page.Await(`location.pathname === "/dashboard/invoices/` + made.ID + `"`)
+	page.AwaitPath("/dashboard/invoices/" + made.ID)
 	slash(page)
 	page.Keys("nothing like that\r")
-	page.Await(`location.pathname === "/dashboard/search"`)
+	page.AwaitPath("/dashboard/search")
 }
 
 // TestLiveInBrowser moves the rows of a list, and the page of an invoice, while they are open,

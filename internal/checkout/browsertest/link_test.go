@@ -16,18 +16,18 @@ func TestLinkMakesOneInvoice(t *testing.T) {
 		t.Helper()
 		p.Await(`document.readyState === "complete" && document.querySelector("form[method=post] button")?.disabled === false`)
 		p.Press("Pay")
-		p.Await(`location.pathname.startsWith("/checkout/") && document.readyState === "complete"`)
+		p.AwaitPath("/checkout/")
 		p.Eval(`location.pathname`, &invoice)
 		return invoice
 	}
 	first := pressed()
 	p.Back()
-	p.Await(`location.pathname.startsWith("/pay/")`)
+	p.AwaitPath("/pay/")
 	if again := pressed(); again != first {
 		t.Errorf("after a step back the button leads to %s, want %s", again, first)
 	}
 	p.Back()
-	p.Await(`location.pathname.startsWith("/pay/")`)
+	p.AwaitPath("/pay/")
 	p.Reload()
 	if again := pressed(); again != first {
 		t.Errorf("after a reload the button leads to %s, want %s", again, first)

@@ -34,7 +34,7 @@ func TestReturn(t *testing.T) {
 		p, _ := paid(t, browsertest.Options{})
 		p.AwaitText("#return", "You are taken to")
 		shot(p, "return")
-		p.Await(`location.pathname === "/docs"`)
+		p.AwaitPath("/docs")
 	})
 	for name, stop := range map[string]string{
 		"by its button": `document.querySelector("#return button").click()`,
