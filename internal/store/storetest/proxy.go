@@ -85,6 +85,18 @@ func (p *Proxy) Lose(how Loss) (int, error) {
 	return n, nil
 }
 
+// Cut closes one of the connections, whichever, and reports whether there was one. Both ends
+// learn of it.
+func (p *Proxy) Cut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+		return true
+	}
+	return false
+}
+
 // Turns returns how many round trips clients have begun: how often one has sent after it
 // had received.
 func (p *Proxy) Turns() int64 { return p.turns.Load() }
