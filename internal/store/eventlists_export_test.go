@@ -5,7 +5,7 @@ import "context"
 // FewDeliveries is fewDeliveries.
 const FewDeliveries = fewDeliveries
 
-// EventsInParts lists events as if too many were in a state to read all of them.
+// EventsInParts lists events among those of their type, whatever is in the state.
 func (s *Store) EventsInParts(ctx context.Context, f EventFilter) ([]EventRow, error) {
 	seqs, err := s.seqsInParts(ctx, f)
 	if err != nil {

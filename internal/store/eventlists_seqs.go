@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -11,71 +10,72 @@ import (
 )
 
 // fewDeliveries is how many deliveries in a state are all read to find those of
-// a merchant or an event type.
+// an event type.
 const fewDeliveries = 1000
 
 // eventSeqs returns the sequence numbers of the events on a page, and possibly of
 // later ones, in no order and some twice. The number of rows it reads is bounded
-// by indexes that a delivery does not have to update:
+// by indexes that a delivery does not have to update, but for its merchant's:
 //   - An invoice has few events.
 //   - Events with a delivery and events without one have separate indexes.
-//   - Pending deliveries are stored in order of their numbers, and failed ones
-//     have an index by merchant. Other selections among them read all while they
-//     are few. When they are many, they are frequent among the events of that
-//     merchant or type and soon fill a page.
-//   - Most events are delivered; the others are skipped.
+//   - Deliveries in each state have indexes by number and by merchant and number.
+//   - Deliveries in a state and of an event type are found among those in the state
+//     while these are few, and otherwise among the events of the type.
 func (q *queries) eventSeqs(ctx context.Context, f EventFilter) ([]int64, error) {
-	if f.InvoiceID == "" && (f.Delivery == delivery.Pending || f.Delivery == delivery.Failed) {
-		if f.Type == "" && (f.Delivery == delivery.Failed || f.MerchantID == "") {
-			return q.seqsInState(ctx, f)
-		}
+	switch {
+	case f.InvoiceID != "" || f.Delivery == "" || f.Delivery == delivery.None:
+		return q.seqsInParts(ctx, f)
+	case f.Type == "":
+		return q.seqsInState(ctx, f)
+	case f.Delivery != delivery.Delivered: // most are delivered
 		if found, few, err := q.seqsOfFew(ctx, f); few || err != nil {
 			return found, err
 		}
 	}
-	return q.seqsInParts(ctx, f)
+	return q.seqsOfType(ctx, f)
 }
 
-// seqsInState lists pending or failed deliveries.
+// seqsInState lists deliveries in a state, whatever the type of their events.
 func (q *queries) seqsInState(ctx context.Context, f EventFilter) ([]int64, error) {
-	if f.Delivery == delivery.Pending {
-		return q.seqs(ctx, &condition{of: "deliveries s"}, f, 0)
+	c := &condition{of: "deliveries s"}
+	if f.Delivery != delivery.Pending {
+		c = &condition{of: "finished_deliveries s", terms: []string{"s.status = '" + string(f.Delivery) + "'"}} // a constant, as in the index
 	}
-	c := &condition{of: "finished_deliveries s", terms: []string{"s.status = 'failed'"}}
 	c.equal("s.merchant_id", f.MerchantID)
 	return q.seqs(ctx, c, f, 0)
 }
 
-// seqsOfFew reads all deliveries in the state and returns those that match the
-// filter. few is false if there are too many.
+// seqsOfFew reads all deliveries in the state and on the page or behind it, and returns those of
+// the filter's type. few is false if there are too many.
 func (q *queries) seqsOfFew(ctx context.Context, f EventFilter) (found []int64, few bool, err error) {
 	all := f
 	all.Limit = fewDeliveries + 1
-	if f.Delivery == delivery.Pending && f.MerchantID != "" {
-		for _, lane := range []string{"attempts = 0", "attempts > 0"} { // in this order, since they go from one to the other
-			some, err := queryAll(ctx, q, scanSeq, "SELECT seq FROM deliveries WHERE merchant_id = $1 AND "+lane+" LIMIT $2", f.MerchantID, all.Limit-len(found))
-			if err != nil {
-				return nil, false, err
-			}
-			found = append(found, some...)
-		}
-	} else if found, err = q.seqsInState(ctx, all); err != nil {
+	found, err = q.seqsInState(ctx, all)
+	if err != nil || len(found) > fewDeliveries {
 		return nil, false, err
 	}
-	if len(found) > fewDeliveries {
-		return nil, false, nil
-	}
-	found = slices.DeleteFunc(found, func(seq int64) bool {
-		return f.After != nil && seq <= *f.After || f.After == nil && f.Before != 0 && seq >= f.Before
-	})
-	if f.Type == "" && f.Created.IsZero() {
-		return found, true, nil
-	}
 	found, err = queryIn(found, func(chunk []any) ([]int64, error) {
-		return queryAll(ctx, q, scanSeq, "SELECT seq FROM events WHERE ($1 = '' OR type = $1) AND created_at >= $2 AND created_at < $3 AND seq IN "+
-			parameterList(3, len(chunk)), append([]any{string(f.Type), f.Created.first(), f.Created.end()}, chunk...)...)
+		return queryAll(ctx, q, scanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+parameterList(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
 	})
 	return found, true, err
+}
+
+// seqsOfType lists the events of a type with deliveries in a state. Where the latter
+// begin spares it the events in front of them, which can be very many after an outage.
+func (q *queries) seqsOfType(ctx context.Context, f EventFilter) ([]int64, error) {
+	one := f
+	one.Limit = 1
+	first, err := q.seqsInState(ctx, one)
+	if len(first) == 0 || err != nil {
+		return nil, err
+	}
+	if f.After != nil {
+		after := first[0] - 1
+		f.After = &after
+	} else {
+		f.Before = first[0] + 1
+	}
+	return q.seqsInParts(ctx, f)
 }
 
 // seqsInParts lists events by several indexes, each of which holds a part of
@@ -130,7 +130,8 @@ func (f EventFilter) parts() []*condition {
 }
 
 // condition returns the condition of a part: events of a type, of one kind
-// unless there are two.
+// unless there are two. OFFSET 0 keeps PostgreSQL from turning lookups into a join
+// that reads the whole table.
 func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	c := &condition{of: "events s"}
 	if len(kinds) == 1 {
@@ -139,10 +140,10 @@ func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	switch f.Delivery {
 	case "", delivery.None:
 	case delivery.Pending:
-		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq)")
+		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM deliveries x WHERE x.seq = s.seq LIMIT 1 OFFSET 0)")
 	case delivery.Delivered, delivery.Failed:
 		c.args = append(c.args, string(f.Delivery))
-		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = "+parameter(len(c.args))+")")
+		c.terms = append(c.terms, "EXISTS (SELECT 1 FROM finished_deliveries x WHERE x.seq = s.seq AND x.status = "+parameter(len(c.args))+" LIMIT 1 OFFSET 0)")
 	}
 	merchant, kind := "s.merchant_id", "s.type"
 	if f.InvoiceID != "" {

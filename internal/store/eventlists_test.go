@@ -246,7 +246,7 @@ func TestEventsOfFewDeliveries(t *testing.T) {
 			read := store.Recorded(s, func(query string, _ []any) {
 				inParts = inParts || strings.Contains(query, "FROM events s")
 			})
-			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Delivery: delivery.Pending, Limit: 7})
+			rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Type: invoice.EventReceived, Delivery: delivery.Pending, Limit: 7})
 			must(t, err)
 			seq, err := s.LastSeq(t.Context())
 			must(t, err)
@@ -261,6 +261,34 @@ func TestEventsOfFewDeliveries(t *testing.T) {
 			if !want { // one more than the limit
 				storetest.Schedule(t, s, "m", store.FewDeliveries, 1, now)
 			}
+		}
+	})
+}
+
+// TestEventsBehindAnOutage checks that a list of delivered events of a type does not read the
+// newer ones that were not delivered.
+func TestEventsBehindAnOutage(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 3, now)
+		trust(t, s, "m")
+		r := request("l")
+		r.Now = atMS(now + 9)
+		leased := lease(t, s, r)
+		finish(t, s, success("l"), leased...)
+		last, err := s.LastSeq(t.Context())
+		must(t, err)
+		storetest.Schedule(t, s, "m", 3, 20, now)
+		var bound []any
+		read := store.Recorded(s, func(query string, args []any) {
+			if strings.Contains(query, "FROM events s") {
+				bound = args
+			}
+		})
+		rows, err := read.Events(t.Context(), store.EventFilter{MerchantID: "m", Type: invoice.EventReceived, Delivery: delivery.Delivered, Limit: 2})
+		must(t, err)
+		if len(rows) != 2 || rows[0].Seq != last || !slices.Contains(bound, any(last+1)) {
+			t.Errorf("listed %d events, read with %v; want the 2 newest from number %d on", len(rows), bound, last)
 		}
 	})
 }
