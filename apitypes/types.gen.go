@@ -2898,6 +2898,12 @@ type TimelineEntry struct {
 	// Attempt Number of the attempt, from 1.
 	Attempt int `json:"attempt,omitempty"`
 
+	// Confirmation Of a payment, how many blocks confirmed it then. The payment's own block is the first.
+	Confirmation int `json:"confirmation,omitempty"`
+
+	// Confirmations How many blocks must confirm the payment. Absent where the network's nodes say which blocks are final.
+	Confirmations int `json:"confirmations,omitempty"`
+
 	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
 	CostGwei Sum `json:"costGwei,omitempty"`
 
@@ -2912,7 +2918,11 @@ type TimelineEntry struct {
 
 	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.opened`, when somebody first opened its page; `invoice.void`; `invoice.paid`, at the
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
-	// `payment.seen`, `payment.confirmed`, and `payment.orphaned`, when a reorg last dropped its block;
+	// `payment.sent`, when a wallet gave the invoice's page a transaction, which nobody has checked; `payment.signed`, when
+	// the service accepted a transfer that it sends itself; `payment.seen`; `payment.confirmation`, at the time of a block
+	// that confirms the payment, for the first 12 of them and for powers of two after; `payment.confirmed`, when enough of them
+	// made it final, and `payment.orphaned`, when a reorg last dropped its block. Blocks that a reorg dropped are no
+	// confirmations, and those of payments that were read long after they were made are left out;
 	// `sweep.seen`, `sweep.confirmed` and `sweep.orphaned`, of transfers from the deposit address to the merchant;
 	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `commitment.open`
 	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;

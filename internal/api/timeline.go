@@ -27,6 +27,8 @@ type timeline []timelineEntry
 // Ranks of entries at the same time.
 const (
 	rankInvoice = iota
+	rankSent
+	rankConfirmation
 	rankSeen
 	rankConfirmed
 	rankSettled
@@ -72,7 +74,7 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all, rest := timelineOf(h, a.now()), ""
+	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.now()), ""
 	if h.Truncated {
 		rest = `,"truncated":true`
 	}
@@ -104,8 +106,39 @@ func (t *timeline) addTxs(txs []store.CommitmentTx) {
 	}
 }
 
+// addPayments adds what payers sent and signed, and what became of it. needed is how many
+// confirmations a payment needs, or 0 if the node decides.
+func (t *timeline) addPayments(h store.InvoiceHistory, needed uint64) {
+	for _, r := range h.Reported {
+		t.add(r.At, rankSent, r.Hash.String(), apitypes.TimelineEntry{Kind: "payment.sent", TxHash: r.Hash.String()})
+	}
+	for _, s := range h.Signed {
+		t.add(s.CreatedAt, rankSent, s.ID, apitypes.TimelineEntry{Kind: "payment.signed", Amount: s.Value.String()})
+	}
+	for _, p := range h.Payments {
+		entry := apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}
+		t.addTransfer("payment", p.ID, entry, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
+		for _, c := range p.Confirmations {
+			if needed == 0 || c.Number <= needed {
+				t.add(c.Time, rankConfirmation, fmt.Sprintf("%s.%05d", p.ID, c.Number), apitypes.TimelineEntry{
+					Kind: "payment.confirmation", PaymentID: p.ID, TxHash: p.TxHash.String(), Confirmation: int(c.Number), Confirmations: int(needed),
+				})
+			}
+		}
+	}
+}
+
+// confirmationsNeeded returns how many confirmations a payment of the chain needs, or 0 if the
+// node decides.
+func (a *API) confirmationsNeeded(chainKey string) uint64 {
+	if ch, ok := a.chains[chainKey]; ok && ch.Finality.Tag == "" {
+		return ch.Finality.Depth + 1
+	}
+	return 0
+}
+
 // timelineOf returns the entries of a history in their order.
-func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
+func timelineOf(h store.InvoiceHistory, needed uint64, now time.Time) timeline {
 	var t timeline
 	inv := h.Invoice
 	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})
@@ -125,9 +158,7 @@ func timelineOf(h store.InvoiceHistory, now time.Time) timeline {
 	}
 	t.add(h.OpenedAt, rankInvoice, "opened", apitypes.TimelineEntry{Kind: "invoice.opened"})
 	t.addTxs(h.Txs)
-	for _, p := range h.Payments {
-		t.addTransfer("payment", p.ID, apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
-	}
+	t.addPayments(h, needed)
 	for _, s := range h.Sweeps {
 		t.addTransfer("sweep", s.ID, apitypes.TimelineEntry{TxHash: s.TxHash.String(), Amount: s.Amount.String()}, s.ObservedAt, s.OrphanedAt, s.ConfirmedAt)
 	}

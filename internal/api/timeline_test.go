@@ -22,33 +22,43 @@ func TestTimeline(t *testing.T) {
 	event := invoice.PrefixEvent + number(1)
 	sweep := invoice.Sweep{ID: "swp_1", ObservedAt: at(55), ConfirmedAt: at(70)}
 	b.history = store.InvoiceHistory{
-		Payments: []store.SeenPayment{{PaymentRow: p, OrphanedAt: at(25)}},
+		Payments: []store.SeenPayment{{PaymentRow: p, OrphanedAt: at(25), Confirmations: []store.Confirmation{{Number: 1, Time: at(35)}, {Number: 2, Time: at(40)}}}},
+		Reported: []store.ReportedTransaction{{Hash: p.TxHash, At: at(19)}},
+		Signed:   []store.Authorization{{ID: "aut_1", CreatedAt: at(18)}},
 		Sweeps:   []store.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},
 		Events:   []store.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
 		Attempts: []store.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
 		Txs:      []store.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2), Cost: store.TxCost{Gwei: 52, At: at(3)}}}, OpenedAt: at(2),
 	}
 	h := newAPI(t, b)
+	confirmations := 0
 	var got []string
 	path, cursor := "/api/invoices/"+invoiceID(0)+"/timeline?limit=3", ""
 	for pages := 1; ; pages++ {
 		page := decode[apitypes.Timeline](t, do(h, "GET", path+cursor, ""), http.StatusOK)
 		for _, e := range page.Entries {
 			got = append(got, e.Kind)
+			if e.Kind == "payment.confirmation" {
+				confirmations++
+				if e.Confirmation != confirmations || e.Confirmations != 0 || e.PaymentID != p.ID || e.TxHash == "" {
+					t.Errorf("confirmation %d is %+v", confirmations, e)
+				}
+			}
 			if e.Kind == "commitment.open" && e.CostGwei != "52" {
 				t.Errorf("the transaction cost %q", e.CostGwei)
 			}
 		}
 		if page.NextCursor == "" {
-			if pages != 5 {
-				t.Errorf("%d pages, want 5", pages)
+			if pages != 6 {
+				t.Errorf("%d pages, want 6", pages)
 			}
 			break
 		}
 		cursor = "&cursor=" + page.NextCursor
 	}
 	want := []string{
-		"invoice.created", "commitment.open", "invoice.opened", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid", "payment.confirmed", "delivery.attempt",
+		"invoice.created", "commitment.open", "invoice.opened", "payment.signed", "payment.sent", "payment.seen", "event", "delivery.attempt", "payment.orphaned", "invoice.paid",
+		"payment.confirmation", "payment.confirmation", "payment.confirmed", "delivery.attempt",
 		"sweep.seen", "sweep.orphaned", "sweep.confirmed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

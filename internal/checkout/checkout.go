@@ -78,6 +78,7 @@ type Config struct {
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
 	Claims     Claims
+	Reports    Reports // nil keeps nothing of what wallets sent
 	Refunds    Refunds
 	Links      Links      // nil without payment links
 	Mails      Mails      // nil sends no receipts by e-mail; requires PublicURL
@@ -117,6 +118,8 @@ type Checkout struct {
 	lookups    lookups
 	claims     Claims
 	claimed    limiter // of claims
+	reports    Reports
+	reported   limiter // of what wallets sent
 	refunds    Refunds
 	named      limiter // of addresses for refunds
 	links      Links
@@ -156,7 +159,7 @@ func New(c Config) *Checkout {
 	}
 	checkout := &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
+		claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
 		lookups: lookups{
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
@@ -202,6 +205,9 @@ func (c *Checkout) Routes() []Route {
 	}
 	if c.claims != nil {
 		all = append(all, c.route("POST /checkout/{id}/claim", c.claim))
+	}
+	if c.reports != nil {
+		all = append(all, c.route("POST /checkout/{id}/sent", c.sent))
 	}
 	if c.refunds != nil {
 		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress))

@@ -75,6 +75,7 @@ type world struct {
 	nodes     Inspector
 	progress  func(string) Progress
 	claims    claims
+	reports   Reports
 	cursor    store.Cursor
 	chain     chain.Chain
 	now       int64
@@ -157,7 +158,7 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 // config returns the configuration of a Checkout that reads from the world.
 func (w *world) config() Config {
 	return Config{
-		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, TestWallet: w.wallet,
+		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, Reports: w.reports, TestWallet: w.wallet,
 		Mails: w.mails, PublicURL: w.publicURL, Progress: w.progress, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 	}
 }

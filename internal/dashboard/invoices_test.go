@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // TestInvoices lists the invoices of the person's merchant.
@@ -76,12 +77,19 @@ func TestInvoicePage(t *testing.T) {
 	w.receiver.status <- http.StatusServiceUnavailable
 	paid := w.paid(member{"reference": "basket 7", "lineItems": items, "metadata": member{"table": "<b>9"}, "customer": member{"id": "c-1", "email": "ann@example.com"}})
 	maria := w.person("acme", access.Read)
+	sent := invoice.Hash{0x5e}.String()
+	if got := maria.post("/checkout/"+paid.ID+"/sent", url.Values{"tx": {sent}}); got.status != http.StatusNoContent {
+		t.Errorf("a report of the page is answered %d: %s", got.status, got.body)
+	}
 	w.await("delivery of invoice.paid", func() bool {
 		return strings.Contains(maria.get("/dashboard/invoices/"+paid.ID).words(), "Delivery attempt 1 200")
 	})
 	page := maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK,
 		"4.90 USDC Paid", "basket 7", "Flat <i>white", "3.40 USDC", "<b>9", "c-1 · ann@example.com", paid.MerchantAddress,
-		"Created 4.90 USDC", "Payment seen", "Payment confirmed", "Paid in full", "Event invoice.paid", "Delivery attempt 1 503", w.url+"/checkout/"+paid.ID)
+		"Created 4.90 USDC", "Confirmation 1 of 2", "Confirmation 2 of 2", "Payment seen", "Payment confirmed", "Paid in full", "Event invoice.paid", "Delivery attempt 1 503", w.url+"/checkout/"+paid.ID)
+	if !strings.Contains(page.body, sent) || !strings.Contains(page.words(), "Sent by the payer's wallet") {
+		t.Errorf("the page lacks what the wallet sent: %s", page.words())
+	}
 	if got := page.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "/dashboard/invoices") }) {
 		t.Errorf("somebody who only reads is offered %q", got)
 	}

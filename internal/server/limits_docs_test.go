@@ -77,6 +77,8 @@ func limitRows() []string {
 			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
 		row("claims | %d a minute of one invoice %d of one client address %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
+		row("what wallets sent | %d reports a minute of one invoice %d of one client address %d in all; %d transactions of an invoice",
+			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, store.MaxReportedTransactions),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
 		row("invoices of payment links | %d a minute of one link %d of one client address %d in all; %d an hour of one client address; a form of %d KiB",

@@ -79,7 +79,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 	f := fakeReader{read: read}
 	rest := api.New(api.Config{Reader: f, Now: time.Now, Logger: logger, Providers: []api.Provider{{Name: "circle", Secret: "secret"}}})
 	page := checkout.New(checkout.Config{
-		Reader: f, Claims: noClaims{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
+		Reader: f, Claims: noClaims{}, Reports: noReports{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{api: rest, checkout: page})
@@ -216,3 +216,5 @@ func halfClose(t *testing.T, address, text string) string {
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	return line
 }
+
+type noReports struct{ checkout.Reports }

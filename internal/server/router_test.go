@@ -55,6 +55,7 @@ func TestWrongMethods(t *testing.T) {
 		"/checkout/inv_1/events":                     "GET, HEAD",
 		"/checkout/inv_1/claim":                      "POST",
 		"/checkout/inv_1/authorization":              "GET, HEAD, POST",
+		"/checkout/inv_1/sent":                       "POST",
 		"/checkout/inv_1/test-payment":               "POST",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {

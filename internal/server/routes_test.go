@@ -175,6 +175,7 @@ POST /checkout/{id}/claim public none
 POST /checkout/{id}/receipt public none
 POST /checkout/{id}/test-payment public none
 POST /dashboard/confirm api session
+POST /checkout/{id}/sent public none
 POST /dashboard/events/redeliver api session events:redeliver
 POST /dashboard/events/{id}/redeliver api session events:redeliver
 POST /dashboard/filters/remove api session
@@ -239,7 +240,7 @@ func testTable(t *testing.T) ([]route, renderers) {
 	}
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
-		Reader: fakeReader{}, Claims: noClaims{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
+		Reader: fakeReader{}, Claims: noClaims{}, Reports: noReports{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
 	s.sessions = new(session.Manager)

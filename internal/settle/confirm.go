@@ -94,6 +94,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
 		return err
 	}
+	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
+		return err
+	}
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
 		return err
 	}

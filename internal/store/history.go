@@ -31,7 +31,9 @@ type InvoiceHistory struct {
 	Attempts    []EventAttempt
 	Txs         []CommitmentTx
 	OpenedAt    time.Time // zero if its page was never opened
-	Truncated   bool      // there is more than the limits allow
+	Reported    []ReportedTransaction
+	Signed      []Authorization // accepted of payers
+	Truncated   bool            // there is more than the limits allow
 }
 
 // InvoiceTransition is a transition that a request asked for: a draft became open, or an
@@ -42,10 +44,11 @@ type InvoiceTransition struct {
 }
 
 // SeenPayment is a payment with the time when it was last orphaned, which is zero if it
-// never was.
+// never was, and with the blocks that confirm it.
 type SeenPayment struct {
 	PaymentRow
-	OrphanedAt time.Time
+	OrphanedAt    time.Time
+	Confirmations []Confirmation
 }
 
 // SeenSweep is a sweep of the invoice's deposit address with the time when it was last
@@ -83,6 +86,12 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 	if h.OpenedAt, err = q.openedAt(ctx, id); err != nil {
 		return h, err
 	}
+	if h.Reported, err = q.reportedTransactions(ctx, id); err != nil {
+		return h, err
+	}
+	if h.Signed, err = q.AuthorizationsOfInvoice(ctx, id, MaxHistoryPayments+1); err != nil {
+		return h, err
+	}
 	if h.Payments, err = q.seenPayments(ctx, id); err != nil {
 		return h, err
 	}
@@ -102,12 +111,13 @@ func (q *queries) InvoiceHistory(ctx context.Context, id string) (h InvoiceHisto
 	if h.Attempts, err = q.attemptsOf(ctx, h.Events); err != nil {
 		return h, err
 	}
+	h.Signed = truncate(&h, h.Signed, MaxHistoryPayments)
 	h.Payments = truncate(&h, h.Payments, MaxHistoryPayments)
 	h.Refunds = truncate(&h, h.Refunds, MaxHistoryPayments)
 	h.Sweeps = truncate(&h, h.Sweeps, MaxHistoryPayments)
 	h.Txs = truncate(&h, h.Txs, MaxHistoryTxs)
 	h.Attempts = truncate(&h, h.Attempts, MaxHistoryAttempts)
-	return h, nil
+	return h, q.addConfirmations(ctx, h.Invoice.ChainKey, h.Payments)
 }
 
 // truncate returns the first rows, up to a limit.

@@ -252,6 +252,16 @@ func TestOwnGas(t *testing.T) {
 		if len(payments) != 1 || payments[0].Attribution.Method != apitypes.ByCalldata {
 			t.Errorf("the payments are %+v", payments)
 		}
+		reported := false
+		for entry, err := range w.Client.InvoiceTimeline(t.Context(), inv.ID) {
+			reported = reported || entry.Kind == "payment.sent" && entry.TxHash == payments[0].TxHash
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if !reported {
+			t.Error("the timeline lacks what the wallet sent")
+		}
 		isClean(t, w, p)
 	})
 	t.Run("deposit", func(t *testing.T) {

@@ -10,7 +10,7 @@ import { major } from "./format";
 import type { Hex, Provider } from "./providers";
 import { call, parse, quantity, read, send, rejected, unauthorized, WalletError } from "./rpc";
 import { clear, load, save, type Authorization, type Sent } from "./sent";
-import { now, type Invoice } from "./service";
+import { now, report, type Invoice } from "./service";
 import { sign } from "./typed";
 import type { Plan } from "./ways";
 
@@ -40,6 +40,7 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
       from: plan.from, ...only, value: "0x0", chainId: quantity(invoice.chainId), ...(nonce !== undefined && { nonce: quantity(nonce) }),
     }]);
     save(invoice.invoiceId, { ...asked, state: "sent", hash });
+    report(invoice.invoiceId, hash);
   } catch (error) {
     if (error instanceof WalletError && isNothingSent(error)) clear(invoice.invoiceId);
     throw error;

@@ -78,6 +78,12 @@ let offset = Date.now() / 1000 - performance.now() / 1000;
 // now returns the time by the service's clock, in Unix seconds. The browser's may be wrong.
 export const now = () => Math.floor(offset + performance.now() / 1000);
 
+// report has the service note the transaction that the wallet gave, for the merchant's timeline.
+// The payment does not depend on it.
+export function report(id: string, hash: Hex): void {
+  void fetch(`/checkout/${id}/sent`, { method: "POST", body: new URLSearchParams({ tx: hash }), keepalive: true }).catch(() => undefined);
+}
+
 // submit sends an authorization, and waits for its outcome for some seconds.
 export async function submit(id: string, authorization: Authorization, wait = 25): Promise<Outcome> {
   const answer = await ask(`/checkout/${id}/authorization?wait=${wait}`, {

@@ -1,0 +1,58 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of reports of what wallets sent.
+const (
+	// ReportsOfInvoice bounds the reports per minute for one invoice.
+	ReportsOfInvoice = 10
+	// ReportsOfClient bounds those of one client address.
+	ReportsOfClient = 60
+	// AllReports bounds those of all clients.
+	AllReports = 600
+)
+
+// Reports keeps what wallets sent. *store.Store implements it.
+type Reports interface {
+	// ReportTransaction keeps a transaction that the page of an invoice was given by a wallet.
+	ReportTransaction(ctx context.Context, invoiceID string, t store.ReportedTransaction) error
+}
+
+// sent takes the hash of the transaction that a wallet gave the page. Anyone can report any
+// hash, so that it is shown as reported and nothing relies on it.
+func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
+	if err := r.ParseForm(); err != nil {
+		return errBadForm
+	}
+	tx, err := invoice.ParseHash(r.PostForm.Get("tx"))
+	if err != nil {
+		return errBadForm
+	}
+	s, err := c.loadFor(r)
+	if err != nil {
+		return err
+	}
+	if s.invoice.Status == invoice.Drafted {
+		return errNotFound
+	}
+	uses := []use{{allClients, AllReports}, {s.invoice.ID, ReportsOfInvoice}}
+	if key := client(r); key != "" {
+		uses = append(uses, use{key, ReportsOfClient})
+	}
+	if !c.reported.allow(c.now(), uses...) {
+		return errTooOften
+	}
+	if err := c.reports.ReportTransaction(r.Context(), s.invoice.ID, store.ReportedTransaction{Hash: tx, At: c.now()}); err != nil {
+		return fmt.Errorf("keep what a wallet sent for %s: %w", s.invoice.ID, err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
