@@ -2,15 +2,16 @@ package dashboard
 
 import (
 	"encoding/json"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/checkout/locale"
 )
 
-// forms returns the forms of each text of a file: one, or those by number.
-func forms(t *testing.T, file string) map[string][]string {
+// forms returns the forms of each text of a file by name: other, and those of plurals.
+func forms(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
 	body, err := textFiles.ReadFile(file)
 	if err != nil {
@@ -20,7 +21,7 @@ func forms(t *testing.T, file string) map[string][]string {
 	if _, err := decoder.Token(); err != nil {
 		t.Fatal(err)
 	}
-	all := make(map[string][]string)
+	all := make(map[string]map[string]string)
 	for decoder.More() {
 		id, err := decoder.Token()
 		if err != nil {
@@ -33,14 +34,21 @@ func forms(t *testing.T, file string) map[string][]string {
 		if all[id.(string)] != nil {
 			t.Errorf("%s has %s twice", file, id)
 		}
-		switch text := text.(type) {
-		case string:
-			all[id.(string)] = []string{text}
-		case map[string]any:
-			for name, form := range text {
-				if name != "description" {
-					all[id.(string)] = append(all[id.(string)], form.(string))
-				}
+		all[id.(string)] = formsOf(text)
+	}
+	return all
+}
+
+// formsOf returns the forms of a text.
+func formsOf(text any) map[string]string {
+	all := make(map[string]string)
+	switch text := text.(type) {
+	case string:
+		all["other"] = text
+	case map[string]any:
+		for name, form := range text {
+			if name != "description" {
+				all[name] = form.(string)
 			}
 		}
 	}
@@ -49,42 +57,66 @@ func forms(t *testing.T, file string) map[string][]string {
 
 var placeholder = regexp.MustCompile(`\{\{\.[A-Z][A-Za-z]*\}\}`)
 
-// placeholders returns the placeholders of a text's forms.
-func placeholders(forms []string) []string {
-	all := placeholder.FindAllString(strings.Join(forms, " "), -1)
+// placeholders returns the placeholders of a form.
+func placeholders(form string) []string {
+	all := placeholder.FindAllString(form, -1)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// ofOperator begin the ids of texts that other languages may lack: those of the operator's
-// pages, which nobody else sees, and those of a development service.
-var ofOperator = []string{"nav.operator", "operator.", "chain.", "merchants.", "audit.", "nav.scenarios", "scenarios."}
-
-// TestLanguages requires the texts of English of every language, with the same placeholders, and
-// no others.
+// TestLanguages requires the texts of English of every language, with the same placeholders and
+// the plural forms of the language, and no others.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	english := forms(t, "texts/en.json")
-	files, err := fs.Glob(textFiles, "texts/*.json")
-	if err != nil || len(files) < 2 {
-		t.Fatalf("there are the files %v, %v", files, err)
-	}
-	for _, file := range files {
-		texts := forms(t, file)
+	for _, text := range texts().Languages() {
+		file := "texts/" + text.Lang() + ".json"
+		all := forms(t, file)
 		for id, want := range english {
-			switch got := texts[id]; {
-			case got == nil && slices.ContainsFunc(ofOperator, func(prefix string) bool { return strings.HasPrefix(id, prefix) }):
-			case got == nil:
+			if all[id] == nil {
 				t.Errorf("%s lacks %s", file, id)
-			case !slices.Equal(placeholders(got), placeholders(want)):
-				t.Errorf("%s of %s has the placeholders %v, want %v", id, file, placeholders(got), placeholders(want))
-			case len(got) != len(want):
-				t.Errorf("%s of %s has %d forms, want %d", id, file, len(got), len(want))
+				continue
+			}
+			checkForms(t, file+" "+id, all[id], want["other"])
+			if want["one"] != "" {
+				checkPlural(t, text, id)
+			} else if len(all[id]) != 1 {
+				t.Errorf("%s %s has plural forms", file, id)
 			}
 		}
-		for id := range texts {
+		for id := range all {
 			if english[id] == nil {
 				t.Errorf("%s has %s, which English lacks", file, id)
+			}
+		}
+	}
+}
+
+// checkForms checks the forms of a text against the English one.
+func checkForms(t *testing.T, what string, forms map[string]string, english string) {
+	t.Helper()
+	for name, form := range forms {
+		want := placeholders(english)
+		if slices.Contains([]string{"zero", "one", "two"}, name) && !strings.Contains(form, "{{.Count}}") {
+			want = slices.DeleteFunc(want, func(p string) bool { return p == "{{.Count}}" }) // it may be in words
+		}
+		if got := placeholders(form); !slices.Equal(got, want) {
+			t.Errorf("%s (%s) has the placeholders %v, want %v", what, name, got, want)
+		}
+		if rest := placeholder.ReplaceAllString(form, ""); form == "" || strings.TrimSpace(form) != form || strings.ContainsAny(rest, "<>{}&") {
+			t.Errorf("%s (%s) is %q: no markup, braces, or space at the ends", what, name, form)
+		}
+	}
+}
+
+// checkPlural requires a form of a text for every number.
+func checkPlural(t *testing.T, text *locale.Text, id string) {
+	t.Helper()
+	for count := range 201 {
+		for _, count := range []int{count, count * 1000, count * 1_000_000} {
+			if text.T(id, locale.Values{"Count": count, "Time": "x"}) == id {
+				t.Errorf("%s %s has no form for %d", text.Lang(), id, count)
+				return
 			}
 		}
 	}
