@@ -1351,7 +1351,7 @@ type InboxCount struct {
 	// nobody has signed for. More values may be added.
 	Kind InboxKind `json:"kind"`
 
-	// More True if there may be more; otherwise absent.
+	// More True if there are more; otherwise absent.
 	More bool `json:"more,omitempty"`
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Inbox is what needs a decision. *settle.Service implements it and documents the errors.
 type Inbox interface {
-	Inbox(ctx context.Context, f settle.InboxFilter) (items []settle.InboxItem, next string, err error)
+	Inbox(ctx context.Context, f store.InboxFilter) (items []settle.InboxItem, next string, err error)
 	InboxCounts(ctx context.Context, merchantID string) ([]settle.InboxCount, error)
 	Decide(ctx context.Context, req settle.DecisionRequest) (invoice.Decision, error)
 	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
@@ -30,7 +30,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
-	f := settle.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	f := store.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
 	if q.err != nil {
 		return q.err
 	}

@@ -10,7 +10,7 @@ import (
 
 // The tests of package dashboard decide about items of a service; this backend has none.
 
-func (b *backend) Inbox(ctx context.Context, _ settle.InboxFilter) ([]settle.InboxItem, string, error) {
+func (b *backend) Inbox(ctx context.Context, _ store.InboxFilter) ([]settle.InboxItem, string, error) {
 	return nil, "", b.fail(ctx)
 }
 

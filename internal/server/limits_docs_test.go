@@ -66,7 +66,7 @@ func limitRows() []string {
 		row("elements examined for a part of a page | %d", store.MaxExamined),
 		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
 		row("the text `q` | %d characters", invoice.MaxLabel),
-		row("the inbox | %d of each kind are counted of %d that are examined; the dashboard shows %d on a page", settle.MaxInboxCount, settle.MaxInboxExamined, dashboard.InboxSize),
+		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),

@@ -54,7 +54,7 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 }
 
 // maintain deletes expired idempotency keys and sessions and old requests of the API, and completes what a process of an older version
-// has written since: the registries of its invoices, and the records of its refunds.
+// has written since: the registries of its invoices, the records of its refunds, and what needs a decision.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
@@ -67,6 +67,12 @@ func (s *Server) maintain(ctx context.Context) {
 	}
 	if err := s.settle.AdoptRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("search for refunds of older versions failed, will retry", "err", err)
+	}
+	if !s.adoptedItems {
+		err := s.settle.AdoptItems(ctx)
+		if s.adoptedItems = err == nil; err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Error("search for inbox items of older versions failed, will retry", "err", err)
+		}
 	}
 	var err error
 	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {

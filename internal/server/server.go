@@ -156,6 +156,7 @@ type Server struct {
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
+	adoptedItems     bool              // AdoptItems has run
 	remainderCursors map[string]string // where assignRemainders ended, by chain
 }
 

@@ -82,6 +82,12 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 			ids = append(ids, p.InvoiceID)
 		}
 	}
+	var loose []string // payments without an invoice
+	for _, r := range refunds {
+		if !r.Attributed() {
+			loose = append(loose, r.PaymentID)
+		}
+	}
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
@@ -95,6 +101,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
+		return err
+	}
+	if err := tx.RefreshItems(ctx, loose...); err != nil {
 		return err
 	}
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {

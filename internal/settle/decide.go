@@ -101,9 +101,11 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 		if err != nil {
 			return err
 		}
-		d = was
-		if d.UndoneBy != "" {
-			return nil
+		if _, _, err := s.lockItem(ctx, tx, was.ObjectID, ""); err != nil {
+			return err
+		}
+		if d, err = tx.Decision(ctx, id); err != nil || d.UndoneBy != "" {
+			return err
 		}
 		d.UndoneBy, d.UndoneAt = access.FromContext(ctx).Label(), s.seconds()
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
@@ -187,7 +189,7 @@ func lockPaymentItem(ctx context.Context, tx *store.Tx, id, merchantID string) (
 // wantUndecided returns a *DecidedError if a decision of a merchant, or of the operator
 // alone, about an item is in force.
 func wantUndecided(ctx context.Context, tx *store.Tx, item InboxItem, merchantID string) error {
-	decisions, err := tx.DecisionsInForce(ctx, []string{item.ObjectID()}, "")
+	decisions, err := tx.DecisionsInForce(ctx, []string{item.ObjectID()})
 	if err != nil {
 		return err
 	}

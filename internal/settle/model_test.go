@@ -72,6 +72,7 @@ func TestModelWithALateStart(t *testing.T) {
 			m.fillAll(r)
 			m.check(r)
 			m.checkRules(r)
+			(&inboxMachine{machine: m}).checkInbox(r)
 		})
 	})
 }

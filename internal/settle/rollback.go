@@ -51,10 +51,12 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err != nil {
 		return err
 	}
-	var ids []string
+	var ids, loose []string // invoices, and payments without one
 	for _, p := range payments {
 		if p.Attributed() {
 			ids = append(ids, p.InvoiceID)
+		} else {
+			loose = append(loose, p.ID)
 		}
 	}
 	invoices := newInvoiceSet(tx)
@@ -85,6 +87,9 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 		return err
 	}
 	if err := tx.OrphanAbove(ctx, chainKey, number, s.now()); err != nil {
+		return err
+	}
+	if err := tx.RefreshItems(ctx, loose...); err != nil {
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, number)

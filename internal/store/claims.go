@@ -34,7 +34,7 @@ func scanClaim(row scanner) (c Claim, err error) {
 	return c, err
 }
 
-// SaveClaim inserts a claim, or marks an existing one as signed.
+// SaveClaim inserts a claim, or marks an existing one as signed. The chain's cursor must be locked.
 func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 	signed := int64(0)
 	if c.Signed {
@@ -44,7 +44,10 @@ func (tx *Tx) SaveClaim(ctx context.Context, c Claim) error {
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (payment_id, invoice_id) DO UPDATE SET signed = CASE WHEN excluded.signed = 1 THEN 1 ELSE claims.signed END`,
 		c.ID, c.PaymentID, c.InvoiceID, c.MerchantID, signed, invoice.UnixSeconds(c.At))
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.RefreshItems(ctx, c.PaymentID)
 }
 
 // OpenClaimsOfInvoice returns up to limit of the invoice's claims to payments that
@@ -58,26 +61,39 @@ func (q *queries) OpenClaimsOfInvoice(ctx context.Context, invoiceID string, lim
 // claims for other merchants' invoices.
 func (q *queries) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]Claim, error) {
 	found := make(map[string][]Claim)
-	rows := make([][]any, len(paymentIDs))
-	for i, id := range paymentIDs {
-		rows[i] = []any{id}
-	}
-	claimed, err := q.whichExist(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
+	claimed, err := q.whichClaimed(ctx, paymentIDs)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range claimed {
-		id := paymentIDs[n]
-		w := where{}
-		w.equal("claims.payment_id", id)
-		w.equal("claims.merchant_id", merchantID)
-		found[id], err = queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
-			" ORDER BY claims.signed DESC, claims.id LIMIT "+parameter(w.next()), append(w.args, limit)...)
-		if err != nil {
+	for _, id := range claimed {
+		if found[id], err = q.claimsOf(ctx, id, merchantID, limit); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
+}
+
+// whichClaimed returns the ids of those of the payments that have claims.
+func (q *queries) whichClaimed(ctx context.Context, paymentIDs []string) ([]string, error) {
+	rows := make([][]any, len(paymentIDs))
+	for i, id := range paymentIDs {
+		rows[i] = []any{id}
+	}
+	found, err := q.whichExist(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
+	claimed := make([]string, len(found))
+	for i, n := range found {
+		claimed[i] = paymentIDs[n]
+	}
+	return claimed, err
+}
+
+// claimsOf returns the claims of a payment as ClaimsOfPayments does.
+func (q *queries) claimsOf(ctx context.Context, paymentID, merchantID string, limit int) ([]Claim, error) {
+	w := where{}
+	w.equal("claims.payment_id", paymentID)
+	w.equal("claims.merchant_id", merchantID)
+	return queryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.text()+
+		" ORDER BY claims.signed DESC, claims.id LIMIT "+parameter(w.next()), append(w.args, limit)...)
 }
 
 // ClaimFilter selects claims. Empty fields match all.

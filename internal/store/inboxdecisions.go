@@ -14,18 +14,24 @@ func scanDecision(row scanner) (d invoice.Decision, err error) {
 }
 
 // InsertDecision inserts a decision. At most one of an item's version and a merchant may be in
-// force.
+// force. The cursor of the item's chain must be locked, as for UndoDecision.
 func (tx *Tx) InsertDecision(ctx context.Context, d invoice.Decision) error {
 	_, err := tx.exec(ctx, `INSERT INTO inbox_decisions (id, merchant_id, kind, object_id, version, decision, reason, decided_by, decided_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		d.ID, d.MerchantID, string(d.Kind), d.ObjectID, d.Version, string(d.Outcome), d.Reason, d.By, invoice.UnixSeconds(d.At))
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.RefreshItems(ctx, d.ObjectID)
 }
 
 // UndoDecision stores that a decision was taken back.
 func (tx *Tx) UndoDecision(ctx context.Context, d invoice.Decision) error {
 	_, err := tx.exec(ctx, "UPDATE inbox_decisions SET undone_by = $1, undone_at = $2 WHERE id = $3", d.UndoneBy, invoice.UnixSeconds(d.UndoneAt), d.ID)
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.RefreshItems(ctx, d.ObjectID)
 }
 
 // Decision returns the decision with the id, or ErrNotFound.
@@ -34,12 +40,11 @@ func (q *queries) Decision(ctx context.Context, id string) (invoice.Decision, er
 }
 
 // DecisionsInForce returns the decisions about payments, invoices and refunds that were not
-// taken back, of all merchants or of one.
-func (q *queries) DecisionsInForce(ctx context.Context, objectIDs []string, merchantID string) ([]invoice.Decision, error) {
+// taken back.
+func (q *queries) DecisionsInForce(ctx context.Context, objectIDs []string) ([]invoice.Decision, error) {
 	return queryIn(objectIDs, func(chunk []any) ([]invoice.Decision, error) {
-		w := where{args: chunk, conditions: []string{"undone_at IS NULL", "object_id IN " + parameterList(0, len(chunk))}}
-		w.equal("merchant_id", merchantID)
-		return queryAll(ctx, q, scanDecision, "SELECT "+decisionColumns+" FROM inbox_decisions"+w.text(), w.args...)
+		return queryAll(ctx, q, scanDecision, "SELECT "+decisionColumns+" FROM inbox_decisions WHERE undone_at IS NULL AND object_id IN "+
+			parameterList(0, len(chunk)), chunk...)
 	})
 }
 

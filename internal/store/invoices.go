@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,41 +50,31 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		}
 		inserted[inv.ID] = true
 		kept = append(kept, inv)
-		row, err := invoiceValues(inv)
+		lines, err := linesText(inv.LineItems)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row)
+		var closed any
+		if inv.Status != invoice.Open {
+			closed = int64(inv.ClosedBlock)
+		}
+		rows = append(rows, []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
+			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
+			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String(),
+			string(cmp.Or(inv.Collection, invoice.Direct)), orNull(inv.DepositFactory), orNull(inv.DepositAddress)})
 	}
-	if err := tx.insert(ctx, insertion{table: "invoices", columns: insertedColumns}, rows); err != nil {
+	if err := tx.insert(ctx, insertion{
+		table: "invoices",
+		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
+			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at BIGINT", "expires_at BIGINT", "from_block BIGINT", "closed_block BIGINT", "registry",
+			"collection", "deposit_factory", "deposit_address"},
+	}, rows); err != nil {
 		return nil, err
 	}
 	if err := tx.insertDeposits(ctx, kept); err != nil {
 		return nil, err
 	}
 	return inserted, tx.insertDetails(ctx, kept)
-}
-
-// insertedColumns are the columns that an invoice has from its creation on, followed by their
-// types unless they hold text.
-var insertedColumns = []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-	"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at BIGINT", "expires_at BIGINT", "from_block BIGINT", "closed_block BIGINT", "registry",
-	"collection", "deposit_factory", "deposit_address"}
-
-// invoiceValues returns the values of insertedColumns.
-func invoiceValues(inv invoice.Invoice) ([]any, error) {
-	lines, err := linesText(inv.LineItems)
-	if err != nil {
-		return nil, err
-	}
-	var closed any
-	if inv.Status != invoice.Open {
-		closed = int64(inv.ClosedBlock)
-	}
-	return []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
-		inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-		inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String(),
-		string(cmp.Or(inv.Collection, invoice.Direct)), orNull(inv.DepositFactory), orNull(inv.DepositAddress)}, nil
 }
 
 // updatedColumns are the columns that change after creation, followed by their
@@ -93,7 +84,7 @@ var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refu
 	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
 	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
 
-// UpdateInvoices updates the state, sums and remainders of invoices. Transfer
+// UpdateInvoices updates the state, sums, remainders and items of invoices. Transfer
 // amounts of invoices that are not open become free for others. It returns
 // ErrNotFound if an invoice does not exist.
 func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) error {
@@ -104,15 +95,16 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 			closed = append(closed, inv.ID)
 			inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
 		}
-		rows[i] = append([]any{inv.ID}, updatedValues(inv)...)
+		rows[i] = append([]any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
+			orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, append(sumValues(inv.Sums), itemValues(inv)...)...)
 	}
 	set := make([]string, len(updatedColumns))
 	for i, c := range updatedColumns {
 		name, _, _ := strings.Cut(c, " ")
 		set[i] = name + " = wanted." + name
 	}
-	n, err := tx.updateFrom(ctx, append([]string{"id"}, updatedColumns...), rows,
-		"UPDATE invoices SET "+strings.Join(set, ", ")+" FROM wanted WHERE invoices.id = wanted.id")
+	n, err := tx.updateFrom(ctx, slices.Concat([]string{"id"}, updatedColumns, []string{"kind", "version"}), rows,
+		"UPDATE invoices SET "+strings.Join(set, ", ")+", item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
 		return ErrNotFound
 	}
@@ -120,12 +112,6 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 		return err
 	}
 	return tx.closeInvoices(ctx, closed)
-}
-
-// updatedValues returns the values of updatedColumns.
-func updatedValues(inv invoice.Invoice) []any {
-	return append([]any{string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
-		orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, sumValues(inv.Sums)...)
 }
 
 // closeInvoices stores up to which block the chain was indexed when invoices were closed,

@@ -23,7 +23,6 @@ type PaymentFilter struct {
 	Confirmed           Span
 	IncludePending      bool // those not confirmed, and those orphaned, too
 	IncludeUnattributed bool // those that belong to no invoice, too
-	UnattributedOnly    bool // none but those; with IncludeUnattributed, and without a filter that few payments meet
 	Before              PaymentPosition
 	Limit               int
 }
@@ -149,9 +148,6 @@ func (f PaymentFilter) plainSelections() []*selection {
 		if f.MerchantID != "" && !f.ByConfirmation() {
 			rest.from, rest.conditions = "unattributed JOIN payments ON payments.seen_id = unattributed.seen_id", nil
 			rest.equal("unattributed.merchant_id", f.MerchantID)
-		}
-		if f.UnattributedOnly {
-			all = all[1:]
 		}
 	}
 	for _, s := range all {

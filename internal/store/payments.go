@@ -37,13 +37,6 @@ type PaymentRow struct {
 
 const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to"
 
-// paymentValues returns the values of paymentColumns.
-func paymentValues(p PaymentRow) []any {
-	return append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
-		orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
-		orNull(p.DepositOf), orNull(p.SettlesTo))
-}
-
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
@@ -60,12 +53,14 @@ func scanPayment(row scanner) (PaymentRow, error) {
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
-	var unattributed []string
+	var unattributed, ids []string // of those without an invoice
 	for i, p := range payments {
-		rows[i] = paymentValues(p)
+		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
+			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
+			orNull(p.DepositOf), orNull(p.SettlesTo))
 		seen[i] = p.SeenID
 		if !p.Attributed() {
-			unattributed = append(unattributed, p.SeenID)
+			unattributed, ids = append(unattributed, p.SeenID), append(ids, p.ID)
 		}
 	}
 	err := tx.insert(ctx, insertion{"payments", strings.Split(paymentColumns, ", "),
@@ -76,7 +71,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
 			merchant_id = excluded.merchant_id, method = excluded.method,
 			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at,
-			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to`}, rows)
+			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to, item = NULL`}, rows)
 	if err != nil {
 		return err
 	}
@@ -86,7 +81,10 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err := execIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
 		return err
 	}
-	return tx.insertUnattributed(ctx, unattributed)
+	if err := tx.insertUnattributed(ctx, unattributed); err != nil {
+		return err
+	}
+	return tx.RefreshItems(ctx, ids...)
 }
 
 // MerchantsOfUnattributed returns, for each payment without an invoice, the

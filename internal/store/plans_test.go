@@ -145,6 +145,9 @@ func checkIndex(t *testing.T, s statement, steps []string) {
 	if name, filtered := strings.CutPrefix(s.what, "filtered: "); filtered {
 		want = filterIndexes[name]
 	}
+	if strings.HasPrefix(s.what, "inbox: ") && strings.Contains(s.query, "item = ") {
+		want = "_item"
+	}
 	if strings.HasPrefix(s.what, "customers: ") {
 		want = "invoice_details_by_customer"
 	}

@@ -52,7 +52,7 @@ func RefundListID(createdAt time.Time, id string) string {
 // recordRefund writes the record of a refund: that of the prepared refund which it pays,
 // or its own.
 func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
-	_, err := tx.exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, status = `+unsentStatus+`
+	_, err := tx.exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, item = NULL, status = `+unsentStatus+`
 		WHERE refund_id = $1 AND id <> $2 AND tag IS NOT NULL`, r.ID, r.PreparedID)
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
@@ -67,28 +67,21 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 	if r.Status != invoice.Orphaned {
 		status, args = "$4", append(args, string(r.Status))
 	}
-	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
+	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, item = NULL, status = "+status+" WHERE id = $3", args...)
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
 	return nil
 }
 
-// unpreparedColumns are the columns of the record of a refund that was not prepared.
-var unpreparedColumns = []string{"id", "list_id", "refund_id", "payment_id", "invoice_id", "merchant_id", "chain_key", "tx_hash", "status", "created_at"}
-
-// unpreparedValues returns the values of unpreparedColumns.
-func unpreparedValues(r invoice.Refund) []any {
-	return []any{r.ID, RefundListID(r.ObservedAt, r.ID), r.ID, r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
-		string(r.Status), invoice.UnixSeconds(r.ObservedAt)}
-}
-
 // insertRecord inserts or updates the record of a refund that was not prepared.
 func (tx *Tx) insertRecord(ctx context.Context, r invoice.Refund) error {
-	_, err := tx.exec(ctx, "INSERT INTO refund_records ("+strings.Join(unpreparedColumns, ", ")+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+	_, err := tx.exec(ctx, `INSERT INTO refund_records (id, list_id, refund_id, payment_id, invoice_id, merchant_id, chain_key, tx_hash, status, created_at)
+		VALUES ($1, $2, $1, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (id) DO UPDATE SET payment_id = excluded.payment_id, invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id,
-			status = excluded.status`, unpreparedValues(r)...)
+			status = excluded.status`,
+		r.ID, RefundListID(r.ObservedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
+		string(r.Status), invoice.UnixSeconds(r.ObservedAt))
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
@@ -98,7 +91,7 @@ func (tx *Tx) insertRecord(ctx context.Context, r invoice.Refund) error {
 // recordStatuses sets the status of the records of the chain's pending refunds in some
 // blocks.
 func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey string, number uint64) error {
-	_, err := tx.exec(ctx, "UPDATE refund_records SET status = "+status+` WHERE refund_id IN
+	_, err := tx.exec(ctx, "UPDATE refund_records SET item = NULL, status = "+status+` WHERE refund_id IN
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
 	return err
 }
@@ -133,7 +126,10 @@ func (tx *Tx) InsertPreparedRefund(ctx context.Context, r invoice.RefundRecord, 
 func (tx *Tx) UpdatePreparedRefund(ctx context.Context, r invoice.RefundRecord) error {
 	_, err := tx.exec(ctx, `UPDATE refund_records SET status = $2, recipient = $3, account = $4, claim_signature = $5, canceled_at = $6 WHERE id = $1`,
 		r.ID, string(r.Status), orNull(r.To), orNull(string(r.Account)), orNull(r.Signature), orNull(r.CanceledAt))
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.RefreshItems(ctx, r.ID)
 }
 
 // RefundRecord returns the record with the id, or that of the transfer with the id, or
@@ -233,7 +229,7 @@ func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
 // time, and returns how many. The chain's cursor must be locked.
 func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, `UPDATE refund_records SET status = 'expired' WHERE id IN (SELECT refund_records.id FROM refund_records
+	return tx.exec(ctx, `UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN (SELECT refund_records.id FROM refund_records
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
 		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')

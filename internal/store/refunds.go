@@ -28,11 +28,6 @@ func scanRefund(row scanner) (invoice.Refund, error) {
 	return r, err
 }
 
-// refundValues returns the values of refundColumns.
-func refundValues(r invoice.Refund) []any {
-	return append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)
-}
-
 // SaveRefund inserts a refund or updates an existing one, and its record in the list of
 // refunds. It does not store the invoice, which is the payment's.
 func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
@@ -44,12 +39,17 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at,
 			payment_id = excluded.payment_id`,
-		refundValues(r)...)
+		append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)...)
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}
 	if err := tx.markRefundStale(ctx, r); err != nil {
 		return err
+	}
+	if !r.Attributed() {
+		if err := tx.RefreshItems(ctx, r.PaymentID); err != nil {
+			return err
+		}
 	}
 	return tx.recordRefund(ctx, r)
 }

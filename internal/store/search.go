@@ -40,9 +40,7 @@ func (q *queries) FindInvoices(ctx context.Context, text, merchantID string, lim
 	if err != nil {
 		return nil, err
 	}
-	named, err := queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+" WHERE id IN "+parameterList(0, len(chunk)), chunk...)
-	})
+	named, err := q.InvoicesByID(ctx, ids)
 	for _, inv := range named {
 		if merchantID == "" || inv.MerchantID == merchantID {
 			found = append(found, inv)

@@ -1,0 +1,287 @@
+package settle_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// inboxMachine is a machine in which people also claim, attribute, refund and decide.
+type inboxMachine struct {
+	*machine
+	decisions []invoice.Decision
+	prepared  []string // ids of refunds
+}
+
+// TestInboxModel plays random histories of the chain, and of people who decide. After each
+// step, the inbox that is read by indexes is the one that is computed from everything that is
+// stored.
+func TestInboxModel(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			m := &inboxMachine{machine: &machine{world: db.world(t)}}
+			m.draw(r)
+			r.Repeat(map[string]func(*rapid.T){
+				"create": m.create, "void": m.voidOne, "mine": m.mine, "mine more": m.mine, "reorg": m.reorg, "confirm": m.confirm,
+				"rescan": m.rescan, "fill": m.fill,
+				"claim": m.claimOne, "attribute": m.attributeOne, "decide": m.decideOne, "decide more": m.decideOne, "undo": m.undoOne,
+				"prepare": m.prepareOne, "name": m.nameOne, "change": m.changeOne, "wait": m.wait, "forget": m.forget,
+				"": m.checkInbox,
+			})
+		})
+	})
+}
+
+// payments returns the payments that are stored of the machine's transfers.
+func (m *inboxMachine) payments() (found []store.PaymentRow) {
+	seen := make(map[string]bool)
+	for _, t := range m.transfers {
+		p, err := m.db.store.Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		if err == nil && !seen[p.ID] {
+			seen[p.ID] = true
+			found = append(found, p)
+		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+			m.t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// some returns one of the values, if there are any.
+func some[T any](r *rapid.T, label string, values []T) (v T, ok bool) {
+	if len(values) == 0 {
+		return v, false
+	}
+	return rapid.SampledFrom(values).Draw(r, label), true
+}
+
+// wantOneOf fails the test for another error than those that an act may have.
+func wantOneOf(r *rapid.T, err error, allowed ...error) {
+	field, decided, attributed := (*invoice.FieldError)(nil), (*settle.DecidedError)(nil), (*settle.AttributedError)(nil)
+	known := errors.As(err, &field) || errors.As(err, &decided) || errors.As(err, &attributed)
+	if err != nil && !known && !slices.ContainsFunc(allowed, func(target error) bool { return errors.Is(err, target) }) {
+		r.Fatal(err)
+	}
+}
+
+func (m *inboxMachine) claimOne(r *rapid.T) {
+	p, any := some(r, "claimed", m.payments())
+	inv, made := some(r, "claimed for", m.made)
+	if any && made {
+		_, err := m.claimFor(inv, p, nil)
+		wantOneOf(r, err, store.ErrNotFound, settle.ErrTooManyClaims, settle.ErrNothingToClaim)
+	}
+}
+
+func (m *inboxMachine) attributeOne(r *rapid.T) {
+	p, any := some(r, "attributed", m.payments())
+	inv, made := some(r, "attributed to", m.made)
+	if any && made && rapid.IntRange(0, 3).Draw(r, "rarely") == 0 {
+		_, err := m.attribute(p, inv)
+		wantOneOf(r, err, settle.ErrOrphaned, settle.ErrUndecided)
+	}
+}
+
+// decideOne dismisses an item of the merchant's or the operator's inbox.
+func (m *inboxMachine) decideOne(r *rapid.T) {
+	by := rapid.SampledFrom([]string{m.merchant, ""}).Draw(r, "by")
+	item, ok := some(r, "item", m.listed(r, by))
+	if !ok {
+		return
+	}
+	req := m.dismissal(item)
+	req.MerchantID = by
+	d, err := m.Decide(m.t.Context(), req)
+	if wantOneOf(r, err); err == nil {
+		m.decisions = append(m.decisions, d)
+	}
+}
+
+func (m *inboxMachine) undoOne(r *rapid.T) {
+	if d, ok := some(r, "undone", m.decisions); ok {
+		_, err := m.UndoDecision(m.t.Context(), d.ID, "")
+		m.must(err)
+	}
+}
+
+func (m *inboxMachine) prepareOne(r *rapid.T) {
+	if p, ok := some(r, "refunded", m.payments()); ok {
+		refund, err := m.prepare(p, rapid.Uint64Range(0, 100).Draw(r, "amount"), askPayer)
+		wantOneOf(r, err, settle.ErrOrphaned, settle.ErrPaymentPending, settle.ErrUndecided, settle.ErrRefundExceeds, settle.ErrTooManyRefunds)
+		if err == nil {
+			m.prepared = append(m.prepared, refund.ID)
+		}
+	}
+}
+
+// nameOne has a payer name an address.
+func (m *inboxMachine) nameOne(r *rapid.T) {
+	if id, ok := some(r, "named", m.prepared); ok {
+		to := invoice.Address{0xcc, rapid.Byte().Draw(r, "recipient")}
+		_, err := m.NameRefundAddress(m.t.Context(), settle.RefundClaim{Token: m.refund(id).ClaimToken, To: to, Account: invoice.AccountWithKey})
+		wantOneOf(r, err, settle.ErrRefundNotOpen)
+	}
+}
+
+// changeOne approves, cancels or sends a refund.
+func (m *inboxMachine) changeOne(r *rapid.T) {
+	id, ok := some(r, "changed", m.prepared)
+	if !ok {
+		return
+	}
+	refund, err := m.refund(id), error(nil)
+	switch rapid.SampledFrom([]string{"approve", "cancel", "send"}).Draw(r, "change") {
+	case "approve":
+		_, err = m.ApproveRefund(m.t.Context(), id, "", refund.To)
+	case "cancel":
+		_, err = m.CancelRefund(m.t.Context(), id, "")
+	case "send":
+		if !refund.To.IsZero() && !refund.Sent() {
+			t := m.send(refund)
+			m.transfers = append(m.transfers, t)
+			b := m.next(m.head().Time.Unix()+1, t)
+			m.blocks = append(m.blocks, b)
+			err = m.Observe(m.t.Context(), m.chainKey, []settle.Block{b})
+		}
+	}
+	wantOneOf(r, err, settle.ErrRefundNotOpen)
+}
+
+// wait lets time pass, to the second in which a refund expires, or about it.
+func (m *inboxMachine) wait(r *rapid.T) {
+	if id, ok := some(r, "expiring", m.prepared); ok && rapid.Bool().Draw(r, "long") {
+		m.seconds.Store(max(m.seconds.Load(), m.refund(id).ExpiresAt.Unix()+rapid.Int64Range(-1, 1).Draw(r, "about")))
+	}
+	if rapid.Bool().Draw(r, "expire") {
+		m.must(m.ExpireRefunds(m.t.Context()))
+	}
+}
+
+// forget stores nonsense in the columns, as a program of an older version does that does not
+// know them, and then sets them anew.
+func (m *inboxMachine) forget(r *rapid.T) {
+	item := rapid.SampledFrom([]string{"NULL", "'late'"}).Draw(r, "stored")
+	_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE invoices SET item = "+item+" WHERE merchant_id = '"+m.merchant+"'")
+	m.must(err)
+	for _, table := range []string{"payments", "unattributed", "refund_records"} {
+		_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE "+table+" SET item = NULL WHERE chain_key = '"+m.chainKey+"'")
+		m.must(err)
+	}
+	m.must(m.AdoptItems(m.t.Context()))
+}
+
+// listed returns the inbox of a merchant or the operator, without what belongs to others.
+func (m *inboxMachine) listed(r *rapid.T, merchantID string) []settle.InboxItem {
+	items, next, err := m.Inbox(m.t.Context(), store.InboxFilter{MerchantID: merchantID, Limit: 100_000})
+	if err != nil || next != "" {
+		r.Fatal(next, err)
+	}
+	return slices.DeleteFunc(items, func(i settle.InboxItem) bool {
+		return i.Payment.ChainKey+i.Invoice.ChainKey+i.Refund.ChainKey != m.chainKey
+	})
+}
+
+// shown is what the checks compare of an item.
+type shown struct {
+	ID      string
+	Kind    invoice.ItemKind
+	Version string
+}
+
+// checkInbox compares the inboxes with those that are computed by examining everything.
+func (m *inboxMachine) checkInbox(r *rapid.T) {
+	for _, merchant := range []string{m.merchant, ""} {
+		var got []shown
+		for _, item := range m.listed(r, merchant) {
+			got = append(got, shown{item.ObjectID(), item.Kind, item.Version})
+		}
+		want := m.examine(merchant)
+		for _, items := range [][]shown{want, got} {
+			slices.SortFunc(items, func(a, b shown) int { return strings.Compare(a.ID, b.ID) })
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			r.Fatalf("the inbox of %q (-computed +by index):\n%s", merchant, diff)
+		}
+		if n := m.entries(merchant); n != len(want) {
+			r.Fatalf("the indexes have %d items of %q, want %d", n, merchant, len(want))
+		}
+		counts := make(map[invoice.ItemKind]int)
+		for _, item := range want {
+			counts[item.Kind]++
+		}
+		found, err := m.InboxCounts(m.t.Context(), merchant)
+		m.must(err)
+		for _, c := range found {
+			if merchant != "" && (c.Count != min(counts[c.Kind], settle.MaxInboxCount) || c.More) {
+				r.Fatalf("%d of %q are counted as %+v", counts[c.Kind], merchant, c)
+			}
+		}
+	}
+}
+
+// entries returns how many of the machine's objects the indexes name.
+func (m *inboxMachine) entries(merchant string) (n int) {
+	keys := slices.Clone(m.prepared)
+	for _, inv := range m.made {
+		keys = append(keys, inv.ID)
+	}
+	for _, p := range m.payments() {
+		keys = append(keys, p.SeenID)
+	}
+	found, err := m.db.store.InboxEntries(m.t.Context(), store.InboxFilter{MerchantID: merchant, Limit: 100_000}, at(m.seconds.Load()))
+	m.must(err)
+	for _, e := range found {
+		if slices.Contains(keys, e.Key) {
+			n++
+		}
+	}
+	return n
+}
+
+// examine computes an inbox from everything that is stored.
+func (m *inboxMachine) examine(merchant string) (found []shown) {
+	add := func(id string, kind invoice.ItemKind, version string) {
+		decided, err := m.db.store.DecisionsInForce(m.t.Context(), []string{id})
+		m.must(err)
+		about := func(d invoice.Decision) bool {
+			return d.Kind == kind && d.Version == version && (merchant == "" || d.MerchantID == "" || d.MerchantID == merchant)
+		}
+		if kind != "" && !slices.ContainsFunc(decided, about) {
+			found = append(found, shown{id, kind, version})
+		}
+	}
+	for _, inv := range m.made {
+		kind, version := invoice.ItemOf(m.invoice(inv.ID))
+		add(inv.ID, kind, version)
+	}
+	for _, p := range m.payments() {
+		mine, err := m.db.store.HasUnattributed(m.t.Context(), merchant, p.SeenID)
+		m.must(err)
+		if !mine && merchant != "" {
+			continue
+		}
+		refunded, err := m.db.store.AmountsRefunded(m.t.Context(), []string{p.ID})
+		m.must(err)
+		claims, err := m.db.store.ClaimsOfPayments(m.t.Context(), []string{p.ID}, merchant, 10)
+		m.must(err)
+		kind, version := invoice.ItemOfPayment(p.Payment, refunded[p.ID], len(claims[p.ID]))
+		add(p.ID, kind, version)
+	}
+	for _, id := range m.prepared {
+		refund := m.refund(id)
+		kind, version := invoice.ItemOfRefund(refund, at(m.seconds.Load()))
+		if merchant == "" || refund.MerchantID == merchant {
+			add(refund.ID, kind, version)
+		}
+	}
+	return found
+}

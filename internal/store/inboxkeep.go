@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// The column item of a table is the kind of the item that an object is. Every transaction that
+// changes what an item depends on sets it, under the chain's cursor.
+
+// PaymentItem is a payment in the inbox of a merchant, or of the operator if MerchantID is
+// empty, and the item that it is there.
+type PaymentItem struct {
+	Payment    PaymentRow
+	MerchantID string
+	Kind       invoice.ItemKind // empty if it needs no decision
+	Version    string
+}
+
+// JudgePayments sets the kinds and versions of items, whatever was decided about them.
+func (q *queries) JudgePayments(ctx context.Context, items []PaymentItem) error {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.Payment.ID
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(ids)))
+	refunded, err := q.AmountsRefunded(ctx, distinct)
+	if err != nil {
+		return err
+	}
+	claimed, err := q.whichClaimed(ctx, distinct)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		var claims []Claim
+		if slices.Contains(claimed, item.Payment.ID) {
+			if claims, err = q.claimsOf(ctx, item.Payment.ID, item.MerchantID, maxItemClaims); err != nil {
+				return err
+			}
+		}
+		items[i].Kind, items[i].Version = invoice.ItemOfPayment(item.Payment.Payment, refunded[item.Payment.ID], len(claims))
+	}
+	return nil
+}
+
+// RefreshItems sets the items of payments, invoices and refunds. The cursors of their chains
+// must be locked.
+func (tx *Tx) RefreshItems(ctx context.Context, objectIDs ...string) error {
+	for _, of := range []struct {
+		prefix  string
+		refresh func(context.Context, []string) error
+	}{
+		{invoice.PrefixPayment, tx.refreshPayments}, {invoice.PrefixInvoice, tx.refreshInvoices}, {invoice.PrefixRefund, tx.refreshRefunds},
+	} {
+		var ids []string
+		for _, id := range objectIDs {
+			if strings.HasPrefix(id, of.prefix) {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := of.refresh(ctx, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) refreshPayments(ctx context.Context, ids []string) error {
+	payments, err := tx.PaymentsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	merchants, err := tx.MerchantsOfUnattributed(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var items []PaymentItem
+	for _, p := range payments {
+		for _, merchant := range append(merchants[p.ID], "") {
+			items = append(items, PaymentItem{Payment: p, MerchantID: merchant})
+		}
+	}
+	if err := tx.JudgePayments(ctx, items); err != nil {
+		return err
+	}
+	decisions, err := tx.DecisionsInForce(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var all, ofMerchants [][]any
+	for _, item := range items {
+		if slices.ContainsFunc(decisions, item.isDecidedBy) {
+			item.Kind = ""
+		}
+		if item.MerchantID == "" {
+			all = append(all, []any{item.Payment.ID, orNull(string(item.Kind))})
+		} else {
+			ofMerchants = append(ofMerchants, []any{item.Payment.SeenID, item.MerchantID, orNull(string(item.Kind))})
+		}
+	}
+	_, err = tx.updateFrom(ctx, []string{"payment", "kind"}, all,
+		"UPDATE payments SET item = kind FROM wanted WHERE payments.id = payment AND payments.item IS DISTINCT FROM kind")
+	if err != nil {
+		return err
+	}
+	_, err = tx.updateFrom(ctx, []string{"seen", "merchant", "kind"}, ofMerchants,
+		"UPDATE unattributed SET item = kind FROM wanted WHERE unattributed.seen_id = seen AND unattributed.merchant_id = merchant AND unattributed.item IS DISTINCT FROM kind")
+	return err
+}
+
+// isDecidedBy reports whether a decision is about the item as it is now. One of any merchant
+// counts for the operator, and one of the operator alone for all.
+func (i PaymentItem) isDecidedBy(d invoice.Decision) bool {
+	return d.ObjectID == i.Payment.ID && d.Kind == i.Kind && d.Version == i.Version &&
+		(i.MerchantID == "" || d.MerchantID == "" || d.MerchantID == i.MerchantID)
+}
+
+// undecided is the item of an invoice or a refund unless a decision about its version is in
+// force. Its parameters are SQL.
+func undecided(object, kind, version string) string {
+	return "CASE WHEN NOT EXISTS (SELECT 1 FROM inbox_decisions AS d WHERE d.object_id = " + object + " AND d.kind = " + kind +
+		" AND d.version = " + version + " AND d.undone_at IS NULL) THEN " + kind + " END"
+}
+
+// itemValues returns the item that an invoice is, and its version, whatever was decided.
+func itemValues(inv invoice.Invoice) []any {
+	kind, version := invoice.ItemOf(inv)
+	return []any{orNull(string(kind)), orNull(version)}
+}
+
+func (tx *Tx) refreshInvoices(ctx context.Context, ids []string) error {
+	invoices, err := tx.InvoicesWithoutLines(ctx, ids)
+	if err != nil {
+		return err
+	}
+	rows := make([][]any, len(invoices))
+	for i, inv := range invoices {
+		rows[i] = append([]any{inv.ID}, itemValues(inv)...)
+	}
+	_, err = tx.updateFrom(ctx, []string{"id", "kind", "version"}, rows,
+		"UPDATE invoices SET item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
+	return err
+}
+
+func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
+	return execIn(ctx, &tx.queries, "UPDATE refund_records SET item = CASE WHEN status = 'awaiting_approval' THEN "+
+		undecided("refund_records.id", "'approval'", "refund_records.recipient")+" END WHERE id IN ", ids)
+}
+
+// itemCandidates are the objects that may be items, and those that are stored as items, by the
+// column that orders them.
+var itemCandidates = []struct{ table, condition, order string }{
+	{"invoices", "exception = 'underpaid'", "id"},
+	{"invoices", "exception = 'overpaid'", "id"},
+	{"invoices", "exception = 'late'", "id"},
+	{"invoices", "exception = 'duplicate'", "id"},
+	{"payments", "invoice_id IS NULL", "seen_id"},
+	{"refund_records", "status = 'awaiting_approval'", "list_id"},
+	{"invoices", "item = 'underpaid'", "id"},
+	{"invoices", "item = 'overpaid'", "id"},
+	{"invoices", "item = 'late'", "id"},
+	{"invoices", "item = 'duplicate'", "id"},
+	{"payments", "item = 'unattributed'", "seen_id"},
+	{"payments", "item = 'claimed'", "seen_id"},
+	{"refund_records", "item = 'approval'", "list_id"},
+}
+
+// ItemCandidate is an object whose item may have to be set.
+type ItemCandidate struct{ ID, ChainKey string }
+
+// ItemCursor is a position in the list of candidates. The zero value is the beginning.
+type ItemCursor struct {
+	selection int
+	after     string
+}
+
+// ItemCandidates returns up to limit candidates behind a position, and the position of the
+// last. more is false at the end.
+func (q *queries) ItemCandidates(ctx context.Context, at ItemCursor, limit int) (found []ItemCandidate, last ItemCursor, more bool, err error) {
+	if at.selection == len(itemCandidates) {
+		return nil, at, false, nil
+	}
+	c := itemCandidates[at.selection]
+	found, err = queryAll(ctx, q, func(row scanner) (o ItemCandidate, err error) { return o, row.Scan(&o.ID, &o.ChainKey, &at.after) },
+		"SELECT id, chain_key, "+c.order+" FROM "+c.table+" WHERE "+c.condition+" AND "+c.order+" > $1 ORDER BY "+c.order+" LIMIT $2", at.after, limit)
+	if len(found) < limit {
+		at = ItemCursor{selection: at.selection + 1}
+	}
+	return found, at, true, err
+}
