@@ -249,34 +249,38 @@ func (w *Wallet) sign(digest []byte) (hexutil.Bytes, error) {
 
 func (w *Wallet) sendTransaction(ctx context.Context, c Call) (any, error) {
 	var tx struct {
-		To   common.Address
-		Data hexutil.Bytes
+		To    common.Address
+		Data  hexutil.Bytes
+		Nonce *hexutil.Uint64
 	}
 	if err := param(c, 0, &tx); err != nil {
 		return nil, err
 	}
-	return w.Send(ctx, tx.To, tx.Data)
+	return send(ctx, ethclient.NewClient(w.node), w.key(), (*uint64)(tx.Nonce), tx.To, new(big.Int), tx.Data)
 }
 
 // Send sends a transaction of the wallet's key.
 func (w *Wallet) Send(ctx context.Context, to common.Address, data []byte) (common.Hash, error) {
-	return send(ctx, ethclient.NewClient(w.node), w.key(), to, new(big.Int), data)
+	return send(ctx, ethclient.NewClient(w.node), w.key(), nil, to, new(big.Int), data)
 }
 
-// send signs and sends a transaction.
-func send(ctx context.Context, node *ethclient.Client, key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
+// send signs and sends a transaction, with the account's next nonce if none is given.
+func send(ctx context.Context, node *ethclient.Client, key *ecdsa.PrivateKey, nonce *uint64, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
 	const gas = 500_000
 	from := crypto.PubkeyToAddress(key.PublicKey)
 	chainID, err := node.ChainID(ctx)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	nonce, err := node.PendingNonceAt(ctx, from)
-	if err != nil {
-		return common.Hash{}, err
+	if nonce == nil {
+		next, err := node.PendingNonceAt(ctx, from)
+		if err != nil {
+			return common.Hash{}, err
+		}
+		nonce = &next
 	}
 	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
-		ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: value, Data: data,
+		ChainID: chainID, Nonce: *nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: value, Data: data,
 	})
 	if err != nil {
 		return common.Hash{}, err

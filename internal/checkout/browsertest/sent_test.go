@@ -20,7 +20,9 @@ func TestNotSentTwice(t *testing.T) {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
 	}
 	t.Run("another invoice of the same price", func(t *testing.T) { otherInvoice(t, w, payer(t)) })
-	t.Run("an error after it was sent", func(t *testing.T) { errorAfterSending(t, w, payer(t)) })
+	t.Run("an error after it was sent", func(t *testing.T) {
+		errorAfterSending(t, w, payer(t), &browsertest.RPCError{Code: -32000, Message: "already known"})
+	})
 	t.Run("payments cannot be seen", func(t *testing.T) { blindMeanwhile(t, w) })
 	t.Run("a record that is not ours", func(t *testing.T) {
 		inv := w.Invoice("4900000", nil)
@@ -46,9 +48,9 @@ func TestNotSentTwice(t *testing.T) {
 	t.Run("a lost transaction", func(t *testing.T) { lostTransaction(t, w, payer(t)) })
 }
 
-// errorAfterSending has the wallet send twice what it is asked once, and answer with the
-// node's error for the second time.
-func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
+// errorAfterSending has the wallet send what it is asked, and answer with an error, such as the
+// node's if it sends twice.
+func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, answer error) {
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {
 			return nil, false, nil
@@ -56,7 +58,7 @@ func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.W
 		if _, err := wallet.Perform(t.Context(), c); err != nil {
 			return nil, true, err
 		}
-		return nil, true, &browsertest.RPCError{Code: -32000, Message: "already known"}
+		return nil, true, answer
 	})
 	w.Node.Hold(time.Minute)
 	p := pay(t, w, w.Invoice("4900000", nil), wallet)

@@ -14,7 +14,12 @@ export class Problem extends Error {
 }
 
 // accounts asks for the accounts that the wallet lets the page use.
-export const accounts = (provider: Provider) => send<Hex[]>(provider, "eth_requestAccounts");
+export async function accounts(provider: Provider): Promise<Hex[]> {
+  const all = await send<unknown>(provider, "eth_requestAccounts");
+  return Array.isArray(all) ? all.filter(isAddress) : [];
+}
+
+const isAddress = (text: unknown): text is Hex => typeof text === "string" && /^0x[0-9a-f]{40}$/i.test(text);
 
 // account asks for the account to pay from.
 export async function account(provider: Provider): Promise<Hex> {

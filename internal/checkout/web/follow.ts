@@ -20,11 +20,12 @@ export async function follow(invoice: Invoice, sent: Sent, provider: Provider | 
   return sent.hash ? followHash(invoice, sent, sent.hash, provider) : find(invoice, sent, provider);
 }
 
-// isCounted reports whether the service has the payment. Without its hash, it is a new one of
-// the account, if nothing is due any more. Nothing is due while payments cannot be seen, either.
+// isCounted reports whether the service has the payment. With another hash than the wallet's, as
+// that of an account that is a contract, or without one, it is a new one of the account, if nothing
+// is due any more. Nothing is due while payments cannot be seen, either.
 const isCounted = (invoice: Invoice, sent: Sent) => invoice.payments.some((p) =>
-  sent.hash ? p.txHash === sent.hash
-    : invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase() && !sent.known?.includes(p.txHash));
+  p.txHash === sent.hash
+    || invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase() && !sent.known?.includes(p.txHash));
 
 // fail records that nothing was transferred.
 function fail(invoice: Invoice, sent: Sent, problem: string): Finding {
@@ -117,12 +118,14 @@ async function names(invoice: Invoice, hash: Hex, provider: Provider): Promise<b
   return JSON.stringify(found).toLowerCase().includes(invoice.onChainInvoiceId.slice(2).toLowerCase());
 }
 
-// mayAskAgain reports whether the account has sent nothing since the wallet was asked, as far
-// as its node knows: no transfer is mined, and no transaction waits.
-export async function mayAskAgain(invoice: Invoice, sent: Sent, provider: Provider): Promise<boolean> {
-  if (await find(invoice, sent, provider) !== "unknown") return false;
-  if (sent.hash && await read(provider, "eth_getTransactionByHash", [sent.hash])) return false;
+// nonceToAskAgain returns the nonce of another transaction in the place of the one that the wallet
+// was asked for, or undefined if the account may have sent that one: a transfer is mined, or a
+// transaction waits, as far as its node knows.
+export async function nonceToAskAgain(invoice: Invoice, sent: Sent, provider: Provider): Promise<number | undefined> {
+  if (await find(invoice, sent, provider) !== "unknown") return undefined;
+  if (sent.hash && await read(provider, "eth_getTransactionByHash", [sent.hash])) return undefined;
   const count = async (at: string) => Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, at])));
   const [latest, waiting] = await Promise.all([count("latest"), count("pending")]);
-  return waiting <= latest && load(invoice.invoiceId)?.hash === sent.hash;
+  if (waiting > latest || load(invoice.invoiceId)?.hash !== sent.hash) return undefined;
+  return sent.hash ? sent.nonce ?? latest : latest;
 }

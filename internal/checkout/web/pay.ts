@@ -18,8 +18,8 @@ import type { Plan } from "./ways";
 const window = 1800;
 const shortest = 40;
 
-// pay asks the wallet, and returns once it has answered. The record is then in state sent. A
-// transaction gets the nonce, if it is given.
+// pay asks the wallet, and returns once it has answered. The record is then in state sent, or
+// in state asked if the answer says nothing. A transaction gets the nonce, if it is given.
 export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, nonce?: number): Promise<void> {
   if (plan.way === "authorization") {
     const authorization = await authorize(provider, invoice, plan);
@@ -36,9 +36,11 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
       return;
     }
     const [only] = calls;
-    const hash = await send<Hex>(provider, "eth_sendTransaction", [{
+    const answer = await send<unknown>(provider, "eth_sendTransaction", [{
       from: plan.from, ...only, value: "0x0", chainId: quantity(invoice.chainId), ...(nonce !== undefined && { nonce: quantity(nonce) }),
     }]);
+    if (!isHash(answer)) return; // it may have sent something or not
+    const hash = answer.toLowerCase() as Hex;
     save(invoice.invoiceId, { ...asked, state: "sent", hash });
     report(invoice.invoiceId, hash);
   } catch (error) {
@@ -47,12 +49,21 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
   }
 }
 
+const isHash = (answer: unknown): answer is Hex => typeof answer === "string" && /^0x[0-9a-f]{64}$/i.test(answer);
+
 // isNothingSent reports whether an error says that nothing was sent. After any other error the
 // chain is asked. A node that has the transaction already, or one in its place, has an error
-// for it, too.
-export const isNothingSent = ({ code, message }: WalletError) => nothingSent.has(code) && !/\bknown\b|nonce|replacement/i.test(message);
+// for it, too, and so has a wallet whose node has not answered in time.
+export const isNothingSent = ({ code, message }: WalletError) =>
+  (nothingSent.has(code) || code === serverError && refusals.test(message)) && !/\bknown\b|nonce|replacement/i.test(message);
 
-const nothingSent = new Set([rejected, unauthorized, 4200, -32000, -32003, -32601, -32602]);
+// Codes of EIP-1193, EIP-1474 and EIP-5792.
+const nothingSent = new Set([rejected, unauthorized, 4200, 5700, 5710, 5740, 5750, 5760, -32003, -32601, -32602]);
+
+// serverError is the code of most errors of nodes. refusals are the messages with which they
+// refuse a transaction.
+const serverError = -32000;
+const refusals = /insufficient funds|intrinsic gas|gas limit|gas required|underpriced|max fee|fee cap|revert/i;
 
 // record returns what is known before the wallet is asked.
 async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<Sent> {

@@ -3,11 +3,11 @@
 
 import { account, explain, network, Problem } from "./connect";
 import { button, code, fact, h, paragraph, short } from "./dom";
-import { follow, mayAskAgain, type Finding } from "./follow";
+import { follow, nonceToAskAgain, type Finding } from "./follow";
 import { clock, major } from "./format";
 import { pay } from "./pay";
 import type { Hex, Wallet } from "./providers";
-import { read } from "./rpc";
+import { read, rejected, WalletError } from "./rpc";
 import { alone, canSave, clear, load, watch, type Sent } from "./sent";
 import { invoice as fetchInvoice, now, type Invoice } from "./service";
 import { t } from "./texts";
@@ -26,14 +26,33 @@ export function start(section: HTMLElement, wallets: () => Wallet[], offer: () =
   else void flow.resume();
 }
 
+// Asking is what is known while a wallet is asked to pay: values of texts, and the page's state
+// when it was asked.
+interface Asking {
+  values: Record<string, string>;
+  state: string;
+}
+
+// reasons are the texts about why not to pay any more, by the page's state.
+const reasons: Record<string, string | undefined> = {
+  checking: "wallet.over", expired: "wallet.over",
+  partial: "wallet.twice", seen: "wallet.twice", paid: "wallet.twice", refunded: "wallet.twice",
+  unknown: "wallet.stop", void: "wallet.stop", draft: "wallet.stop",
+};
+
+const pageState = () => document.getElementById("checkout")?.dataset.state ?? "";
+
+// isDue reports whether the page says how to pay.
+const isDue = () => document.getElementById("pay")?.childElementCount !== 0;
+
 class Flow {
   private readonly id: string;
   private turn = 0; // counts what is drawn, so that an answer that comes too late changes nothing
   private looks = 0;
   private shown = ""; // what show has drawn last; empty after anything else was drawn
   private reviewing = false; // the payer has not pressed yet
-  private asking: Record<string, string> | undefined; // values of texts while the wallet is asked to pay, and will answer here
-  private nonce: number | undefined; // of a transaction that was lost: only it or the next one can be mined
+  private asking: Asking | undefined; // while the wallet is asked to pay, and will answer here
+  private again: { from: Hex; nonce: number } | undefined; // of a transaction that was lost: only it or the next one can be mined
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly section: HTMLElement, private readonly wallets: () => Wallet[], private readonly offer: () => void) {
@@ -47,14 +66,17 @@ class Flow {
   private changed(): void {
     if (this.asking) this.warn(this.asking);
     else if (load(this.id)) void this.look();
-    else if (this.reviewing && document.getElementById("pay")?.childElementCount === 0) this.leave(); // nothing is due
+    else if (this.reviewing && !isDue()) this.leave();
   }
 
-  // warn tells a payer whose wallet is open that the time to pay is over.
-  private warn(values: Record<string, string>): void {
-    const isOver = ["checking", "expired"].includes(document.getElementById("checkout")?.dataset.state ?? "");
-    if (!isOver || this.section.querySelector(".over")) return;
-    this.section.append(h("p", { class: "problem over", role: "alert" }, t("wallet.over", values)));
+  // warn tells a payer whose wallet is open why not to confirm any more.
+  private warn({ values, state }: Asking): void {
+    const now = pageState();
+    const text = now === state ? undefined : reasons[now];
+    const shown = this.section.querySelector(".over");
+    if (shown?.getAttribute("data-text") === text) return;
+    shown?.remove();
+    if (text) this.section.append(h("p", { class: "problem over", role: "alert", "data-text": text }, t(text, values)));
   }
 
   // draw replaces what is shown, and returns the turn.
@@ -144,7 +166,7 @@ class Flow {
     const values = { ...this.valuesOf(wallet), ...valuesOf(shown) };
     const again = () => void this.connect(wallet, free);
     const turn = this.draw(t("wallet.confirm", values), paragraph(t("wallet.confirm.hint", values)));
-    this.asking = values;
+    this.asking = { values, state: pageState() };
     const reminder = setTimeout(() => { if (turn === this.turn) this.section.append(paragraph(t("wallet.slow", values), "problem")); }, slow);
     try {
       const mine = await alone(this.id, async () => {
@@ -155,7 +177,7 @@ class Flow {
         const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
         if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
         await network(wallet.provider, invoice, () => { /* the review is shown again if it refuses */ });
-        await pay(wallet.provider, invoice, plan, wallet.id, this.nonce);
+        await pay(wallet.provider, invoice, plan, wallet.id, plan.byKey && this.again?.from === plan.from ? this.again.nonce : undefined);
       });
       if (!mine) throw new Problem("wallet.tab");
       this.asking = undefined;
@@ -164,6 +186,10 @@ class Flow {
       this.asking = undefined;
       if (load(this.id)?.state === "asked") {
         await this.resume(); // whether it sent is not known
+        return;
+      }
+      if (error instanceof WalletError && error.code === rejected && !isDue()) {
+        this.leave(); // the page says why nothing is to be paid
         return;
       }
       this.trouble(wallet, error, values, again);
@@ -229,7 +255,7 @@ class Flow {
   private show(sent: Sent, found: Finding, invoice?: Invoice): void {
     const wallet = this.find(sent);
     const values: Record<string, string> = { ...this.valuesOf(wallet), ...(invoice && valuesOf(invoice)), ...sent.shown };
-    const stuck = found === "unknown" && sent.way !== "authorization" && now() > sent.at + giveUp;
+    const stuck = found === "unknown" && sent.way !== "authorization" && invoice?.due !== "0" && now() > sent.at + giveUp;
     const linked = this.looks > pauses.length;
     const what = JSON.stringify([sent, found === "mined", stuck, linked, values]);
     if (what === this.shown) return; // so that a screen reader does not repeat it
@@ -282,9 +308,10 @@ class Flow {
       const invoice = await fetchInvoice(this.id);
       if (!wallet) throw new Problem("wallet.gone");
       await network(wallet.provider, invoice, () => undefined);
-      if (!await mayAskAgain(invoice, sent, wallet.provider)) throw new Problem("wallet.waiting");
+      const nonce = await nonceToAskAgain(invoice, sent, wallet.provider);
+      if (nonce === undefined) throw new Problem("wallet.waiting");
       clear(this.id);
-      this.nonce = sent.hash && sent.nonce;
+      this.again = { from: sent.from, nonce };
       await this.connect(wallet);
     } catch (error) {
       this.draw(t("wallet.asked.title", values), h("p", { class: "problem", role: "alert" }, explain(error, values)), this.doubt(sent));

@@ -26,6 +26,7 @@ export interface Plan {
   to: Hex; // receiver, or the contract that collects
   domain?: Domain; // to sign under
   calls: Call[]; // to be sent; empty if the service sends
+  byKey?: boolean; // the account sends them itself, with its next nonce
   fee?: bigint; // that the account pays, about, in minor units of the coin
   feeIsMore?: boolean; // by what the network charges for data
 }
@@ -66,7 +67,7 @@ async function kindOf(provider: Provider, invoice: Invoice, from: Hex): Promise<
 function transfer(invoice: Invoice, from: Hex, amount: bigint): Plan {
   const data = encodeFunctionData({ abi: token, functionName: "transfer", args: [invoice.payTo, amount] });
   const tagged = invoice.depositAddress ? data : concat([data, invoice.onChainInvoiceId]);
-  return { way: "transfer", from, amount, to: invoice.payTo, calls: [{ to: invoice.token, data: tagged }] };
+  return { way: "transfer", from, amount, to: invoice.payTo, calls: [{ to: invoice.token, data: tagged }], byKey: true };
 }
 
 // ofContract is a payment by an account that is a contract. Somebody else sends its
