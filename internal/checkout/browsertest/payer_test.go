@@ -17,7 +17,7 @@ import (
 )
 
 // payments is how many invoices the scripted payer pays if nothing is left out.
-const payments = 30
+const payments = 40
 
 // payerFault is what goes wrong for the scripted payer in one payment. It answers the n-th
 // request to the wallet of a kind.
@@ -28,6 +28,9 @@ type payerFault struct {
 	tab    bool   // the payer has another tab open
 	script string // runs in the page first
 	other  bool   // the payer has another wallet, without money
+	slow   bool   // the network has 400 ms and 50 kB/s
+	// play, if set, plays another story, in a world of its own.
+	play func(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, pays string)
 }
 
 // once answers the first request of a method with an error.
@@ -84,6 +87,11 @@ func payerFaults(pays string) []payerFault {
 			hash, err := sendLess(wallet, c)
 			return hash, true, err
 		}},
+		{name: "a clock that is an hour fast", script: `{ const now = Date.now; Date.now = () => now() + 3600_000; }`},
+		{name: "a slow network", slow: true},
+		{name: "no scripts", play: payWithoutScripts},
+		{name: "a page that is open over night", play: payNextDay},
+		{name: "the time ends while the wallet is open", play: payTooLate},
 	}
 }
 
@@ -117,7 +125,7 @@ func TestScriptedPayer(t *testing.T) {
 				continue
 			}
 			tries = append(tries, func(t *testing.T, w *browsertest.World) {
-				t.Run(fault.name, func(t *testing.T) { payWithFault(t, w, fault, collect, phone) })
+				t.Run(fault.name, func(t *testing.T) { payWithFault(t, w, pays, fault, collect, phone) })
 			})
 			done++
 		}
@@ -134,12 +142,19 @@ func TestScriptedPayer(t *testing.T) {
 	}
 }
 
-// payWithFault pays an invoice.
-func payWithFault(t *testing.T, w *browsertest.World, fault payerFault, collect, phone bool) {
+// payWithFault pays an invoice, where pays is the method of the wallet that pays.
+func payWithFault(t *testing.T, w *browsertest.World, pays string, fault payerFault, collect, phone bool) {
+	if fault.play != nil {
+		w = browsertest.Start(t, browsertest.WorldOptions{NoGasless: pays == "eth_sendTransaction"})
+	}
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true), w.NewAccount(tokens, true))
 	counts := make(map[string]*atomic.Int32)
 	for _, method := range []string{"eth_requestAccounts", "eth_signTypedData_v4", "eth_sendTransaction", "eth_getBlockByNumber"} {
 		counts[method] = new(atomic.Int32)
+	}
+	if fault.play != nil {
+		fault.play(t, w, wallet, browsertest.Options{Phone: phone, Wallets: []*browsertest.Wallet{wallet}}, pays)
+		return
 	}
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		count := counts[c.Method]
@@ -154,6 +169,9 @@ func payWithFault(t *testing.T, w *browsertest.World, fault payerFault, collect,
 		}
 	})
 	o := browsertest.Options{Phone: phone, Script: quicker + fault.script, Wallets: []*browsertest.Wallet{wallet}}
+	if fault.slow {
+		o.Latency, o.BytesPerSecond = 400*time.Millisecond, 50_000
+	}
 	if fault.other {
 		o.Wallets = append(o.Wallets, browsertest.NewWallet(t, w, "Owl", w.NewAccount(0, false)))
 	}
