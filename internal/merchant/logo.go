@@ -9,7 +9,7 @@ import (
 	"image"
 	_ "image/gif"  // read
 	_ "image/jpeg" // read
-	"image/png"
+	_ "image/png"  // read
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,12 +18,12 @@ import (
 
 // Limits of a logo.
 const (
-	MaxLogoBytes = 256 << 10 // of the image that is uploaded, and of the PNG that is stored
+	MaxLogoBytes = 256 << 10 // of the image that is uploaded
 	MinLogoSide  = 16        // pixels
 	MaxLogoSide  = 1024      // pixels
 )
 
-// SetLogo stores an image as a merchant's logo, encoded anew as a PNG, so that nothing but
+// SetLogo stores an image as a merchant's logo, encoded anew as a small PNG, so that nothing but
 // its pixels is served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and
 // *invoice.FieldError for the field logo.
 func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
@@ -80,7 +80,7 @@ func (m *Manager) mayChangeLogo(by access.Principal, id string) error {
 	return nil
 }
 
-// encodeLogo decodes an image and encodes it as a PNG. It checks the dimensions before it
+// encodeLogo decodes an image and encodes it as a small PNG. It checks the dimensions before it
 // decodes the pixels, so that a small file cannot take much memory.
 func encodeLogo(upload []byte) (invoice.Logo, []byte, error) {
 	refuse := func(format string, args ...any) (invoice.Logo, []byte, error) {
@@ -100,15 +100,10 @@ func encodeLogo(upload []byte) (invoice.Logo, []byte, error) {
 	if err != nil {
 		return refuse("is damaged: %v", err)
 	}
-	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&out, decoded); err != nil {
-		return invoice.Logo{}, nil, fmt.Errorf("encode a logo: %w", err)
+	encoded, size, err := encodeSmall(decoded)
+	if err != nil {
+		return invoice.Logo{}, nil, err
 	}
-	if out.Len() > MaxLogoBytes {
-		return refuse("is %d bytes as a PNG, and must be at most %d; use fewer pixels or colors", out.Len(), MaxLogoBytes)
-	}
-	sum := sha256.Sum256(out.Bytes())
-	size := decoded.Bounds().Size()
-	return invoice.Logo{SHA256: hex.EncodeToString(sum[:]), Width: size.X, Height: size.Y}, out.Bytes(), nil
+	sum := sha256.Sum256(encoded)
+	return invoice.Logo{SHA256: hex.EncodeToString(sum[:]), Width: size.X, Height: size.Y}, encoded, nil
 }
