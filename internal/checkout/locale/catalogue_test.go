@@ -216,3 +216,15 @@ func TestNoTextIsMissingOrUnused(t *testing.T) {
 		}
 	}
 }
+
+// A duration may end in the dot of an abbreviation, which a sentence does not double.
+func TestDurationsEndNoSentenceTwice(t *testing.T) {
+	for _, text := range Languages() {
+		for _, unit := range []string{"second", "minute", "hour", "day"} {
+			duration := text.T("script.unit."+unit, Values{"N": int64(20)})
+			if got := text.T("progress.usual", Values{"Duration": duration}); strings.Contains(got, "..") {
+				t.Errorf("%s: %s", text.Lang(), got)
+			}
+		}
+	}
+}
