@@ -85,7 +85,7 @@ func (b *bench) backfill(ctx context.Context, kind string, n *node, url string) 
 	if err != nil {
 		return err
 	}
-	if err := seed(ctx, database, n, n.payments()); err != nil {
+	if err := seedHistory(ctx, database, n, n.payments()); err != nil {
 		return err
 	}
 	conf := serverConfig{Database: database, RPC: url, Token: n.Token, StartBlock: &n.First}
@@ -264,10 +264,10 @@ func (n *node) bareLoop(ctx context.Context, inFlight int, fetch func(first, las
 	return time.Since(began), nil
 }
 
-// seed fills a database with open invoices, of which the history pays the first, and with an
+// seedHistory fills a database with open invoices, of which the history pays the first, and with an
 // address for each: a settlement or deposit address. The settlement addresses of the shops
 // are in the first batch.
-func seed(ctx context.Context, url string, n *node, invoices int) (err error) {
+func seedHistory(ctx context.Context, url string, n *node, invoices int) (err error) {
 	s, err := store.Open(ctx, url)
 	if err != nil {
 		return err

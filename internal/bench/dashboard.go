@@ -17,11 +17,17 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/session"
 )
 
 const (
+	// boardMerchants is the number of merchants; one of boardOpen invoices is open.
+	boardMerchants, boardOpen = 1000, 365
+	// boardDecimals is the number of decimals of the currency.
+	boardDecimals = 6
 	// boardAddresses bounds the addresses of a page that are requested in turns.
 	boardAddresses = 25
 	// boardWarmUp is how often a page is requested before it is measured.
@@ -53,12 +59,17 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
 	began := time.Now()
-	rows := boardRows{n: b.board, first: time.Now().Truncate(time.Second).Add(-boardPeriod)}
-	if err = w.waitReady(ctx); err == nil { // payments refer to the chain's row
-		err = seedMerchants(ctx, w)
+	rows, err := seed.New(seed.Config{
+		Invoices: b.board, Merchants: boardMerchants, Open: b.board / boardOpen, Until: time.Now(), KeepEvents: seed.Period, KeepAttempts: config.DefaultRetention,
+	})
+	if err == nil {
+		err = w.waitReady(ctx) // payments refer to the chain's row
 	}
 	if err == nil {
-		err = rows.seed(ctx, database)
+		err = seedMerchants(ctx, w, rows)
+	}
+	if err == nil {
+		err = appendRows(ctx, database, rows.Batches())
 	}
 	if err == nil && kind != "sqlite" {
 		err = execute(ctx, database, "VACUUM ANALYZE") // as autovacuum does in time
@@ -67,7 +78,7 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 		return fmt.Errorf("make rows: %w", err)
 	}
 	seeded := time.Since(began)
-	for _, merchant := range []string{boardMerchant(0), ""} {
+	for _, merchant := range []string{seed.Merchant(0), ""} {
 		v, err := newVisitor(ctx, w, merchant)
 		if err != nil {
 			return err
@@ -81,10 +92,10 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 }
 
 // seedMerchants makes the merchants, each with an address.
-func seedMerchants(ctx context.Context, w *world) error {
+func seedMerchants(ctx context.Context, w *world, rows *seed.Maker) error {
 	for m := range boardMerchants {
 		if _, err := w.server.api.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
-			ID: boardMerchant(m), Name: fmt.Sprintf("Merchant %d", m), DefaultAddresses: map[string]apitypes.Address{chain.Local: account(m).String()},
+			ID: seed.Merchant(m), Name: fmt.Sprintf("Merchant %d", m), DefaultAddresses: map[string]apitypes.Address{chain.Local: rows.Address(m).String()},
 		}); err != nil {
 			return err
 		}
@@ -94,7 +105,7 @@ func seedMerchants(ctx context.Context, w *world) error {
 
 // measureVisitor measures the pages that a person can reach by links, those of filters, and
 // acts.
-func (b *bench) measureVisitor(ctx context.Context, kind string, v *visitor, rows boardRows) error {
+func (b *bench) measureVisitor(ctx context.Context, kind string, v *visitor, rows *seed.Maker) error {
 	pages, err := v.crawl(ctx)
 	if err != nil {
 		return err
@@ -102,7 +113,7 @@ func (b *bench) measureVisitor(ctx context.Context, kind string, v *visitor, row
 	who := "operator's "
 	if v.merchant != "" {
 		who = ""
-		maps.Copy(pages, rows.filters())
+		maps.Copy(pages, boardFilters(rows))
 	}
 	aim := boardAim(kind)
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
@@ -128,26 +139,26 @@ func (b *bench) measureVisitor(ctx context.Context, kind string, v *visitor, row
 	return b.measureActs(ctx, kind, v)
 }
 
-// filters returns addresses of lists and searches by what rows have.
-func (r boardRows) filters() map[string][]string {
+// boardFilters returns addresses of lists and searches by what rows have.
+func boardFilters(rows *seed.Maker) map[string][]string {
 	all := make(map[string][]string)
 	for i := range boardAddresses {
-		row := i * (r.n / boardAddresses)
-		for r.owner(row) != 0 { // of the largest merchant
+		row := i * (rows.Invoices / boardAddresses)
+		for rows.Owner(row) != 0 || len(rows.Payments(row)) == 0 { // of the largest merchant
 			row++
 		}
-		p := r.payment(row)
+		inv, p := rows.Invoice(row), rows.Payments(row)[0]
 		for name, query := range map[string]string{
 			"search by reference": "search?q=order-%d", "invoices by reference": "invoices?reference=order-%d",
 		} {
 			all[name] = append(all[name], "/dashboard/"+fmt.Sprintf(query, row))
 		}
-		amount := fmt.Sprintf("%d.%02d", 1+dice(row, 2, 20_000)/100, dice(row, 2, 20_000)%100)
+		amount := inv.Amount.Major(boardDecimals)
 		for name, path := range map[string]string{
-			"search by id": "search?q=" + r.invoiceID(row), "search by hash": "search?q=" + p.TxHash.String(), "search by payer": "search?q=" + p.From.String(),
+			"search by id": "search?q=" + inv.ID, "search by hash": "search?q=" + p.TxHash.String(), "search by payer": "search?q=" + p.From.String(),
 			"payments by hash": "payments?q=" + p.TxHash.String(), "payments by payer": "payments?q=" + p.From.String(), "payments by amount": "payments?q=" + amount,
 			"invoices by amount": "invoices?amount=" + amount, "invoices, late": "invoices?exception=late", "invoices, open": "invoices?status=open",
-			"events by invoice": "events?invoiceId=" + r.invoiceID(row), "payments without an invoice": "payments?show=unattributed",
+			"events by invoice": "events?invoiceId=" + inv.ID, "payments without an invoice": "payments?show=unattributed",
 		} {
 			all[name] = append(all[name], "/dashboard/"+path)
 		}

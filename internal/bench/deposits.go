@@ -35,7 +35,7 @@ func (b *bench) measureDeposits(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	invoices := max(b.million, n.paidAfter(2*depositRounds))
-	if err := seed(ctx, database, n, invoices); err != nil {
+	if err := seedHistory(ctx, database, n, invoices); err != nil {
 		return err
 	}
 	s, err := startService(ctx, serverConfig{Database: database, RPC: n.WS, Token: n.Token, StartBlock: &n.First})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -92,60 +93,44 @@ func (r listRows) paymentID(row int) string {
 func (r listRows) event(row int) store.Event {
 	id := r.id(invoice.PrefixInvoice, row)
 	return store.Event{
-		ID: r.id(invoice.PrefixEvent, row), Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: r.merchant(row),
+		ID: r.id(invoice.PrefixEvent, row), Seq: int64(row) + 1, Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: r.merchant(row),
 		Body: []byte(eventBody), CreatedAt: r.at(row),
 	}
 }
 
-// seed stores the rows.
-func (r listRows) seed(ctx context.Context, url string) error {
-	var addresses []store.SettlementAddress
-	for m := range listMerchants {
-		for a := range listAddresses {
-			addresses = append(addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(a), MerchantID: fmt.Sprintf("m%d", m)})
+// batches returns the merchants with their addresses, and then all other rows.
+func (r listRows) batches() iter.Seq2[store.Rows, error] {
+	return func(yield func(store.Rows, error) bool) {
+		all := store.Rows{Since: r.first}
+		for m := range listMerchants {
+			for a := range listAddresses {
+				all.Addresses = append(all.Addresses, store.SettlementAddress{ChainKey: chain.Local, Address: account(a), MerchantID: fmt.Sprintf("m%d", m)})
+			}
+		}
+		for first := 0; yield(all, nil) && first < r.n; first += seedBatch {
+			all = store.Rows{}
+			for row := first; row < min(first+seedBatch, r.n); row++ {
+				all.Invoices, all.Payments = append(all.Invoices, r.invoice(row)), append(all.Payments, r.payment(row))
+				all.Events = append(all.Events, store.LoadedEvent{Event: r.event(row)})
+			}
 		}
 	}
-	return seedRows(ctx, url, addresses, r.first, r.n, r.seedBatch)
 }
 
-// seedRows stores settlement addresses, and n rows in batches.
-func seedRows(ctx context.Context, url string, addresses []store.SettlementAddress, at time.Time, n int, batch func(ctx context.Context, tx *store.Tx, first, end int) error) (err error) {
+// appendRows inserts rows into a database that a server uses.
+func appendRows(ctx context.Context, url string, rows iter.Seq2[store.Rows, error]) (err error) {
 	s, err := store.Open(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Update(ctx, func(tx *store.Tx) error { return tx.InsertSettlementAddresses(ctx, addresses, at) }); err != nil {
-		return err
-	}
-	for first := 0; first < n; first += seedBatch {
-		if err := s.Update(ctx, func(tx *store.Tx) error { return batch(ctx, tx, first, min(first+seedBatch, n)) }); err != nil {
+	for r, err := range rows {
+		if err == nil {
+			err = s.Append(ctx, r)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (r listRows) seedBatch(ctx context.Context, tx *store.Tx, first, end int) error {
-	var invoices, exceptions []invoice.Invoice
-	var payments []store.PaymentRow
-	var events []store.Event
-	for row := first; row < end; row++ {
-		inv := r.invoice(row)
-		invoices = append(invoices, inv)
-		if inv.Exception != "" {
-			exceptions = append(exceptions, inv)
-		}
-		payments, events = append(payments, r.payment(row)), append(events, r.event(row))
-	}
-	if _, err := tx.InsertInvoices(ctx, invoices); err != nil {
-		return err
-	}
-	if err := tx.UpdateInvoices(ctx, exceptions); err != nil {
-		return err
-	}
-	if err := tx.SavePayments(ctx, payments); err != nil {
-		return err
-	}
-	return tx.InsertEvents(ctx, events)
 }

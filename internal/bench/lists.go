@@ -69,7 +69,7 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	}
 	l := listed{w, listRows{n: n, first: time.Now().Truncate(time.Second).Add(-time.Duration(n) * time.Second)}}
 	if err = w.waitReady(ctx); err == nil { // payments refer to the chain's row
-		err = l.seed(ctx, url)
+		err = appendRows(ctx, url, l.batches())
 	}
 	if err == nil && kind != "sqlite" {
 		err = execute(ctx, url, "VACUUM ANALYZE") // as autovacuum does in time

@@ -25,7 +25,7 @@ func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	began := time.Now()
-	if err := seed(ctx, database, n, max(b.million, n.payments())); err != nil {
+	if err := seedHistory(ctx, database, n, max(b.million, n.payments())); err != nil {
 		return err
 	}
 	seeded := time.Since(began)

@@ -69,6 +69,9 @@ func placeholders(form string) []string {
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	english := forms(t, "texts/en.json")
+	if got, want := len(texts().Languages()), len(locale.Languages()); got != want {
+		t.Errorf("there are %d languages, and %d of the checkout", got, want)
+	}
 	for _, text := range texts().Languages() {
 		file := "texts/" + text.Lang() + ".json"
 		all := forms(t, file)

@@ -173,9 +173,9 @@ POST /api/webhooks/{provider} public signature
 POST /checkout/{id}/authorization public none
 POST /checkout/{id}/claim public none
 POST /checkout/{id}/receipt public none
+POST /checkout/{id}/sent public none
 POST /checkout/{id}/test-payment public none
 POST /dashboard/confirm api session
-POST /checkout/{id}/sent public none
 POST /dashboard/events/redeliver api session events:redeliver
 POST /dashboard/events/{id}/redeliver api session events:redeliver
 POST /dashboard/filters/remove api session

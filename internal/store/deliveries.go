@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -113,8 +114,7 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.Attempts(), unixMilli(o.Finished)})
 		}
 		if a := o.Attempt; a != nil {
-			attempts = append(attempts, []any{seq, a.Number, a.Started.UnixMilli(), a.Duration.Milliseconds(), orNull(a.StatusCode), a.Error, a.Excerpt,
-				a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()})
+			attempts = append(attempts, attemptValues(seq, *a))
 		}
 	}
 	if _, err := tx.updateFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
@@ -124,12 +124,21 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 	if err := execIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
 		return err
 	}
-	if err := tx.insert(ctx, insertion{"finished_deliveries",
-		[]string{"seq", "merchant_id", "status", "attempts", "finished_ms"}, ""}, finished); err != nil {
+	if err := tx.insert(ctx, insertion{"finished_deliveries", finishedColumns, ""}, finished); err != nil {
 		return err
 	}
-	return tx.insert(ctx, insertion{"attempts", []string{"seq", "number", "started_ms", "duration_ms", "status_code", "error", "excerpt",
-		"lookup_ms", "connect_ms", "handshake_ms", "answer_ms"}, ""}, attempts)
+	return tx.insert(ctx, insertion{"attempts", insertedAttempt, ""}, attempts)
+}
+
+var (
+	finishedColumns = []string{"seq", "merchant_id", "status", "attempts", "finished_ms"}
+	insertedAttempt = append([]string{"seq"}, strings.Split(attemptColumns, ", ")...)
+)
+
+// attemptValues returns the values of insertedAttempt.
+func attemptValues(seq int64, a delivery.Attempt) []any {
+	return []any{seq, a.Number, a.Started.UnixMilli(), a.Duration.Milliseconds(), orNull(a.StatusCode), a.Error, a.Excerpt,
+		a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()}
 }
 
 // ReleaseDeliveries ends the leases on deliveries before their time, so that

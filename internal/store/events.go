@@ -61,11 +61,9 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	rows, numbers := make([][]any, len(events)), make(map[string]int64, len(events))
 	for i, e := range events {
 		numbers[e.ID] = seq + int64(i) + 1
-		rows[i] = []any{e.ID, numbers[e.ID], string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), invoice.UnixSeconds(e.CreatedAt), orNull(e.DeliveryID)}
+		rows[i] = eventValues(e, numbers[e.ID])
 	}
-	inserted, err := tx.insertReturningKeys(ctx, insertion{"events",
-		[]string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"},
-		"ON CONFLICT (subject, type) DO NOTHING"}, rows)
+	inserted, err := tx.insertReturningKeys(ctx, insertion{"events", eventColumns, "ON CONFLICT (subject, type) DO NOTHING"}, rows)
 	if err != nil {
 		return err
 	}
@@ -79,6 +77,13 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 		}
 	}
 	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
+}
+
+var eventColumns = []string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"}
+
+// eventValues returns the values of eventColumns.
+func eventValues(e Event, seq int64) []any {
+	return []any{e.ID, seq, string(e.Type), e.Subject, e.MerchantID, orNull(e.InvoiceID), string(e.Body), invoice.UnixSeconds(e.CreatedAt), orNull(e.DeliveryID)}
 }
 
 // leaserOf returns the worker that leases some of the events, and the time.

@@ -50,7 +50,24 @@ func parseMetadata(text string) (pairs map[string]string, err error) {
 // insertDetails inserts the details of new invoices. It inserts nothing for an invoice
 // without details.
 func (tx *Tx) insertDetails(ctx context.Context, invoices []invoice.Invoice) error {
-	var details, pairs [][]any
+	details, pairs, err := detailRows(invoices)
+	if err != nil {
+		return err
+	}
+	if err := tx.insert(ctx, detailInsertion, details); err != nil {
+		return err
+	}
+	return tx.insert(ctx, metadataInsertion, pairs)
+}
+
+var (
+	detailInsertion = insertion{table: "invoice_details", columns: []string{"invoice_id", "merchant_id", "reference", "unique_reference BIGINT",
+		"description", "customer_id", "customer_email", "return_url", "cancel_url", "metadata"}}
+	metadataInsertion = insertion{table: "invoice_metadata", columns: []string{"invoice_id", "merchant_id", "key", "value"}}
+)
+
+// detailRows returns the rows of detailInsertion and metadataInsertion.
+func detailRows(invoices []invoice.Invoice) (details, pairs [][]any, err error) {
 	for _, inv := range invoices {
 		d := inv.Details
 		if d.IsZero() {
@@ -60,7 +77,7 @@ func (tx *Tx) insertDetails(ctx context.Context, invoices []invoice.Invoice) err
 		if len(d.Metadata) > 0 {
 			text, err := json.Marshal(d.Metadata)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			metadata = string(text)
 		}
@@ -70,11 +87,7 @@ func (tx *Tx) insertDetails(ctx context.Context, invoices []invoice.Invoice) err
 			pairs = append(pairs, []any{inv.ID, inv.MerchantID, key, d.Metadata[key]})
 		}
 	}
-	if err := tx.insert(ctx, insertion{table: "invoice_details", columns: []string{"invoice_id", "merchant_id", "reference", "unique_reference BIGINT",
-		"description", "customer_id", "customer_email", "return_url", "cancel_url", "metadata"}}, details); err != nil {
-		return err
-	}
-	return tx.insert(ctx, insertion{table: "invoice_metadata", columns: []string{"invoice_id", "merchant_id", "key", "value"}}, pairs)
+	return details, pairs, nil
 }
 
 // reservation replaces the row of an invoice that is closed, and skips a reference that a

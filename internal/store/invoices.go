@@ -50,31 +50,41 @@ func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (m
 		}
 		inserted[inv.ID] = true
 		kept = append(kept, inv)
-		lines, err := linesText(inv.LineItems)
+		row, err := invoiceValues(inv)
 		if err != nil {
 			return nil, err
 		}
-		var closed any
-		if inv.Status != invoice.Open {
-			closed = int64(inv.ClosedBlock)
-		}
-		rows = append(rows, []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
-			inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
-			inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String(),
-			string(cmp.Or(inv.Collection, invoice.Direct)), orNull(inv.DepositFactory), orNull(inv.DepositAddress)})
+		rows = append(rows, row)
 	}
-	if err := tx.insert(ctx, insertion{
-		table: "invoices",
-		columns: []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
-			"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at BIGINT", "expires_at BIGINT", "from_block BIGINT", "closed_block BIGINT", "registry",
-			"collection", "deposit_factory", "deposit_address"},
-	}, rows); err != nil {
+	if err := tx.insert(ctx, insertion{table: "invoices", columns: insertedColumns}, rows); err != nil {
 		return nil, err
 	}
 	if err := tx.insertDeposits(ctx, kept); err != nil {
 		return nil, err
 	}
 	return inserted, tx.insertDetails(ctx, kept)
+}
+
+// insertedColumns are the columns that an invoice has from its creation on, followed by their
+// types unless they hold text.
+var insertedColumns = []string{"id", "commitment_id", "merchant_id", "merchant_address", "chain_key", "token", "currency",
+	"amount", "transfer_amount", "tolerance", "line_items", "status", "created_at BIGINT", "expires_at BIGINT", "from_block BIGINT", "closed_block BIGINT", "registry",
+	"collection", "deposit_factory", "deposit_address"}
+
+// invoiceValues returns the values of insertedColumns.
+func invoiceValues(inv invoice.Invoice) ([]any, error) {
+	lines, err := linesText(inv.LineItems)
+	if err != nil {
+		return nil, err
+	}
+	var closed any
+	if inv.Status != invoice.Open {
+		closed = int64(inv.ClosedBlock)
+	}
+	return []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),
+		inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(), orNull(inv.TransferAmount),
+		inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.CreatedAt), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed, inv.Registry.String(),
+		string(cmp.Or(inv.Collection, invoice.Direct)), orNull(inv.DepositFactory), orNull(inv.DepositAddress)}, nil
 }
 
 // updatedColumns are the columns that change after creation, followed by their
@@ -95,8 +105,7 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 			closed = append(closed, inv.ID)
 			inv.Remaining, inv.RemainingTransfer = invoice.Amount{}, invoice.Amount{}
 		}
-		rows[i] = append([]any{inv.ID, string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
-			orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, append(sumValues(inv.Sums), itemValues(inv)...)...)
+		rows[i] = slices.Concat([]any{inv.ID}, updatedValues(inv), itemValues(inv))
 	}
 	set := make([]string, len(updatedColumns))
 	for i, c := range updatedColumns {
@@ -112,6 +121,12 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 		return err
 	}
 	return tx.closeInvoices(ctx, closed)
+}
+
+// updatedValues returns the values of updatedColumns.
+func updatedValues(inv invoice.Invoice) []any {
+	return append([]any{string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
+		orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, sumValues(inv.Sums)...)
 }
 
 // closeInvoices stores up to which block the chain was indexed when invoices were closed,

@@ -37,6 +37,13 @@ type PaymentRow struct {
 
 const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to"
 
+// paymentValues returns the values of paymentColumns.
+func paymentValues(p PaymentRow) []any {
+	return append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
+		orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
+		orNull(p.DepositOf), orNull(p.SettlesTo))
+}
+
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
@@ -55,9 +62,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	seen := make([]string, len(payments))
 	var unattributed, ids []string // of those without an invoice
 	for i, p := range payments {
-		rows[i] = append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
-			orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
-			orNull(p.DepositOf), orNull(p.SettlesTo))
+		rows[i] = paymentValues(p)
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed, ids = append(unattributed, p.SeenID), append(ids, p.ID)

@@ -74,14 +74,21 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 	return nil
 }
 
+// unpreparedColumns are the columns of the record of a refund that was not prepared.
+var unpreparedColumns = []string{"id", "list_id", "refund_id", "payment_id", "invoice_id", "merchant_id", "chain_key", "tx_hash", "status", "created_at"}
+
+// unpreparedValues returns the values of unpreparedColumns.
+func unpreparedValues(r invoice.Refund) []any {
+	return []any{r.ID, RefundListID(r.ObservedAt, r.ID), r.ID, r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
+		string(r.Status), invoice.UnixSeconds(r.ObservedAt)}
+}
+
 // insertRecord inserts or updates the record of a refund that was not prepared.
 func (tx *Tx) insertRecord(ctx context.Context, r invoice.Refund) error {
-	_, err := tx.exec(ctx, `INSERT INTO refund_records (id, list_id, refund_id, payment_id, invoice_id, merchant_id, chain_key, tx_hash, status, created_at)
-		VALUES ($1, $2, $1, $3, $4, $5, $6, $7, $8, $9)
+	_, err := tx.exec(ctx, "INSERT INTO refund_records ("+strings.Join(unpreparedColumns, ", ")+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (id) DO UPDATE SET payment_id = excluded.payment_id, invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id,
-			status = excluded.status`,
-		r.ID, RefundListID(r.ObservedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
-		string(r.Status), invoice.UnixSeconds(r.ObservedAt))
+			status = excluded.status`, unpreparedValues(r)...)
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}

@@ -28,6 +28,11 @@ func scanRefund(row scanner) (invoice.Refund, error) {
 	return r, err
 }
 
+// refundValues returns the values of refundColumns.
+func refundValues(r invoice.Refund) []any {
+	return append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)
+}
+
 // SaveRefund inserts a refund or updates an existing one, and its record in the list of
 // refunds. It does not store the invoice, which is the payment's.
 func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
@@ -39,7 +44,7 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at,
 			payment_id = excluded.payment_id`,
-		append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), orNull(r.ConfirmedAt), r.PaymentID)...)
+		refundValues(r)...)
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}

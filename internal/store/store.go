@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 
@@ -49,6 +50,8 @@ type dialect interface {
 	update(ctx context.Context, fn func(*Tx) error) error
 	// migrate brings the schema to the newest version.
 	migrate(ctx context.Context) error
+	// load fills an empty database.
+	load(ctx context.Context, s *Store, rows iter.Seq2[Rows, error], report func(LoadProgress)) error
 	// ping reports whether the database answers.
 	ping(ctx context.Context) error
 	// checkWritable returns an error when the database takes no writes.

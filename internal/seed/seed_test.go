@@ -1,0 +1,240 @@
+package seed_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func config(n int) seed.Config {
+	return seed.Config{
+		Invoices: n, Merchants: 200, Open: n / 50, Seed: 7, Until: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		KeepEvents: 60 * 24 * time.Hour, KeepAttempts: 30 * 24 * time.Hour, BlockTime: 2 * time.Second,
+	}
+}
+
+func maker(t testing.TB, c seed.Config) *seed.Maker {
+	t.Helper()
+	m, err := seed.New(c)
+	must(t, err)
+	return m
+}
+
+func load(t testing.TB, s *store.Store, m *seed.Maker) (invoices int) {
+	t.Helper()
+	must(t, s.Load(t.Context(), m.Batches(), func(p store.LoadProgress) {
+		if p.Step == store.LoadInvoices {
+			invoices = p.Done
+		}
+	}))
+	return invoices
+}
+
+// TestSeededDatabaseIsConsistent compares the stored state of each invoice with that which its
+// payments and refunds give by the rules, and reads each event with its attempts.
+func TestSeededDatabaseIsConsistent(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m := maker(t, config(n))
+		if got := load(t, s, m); got != n {
+			t.Errorf("%d invoices were reported, want %d", got, n)
+		}
+		statuses := make(map[invoice.Status]int)
+		exceptions := make(map[invoice.Exception]int)
+		owners := make(map[string]int)
+		listed := eachPage(t, s, func(page []invoice.Invoice) {
+			for _, inv := range page {
+				statuses[inv.Status]++
+				exceptions[inv.Exception]++
+				owners[inv.MerchantID]++
+			}
+			checkInvoices(t, s, page)
+		})
+		if listed != n {
+			t.Errorf("%d invoices are listed, want %d", listed, n)
+		}
+		if largest := owners[seed.Merchant(0)]; largest < n*19/100 || largest > n*21/100 {
+			t.Errorf("the largest merchant has %d of %d invoices", largest, n)
+		}
+		for status, share := range map[invoice.Status]int{invoice.Open: 2, invoice.Paid: 77, invoice.Expired: 16, invoice.Void: 4} {
+			if got := statuses[status]; got < n*(share-2)/100 || got > n*(share+2)/100 {
+				t.Errorf("%d of %d invoices are %s, want about %d%%", got, n, status, share)
+			}
+		}
+		for _, e := range []invoice.Exception{invoice.Overpaid, invoice.Underpaid, invoice.Late, invoice.Duplicate} {
+			if exceptions[e] < n/100 {
+				t.Errorf("%d invoices are %s", exceptions[e], e)
+			}
+		}
+		checkEvents(t, s, m)
+	})
+}
+
+// eachPage reads all invoices in pages.
+func eachPage(t *testing.T, s *store.Store, do func([]invoice.Invoice)) (listed int) {
+	t.Helper()
+	f := store.InvoiceFilter{Limit: 500}
+	for {
+		page, _, err := s.Invoices(t.Context(), f)
+		must(t, err)
+		if len(page) == 0 {
+			return listed
+		}
+		do(page)
+		listed += len(page)
+		f.Before = page[len(page)-1].ID
+	}
+}
+
+// checkInvoices compares invoices with their payments, refunds and terms.
+func checkInvoices(t *testing.T, s *store.Store, page []invoice.Invoice) {
+	t.Helper()
+	var ids []string
+	for _, inv := range page {
+		ids = append(ids, inv.ID)
+	}
+	rows, err := s.PaymentsOfInvoices(t.Context(), ids)
+	must(t, err)
+	payments := make(map[string][]invoice.Payment)
+	for _, p := range rows {
+		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
+	}
+	refunds, err := s.RefundsOfInvoices(t.Context(), ids)
+	must(t, err)
+	back := make(map[string]invoice.Amount)
+	for _, r := range refunds {
+		back[r.InvoiceID] = back[r.InvoiceID].Plus(r.Amount)
+	}
+	local, _ := chain.Lookup(chain.Local)
+	for _, inv := range page {
+		if diff := gocmp.Diff(inv.Recount(payments[inv.ID]), inv, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+			t.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
+		}
+		if inv.AmountRefunded != back[inv.ID] {
+			t.Errorf("invoice %s has %s refunded, its refunds %s", inv.ID, inv.AmountRefunded, back[inv.ID])
+		}
+		if !local.Commits(inv) {
+			t.Errorf("invoice %s does not have the commitment of its terms", inv.ID)
+		}
+	}
+}
+
+// checkEvents checks that events are numbered in the order of their times, and are not older
+// than KeepEvents.
+func checkEvents(t *testing.T, s *store.Store, m *seed.Maker) {
+	t.Helper()
+	var before time.Time
+	statuses := make(map[delivery.Status]int)
+	seq := int64(0)
+	for {
+		page, err := s.Events(t.Context(), store.EventFilter{After: &seq, Limit: 500})
+		must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			if seq++; e.Seq != seq || e.CreatedAt.Before(before) || m.Until.Sub(e.CreatedAt) >= m.KeepEvents {
+				t.Fatalf("event %d is of %s; want number %d, and not before %s", e.Seq, e.CreatedAt, seq, before)
+			}
+			before = e.CreatedAt
+			statuses[e.Status]++
+		}
+	}
+	for _, want := range []delivery.Status{"none", delivery.Pending, delivery.Delivered, delivery.Failed} {
+		if statuses[want] == 0 {
+			t.Errorf("no event has the delivery status %q: %v", want, statuses)
+		}
+	}
+}
+
+func TestSeedIsDeterministic(t *testing.T) {
+	t.Parallel()
+	all := func(c seed.Config) (rows []store.Rows) {
+		for r, err := range maker(t, c).Batches() {
+			must(t, err)
+			rows = append(rows, r)
+		}
+		return rows
+	}
+	c := config(6000)
+	first := all(c)
+	if !reflect.DeepEqual(first, all(c)) {
+		t.Error("the same seed makes other rows")
+	}
+	c.Seed++
+	if reflect.DeepEqual(first, all(c)) {
+		t.Error("another seed makes the same rows")
+	}
+}
+
+func TestLoadRefusesUsedDatabases(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "shop"}}, invoice.Unix(1))
+		}))
+		err := s.Load(t.Context(), maker(t, config(10)).Batches(), func(store.LoadProgress) {})
+		if !errors.Is(err, store.ErrNotEmpty) {
+			t.Errorf("%v, want ErrNotEmpty", err)
+		}
+	})
+}
+
+// TestInterruptedLoad checks that PostgreSQL keeps nothing of a load that fails.
+func TestInterruptedLoad(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Postgres(t))
+	m := maker(t, config(100))
+	interrupted := errors.New("interrupted")
+	err := s.Load(t.Context(), func(yield func(store.Rows, error) bool) {
+		for rows, err := range m.Batches() {
+			if !yield(rows, err) {
+				return
+			}
+		}
+		yield(store.Rows{}, interrupted)
+	}, func(store.LoadProgress) {})
+	if !errors.Is(err, interrupted) {
+		t.Errorf("%v, want that it was interrupted", err)
+	}
+	if got := load(t, s, m); got != m.Invoices {
+		t.Errorf("a second load writes %d invoices, want %d", got, m.Invoices)
+	}
+}
+
+// TestLoadDoesNotWaitForServices checks that a load gives up when another connection uses a
+// table.
+func TestLoadDoesNotWaitForServices(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	s, service := storetest.Open(t, url), storetest.Open(t, url)
+	must(t, service.Update(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.LastSeq(t.Context()); err != nil {
+			return err
+		}
+		err := s.Load(t.Context(), maker(t, config(10)).Batches(), func(store.LoadProgress) {})
+		if err == nil || !strings.Contains(err.Error(), "does a service use the database?") {
+			t.Errorf("%v, want that a service may use the database", err)
+		}
+		return nil
+	}))
+}
