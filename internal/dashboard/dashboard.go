@@ -95,7 +95,7 @@ func (d *Dashboard) Routes() []Route {
 		{Pattern: "GET /dashboard/confirm", Access: Person, Handler: d.serve(d.confirmPage)},
 		{Pattern: "POST /dashboard/confirm", Access: Person, Handler: d.serve(d.confirm)},
 		{Pattern: "POST /dashboard/language", Access: Person, Handler: d.serve(d.setLanguage)},
-		{Pattern: "GET /dashboard/live", Access: Person, Handler: d.serve(d.changes), Long: true},
+		{Pattern: "GET " + pathLive, Access: Person, Handler: d.serve(d.changes), Long: true},
 		{Pattern: "GET /dashboard/sessions", Access: Person, Handler: d.serve(d.sessions)},
 		{Pattern: "POST /dashboard/sessions/{id}/end", Access: Person, Handler: d.serve(d.endSession)},
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
+// pathLive is the path of the streams of open pages.
+const pathLive = "/dashboard/live"
+
 // Limits of the streams of open pages.
 const (
 	// StreamsOfKey bounds the streams of one person.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dashboard"
@@ -129,4 +130,37 @@ func TestSuggestions(t *testing.T) {
 	if got := w.person("globex", access.Read).get("/dashboard/search/suggestions?q=" + made.ID); got.body != "[]\n" {
 		t.Errorf("another merchant is shown %s", got.body)
 	}
+}
+
+// TestOpenPageIsNoUse has a session end for lack of use under a page that reads itself again.
+func TestOpenPageIsNoUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	refresh := func(p *person) answer {
+		p.t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/dashboard/invoices", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Quittance-Refresh", "1")
+		resp, err := p.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return answer{status: resp.StatusCode, path: resp.Request.URL.Path}
+	}
+	away, present := w.person("acme", access.Read), w.person("acme", access.Read)
+	w.forward(7 * time.Hour)
+	if got := refresh(away); got.status != http.StatusOK || got.path != "/dashboard/invoices" {
+		t.Errorf("the open page leads to %s, which answers %d", got.path, got.status)
+	}
+	present.get("/dashboard/invoices").want(t, http.StatusOK)
+	w.forward(6 * time.Hour)
+	if got := refresh(away); got.path != "/dashboard/sign-in" {
+		t.Errorf("the page that was left open leads to %s, which answers %d", got.path, got.status)
+	}
+	present.get("/dashboard/invoices").want(t, http.StatusOK, "No invoice matches.")
 }

@@ -134,10 +134,18 @@ func (d *Dashboard) cookieName() string {
 	return "quittance"
 }
 
+// headerRefresh is the header of requests that an open page makes by itself.
+const headerRefresh = "Quittance-Refresh"
+
+// findSession returns the session of a request. What an open page asks for by itself is no use
+// of the session.
 func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Principal, error) {
 	c, err := r.Cookie(d.cookieName())
 	if err != nil {
 		return access.Session{}, access.Principal{}, session.ErrSignedOut
+	}
+	if r.URL.Path == pathLive || r.Header.Get(headerRefresh) != "" {
+		return d.cfg.Sessions.Look(r.Context(), c.Value)
 	}
 	return d.cfg.Sessions.Find(r.Context(), c.Value)
 }

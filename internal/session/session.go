@@ -101,9 +101,20 @@ func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, f
 	}))
 }
 
-// Find returns the session of a token and the principal of its key, as it is now. Errors
-// are ErrSignedOut and internal ones.
+// Find is Look, and records that the session is used, so that it does not end for lack of use.
 func (m *Manager) Find(ctx context.Context, token string) (access.Session, access.Principal, error) {
+	s, p, err := m.Look(ctx, token)
+	if now := m.now(); err == nil && now.Sub(s.UsedAt) >= time.Minute {
+		if err := m.cfg.Store.RecordSessionUse(ctx, s.ID, now); err != nil {
+			return access.Session{}, access.Principal{}, err
+		}
+	}
+	return s, p, err
+}
+
+// Look returns the session of a token and the principal of its key, as it is now. Errors
+// are ErrSignedOut and internal ones.
+func (m *Manager) Look(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	if !strings.HasPrefix(token, access.PrefixSessionToken) || len(token) > maxToken {
 		return access.Session{}, access.Principal{}, ErrSignedOut
 	}
@@ -121,11 +132,6 @@ func (m *Manager) Find(ctx context.Context, token string) (access.Session, acces
 		return access.Session{}, access.Principal{}, ErrSignedOut
 	case err != nil:
 		return access.Session{}, access.Principal{}, err
-	}
-	if now.Sub(s.UsedAt) >= time.Minute {
-		if err := m.cfg.Store.RecordSessionUse(ctx, s.ID, now); err != nil {
-			return access.Session{}, access.Principal{}, err
-		}
 	}
 	return s, p, nil
 }

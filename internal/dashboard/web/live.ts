@@ -33,7 +33,7 @@ export function live(): void {
   // read reads the page, and replaces what has changed in its parts.
   const read = async () => {
     stale = false;
-    const answer = await fetch(location.href, { signal: AbortSignal.timeout(patience), redirect: "error", headers: { Accept: "text/html" } });
+    const answer = await fetch(location.href, { signal: AbortSignal.timeout(patience), redirect: "error", headers: { Accept: "text/html", "Quittance-Refresh": "1" } });
     if (!answer.ok) return;
     const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts()) {
