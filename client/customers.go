@@ -15,13 +15,17 @@ type CustomerFilter struct {
 	PageSize   int    // customers per request, 1 to 200; 0 means the service's default
 }
 
-// Customers lists whom a merchant's invoices are for, in the order of their ids. It requests
-// pages as needed, and ends after an error.
-func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apitypes.CustomerRecord, error] {
+func (f CustomerFilter) query() url.Values {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "q", f.Query)
-	return list(ctx, c, c.path("api/customers"), query, f.PageSize, func(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
+	return query
+}
+
+// Customers lists whom a merchant's invoices are for, in the order of their ids. It requests
+// pages as needed, and ends after an error.
+func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apitypes.CustomerRecord, error] {
+	return list(ctx, c, c.path("api/customers"), f.query(), f.PageSize, func(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
 		return page.Customers, page.NextCursor
 	})
 }

@@ -35,6 +35,16 @@ func (c *Client) ExportRefunds(ctx context.Context, w io.Writer, f RefundFilter,
 	return c.export(ctx, w, "api/refunds", f.query(), timezone)
 }
 
+// ExportCustomers is like ExportInvoices for customers.
+func (c *Client) ExportCustomers(ctx context.Context, w io.Writer, f CustomerFilter, timezone string) (rows int64, err error) {
+	return c.export(ctx, w, "api/customers", f.query(), timezone)
+}
+
+// ExportPaymentLinks is like ExportInvoices for payment links.
+func (c *Client) ExportPaymentLinks(ctx context.Context, w io.Writer, f PaymentLinkFilter, timezone string) (rows int64, err error) {
+	return c.export(ctx, w, "api/payment-links", f.query(), timezone)
+}
+
 // ExportEvents is like ExportInvoices for events.
 func (c *Client) ExportEvents(ctx context.Context, w io.Writer, f EventFilter, timezone string) (rows int64, err error) {
 	return c.export(ctx, w, "api/events", f.query(), timezone)

@@ -72,6 +72,12 @@ func TestExports(t *testing.T) {
 			return c.ExportRefunds(t.Context(), w, client.RefundFilter{ChainKey: "base"}, "")
 		},
 		func(w io.Writer) (int64, error) {
+			return c.ExportCustomers(t.Context(), w, client.CustomerFilter{Query: "c-1"}, "")
+		},
+		func(w io.Writer) (int64, error) {
+			return c.ExportPaymentLinks(t.Context(), w, client.PaymentLinkFilter{Archived: new(false)}, "UTC")
+		},
+		func(w io.Writer) (int64, error) {
 			return c.ExportEvents(t.Context(), w, client.EventFilter{Type: "invoice.paid"}, "")
 		},
 	} {
@@ -82,7 +88,8 @@ func TestExports(t *testing.T) {
 	}
 	want := []string{
 		"/api/invoices?metadata%5Ba%5D=b&status=paid&timezone=Europe%2FBerlin", "/api/invoices?metadata%5Ba%5D=b&status=paid&timezone=Europe%2FBerlin",
-		"/api/payments?include=pending&merchantId=acme", "/api/refunds?chainKey=base", "/api/events?type=invoice.paid",
+		"/api/payments?include=pending&merchantId=acme", "/api/refunds?chainKey=base", "/api/customers?q=c-1",
+		"/api/payment-links?archived=false&timezone=UTC", "/api/events?type=invoice.paid",
 	}
 	if diff := cmp.Diff(want, requests); diff != "" || len(k.waited) != 1 {
 		t.Errorf("waited %v, requests (-want +got):\n%s", k.waited, diff)

@@ -61,16 +61,20 @@ type PaymentLinkFilter struct {
 	PageSize   int   // links per request, 1 to 200; 0 means the service's default
 }
 
-// PaymentLinks lists payment links, newest first. It requests pages as needed, and ends after
-// an error.
-func (c *Client) PaymentLinks(ctx context.Context, f PaymentLinkFilter) iter.Seq2[apitypes.PaymentLink, error] {
+func (f PaymentLinkFilter) query() url.Values {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)
 	set(query, "slug", f.Slug)
 	if f.Archived != nil {
 		query.Set("archived", strconv.FormatBool(*f.Archived))
 	}
-	return list(ctx, c, c.path("api/payment-links"), query, f.PageSize, func(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
+	return query
+}
+
+// PaymentLinks lists payment links, newest first. It requests pages as needed, and ends after
+// an error.
+func (c *Client) PaymentLinks(ctx context.Context, f PaymentLinkFilter) iter.Seq2[apitypes.PaymentLink, error] {
+	return list(ctx, c, c.path("api/payment-links"), f.query(), f.PageSize, func(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
 		for i, l := range page.Links {
 			page.Links[i] = c.withURL(l)
 		}

@@ -13,6 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
+// MaxFoundCustomers bounds the customers of an export that a text finds.
+const MaxFoundCustomers = 1000
+
 // CustomerReader reads customers from the database. *store.Store implements it.
 type CustomerReader interface {
 	// Customers lists customers of a merchant, in the order of their keys.
@@ -50,7 +53,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 			case !possible, search && last != nil:
 				return nil, "", nil
 			case search:
-				found, err = a.reader.FindCustomers(ctx, merchantID, text, limit)
+				found, err = a.findCustomers(ctx, merchantID, text, limit, wantsCSV(r))
 			default:
 				if last != nil {
 					after = last.Key()
@@ -63,6 +66,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 			return found, "", nil
 		},
 		elements: elementsOf(apiconv.Customer),
+		table:    customerTable(),
 		cursor: func(last *store.Customer, more bool) string {
 			if search || !more || last == nil {
 				return ""
@@ -70,6 +74,19 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 			return formatCursor(scope, last.NewestInvoice)
 		},
 	}.serve(a, w, r)
+}
+
+// findCustomers returns up to limit customers that a text finds. An export has all of them, and
+// is refused if they are too many.
+func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]store.Customer, error) {
+	if !export {
+		return a.reader.FindCustomers(ctx, merchantID, text, limit)
+	}
+	found, err := a.reader.FindCustomers(ctx, merchantID, text, MaxFoundCustomers+1)
+	if len(found) > MaxFoundCustomers {
+		return nil, invalidField("q", "finds more than %d customers; give more of the id or the address, or export all", MaxFoundCustomers)
+	}
+	return found, err
 }
 
 // customerAfter returns the key of the customer whom a page comes after, or "". A cursor has an

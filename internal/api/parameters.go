@@ -15,7 +15,7 @@ import (
 var parameters = map[string][]string{
 	"GET /api/audit":           {"merchantId", "action", "since", "limit", "cursor"},
 	"GET /api/claims":          {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/customers":       {"q", "merchantId", "limit", "cursor"},
+	"GET /api/customers":       {"q", "merchantId", "limit", "cursor", "timezone"},
 	"GET /api/events":          {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone"},
 	"GET /api/events/stream":   {"merchantId", "type", "invoiceId", "after", "include"},
 	"GET /api/inbox":           {"merchantId", "kind", "limit", "cursor"},
@@ -28,7 +28,7 @@ var parameters = map[string][]string{
 	"GET /api/keys":               {"merchantId", "limit", "cursor"},
 	"GET /api/merchants":          {"limit", "cursor"},
 	"GET /api/operator/merchants": {"limit", "cursor"},
-	"GET /api/payment-links":      {"merchantId", "slug", "archived", "limit", "cursor"},
+	"GET /api/payment-links":      {"merchantId", "slug", "archived", "limit", "cursor", "timezone"},
 	"GET /api/payments": {
 		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
 	},

@@ -238,6 +238,7 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 			return found, "", nil
 		},
 		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.publicURL) }),
+		table:    a.paymentLinkTable(),
 		cursor:   descendingCursor(scope, func(l *invoice.PaymentLink) string { return l.ID }),
 	}.serve(a, w, r)
 }

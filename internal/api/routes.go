@@ -25,6 +25,7 @@ type Route struct {
 var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/events/stream": func(*http.Request) bool { return true },
 	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
+	"GET /api/customers": wantsCSV, "GET /api/payment-links": wantsCSV,
 	patternVerifyAudit:                  func(*http.Request) bool { return true },
 	"GET /api/reports/settlement":       func(*http.Request) bool { return true },
 	"GET /api/invoices/{id}":            func(r *http.Request) bool { return r.URL.Query().Has("wait") },

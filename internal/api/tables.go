@@ -130,6 +130,34 @@ func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []s
 	}
 }
 
+// customerTable returns the columns of customers.
+func customerTable() *table[store.Customer] {
+	return tableOf([]string{"customer", "merchantId", "id", "email", "newestInvoiceId", "invoicedAt"}, func(c store.Customer, at func(time.Time) string) []string {
+		return []string{c.Key(), c.MerchantID, c.ID, c.Email, c.NewestInvoice, at(c.InvoicedAt)}
+	})
+}
+
+// paymentLinkTable returns the columns of payment links.
+func (a *API) paymentLinkTable() *table[invoice.PaymentLink] {
+	return tableOf([]string{
+		"id", "merchantId", "slug", "url", "title", "description", "chainKey", "currency", "amount", "amountDecimal", "minAmount", "minAmountDecimal",
+		"maxAmount", "maxAmountDecimal", "merchantAddress", "expiresIn", "archived", "createdAt", "changedAt",
+	}, func(l invoice.PaymentLink, at func(time.Time) string) []string {
+		units := func(minor string, amount invoice.Amount) string {
+			if minor == "" {
+				return ""
+			}
+			return a.units(amount, l.ChainKey, l.Currency)
+		}
+		j := apiconv.PaymentLink(l, a.publicURL)
+		return []string{
+			l.ID, l.MerchantID, l.Slug, j.URL, l.Title, l.Description, l.ChainKey, l.Currency, j.Amount, units(j.Amount, l.Amount),
+			j.MinAmount, units(j.MinAmount, l.Minimum), j.MaxAmount, units(j.MaxAmount, l.Maximum), j.MerchantAddress,
+			strconv.FormatInt(j.ExpiresIn, 10), strconv.FormatBool(l.Archived), at(l.CreatedAt), at(l.ChangedAt),
+		}
+	})
+}
+
 // eventTable returns the columns of events.
 func eventTable() *table[store.EventRow] {
 	return tableOf([]string{

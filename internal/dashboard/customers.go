@@ -13,7 +13,7 @@ import (
 
 // customerList lists customers of a merchant, in the order of their ids.
 var customerList = lister[apitypes.CustomerList, customerRow]{
-	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "customers.title", empty: "customers.none", oneMerchant: true,
+	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "customers.title", empty: "customers.none", oneMerchant: true, csv: true,
 	filters: []filter{{name: "q", text: "customers.search", kind: "search"}},
 	rows: func(_ *Dashboard, list apitypes.CustomerList) ([]customerRow, string) {
 		rows := make([]customerRow, len(list.Customers))

@@ -43,6 +43,11 @@ func TestCustomers(t *testing.T) {
 	if rows := len(list.named("tr")) - 1; rows != 3 {
 		t.Errorf("the customer has %d invoices, want 3", rows)
 	}
+	for path, want := range map[string]int{"": 3, "?q=c-1": 2, "?q=maria@": 1, "?q=evil": 0} {
+		if file := maria.get("/dashboard/customers.csv" + path); strings.Count(file.body, "\r\n") != want+1 || strings.Contains(file.body, "globex") {
+			t.Errorf("the customers%s are exported as %s, want %d", path, file.body, want)
+		}
+	}
 	if file := maria.get("/dashboard/invoices.csv?customer=c-1"); strings.Count(file.body, "\r\n") != 4 {
 		t.Errorf("the export is %s", file.body)
 	}

@@ -138,6 +138,7 @@ func (d *Dashboard) invoiceRoutes() []Route {
 func (d *Dashboard) moneyRoutes() []Route {
 	return []Route{
 		{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
+		{Pattern: "GET /dashboard/customers.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)},
 		{Pattern: "GET /dashboard/statement", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.statement), Long: true},
 		{Pattern: "GET /dashboard/statement.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportStatement), Long: true},

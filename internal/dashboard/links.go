@@ -20,6 +20,7 @@ func (d *Dashboard) linkRoutes() []Route {
 	}
 	return []Route{
 		route("GET /dashboard/links", access.InvoicesRead, linkList.show(d)),
+		{Pattern: "GET /dashboard/links.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(linkList.export(d)), Long: true},
 		route("GET /dashboard/links/new", access.InvoicesWrite, d.newLink),
 		route("POST /dashboard/links/new", access.InvoicesWrite, d.createLink),
 		route("GET /dashboard/links/{id}", access.InvoicesRead, d.link),
@@ -31,7 +32,7 @@ func (d *Dashboard) linkRoutes() []Route {
 
 // linkList lists payment links, newest first.
 var linkList = lister[apitypes.PaymentLinkList, linkRow]{
-	page: "/dashboard/links", api: "/api/payment-links", template: "links.html", title: "links.title", empty: "links.none",
+	page: "/dashboard/links", api: "/api/payment-links", template: "links.html", title: "links.title", empty: "links.none", csv: true,
 	filters: []filter{
 		{name: "archived", text: "links.state", kind: "select", options: func(*Dashboard) []option {
 			return []option{{Value: "false", Kind: "links.archived"}, {Value: "true", Kind: "links.archived"}}

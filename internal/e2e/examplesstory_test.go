@@ -225,6 +225,7 @@ func (s *story) drafts() {
 }`)
 	s.call("finalizeInvoice", http.MethodPost, path+"/finalize", "")
 	s.call("listCustomers", http.MethodGet, "/api/customers?merchantId=acme&q=c-77", "")
+	s.export("listCustomers", "/api/customers?merchantId=acme&q=c-77")
 	s.call("getInvoiceReport", http.MethodGet, "/api/reports/invoices?merchantId=acme&customer=c-77", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
@@ -245,6 +246,7 @@ func (s *story) links() {
 	path := "/api/payment-links/" + made.Link.ID
 	s.call("getPaymentLink", http.MethodGet, path, "")
 	s.call("listPaymentLinks", http.MethodGet, "/api/payment-links?merchantId=acme&archived=false", "")
+	s.export("listPaymentLinks", "/api/payment-links?merchantId=acme&archived=false")
 	s.call("updatePaymentLink", http.MethodPatch, path, `{
   "amount": "5200000"
 }`)

@@ -60,7 +60,7 @@ func limitRows() []string {
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("a verification of the audit log | %d minutes; counts as a settlement report", api.VerifyTimeout/time.Minute),
-		row("exports as CSV | %d for each owner of keys %d in all; a write %d s", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout)),
+		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout), api.MaxFoundCustomers),
 		row("lists being read | %d", api.MaxPages),
 		row("a page of a list | %d elements %d by default; %d MiB; a cursor of %d bytes", api.MaxPage, api.DefaultPage, api.MaxPageBytes>>20, api.MaxCursor),
 		row("elements examined for a part of a page | %d", store.MaxExamined),

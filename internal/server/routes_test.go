@@ -76,6 +76,7 @@ GET /checkout/{id}/wallet public none
 GET /dashboard api session
 GET /dashboard/confirm api session
 GET /dashboard/customers api session invoices:read
+GET /dashboard/customers.csv api session invoices:read
 GET /dashboard/customers/customer api session invoices:read
 GET /dashboard/events api session events:read
 GET /dashboard/events/redeliver api session events:redeliver
@@ -93,6 +94,7 @@ GET /dashboard/keys api session keys:write
 GET /dashboard/keys/new api session keys:write
 GET /dashboard/keys/{id} api session keys:write
 GET /dashboard/links api session invoices:read
+GET /dashboard/links.csv api session invoices:read
 GET /dashboard/links/new api session invoices:write
 GET /dashboard/links/{id} api session invoices:read
 GET /dashboard/links/{id}/edit api session invoices:write

@@ -350,6 +350,16 @@ export class Quittance extends Administration {
     return this.#exported("/api/refunds", filter, options);
   }
 
+  /** Exports customers as CSV, like exportInvoices. */
+  exportCustomers(filter: ExportFilter<"/api/customers"> = {}, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
+    return this.#exported("/api/customers", filter, options);
+  }
+
+  /** Exports payment links as CSV, like exportInvoices. */
+  exportPaymentLinks(filter: ExportFilter<"/api/payment-links"> = {}, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
+    return this.#exported("/api/payment-links", filter, options);
+  }
+
   /** Exports events as CSV, like exportInvoices. */
   exportEvents(filter: ExportFilter<"/api/events"> = {}, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     return this.#exported("/api/events", filter, options);
