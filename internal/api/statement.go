@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/report"
 )
@@ -69,7 +70,7 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 		q.reject("month", "must be a month such as 2026-11; it is %.40q", month)
 		return r, month, q.err
 	}
-	r.From, r.To = dayStart(first.Format(time.DateOnly), r.Location), dayStart(first.AddDate(0, 1, 0).Format(time.DateOnly), r.Location)
+	r.From, r.To = invoice.DayStart(first.Format(time.DateOnly), r.Location), invoice.DayStart(first.AddDate(0, 1, 0).Format(time.DateOnly), r.Location)
 	switch {
 	case r.From.Unix() < 0:
 		q.reject("month", "must not begin before 1970 in UTC; it is %s", month)

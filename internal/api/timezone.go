@@ -22,19 +22,6 @@ func (q *query) timezone() *time.Location {
 	return location
 }
 
-// dayStart returns when a day such as 2026-11-30 begins in a time zone, and the zero time if the
-// text is no day.
-func dayStart(text string, location *time.Location) time.Time {
-	day, err := time.ParseInLocation(time.DateOnly, text, location)
-	if err != nil {
-		return time.Time{}
-	}
-	if day.Format(time.DateOnly) < text { // clocks skip midnight, so the day begins with their change
-		_, day = day.ZoneBounds()
-	}
-	return day.UTC()
-}
-
 // instant returns a required time: Unix seconds, or a date whose day begins in a time zone.
 func (q *query) instant(name string, location *time.Location) time.Time {
 	text, ok := q.get(name)
@@ -42,7 +29,7 @@ func (q *query) instant(name string, location *time.Location) time.Time {
 		q.reject(name, "is required")
 		return time.Time{}
 	}
-	if day := dayStart(text, location); !day.IsZero() {
+	if day := invoice.DayStart(text, location); !day.IsZero() {
 		if day.Unix() < 0 {
 			q.reject(name, "must not begin before 1970 in UTC; it is %s", text)
 		}

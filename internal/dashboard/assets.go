@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/webpage"
@@ -56,18 +57,30 @@ var texts = sync.OnceValue(func() *locale.Catalogue {
 // shared are the templates that every page has.
 var shared = []string{"templates/layout.html", "templates/parts.html"}
 
-// parsed holds the templates of each language, which are parsed when the language is first
-// asked for.
+// maxTemplateSets bounds the languages and time zones whose templates are kept. Beyond it, all
+// are forgotten.
+const maxTemplateSets = 64
+
+// templateSet is what the functions of templates depend on.
+type templateSet struct {
+	text *locale.Text
+	zone string // name
+}
+
+// parsed holds the templates of each language and time zone, which are parsed when they are
+// first asked for.
 var parsed = struct {
 	sync.Mutex
-	byText map[*locale.Text]map[string]*template.Template
-}{byText: make(map[*locale.Text]map[string]*template.Template)}
+	sets map[templateSet]map[string]*template.Template
+}{sets: make(map[templateSet]map[string]*template.Template)}
 
 // templatesIn returns the templates of all pages in a language, by the names of their files.
-func templatesIn(text *locale.Text) map[string]*template.Template {
+// They show times in a time zone.
+func templatesIn(text *locale.Text, zone *time.Location) map[string]*template.Template {
+	set := templateSet{text, zone.String()}
 	parsed.Lock()
 	defer parsed.Unlock()
-	if all := parsed.byText[text]; all != nil {
+	if all := parsed.sets[set]; all != nil {
 		return all
 	}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
@@ -77,15 +90,18 @@ func templatesIn(text *locale.Text) map[string]*template.Template {
 	all := make(map[string]*template.Template)
 	for _, name := range names {
 		if !slices.Contains(shared, name) {
-			all[path.Base(name)] = template.Must(template.New("").Funcs(functions(text)).ParseFS(templateFiles, append(slices.Clone(shared), name)...))
+			all[path.Base(name)] = template.Must(template.New("").Funcs(functions(text, zone)).ParseFS(templateFiles, append(slices.Clone(shared), name)...))
 		}
 	}
-	parsed.byText[text] = all
+	if len(parsed.sets) >= maxTemplateSets {
+		clear(parsed.sets)
+	}
+	parsed.sets[set] = all
 	return all
 }
 
-// functions returns the functions of templates in a language.
-func functions(text *locale.Text) template.FuncMap {
+// functions returns the functions of templates in a language and a time zone.
+func functions(text *locale.Text, zone *time.Location) template.FuncMap {
 	return template.FuncMap{
 		"t": text.InTemplate,
 		// text is t for texts whose id is put together of a kind and a value, such as the states
@@ -101,7 +117,7 @@ func functions(text *locale.Text) template.FuncMap {
 		"lang":     text.Lang,
 		"dir":      text.Dir,
 		"asset":    func(name string) string { return files[name].Path },
-		"time":     func(at int64) template.HTML { return text.Time(unix(at)) },
+		"time":     func(at int64) template.HTML { return text.TimeIn(unix(at), zone) },
 		"short":    short,
 		"duration": duration,
 		"exact":    exactDuration,

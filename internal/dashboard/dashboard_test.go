@@ -4,6 +4,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
@@ -43,7 +44,7 @@ func TestNext(t *testing.T) {
 func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	for _, text := range texts().Languages() {
-		if all := templatesIn(text); all["signin.html"] == nil || all["layout.html"] != nil {
+		if all := templatesIn(text, time.UTC); all["signin.html"] == nil || all["layout.html"] != nil {
 			t.Errorf("%s has the templates %v", text.Lang(), all)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 // newInvoice shows the form of a new invoice, with the terms of the one that the parameter
 // from names, if any.
 func (d *Dashboard) newInvoice(w http.ResponseWriter, r *http.Request) error {
-	f := d.newInvoiceForm()
+	f := d.newInvoiceForm(visitOf(r))
 	if from := r.URL.Query().Get("from"); from != "" {
 		var answer apitypes.InvoiceResponse
 		if err := d.service.get(r.Context(), id("/api/invoices", from), nil, &answer); err != nil {
 			return err
 		}
-		f = d.formOf(answer.Invoice)
+		f = d.formOf(visitOf(r), answer.Invoice)
 	}
 	return d.renderInvoiceForm(w, r, http.StatusOK, f)
 }
@@ -98,11 +98,11 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f := d.formOf(inv)
+	f := d.formOf(visitOf(r), inv)
 	f.Draft = inv.ID
 	f.Set("reference", inv.Reference)
 	f.setMetadata(inv.Metadata)
-	f.Set("expiresAt", unix(inv.ExpiresAt).Format(formTime))
+	f.Set("expiresAt", unix(inv.ExpiresAt).In(visitOf(r).Zone()).Format(formTime))
 	if inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}

@@ -115,15 +115,15 @@ func (d *Dashboard) token(choice string) (chainKey, currency string, decimals in
 }
 
 // newInvoiceForm returns an empty form.
-func (d *Dashboard) newInvoiceForm() *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {d.cfg.Now().UTC().Add(formLifetime).Format(formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
+func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {d.cfg.Now().In(v.Zone()).Add(formLifetime).Format(formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }
 
 // formOf returns a form with the terms of an invoice.
-func (d *Dashboard) formOf(inv apitypes.Invoice) *invoiceForm {
-	f := d.newInvoiceForm()
+func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
+	f := d.newInvoiceForm(v)
 	choice := inv.ChainKey + "/" + inv.Currency
 	_, _, decimals := d.token(choice)
 	f.Set("token", choice)
@@ -210,7 +210,7 @@ func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows
 	if collection := f.member("collection"); collection != nil {
 		body["collection"] = collection
 	}
-	expires, err := time.Parse(formTime, f.Get("expiresAt"))
+	expires, err := time.ParseInLocation(formTime, f.Get("expiresAt"), v.Zone())
 	if err != nil {
 		f.Errors["expiresAt"] = v.text.T("form.error.time", nil)
 	}

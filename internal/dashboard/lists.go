@@ -47,6 +47,10 @@ type filter struct {
 	kind string // type of the <input>, or "select"
 	// options are the values of a select, after the empty one for all.
 	options func(d *Dashboard) []option
+	// day, if set, is the interface's parameter with the time at which the day of the filter
+	// begins, or ends if end is set, in the zone of the page.
+	day string
+	end bool
 	// apply adds the filter to the query of the interface. The value may be empty. If apply is
 	// nil, the interface has a parameter of the filter's name.
 	apply func(d *Dashboard, query url.Values, value string)
@@ -142,6 +146,7 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 		query, _ := l.query(d, visitOf(r), r)
 		query.Del("limit")
 		query.Del("cursor")
+		query.Set("timezone", visitOf(r).Zone().String())
 		d.service.pass(w, r, l.api, query, http.Header{"Accept": {"text/csv"}})
 		return nil
 	}
@@ -159,6 +164,10 @@ func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values
 		switch {
 		case f.apply != nil:
 			f.apply(d, query, value)
+		case f.day != "":
+			if value != "" {
+				query.Set(f.day, dayText(value, f.end, v.Zone()))
+			}
 		case value != "":
 			query.Set(f.name, value)
 		}
@@ -233,24 +242,20 @@ func networks(d *Dashboard) []option {
 
 // dayFilter returns a filter by the first day, or the last one if end is set.
 func dayFilter(name, text, param string, end bool) filter {
-	return filter{name: name, text: text, kind: "date", apply: func(_ *Dashboard, query url.Values, day string) {
-		if day != "" {
-			query.Set(param, dayText(day, end))
-		}
-	}}
+	return filter{name: name, text: text, kind: "date", day: param, end: end}
 }
 
-// dayText returns the Unix time at which a day begins, such as 2026-11-23 by UTC, or the one
-// after it. A text that is no day is returned as it is, for the interface to refuse it.
-func dayText(day string, end bool) string {
-	at, err := time.Parse(time.DateOnly, day)
+// dayText returns the Unix time at which a day begins in a time zone, such as 2026-11-23, or the
+// one after it. A text that is no day is returned as it is, for the interface to refuse it.
+func dayText(day string, end bool, zone *time.Location) string {
+	date, err := time.Parse(time.DateOnly, day)
 	if err != nil {
 		return day
 	}
 	if end {
-		at = at.AddDate(0, 0, 1)
+		date = date.AddDate(0, 0, 1)
 	}
-	return strconv.FormatInt(at.Unix(), 10)
+	return strconv.FormatInt(invoice.DayStart(date.Format(time.DateOnly), zone).Unix(), 10)
 }
 
 // applyAmount adds a filter by an amount that a person typed.

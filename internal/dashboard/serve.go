@@ -154,7 +154,7 @@ type page struct {
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, template, title string, body any) error {
 	v := visitOf(r)
 	var text bytes.Buffer
-	if err := templatesIn(v.text)[template].ExecuteTemplate(&text, "layout", page{v, title, body, texts().Languages(), d.cfg.Now().Unix()}); err != nil {
+	if err := templatesIn(v.text, v.Zone())[template].ExecuteTemplate(&text, "layout", page{v, title, body, texts().Languages(), d.cfg.Now().Unix()}); err != nil {
 		return fmt.Errorf("render %s: %w", template, err)
 	}
 	w.Header().Add("Vary", "Accept-Language")

@@ -1,10 +1,12 @@
 package dashboard_test
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -43,4 +45,37 @@ func TestSettings(t *testing.T) {
 	}
 	reader.post(addresses, nil).want(t, 403)
 	w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex")
+}
+
+// TestTimezone shows times and filters days in the merchant's time zone.
+func TestTimezone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil) // 14 hours before UTC
+	zone, err := time.LoadLocation("Pacific/Kiritimati")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := w.invoice("initech", member{"reference": "basket 7"})
+	maria := w.person("initech", access.Finance)
+	read := func(id string) apitypes.Invoice {
+		var answer apitypes.InvoiceResponse
+		maria.api("GET", "/api/invoices/"+id, nil, &answer)
+		return answer.Invoice
+	}
+	created := time.Unix(read(made.ID).CreatedAt, 0).In(zone)
+	today, yesterday := created.Format(time.DateOnly), created.AddDate(0, 0, -1).Format(time.DateOnly)
+	maria.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, created.Format("2 Jan 2006, 15:04 MST"))
+	for query, want := range map[string]bool{"after=" + today: true, "before=" + today: true, "before=" + yesterday: false} {
+		if got := maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK); strings.Contains(got.words(), "basket 7") != want {
+			t.Errorf("%s lists\n%s", query, got.words())
+		}
+		if got := maria.get("/dashboard/invoices.csv?" + query); strings.Contains(got.body, "basket 7") != want || want && !strings.Contains(got.body, created.Format(time.RFC3339)) {
+			t.Errorf("%s is exported as\n%s", query, got.body)
+		}
+	}
+	draft := w.invoice("initech", member{"draft": true})
+	page := maria.get("/dashboard/invoices/"+draft.ID+"/edit").want(t, http.StatusOK, "Payable until (Pacific/Kiritimati)")
+	maria.submit(page, "/dashboard/invoices/"+draft.ID+"/edit", nil).want(t, http.StatusOK, time.Unix(read(draft.ID).ExpiresAt, 0).In(zone).Format("2 Jan 2006, 15:04 MST"))
+	w.person("globex", access.Finance).get("/dashboard/invoices").want(t, http.StatusOK)
 }

@@ -49,7 +49,7 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 	query := v.query()
 	month := r.URL.Query().Get("month")
 	if month == "" {
-		month = d.cfg.Now().UTC().Format(monthLayout)
+		month = d.cfg.Now().In(v.Zone()).Format(monthLayout)
 	}
 	query.Set("month", month)
 	var answer apitypes.StatementResponse

@@ -8,7 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
@@ -24,8 +26,9 @@ type visit struct {
 	// merchant is the merchant that the page is about: the person's own or, for the operator,
 	// the one that the parameter merchantId names; empty for all.
 	merchant string
-	here     string // path of the page
-	plays    bool   // the person may play scenarios
+	zone     *time.Location // of the merchant; nil is UTC
+	here     string         // path of the page
+	plays    bool           // the person may play scenarios
 }
 
 // Can reports whether the person may do what a scope allows. It is for templates.
@@ -68,6 +71,29 @@ func (v *visit) query() url.Values {
 	return query
 }
 
+// Zone returns the time zone of the page's times and days: that of the merchant that it is about.
+// It is for templates.
+func (v *visit) Zone() *time.Location {
+	if v.zone == nil {
+		return time.UTC
+	}
+	return v.zone
+}
+
+// zoneOf returns a merchant's time zone, or nil to people who may not see the merchant.
+func (d *Dashboard) zoneOf(ctx context.Context, v *visit) (*time.Location, error) {
+	if v.merchant == "" || !v.Can(access.InvoicesRead) {
+		return nil, nil //nolint:nilnil // nil is UTC
+	}
+	var answer apitypes.MerchantResponse
+	err := d.service.get(ctx, id("/api/merchants", v.merchant), nil, &answer)
+	if refused := (*problem)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil, nil //nolint:nilnil // a merchant without a profile
+	}
+	zone, _ := invoice.ParseTimezone(answer.Merchant.Timezone)
+	return zone, err
+}
+
 type visitKey struct{}
 
 // visitOf returns the visit of a request.
@@ -108,6 +134,10 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			v.merchant = named
 		}
 		ctx := access.WithPrincipal(context.WithValue(r.Context(), visitKey{}, v), p)
+		if v.zone, err = d.zoneOf(ctx, v); err != nil {
+			d.WriteError(w, r.WithContext(ctx), err)
+			return
+		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

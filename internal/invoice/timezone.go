@@ -18,6 +18,19 @@ func ParseTimezone(name string) (*time.Location, bool) {
 	return location, err == nil
 }
 
+// DayStart returns when a day such as 2026-11-30 begins in a time zone, and the zero time if the
+// text is no day.
+func DayStart(text string, location *time.Location) time.Time {
+	day, err := time.ParseInLocation(time.DateOnly, text, location)
+	if err != nil {
+		return time.Time{}
+	}
+	if day.Format(time.DateOnly) < text { // clocks skip midnight, so the day begins with their change
+		_, day = day.ZoneBounds()
+	}
+	return day.UTC()
+}
+
 // Zone returns the merchant's time zone, by which its days begin.
 func (m Merchant) Zone() *time.Location {
 	if location, ok := ParseTimezone(m.Timezone); ok {

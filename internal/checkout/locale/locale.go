@@ -225,12 +225,18 @@ func (t *Text) value(value any, show func(any) string) any {
 }
 
 // Clock returns a time in UTC.
-func (t *Text) Clock(at time.Time) string {
-	return at.UTC().Format(t.T("time.layout", nil))
+func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
+
+// clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
+func (t *Text) clockIn(at time.Time, zone *time.Location) string {
+	return at.In(zone).Format(strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
 }
 
 // Time returns an element with a time in UTC, which the script replaces by the time in the
 // browser's zone.
-func (t *Text) Time(at time.Time) template.HTML {
-	return template.HTML(`<time datetime="` + at.UTC().Format(time.RFC3339) + `">` + template.HTMLEscapeString(t.Clock(at)) + `</time>`) //nolint:gosec // escaped
+func (t *Text) Time(at time.Time) template.HTML { return t.TimeIn(at, time.UTC) }
+
+// TimeIn returns an element with a time in a zone.
+func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
+	return template.HTML(`<time datetime="` + at.UTC().Format(time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
 }
