@@ -238,3 +238,34 @@ func TestLoadDoesNotWaitForServices(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestSeededItems compares the items of the inbox that are loaded with those that the service
+// sets.
+func TestSeededItems(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m := maker(t, config(3000))
+		load(t, s, m)
+		read := func(merchantID string) []store.InboxEntry {
+			t.Helper()
+			found, err := s.InboxEntries(t.Context(), store.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
+			must(t, err)
+			return found
+		}
+		loaded := [][]store.InboxEntry{read(""), read(seed.Merchant(0))}
+		for at, more := (store.ItemCursor{}), true; more; {
+			var found []store.ItemCandidate
+			var err error
+			found, at, more, err = s.ItemCandidates(t.Context(), at, 500)
+			must(t, err)
+			ids := make([]string, len(found))
+			for i, o := range found {
+				ids[i] = o.ID
+			}
+			must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.RefreshItems(t.Context(), ids...) }))
+		}
+		if diff := gocmp.Diff([][]store.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
+			t.Errorf("%d items of the largest merchant (-set +loaded):\n%s", len(loaded[1]), diff)
+		}
+	})
+}

@@ -154,7 +154,8 @@ func (r Rows) invoiceTables() ([]tableRows, error) {
 		if err != nil {
 			return nil, err
 		}
-		invoices = append(invoices, append(first, updatedValues(inv)[1:]...)) // status is in both
+		item := itemValues(inv)[:1]                                                     // nothing was decided
+		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], item)) // status is in both
 		if !inv.TransferAmount.IsZero() {
 			told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
@@ -164,7 +165,7 @@ func (r Rows) invoiceTables() ([]tableRows, error) {
 	}
 	details, pairs, err := detailRows(r.Invoices)
 	return []tableRows{
-		{insertion{table: "invoices", columns: append(slices.Clone(insertedColumns), updatedColumns[1:]...)}, invoices},
+		{insertion{table: "invoices", columns: slices.Concat(insertedColumns, updatedColumns[1:], []string{"item"})}, invoices},
 		{insertion{table: transferAmountInsertion.table, columns: transferAmountInsertion.columns}, transferAmountRows(told)},
 		{detailInsertion, details}, {metadataInsertion, pairs},
 		{insertion{table: "invoice_transitions", columns: []string{"invoice_id", "status", "at"}}, voided},

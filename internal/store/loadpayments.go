@@ -13,21 +13,26 @@ func (r Rows) paymentTables() []tableRows {
 	for _, inv := range r.Invoices {
 		holders[inv.Merchant] = inv.MerchantID
 	}
-	paidBack := make(map[string]invoice.Amount)
+	paidBack, refunded := make(map[string]invoice.Amount), make(map[string]invoice.Amount) // the latter by confirmed refunds
 	var payments, unattributed, refunds, records [][]any
 	for _, refund := range r.Refunds {
 		paidBack[refund.PaymentID] = paidBack[refund.PaymentID].Plus(refund.Amount)
+		if refund.Status == invoice.Confirmed {
+			refunded[refund.PaymentID] = refunded[refund.PaymentID].Plus(refund.Amount)
+		}
 		refunds, records = append(refunds, refundValues(refund)), append(records, unpreparedValues(refund))
 	}
 	for _, p := range r.Payments {
-		payments = append(payments, append(paymentValues(p), paidBack[p.ID].String()))
+		kind, _ := invoice.ItemOfPayment(p.Payment, refunded[p.ID], 0) // nothing was claimed or decided
+		item := orNull(string(kind))
+		payments = append(payments, append(paymentValues(p), paidBack[p.ID].String(), item))
 		if holder := holders[p.To]; !p.Attributed() && holder != "" {
-			unattributed = append(unattributed, []any{p.SeenID, holder, p.ChainKey})
+			unattributed = append(unattributed, []any{p.SeenID, holder, p.ChainKey, item})
 		}
 	}
 	return []tableRows{
-		{insertion{table: "payments", columns: append(strings.Split(paymentColumns, ", "), "paid_back")}, payments},
-		{insertion{table: "unattributed", columns: []string{"seen_id", "merchant_id", "chain_key"}}, unattributed},
+		{insertion{table: "payments", columns: append(strings.Split(paymentColumns, ", "), "paid_back", "item")}, payments},
+		{insertion{table: "unattributed", columns: []string{"seen_id", "merchant_id", "chain_key", "item"}}, unattributed},
 		{insertion{table: "refunds", columns: strings.Split(refundColumns, ", ")}, refunds},
 		{insertion{table: "refund_records", columns: unpreparedColumns}, records},
 	}
