@@ -29,6 +29,9 @@ const (
 type Log interface {
 	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
+	// MaintainPartitions makes partitions for new attempts and drops those of events before a time. It
+	// returns the time before which CleanAttempts deletes what is left.
+	MaintainPartitions(ctx context.Context, now, before time.Time) (rowsBefore time.Time, err error)
 	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
 }
 
@@ -80,13 +83,26 @@ func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
 	if err := c.batches(ctx, c.conf.Log.CleanEvents, now.Add(-c.conf.KeepEvents), &events); err != nil {
 		return err
 	}
-	if err := c.batches(ctx, c.conf.Log.CleanAttempts, now.Add(-c.conf.KeepAttempts), attempts); err != nil {
+	before, err := c.partitions(ctx, now)
+	if err != nil {
+		return err
+	}
+	if err := c.batches(ctx, c.conf.Log.CleanAttempts, before, attempts); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	_, err := c.conf.Log.DropRetiredSecrets(ctx, now)
+	_, err = c.conf.Log.DropRetiredSecrets(ctx, now)
 	return err
+}
+
+// partitions maintains the partitions of attempts.
+func (c *Cleaner) partitions(ctx context.Context, now time.Time) (rowsBefore time.Time, err error) {
+	task := c.conf.Watchdog.Begin("attempts: partitions")
+	defer task.End()
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	return c.conf.Log.MaintainPartitions(ctx, now, now.Add(-c.conf.KeepAttempts))
 }
 
 type cleanFunc func(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)

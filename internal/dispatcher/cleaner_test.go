@@ -50,6 +50,10 @@ func (l *log) CleanAttempts(_ context.Context, before time.Time, after int64, li
 	return l.clean("attempts", before, after, 500, limit)
 }
 
+func (l *log) MaintainPartitions(_ context.Context, _, before time.Time) (time.Time, error) {
+	return before, nil
+}
+
 func (l *log) DropRetiredSecrets(_ context.Context, now time.Time) (int64, error) {
 	l.calls = append(l.calls, "secrets")
 	l.before = append(l.before, now)
