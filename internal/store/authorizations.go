@@ -141,15 +141,14 @@ func (q *queries) BoundAuthorizations(ctx context.Context, transfers []invoice.T
 			rows = append(rows, []any{int64(i), t.ChainKey, t.Token.String(), t.From.String(), nonce.String()})
 		}
 	}
-	err := inBatches(rows, []any{int64(-1), "", "", "", ""}, func(part [][]any) error {
-		text, args := withWanted([]string{"n BIGINT", "chain", "contract", "payer", "wanted_nonce"}, part)
+	err := q.lookUpWanted([]string{"n BIGINT", "chain", "contract", "payer", "wanted_nonce"}, rows, func(with string, args []any) error {
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int
 			var a BoundAuthorization
 			err := row.Scan(&n, &a.ID, &a.InvoiceID, addressCol(&a.To), amountCol(&a.Value), nullText(&a.PaymentID))
 			bound[n] = a
 			return struct{}{}, err
-		}, text+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
+		}, with+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
 			WHERE chain_key = chain AND token = contract AND authorizer = payer AND nonce = wanted_nonce`, args...)
 		return err
 	})
@@ -164,7 +163,7 @@ func (tx *Tx) SetAuthorizationPayments(ctx context.Context, made map[string]stri
 	for id, paymentID := range made {
 		rows = append(rows, []any{id, paymentID})
 	}
-	_, err := tx.updateFrom(ctx, []string{"authorization_id", "made"}, rows, `UPDATE authorizations SET payment_id = NULLIF(made, ''), reason = NULL,
+	err := tx.sendFrom(ctx, []string{"authorization_id", "made"}, rows, `UPDATE authorizations SET payment_id = NULLIF(made, ''), reason = NULL,
 			status = CASE status WHEN 'refused' THEN 'accepted' ELSE status END, ended_ms = CASE status WHEN 'refused' THEN NULL ELSE ended_ms END
 		FROM wanted WHERE id = authorization_id`)
 	return err

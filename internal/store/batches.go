@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -48,13 +49,12 @@ func queryIn[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, e
 	return all, err
 }
 
-// execIn runs a statement that ends with IN for batches of the values. The zero
-// value pads batches, so it must match no row.
-func execIn[V any](ctx context.Context, q *queries, text string, values []V) error {
+// sendIn runs a statement that ends with IN for batches of the values, as send does. The
+// zero value pads batches, so it must match no row.
+func sendIn[V any](ctx context.Context, q *queries, text string, values []V) error {
 	var nothing V
 	return inBatches(values, nothing, func(part []V) error {
-		_, err := q.exec(ctx, text+parameterList(0, len(part)), toAny(part)...)
-		return err
+		return q.send(ctx, nil, text+parameterList(0, len(part)), toAny(part)...)
 	})
 }
 
@@ -104,29 +104,75 @@ func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any
 	for n, row := range rows {
 		numbered[n] = append([]any{int64(n)}, row...)
 	}
-	nothing := append([]any{int64(-1)}, toAny(make([]string, len(columns)))...)
 	columns = append([]string{"n BIGINT"}, columns...)
 	var found []int
-	err := inBatches(numbered, nothing, func(part [][]any) error {
-		text, args := withWanted(columns, part)
+	err := q.lookUpWanted(columns, numbered, func(with string, args []any) error {
 		some, err := queryAll(ctx, q, func(row scanner) (n int, err error) {
 			err = row.Scan(&n)
 			return n, err
-		}, text+"SELECT n FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
+		}, with+"SELECT n FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
 		found = append(found, some...)
 		return err
 	})
 	return found, err
 }
 
+// lookUpWanted calls do with the clause WITH wanted that holds rows to look up, up to maxBatch
+// at a time. On SQLite rows of -1, 0 and empty texts, which must match nothing, pad them.
+func (q *queries) lookUpWanted(columns []string, rows [][]any, do func(with string, args []any) error) error {
+	if q.postgres {
+		for part := range slices.Chunk(rows, maxBatch) {
+			if err := q.wanted(columns, part, do); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	nothing := make([]any, len(columns))
+	for i, column := range columns {
+		switch {
+		case !strings.HasSuffix(column, " BIGINT"):
+			nothing[i] = ""
+		case i == 0:
+			nothing[i] = int64(-1)
+		default:
+			nothing[i] = int64(0)
+		}
+	}
+	return inBatches(rows, nothing, func(part [][]any) error {
+		return do(withWanted(columns, part))
+	})
+}
+
 // updateFrom runs an UPDATE … FROM wanted, where wanted holds the rows, and
 // returns how many rows it changed.
 func (q *queries) updateFrom(ctx context.Context, columns []string, rows [][]any, update string) (changed int64, err error) {
-	err = q.chunked(rows, len(columns), func(part [][]any) error {
-		text, args := withWanted(columns, part)
-		n, err := q.exec(ctx, text+update, args...)
+	err = q.wanted(columns, rows, func(with string, args []any) error {
+		n, err := q.exec(ctx, with+update, args...)
 		changed += n
 		return err
 	})
 	return changed, err
+}
+
+// sendFrom runs an UPDATE … FROM wanted, where wanted holds the rows, as send does.
+func (q *queries) sendFrom(ctx context.Context, columns []string, rows [][]any, update string) error {
+	return q.wanted(columns, rows, func(with string, args []any) error {
+		return q.send(ctx, nil, with+update, args...)
+	})
+}
+
+// wanted calls do with the clause WITH wanted that holds the rows: with all of them on
+// PostgreSQL, as one array for each column, and with chunks of them on SQLite.
+func (q *queries) wanted(columns []string, rows [][]any, do func(with string, args []any) error) error {
+	switch {
+	case len(rows) == 0:
+		return nil
+	case q.postgres:
+		names, types := splitTypes(columns)
+		return do("WITH wanted ("+strings.Join(names, ", ")+") AS (SELECT * FROM unnest("+arrayParameters(types)+")) ", arrays(types, rows))
+	}
+	return q.chunked(rows, len(columns), func(part [][]any) error {
+		return do(withWanted(columns, part))
+	})
 }

@@ -143,16 +143,7 @@ func (q *queries) listInvoices(ctx context.Context, columns []string, rows [][]a
 // the whole table.
 func (q *queries) lookUp(ctx context.Context, columns []string, rows [][]any, subquery string) ([]string, error) {
 	found := make([]string, len(rows))
-	nothing := []any{int64(-1)}
-	for _, column := range columns[1:] {
-		if strings.HasSuffix(column, " BIGINT") {
-			nothing = append(nothing, int64(0))
-		} else {
-			nothing = append(nothing, "")
-		}
-	}
-	err := inBatches(rows, nothing, func(part [][]any) error {
-		text, args := withWanted(columns, part)
+	err := q.lookUpWanted(columns, rows, func(with string, args []any) error {
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int64
 			var text string
@@ -161,7 +152,7 @@ func (q *queries) lookUp(ctx context.Context, columns []string, rows [][]any, su
 				found[n] = text
 			}
 			return struct{}{}, err
-		}, text+"SELECT n, ("+subquery+") FROM wanted", args...)
+		}, with+"SELECT n, ("+subquery+") FROM wanted", args...)
 		return err
 	})
 	return found, err

@@ -104,12 +104,11 @@ func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
 	if c.Unread != nil {
 		unread = int64(*c.Unread)
 	}
-	_, err := tx.exec(ctx, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
+	return tx.send(ctx, nil, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
 		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
 		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12, unread_last = $13 WHERE chain_key = $1`,
 		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), invoice.UnixSeconds(c.Indexed.Time),
 			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, unread)...)
-	return err
 }
 
 // Headers returns the stored headers from one number to another, inclusive, in
@@ -135,7 +134,6 @@ func (tx *Tx) InsertHeaders(ctx context.Context, chainKey string, headers []invo
 
 // DeleteHeaders deletes the headers outside a range of numbers, inclusive.
 func (tx *Tx) DeleteHeaders(ctx context.Context, chainKey string, keepFrom, keepTo uint64) error {
-	_, err := tx.exec(ctx, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
+	return tx.send(ctx, nil, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
 		chainKey, int64(keepFrom), int64(keepTo))
-	return err
 }

@@ -59,7 +59,7 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 		}
 	}
 	for _, table := range tables {
-		if err := execIn(ctx, &tx.queries, "DELETE FROM "+table+" WHERE seq IN ", old); err != nil {
+		if err := sendIn(ctx, &tx.queries, "DELETE FROM "+table+" WHERE seq IN ", old); err != nil {
 			return after, false, err
 		}
 	}

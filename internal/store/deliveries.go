@@ -117,17 +117,17 @@ func (tx *Tx) finishDeliveries(ctx context.Context, outcomes []delivery.Outcome)
 			attempts = append(attempts, attemptValues(seq, *a))
 		}
 	}
-	if _, err := tx.updateFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
+	if err := tx.sendFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
 		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms, lease_id = NULL FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
 		return err
 	}
-	if err := execIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
+	if err := sendIn(ctx, &tx.queries, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
 		return err
 	}
-	if err := tx.insert(ctx, insertion{"finished_deliveries", finishedColumns, ""}, finished); err != nil {
+	if err := tx.insert(ctx, insertion{"finished_deliveries", typed(finishedColumns), ""}, finished); err != nil {
 		return err
 	}
-	return tx.insert(ctx, insertion{"attempts", insertedAttempt, ""}, attempts)
+	return tx.insert(ctx, insertion{"attempts", typed(insertedAttempt), ""}, attempts)
 }
 
 var (

@@ -133,7 +133,7 @@ func (tx *Tx) AddToDeposits(ctx context.Context, payments []invoice.Payment, swe
 	if err := tx.queueSweeps(ctx, keys); err != nil {
 		return err
 	}
-	return execIn(ctx, &tx.queries, `UPDATE invoices SET swept_tx = (SELECT tx_hash FROM sweeps
+	return sendIn(ctx, &tx.queries, `UPDATE invoices SET swept_tx = (SELECT tx_hash FROM sweeps
 		WHERE sweeps.invoice_id = invoices.id AND sweeps.token = invoices.token AND sweeps.status = 'confirmed'
 		ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1) WHERE id IN `, ids)
 }
@@ -145,15 +145,14 @@ func (q *queries) depositBalances(ctx context.Context, keys []depositKey) (map[d
 		rows[i] = []any{k.chainKey, k.address.String(), k.token.String()}
 	}
 	found := make(map[depositKey]depositBalance)
-	err := inBatches(rows, []any{"", "", ""}, func(part [][]any) error {
-		text, args := withWanted([]string{"chain", "account", "coin"}, part)
+	err := q.lookUpWanted([]string{"chain", "account", "coin"}, rows, func(with string, args []any) error {
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var k depositKey
 			var b depositBalance
 			err := row.Scan(&k.chainKey, addressCol(&k.address), addressCol(&k.token), amountCol(&b.received), amountCol(&b.swept), seconds{&b.since})
 			found[k] = b
 			return struct{}{}, err
-		}, text+`SELECT chain_key, address, token, received, swept, since FROM wanted CROSS JOIN deposit_balances
+		}, with+`SELECT chain_key, address, token, received, swept, since FROM wanted CROSS JOIN deposit_balances
 			WHERE chain_key = chain AND address = account AND token = coin`, args...)
 		return err
 	})

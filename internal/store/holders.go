@@ -143,7 +143,7 @@ func (tx *Tx) endClaims(ctx context.Context, addresses []string) ([]Holding, err
 	if err != nil || len(ended) == 0 {
 		return nil, err
 	}
-	return ended, execIn(ctx, &tx.queries, "UPDATE held_addresses SET sole_holder = NULL WHERE address IN ", addresses)
+	return ended, sendIn(ctx, &tx.queries, "UPDATE held_addresses SET sole_holder = NULL WHERE address IN ", addresses)
 }
 
 // insertHolders inserts the merchants of holdings, unless they exist.
@@ -187,13 +187,13 @@ func sortedHoldings(all []Holding) []Holding {
 func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
 	return inBatches(seen, "", func(part []string) error {
 		if tx.postgres { // in a statement of its own: the next one sees what others did before
-			_, err := queryAll(ctx, &tx.queries, scanID, `SELECT address FROM held_addresses WHERE address IN (
+			err := tx.send(ctx, nil, `SELECT address FROM held_addresses WHERE address IN (
 				SELECT to_address FROM payments WHERE seen_id IN `+parameterList(0, len(part))+") ORDER BY address FOR SHARE", toAny(part)...)
 			if err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+		err := tx.send(ctx, nil, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
 			SELECT payments.seen_id, settled.merchant_id, payments.chain_key
 			FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
 			JOIN held_addresses AS held ON held.address = settled.address
@@ -203,9 +203,8 @@ func (tx *Tx) insertUnattributed(ctx context.Context, seen []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+		return tx.send(ctx, nil, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
 			SELECT payments.seen_id, invoices.merchant_id, payments.chain_key FROM payments JOIN invoices ON invoices.id = payments.deposit_of
 			WHERE payments.seen_id IN `+parameterList(0, len(part)), toAny(part)...)
-		return err
 	})
 }

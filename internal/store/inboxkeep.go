@@ -105,14 +105,13 @@ func (tx *Tx) refreshPayments(ctx context.Context, ids []string) error {
 			ofMerchants = append(ofMerchants, []any{item.Payment.SeenID, item.MerchantID, orNull(string(item.Kind))})
 		}
 	}
-	_, err = tx.updateFrom(ctx, []string{"payment", "kind"}, all,
+	err = tx.sendFrom(ctx, []string{"payment", "kind"}, all,
 		"UPDATE payments SET item = kind FROM wanted WHERE payments.id = payment AND payments.item IS DISTINCT FROM kind")
 	if err != nil {
 		return err
 	}
-	_, err = tx.updateFrom(ctx, []string{"seen", "merchant", "kind"}, ofMerchants,
+	return tx.sendFrom(ctx, []string{"seen", "merchant", "kind"}, ofMerchants,
 		"UPDATE unattributed SET item = kind FROM wanted WHERE unattributed.seen_id = seen AND unattributed.merchant_id = merchant AND unattributed.item IS DISTINCT FROM kind")
-	return err
 }
 
 // isDecidedBy reports whether a decision is about the item as it is now. One of any merchant
@@ -144,13 +143,12 @@ func (tx *Tx) refreshInvoices(ctx context.Context, ids []string) error {
 	for i, inv := range invoices {
 		rows[i] = append([]any{inv.ID}, itemValues(inv)...)
 	}
-	_, err = tx.updateFrom(ctx, []string{"id", "kind", "version"}, rows,
+	return tx.sendFrom(ctx, []string{"id", "kind", "version"}, rows,
 		"UPDATE invoices SET item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
-	return err
 }
 
 func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
-	return execIn(ctx, &tx.queries, "UPDATE refund_records SET item = CASE WHEN status = 'awaiting_approval' THEN "+
+	return sendIn(ctx, &tx.queries, "UPDATE refund_records SET item = CASE WHEN status = 'awaiting_approval' THEN "+
 		undecided("refund_records.id", "'approval'", "refund_records.recipient")+" END WHERE id IN ", ids)
 }
 

@@ -81,6 +81,23 @@ func splitTypes(columns []string) (names, types []string) {
 	return names, types
 }
 
+// numberColumns are the columns with numbers of tables whose columns are listed without types.
+var numberColumns = []string{
+	"ordinal", "log_index", "block_number", "block_time", "observed_at", "confirmed_at", "attributed_at", "seen_after",
+	"seq", "attempts", "finished_ms", "number", "started_ms", "duration_ms", "status_code", "lookup_ms", "connect_ms", "handshake_ms", "answer_ms",
+}
+
+// typed adds the types of numberColumns to columns.
+func typed(columns []string) []string {
+	all := slices.Clone(columns)
+	for i, name := range all {
+		if slices.Contains(numberColumns, name) {
+			all[i] += " BIGINT"
+		}
+	}
+	return all
+}
+
 // arrayParameters returns a parameter for an array of each type.
 func arrayParameters(types []string) string {
 	all := make([]string, len(types))
@@ -95,20 +112,28 @@ func arrays(types []string, rows [][]any) []any {
 	columns := make([]any, len(types))
 	for c, t := range types {
 		if t == "" {
-			columns[c] = arrayOf[string](rows, c)
+			columns[c] = arrayOf(rows, c, func(v any) string { return v.(string) }) // the column's type says so
 		} else {
-			columns[c] = arrayOf[int64](rows, c)
+			columns[c] = arrayOf(rows, c, wideInt)
 		}
 	}
 	return columns
 }
 
+// wideInt returns the value of a column of integers, which is an int or an int64.
+func wideInt(v any) int64 {
+	if n, ok := v.(int); ok {
+		return int64(n)
+	}
+	return v.(int64)
+}
+
 // arrayOf returns a column of rows, with nil for NULL.
-func arrayOf[T any](rows [][]any, column int) []*T {
+func arrayOf[T any](rows [][]any, column int, as func(any) T) []*T {
 	values := make([]*T, len(rows))
 	for i, row := range rows {
 		if row[column] != nil {
-			v := row[column].(T) // the column's type says so
+			v := as(row[column])
 			values[i] = &v
 		}
 	}

@@ -59,7 +59,7 @@ func (tx *Tx) MarkIntentsObserved(ctx context.Context, chainKey string, observed
 	for k, block := range lowest {
 		rows = append(rows, []any{chainKey, k.registry.String(), k.commitment.String(), string(k.kind), int64(block)})
 	}
-	_, err := tx.updateFrom(ctx, []string{"chain", "teller", "commitment", "kind", "block BIGINT"}, rows,
+	err := tx.sendFrom(ctx, []string{"chain", "teller", "commitment", "kind", "block BIGINT"}, rows,
 		`UPDATE intents SET seen_block = wanted.block FROM wanted
 		WHERE intents.commitment_id = wanted.commitment AND intents.chain_key = wanted.chain AND intents.kind = wanted.kind AND intents.registry = wanted.teller
 			AND intents.status <> 'done' AND (intents.seen_block IS NULL OR intents.seen_block > wanted.block)`)
@@ -76,9 +76,8 @@ func (tx *Tx) UnmarkIntentsObserved(ctx context.Context, chainKey string, above 
 
 // FinishIntents marks those done whose event is in a final block.
 func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) error {
-	_, err := tx.exec(ctx, `UPDATE intents SET status = 'done'
+	return tx.send(ctx, nil, `UPDATE intents SET status = 'done'
 		WHERE chain_key = $1 AND seen_block <= $2 AND status <> 'done'`, chainKey, int64(final))
-	return err
 }
 
 // DueIntents returns intents for a registry of the chain that are due and of

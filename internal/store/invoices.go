@@ -94,6 +94,10 @@ var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refu
 	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
 	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
 
+// closedBlock sets the block up to which the chain was indexed when an invoice was closed.
+const closedBlock = `closed_block = CASE WHEN wanted.status = 'open' THEN closed_block
+	ELSE coalesce(closed_block, (SELECT indexed_number FROM chains WHERE chains.chain_key = invoices.chain_key), 0) END`
+
 // UpdateInvoices updates the state, sums, remainders and items of invoices. Transfer
 // amounts of invoices that are not open become free for others. It returns
 // ErrNotFound if an invoice does not exist.
@@ -112,6 +116,7 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 		name, _, _ := strings.Cut(c, " ")
 		set[i] = name + " = wanted." + name
 	}
+	set = append(set, closedBlock)
 	n, err := tx.updateFrom(ctx, slices.Concat([]string{"id"}, updatedColumns, []string{"kind", "version"}), rows,
 		"UPDATE invoices SET "+strings.Join(set, ", ")+", item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
@@ -120,27 +125,15 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 	if err != nil {
 		return err
 	}
-	return tx.closeInvoices(ctx, closed)
+	return sendIn(ctx, &tx.queries, `UPDATE told_amounts SET live = 0, closed_block =
+		(SELECT invoices.closed_block FROM invoices WHERE invoices.id = told_amounts.invoice_id)
+		WHERE closed_block IS NULL AND invoice_id IN `, closed)
 }
 
 // updatedValues returns the values of updatedColumns.
 func updatedValues(inv invoice.Invoice) []any {
 	return append([]any{string(inv.Status), string(inv.Exception), inv.AmountPaid.String(), inv.AmountRefunded.String(),
 		orNull(inv.SettledTx), orNull(inv.SettledAt), orNull(inv.Remaining), orNull(inv.RemainingTransfer)}, sumValues(inv.Sums)...)
-}
-
-// closeInvoices stores up to which block the chain was indexed when invoices were closed,
-// and releases their transfer amounts.
-func (tx *Tx) closeInvoices(ctx context.Context, ids []string) error {
-	err := execIn(ctx, &tx.queries, `UPDATE invoices SET closed_block =
-		coalesce((SELECT indexed_number FROM chains WHERE chains.chain_key = invoices.chain_key), 0)
-		WHERE closed_block IS NULL AND id IN `, ids)
-	if err != nil {
-		return err
-	}
-	return execIn(ctx, &tx.queries, `UPDATE told_amounts SET live = 0, closed_block =
-		(SELECT invoices.closed_block FROM invoices WHERE invoices.id = told_amounts.invoice_id)
-		WHERE closed_block IS NULL AND invoice_id IN `, ids)
 }
 
 // Invoice returns the invoice with the id and its details, or ErrNotFound.

@@ -68,7 +68,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			unattributed, ids = append(unattributed, p.SeenID), append(ids, p.ID)
 		}
 	}
-	err := tx.insert(ctx, insertion{"payments", strings.Split(paymentColumns, ", "),
+	err := tx.insert(ctx, insertion{"payments", typed(strings.Split(paymentColumns, ", ")),
 		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
 			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
 			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
@@ -83,7 +83,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err := tx.markStale(ctx, payments); err != nil {
 		return err
 	}
-	if err := execIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
+	if err := sendIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
 		return err
 	}
 	if err := tx.insertUnattributed(ctx, unattributed); err != nil {
@@ -232,7 +232,7 @@ func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, a
 // changeTransfers runs an update on payments, refunds and sweeps.
 func (tx *Tx) changeTransfers(ctx context.Context, update string, args ...any) error {
 	for _, table := range []string{"payments", "refunds", "sweeps"} {
-		if _, err := tx.exec(ctx, "UPDATE "+table+" "+update, args...); err != nil {
+		if err := tx.send(ctx, nil, "UPDATE "+table+" "+update, args...); err != nil {
 			return err
 		}
 	}

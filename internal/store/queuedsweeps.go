@@ -60,7 +60,7 @@ func (tx *Tx) queueSweeps(ctx context.Context, keys []depositKey) error {
 	for i, k := range keys {
 		rows[i] = []any{k.chainKey, k.address.String(), k.token.String()}
 	}
-	_, err := tx.updateFrom(ctx, []string{"chain", "account", "coin"}, rows, `INSERT INTO queued_sweeps
+	err := tx.sendFrom(ctx, []string{"chain", "account", "coin"}, rows, `INSERT INTO queued_sweeps
 			(id, chain_key, address, token, merchant_id, amount, by_policy, queued_at)
 		SELECT chain || '/' || account || '/' || coin, chain, account, coin, deposits.merchant_id, held.unswept,
 			CASE WHEN coin = invoices.token THEN 1 ELSE 0 END, held.since
@@ -71,7 +71,7 @@ func (tx *Tx) queueSweeps(ctx context.Context, keys []depositKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.updateFrom(ctx, []string{"chain", "account", "coin"}, rows, `DELETE FROM queued_sweeps WHERE id IN (
+	err = tx.sendFrom(ctx, []string{"chain", "account", "coin"}, rows, `DELETE FROM queued_sweeps WHERE id IN (
 		SELECT chain || '/' || account || '/' || coin FROM wanted CROSS JOIN deposit_balances AS held
 		WHERE held.chain_key = chain AND held.address = account AND held.token = coin AND held.since IS NULL)`)
 	return err

@@ -38,7 +38,7 @@ func (tx *Tx) SaveRefundedSums(ctx context.Context, sums map[string]invoice.Amou
 	for id, sum := range sums {
 		rows = append(rows, []any{id, sum.String()})
 	}
-	_, err := tx.updateFrom(ctx, []string{"id", "paid_back"}, rows,
+	err := tx.sendFrom(ctx, []string{"id", "paid_back"}, rows,
 		"UPDATE payments SET paid_back = wanted.paid_back, paid_back_stale = 0 FROM wanted WHERE payments.id = wanted.id")
 	return err
 }

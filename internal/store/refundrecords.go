@@ -98,14 +98,13 @@ func (tx *Tx) insertRecord(ctx context.Context, r invoice.Refund) error {
 // recordStatuses sets the status of the records of the chain's pending refunds in some
 // blocks.
 func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey string, number uint64) error {
-	_, err := tx.exec(ctx, "UPDATE refund_records SET item = NULL, status = "+status+` WHERE refund_id IN
+	return tx.send(ctx, nil, "UPDATE refund_records SET item = NULL, status = "+status+` WHERE refund_id IN
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
-	return err
 }
 
 // SetRefundInvoices sets the invoices of the records of payments to those of the payments.
 func (tx *Tx) SetRefundInvoices(ctx context.Context, paymentIDs []string) error {
-	return execIn(ctx, &tx.queries, `UPDATE refund_records SET
+	return sendIn(ctx, &tx.queries, `UPDATE refund_records SET
 		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
 		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
 		WHERE payment_id IN `, paymentIDs)

@@ -41,7 +41,7 @@ func (tx *Tx) SetRegistries(ctx context.Context, invoices []invoice.Invoice) err
 		"UPDATE invoices SET registry = wanted.address FROM wanted WHERE invoices.id = wanted.invoice AND invoices.registry IS NULL",
 		"UPDATE intents SET registry = wanted.address FROM wanted WHERE intents.invoice_id = wanted.invoice AND intents.registry IS NULL",
 	} {
-		if _, err := tx.updateFrom(ctx, []string{"invoice", "address"}, rows, update); err != nil {
+		if err := tx.sendFrom(ctx, []string{"invoice", "address"}, rows, update); err != nil {
 			return err
 		}
 	}

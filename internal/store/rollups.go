@@ -155,5 +155,5 @@ func (tx *Tx) markRefundStale(ctx context.Context, r invoice.Refund) error {
 // insertStale inserts marks. One that exists is written again, so that TakeStaleRollups of
 // another transaction does not take it away unseen.
 func (tx *Tx) insertStale(ctx context.Context, rows [][]any) error {
-	return tx.insert(ctx, insertion{"stale_rollups", []string{"object_id", "quarter"}, "ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter"}, rows)
+	return tx.insert(ctx, insertion{"stale_rollups", []string{"object_id", "quarter BIGINT"}, "ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter"}, rows)
 }

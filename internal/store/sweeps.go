@@ -22,7 +22,7 @@ func (tx *Tx) SaveSweeps(ctx context.Context, sweeps []invoice.Sweep) error {
 	for i, s := range sweeps {
 		rows[i] = append(transferValues(s.ID, s.Transfer), string(s.Status), invoice.UnixSeconds(s.ObservedAt), orNull(s.ConfirmedAt), s.InvoiceID)
 	}
-	return tx.insert(ctx, insertion{"sweeps", strings.Split(sweepColumns, ", "),
+	return tx.insert(ctx, insertion{"sweeps", typed(strings.Split(sweepColumns, ", ")),
 		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
 			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
 			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,

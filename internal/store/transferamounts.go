@@ -89,8 +89,7 @@ func (q *queries) RemainderTransferAmounts(ctx context.Context, remainders map[s
 			wanted = append(wanted, remainder{id, base})
 		}
 	}
-	err := inBatches(rows, []any{int64(-1), "", ""}, func(part [][]any) error {
-		text, args := withWanted([]string{"n BIGINT", "invoice", "due"}, part)
+	err := q.lookUpWanted([]string{"n BIGINT", "invoice", "due"}, rows, func(with string, args []any) error {
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var n int64
 			var amount string
@@ -100,7 +99,7 @@ func (q *queries) RemainderTransferAmounts(ctx context.Context, remainders map[s
 			parsed, err := invoice.ParseAmount(amount)
 			told[wanted[n].id][wanted[n].base] = parsed
 			return struct{}{}, err
-		}, text+`SELECT n, (SELECT coalesce(amount, '0') FROM told_amounts
+		}, with+`SELECT n, (SELECT coalesce(amount, '0') FROM told_amounts
 			WHERE invoice_id = invoice AND base = due AND remainder = 1) FROM wanted`, args...)
 		return err
 	})

@@ -16,13 +16,13 @@ func (tx *Tx) MarkUndecided(ctx context.Context, payments []PaymentRow) error {
 	for i, p := range payments {
 		rows[i] = []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
 	}
-	return tx.insert(ctx, insertion{"undecided_payments", []string{"payment_id", "chain_key", "to_address", "block_number", "log_index"},
+	return tx.insert(ctx, insertion{"undecided_payments", []string{"payment_id", "chain_key", "to_address", "block_number BIGINT", "log_index BIGINT"},
 		"ON CONFLICT (payment_id) DO UPDATE SET to_address = excluded.to_address, block_number = excluded.block_number, log_index = excluded.log_index"}, rows)
 }
 
 // UnmarkUndecided undoes MarkUndecided.
 func (tx *Tx) UnmarkUndecided(ctx context.Context, paymentIDs []string) error {
-	return execIn(ctx, &tx.queries, "DELETE FROM undecided_payments WHERE payment_id IN ", paymentIDs)
+	return sendIn(ctx, &tx.queries, "DELETE FROM undecided_payments WHERE payment_id IN ", paymentIDs)
 }
 
 // UndecidedPayments returns the undecided payments of the chain that are not

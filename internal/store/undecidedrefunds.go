@@ -44,7 +44,7 @@ func (tx *Tx) DeleteUndecidedRefunds(ctx context.Context, transfers []invoice.Tr
 	for i, t := range transfers {
 		ids[i] = refundID(t)
 	}
-	return execIn(ctx, &tx.queries, "DELETE FROM undecided_refunds WHERE id IN ", ids)
+	return sendIn(ctx, &tx.queries, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
 // MayBeRefunded reports whether a transfer that DeferRefunds stored may pay back
