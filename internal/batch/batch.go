@@ -36,7 +36,8 @@ type Batcher[V, R any] struct {
 	// mu guards the fields below. While calls wait, at least one lane is running.
 	mu      sync.Mutex
 	waiting []*Call[V, R]
-	running int // lanes that are in use
+	running int           // lanes that are in use
+	idle    chan struct{} // closed when no lane is in use any more; nil if nobody asks
 }
 
 // New returns a Batcher.
@@ -58,6 +59,21 @@ func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 	return call.result
 }
 
+// Idle returns a channel that is closed when no call waits or is flushed, which may be at once.
+func (b *Batcher[V, R]) Idle() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle == nil {
+		idle := make(chan struct{})
+		if b.running == 0 {
+			close(idle)
+			return idle
+		}
+		b.idle = idle
+	}
+	return b.idle
+}
+
 // run flushes batch after batch until no call waits.
 func (b *Batcher[V, R]) run(ctx context.Context) {
 	for next := b.take(); len(next) > 0; next = b.take() {
@@ -70,7 +86,10 @@ func (b *Batcher[V, R]) take() (next []*Call[V, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) == 0 {
-		b.running--
+		if b.running--; b.running == 0 && b.idle != nil {
+			close(b.idle)
+			b.idle = nil
+		}
 		return nil
 	}
 	next, b.waiting = b.cfg.Take(b.waiting)

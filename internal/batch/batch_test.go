@@ -55,3 +55,35 @@ func TestBatcher(t *testing.T) {
 		}
 	})
 }
+
+// TestIdle checks that Idle waits for the calls that wait or are flushed.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		b := batch.New(batch.Config[int, int]{
+			Lanes: 1,
+			Take:  batch.First[int, int](1),
+			Flush: func(_ context.Context, some []*batch.Call[int, int]) {
+				<-release
+				some[0].Finish(0)
+			},
+		})
+		<-b.Idle()
+		for range 2 {
+			b.Submit(t.Context(), 0)
+		}
+		synctest.Wait()
+		idle := b.Idle()
+		for range 2 {
+			select {
+			case <-idle:
+				t.Error("idle while calls wait")
+			default:
+			}
+			release <- struct{}{}
+			synctest.Wait()
+		}
+		<-idle
+		<-b.Idle()
+	})
+}

@@ -47,7 +47,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, latency, readers, memory, price, doors, exports, lists, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
+const partNames = "service (creates, links, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -148,6 +148,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"backfill", "chain", b.measureBackfill},
 		{"singles", "chain", b.measureSingles},
 		{"million", "chain", b.measureMillion},
+		{"expiry", "service", b.measureExpiry},
 		{"deposits", "chain", b.measureDeposits},
 		{"settle", "chain", b.measureSettle},
 		{"dust", "chain", b.measureDust},

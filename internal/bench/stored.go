@@ -19,8 +19,6 @@ const (
 	// polledPayments is the number of payments that are measured without a
 	// subscription; each takes about a second.
 	polledPayments = 20
-	// burst is how many payments one block holds.
-	burst = 500
 )
 
 // measureStored measures the time from the sealing of a payment's block until
@@ -96,37 +94,4 @@ func (w *world) shows(ctx context.Context, want int, wanted func(apitypes.Paymen
 			return fmt.Errorf("wait for %d payments: %w", want, ctx.Err())
 		}
 	}
-}
-
-// measureBurst measures the time from the sealing of a block with many payments
-// until the API shows them all.
-func (b *bench) measureBurst(ctx context.Context, kind string) (err error) {
-	database, err := b.url(ctx, kind, "burst")
-	if err != nil {
-		return err
-	}
-	w, err := b.start(ctx, serverConfig{Database: database})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.stop()) }()
-	for range burst {
-		made, err := w.request(ctx)
-		if err != nil {
-			return err
-		}
-		if err := w.pay(ctx, made); err != nil {
-			return err
-		}
-	}
-	sealed, err := seal(ctx, w.node)
-	if err != nil {
-		return err
-	}
-	if err := w.shows(ctx, burst, func(apitypes.Payment) bool { return true }); err != nil {
-		return err
-	}
-	b.report.row(kind, fmt.Sprintf("block of %d payments sealed to all stored", burst),
-		time.Since(sealed).Round(100*time.Microsecond), "", "", "")
-	return nil
 }

@@ -5,18 +5,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // keptHeaders is how many headers of final blocks are kept, to detect a deep
 // reorg.
 const keptHeaders = 256
-
-// expireBatch is how many invoices one transaction expires.
-const expireBatch = 500
 
 // Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are
 // confirmed, invoices are paid, and intents whose event is in these blocks are
@@ -118,11 +117,12 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 // updateAndExpire runs a transaction that may raise the finalized height or close
 // the gap, under the chain's cursor. In it, undecided payments are attributed
 // and invoices expire that can now. If these are more than one transaction
-// handles, others follow.
+// handles, others follow, and creates that wait go first.
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) error {
-	for {
-		more := false
+	for pace := newExpiryPace(); ; {
+		more, took := false, time.Duration(0)
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
+			began := s.now()
 			cur, err := lockRunning(ctx, tx, chainKey)
 			if err != nil {
 				return err
@@ -134,27 +134,29 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			if err != nil {
 				return err
 			}
-			more, err = s.expire(ctx, tx, out, chainKey, cur)
+			more, err = s.expire(ctx, tx, out, chainKey, cur, pace.batch)
 			more = more || moreUndecided
+			took = s.now().Sub(began)
 			return err
 		})
 		if err != nil || !more {
 			return err
 		}
 		fn = func(*store.Tx, *outbox, *store.Cursor) error { return nil }
+		wait.Sleep(ctx, pace.next(took), s.creates.Idle())
 	}
 }
 
-// expire expires open invoices whose expiresAt is before the time of the chain's
+// expire expires up to a batch of open invoices whose expiresAt is before the time of the chain's
 // finalized block, and reports whether there may be more than it handles at
 // once. Payments up to that block are counted, except those in the gap and
 // undecided ones: invoices that these could pay do not expire yet.
-func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (more bool, err error) {
+func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor, batch int) (more bool, err error) {
 	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)
 	if err != nil {
 		return false, err
 	}
-	due, err := tx.ExpiringInvoices(ctx, chainKey, uncounted, cur.Confirmed.Time, expireBatch)
+	due, err := tx.ExpiringInvoices(ctx, chainKey, uncounted, cur.Confirmed.Time, batch)
 	if err != nil {
 		return false, err
 	}
@@ -172,7 +174,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	if err := tx.UpdateInvoices(ctx, due); err != nil {
 		return false, err
 	}
-	return len(due) == expireBatch, nil
+	return len(due) == batch, nil
 }
 
 // newestUncounted returns the newest block with payments that may not be counted: those in

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+const (
+	// expiring is how many invoices expire in the same second.
+	expiring = 100_000
+	// expiryRate is how many invoices are created in a second meanwhile.
+	expiryRate = 200
+	// expiryPoll is the interval at which the database is asked whether all have expired.
+	expiryPoll = 50 * time.Millisecond
+)
+
+// measureExpiry measures how long it takes until all of the invoices that expire in the same
+// second have, and the latency of creates without and with that.
+func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
+	url, err := b.url(ctx, kind, "expiry")
+	if err != nil {
+		return err
+	}
+	w, err := b.start(ctx, serverConfig{Database: url})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err := w.waitReady(ctx); err != nil {
+		return err
+	}
+	at := time.Now().Truncate(time.Second).Add(time.Second)
+	if err := seedExpiring(ctx, url, at); err != nil {
+		return fmt.Errorf("make rows: %w", err)
+	}
+	if kind != "sqlite" {
+		if err := execute(ctx, url, "VACUUM ANALYZE"); err != nil { // as autovacuum does in time
+			return err
+		}
+	}
+	c := newTimedCreates(w)
+	defer c.client.CloseIdleConnections()
+	without, err := c.run(ctx, func(began time.Time) (bool, error) { return time.Since(began) > 2*b.turn, nil })
+	if err != nil {
+		return err
+	}
+	local, _ := chain.Lookup(chain.Local)
+	for range local.Finality.Depth + 1 {
+		if err := w.node.Seal(ctx); err != nil {
+			return err
+		}
+	}
+	sealed := time.Now()
+	left := fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM invoices WHERE chain_key = '%s' AND status = 'open' AND expires_at <= %d LIMIT 1) AS due", chain.Local, at.Unix())
+	var took time.Duration
+	with, err := c.run(ctx, func(time.Time) (bool, error) {
+		n, err := count(ctx, url, left)
+		took = time.Since(sealed)
+		return n == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	figure, ceiling := quantile(with, 0.99), quantile(without, 0.99)
+	b.report.row(kind, fmt.Sprintf("%d invoices of one second, all expired", expiring), took.Round(10*time.Millisecond), "10s", "", fmt.Sprintf("ceiling: the aim; %d invoices created meanwhile", len(with)))
+	b.report.row(kind, fmt.Sprintf("create, %d/s, p99 while they expire", expiryRate), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
+		fmt.Sprintf("ceiling: before; medians %v and %v, slowest %v and %v", quantile(with, 0.5), quantile(without, 0.5), quantile(with, 1), quantile(without, 1)))
+	return nil
+}
+
+// timedCreates creates invoices at a steady rate.
+type timedCreates struct {
+	world  *world
+	client *http.Client
+	made   int
+}
+
+func newTimedCreates(w *world) *timedCreates {
+	return &timedCreates{world: w, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}}
+}
+
+// run creates invoices until done returns true, which is asked every expiryPoll, and returns
+// how long each create took from when it was due.
+func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool, error)) ([]time.Duration, error) {
+	creating, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	var mu sync.Mutex
+	var took []time.Duration
+	group, creating := errgroup.WithContext(creating)
+	group.Go(func() error {
+		defer stop()
+		for {
+			if ended, err := done(began); ended || err != nil {
+				return err
+			}
+			if !wait.Sleep(creating, expiryPoll, nil) {
+				return creating.Err()
+			}
+		}
+	})
+	merchant, expires := devchain.Address(c.world.node.Keys.Merchant).Hex(), began.Add(24*time.Hour).Unix()
+	for n := 0; ; n++ {
+		due := began.Add(time.Duration(n) * time.Second / expiryRate)
+		if !wait.Sleep(creating, time.Until(due), nil) {
+			break
+		}
+		c.made++
+		body := fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`, merchant, 500_000_000+1000*c.made, expires)
+		group.Go(func() error {
+			err := post(ctx, c.client, c.world.server.url+"/api/invoices", body)
+			mu.Lock()
+			took = append(took, time.Since(due))
+			mu.Unlock()
+			return err
+		})
+	}
+	err := group.Wait()
+	slices.Sort(took)
+	return took, err
+}
+
+// seedExpiring stores the open invoices that expire at a time.
+func seedExpiring(ctx context.Context, url string, at time.Time) error {
+	merchant := account(0)
+	addresses := []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m0"}}
+	return seedRows(ctx, url, addresses, at, expiring, func(ctx context.Context, tx *store.Tx, first, end int) error {
+		var invoices []invoice.Invoice
+		var events []store.Event
+		for row := first; row < end; row++ {
+			id := fmt.Sprintf("inv_%026d", row)
+			invoices = append(invoices, invoice.Invoice{
+				ID: id, CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
+				CreatedAt: at.Add(-time.Hour), FromBlock: 1,
+				TransferAmount: invoice.NewAmount(uint64(1_000_000 + row)),
+				Terms:          invoice.Terms{Merchant: merchant, Token: invoice.Address{1}, Amount: invoice.NewAmount(uint64(1_000_000 + row)), ExpiresAt: at},
+			})
+			events = append(events, store.Event{
+				ID: fmt.Sprintf("evt_%026d", row), Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: "m0", Body: []byte(eventBody), CreatedAt: at.Add(-time.Hour),
+			})
+		}
+		if _, err := tx.InsertInvoices(ctx, invoices); err != nil {
+			return err
+		}
+		return tx.InsertEvents(ctx, events)
+	})
+}

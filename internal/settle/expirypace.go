@@ -1,0 +1,30 @@
+package settle
+
+import "time"
+
+const (
+	// leastExpiring and mostExpiring bound the invoices that one transaction expires.
+	leastExpiring, mostExpiring = 50, 500
+	// expiryTurn is how long such a transaction should take until its commit, since others wait
+	// for it. A commit takes as long with few invoices as with many.
+	expiryTurn = 10 * time.Millisecond
+	// expiryRest is the part of a transaction's time for which the next one lets creates that
+	// wait go first, so that very many creates do not keep invoices from expiring.
+	expiryRest = 4
+)
+
+// expiryPace is how many invoices a transaction expires, so that others wait little for it.
+type expiryPace struct{ batch int }
+
+func newExpiryPace() *expiryPace { return &expiryPace{2 * leastExpiring} }
+
+// next sets the size of the next batch by how long this one took, and returns how long creates
+// may go first. The size changes by half or to the double at most, since one time says little.
+func (p *expiryPace) next(took time.Duration) (rest time.Duration) {
+	next := 2 * p.batch
+	if took > 0 {
+		next = min(next, int(int64(p.batch)*int64(expiryTurn)/int64(took)))
+	}
+	p.batch = min(max(next, p.batch/2, leastExpiring), mostExpiring)
+	return took / expiryRest
+}
