@@ -42,8 +42,8 @@ func (b *bench) measureBurst(ctx context.Context, kind string) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
 	var stored, copied []time.Duration
-	for range bursts {
-		took, err := w.burst(ctx)
+	for n := range bursts {
+		took, err := w.burst(ctx, 1_000_000*(n+1))
 		if err != nil {
 			return err
 		}
@@ -63,12 +63,12 @@ func (b *bench) measureBurst(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// burst pays many new invoices in one block, and returns how long after its sealing the API
+// burst pays many new invoices of a price in one block, and returns how long after its sealing the API
 // lists all payments.
-func (w *world) burst(ctx context.Context) (time.Duration, error) {
+func (w *world) burst(ctx context.Context, price int) (time.Duration, error) {
 	ids := make(map[string]bool, burst)
 	for range burst {
-		made, err := w.request(ctx)
+		made, err := w.requestOf(ctx, price)
 		if err != nil {
 			return 0, err
 		}

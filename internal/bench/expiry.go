@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"sync"
@@ -43,7 +44,7 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	at := time.Now().Truncate(time.Second).Add(time.Second)
-	if err := seedExpiring(ctx, url, at); err != nil {
+	if err := appendRows(ctx, url, expiringRows(at)); err != nil {
 		return fmt.Errorf("make rows: %w", err)
 	}
 	if kind != "sqlite" {
@@ -133,28 +134,25 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 	return took, err
 }
 
-// seedExpiring stores the open invoices that expire at a time.
-func seedExpiring(ctx context.Context, url string, at time.Time) error {
-	merchant := account(0)
-	addresses := []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m0"}}
-	return seedRows(ctx, url, addresses, at, expiring, func(ctx context.Context, tx *store.Tx, first, end int) error {
-		var invoices []invoice.Invoice
-		var events []store.Event
-		for row := first; row < end; row++ {
-			id := fmt.Sprintf("inv_%026d", row)
-			invoices = append(invoices, invoice.Invoice{
-				ID: id, CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
-				CreatedAt: at.Add(-time.Hour), FromBlock: 1,
-				TransferAmount: invoice.NewAmount(uint64(1_000_000 + row)),
-				Terms:          invoice.Terms{Merchant: merchant, Token: invoice.Address{1}, Amount: invoice.NewAmount(uint64(1_000_000 + row)), ExpiresAt: at},
-			})
-			events = append(events, store.Event{
-				ID: fmt.Sprintf("evt_%026d", row), Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: "m0", Body: []byte(eventBody), CreatedAt: at.Add(-time.Hour),
-			})
+// expiringRows returns the open invoices that expire at a time.
+func expiringRows(at time.Time) iter.Seq2[store.Rows, error] {
+	return func(yield func(store.Rows, error) bool) {
+		merchant, created := account(0), at.Add(-time.Hour)
+		rows := store.Rows{Since: created, Addresses: []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m0"}}}
+		for first := 0; yield(rows, nil) && first < expiring; first += seedBatch {
+			rows = store.Rows{}
+			for row := first; row < min(first+seedBatch, expiring); row++ {
+				id, price := fmt.Sprintf("inv_%026d", row), invoice.NewAmount(uint64(1_000_000+row))
+				rows.Invoices = append(rows.Invoices, invoice.Invoice{
+					ID: id, CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
+					CreatedAt: created, FromBlock: 1, TransferAmount: price,
+					Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{1}, Amount: price, ExpiresAt: at},
+				})
+				rows.Events = append(rows.Events, store.LoadedEvent{Event: store.Event{
+					ID: fmt.Sprintf("evt_%026d", row), Seq: int64(row) + 1, Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: "m0",
+					Body: []byte(eventBody), CreatedAt: created,
+				}})
+			}
 		}
-		if _, err := tx.InsertInvoices(ctx, invoices); err != nil {
-			return err
-		}
-		return tx.InsertEvents(ctx, events)
-	})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -93,8 +94,13 @@ func onePayment(ctx context.Context, w *world, arrivals <-chan arrival) (receive
 
 // request creates an invoice.
 func (w *world) request(ctx context.Context) (apitypes.CreateInvoiceResponse, error) {
+	return w.requestOf(ctx, 4_900_000)
+}
+
+// requestOf creates an invoice of a price.
+func (w *world) requestOf(ctx context.Context, price int) (apitypes.CreateInvoiceResponse, error) {
 	return w.server.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
-		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: "4900000",
+		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: strconv.Itoa(price),
 		Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
 	})
 }
