@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/jackc/pgx/v5"
@@ -24,8 +22,6 @@ const (
 	burst, bursts = 500, 5
 	// burstAim is the aim on PostgreSQL.
 	burstAim = 150 * time.Millisecond
-	// bareBatch is how many transactions the bare loop asks for in one batch of calls.
-	bareBatch = 100
 )
 
 // measureBurst measures the time from the sealing of a block with many payments
@@ -119,15 +115,11 @@ func (w *world) bareBurst(ctx context.Context, database string) (took time.Durat
 	if len(logs) != burst {
 		return 0, fmt.Errorf("the block has %d transfers, want %d", len(logs), burst)
 	}
-	for part := range slices.Chunk(logs, bareBatch) {
-		var calls []rpc.BatchElem
-		for _, l := range part {
-			calls = append(calls, rpc.BatchElem{Method: "eth_getTransactionReceipt", Args: []any{l.TxHash}, Result: new(types.Receipt)},
-				rpc.BatchElem{Method: "eth_getTransactionByHash", Args: []any{l.TxHash}, Result: new(types.Transaction)})
-		}
-		if err := node.BatchCallContext(ctx, calls); err != nil {
-			return 0, err
-		}
+	if _, err := eth.BlockReceipts(ctx, rpc.BlockNumberOrHashWithHash(head.Hash(), false)); err != nil {
+		return 0, err
+	}
+	if _, err := eth.BlockByHash(ctx, head.Hash()); err != nil { // with its transactions
+		return 0, err
 	}
 	err = copyRows()
 	return time.Since(began), err
