@@ -680,6 +680,9 @@ type Attribution struct {
 
 	// At Unix seconds.
 	At Time `json:"at,omitempty"`
+
+	// Note Why it was attributed by hand, as given in the request. `GET /api/payments/{id}` alone has it.
+	Note string `json:"note,omitempty"`
 }
 
 // AttributionMethod What identified the invoice: its `deposit` address, the `registry`'s event, the nonce of an ERC-3009 `authorization`, the end of the

@@ -92,6 +92,8 @@ type Reader interface {
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
 	// References returns the references of invoices that have one, by invoice id.
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
+	// AttributionNote returns the note of a payment's manual attribution, or "".
+	AttributionNote(ctx context.Context, paymentID string) (string, error)
 	// InvoiceHistory returns what happened to an invoice.
 	InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error)
 	// Payment returns a payment, or store.ErrNotFound.

@@ -54,6 +54,7 @@ type backend struct {
 	listeners map[string]store.Listener
 	examined  string               // what Invoices returns besides invoices
 	history   store.InvoiceHistory // of every invoice
+	note      string               // of every attribution by hand
 	sweeps    []store.SweepTx
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
@@ -200,6 +201,8 @@ func (b *backend) References(ctx context.Context, ids []string) (map[string]stri
 	}
 	return found, b.fail(ctx)
 }
+
+func (b *backend) AttributionNote(context.Context, string) (string, error) { return b.note, nil }
 
 func (b *backend) InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error) {
 	h := b.history

@@ -301,6 +301,7 @@ func TestIntegrationAttribution(t *testing.T) {
 		_, err = s.AttributePayment(ctx, id, by)
 		wantProblemCode(t, err, apitypes.CodeAlreadyAttributed, "")
 		p, err := s.Payment(ctx, id)
+		want.Note = by.Note
 		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != apitypes.PaymentConfirmed {
 			t.Errorf("%+v, %v", p, err)
 		}

@@ -145,7 +145,13 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: found[0].(apitypes.Payment)})
+	payment := found[0].(apitypes.Payment)
+	if payment.Attribution != nil && p.Method == invoice.ByHand {
+		if payment.Attribution.Note, err = a.reader.AttributionNote(r.Context(), p.ID); err != nil {
+			return fmt.Errorf("read the note of an attribution: %w", err)
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: payment})
 	return nil
 }
 

@@ -66,7 +66,7 @@ func TestAttribute(t *testing.T) {
 	support.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusForbidden)
 	page := finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
 	finance.submit(page, path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "invoiceId")
-	done := finance.submit(page, path+"/attribute", nil).want(t, http.StatusOK, "by hand · maria")
+	done := finance.submit(page, path+"/attribute", url.Values{"note": {"a <b>call</b>"}}).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
 	if done.path != path {
 		t.Errorf("the attribution leads to %s", done.path)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -22,4 +23,16 @@ func (tx *Tx) InsertAttribution(ctx context.Context, a AttributionRow) error {
 	_, err := tx.exec(ctx, `INSERT INTO attributions (id, payment_id, invoice_id, attributed_by, note, attributed_at)
 		VALUES ($1, $2, $3, $4, $5, $6)`, a.ID, a.PaymentID, a.InvoiceID, a.By, a.Note, invoice.UnixSeconds(a.At))
 	return err
+}
+
+// AttributionNote returns the note of the newest manual attribution of a payment, or "".
+func (q *queries) AttributionNote(ctx context.Context, paymentID string) (note string, err error) {
+	note, err = queryRow(ctx, q, func(row scanner) (note string, err error) {
+		err = row.Scan(&note)
+		return note, err
+	}, "SELECT note FROM attributions WHERE payment_id = $1 ORDER BY id DESC LIMIT 1", paymentID)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	return note, err
 }

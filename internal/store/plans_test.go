@@ -338,6 +338,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 	for name, fn := range map[string]func() error{
 		"invoice":         func() error { _, err := read.Invoice(ctx, "inv_1"); return err },
 		"references":      func() error { _, err := read.References(ctx, []string{"inv_1", "inv_2"}); return err },
+		"note":            func() error { _, err := read.AttributionNote(ctx, "pay_1"); return err },
 		"history":         func() error { _, err := read.InvoiceHistory(ctx, "inv_1"); return err },
 		"find by id":      func() error { _, err := read.FindInvoices(ctx, "inv_1", "m", 50); return err },
 		"find by payment": func() error { _, err := read.FindInvoices(ctx, "pay_1234567", "m", 50); return err },
