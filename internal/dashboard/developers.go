@@ -28,7 +28,7 @@ func (d *Dashboard) developerRoutes() []Route {
 		dangerous("POST /dashboard/keys/{id}/revoke", access.KeysWrite, "/dashboard/keys", d.revokeKey),
 		dangerous("POST /dashboard/keys/{id}/link", access.KeysWrite, "/dashboard/keys", d.linkKey),
 		route("GET /dashboard/settings", access.InvoicesRead, d.settings),
-		route("POST /dashboard/settings", access.KeysWrite, d.setProfile),
+		dangerous("POST /dashboard/settings", access.KeysWrite, "/dashboard/settings", d.setProfile),
 		dangerous("POST /dashboard/settings/addresses", access.KeysWrite, "/dashboard/settings", d.setAddresses),
 		route("GET /dashboard/webhook", access.EventsRead, d.webhook),
 		dangerous("POST /dashboard/webhook", access.WebhooksWrite, "/dashboard/webhook", d.setWebhook),

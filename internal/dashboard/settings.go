@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type settingsView struct {
 	MayProfile   bool              // the person may change what payers see
 	MayAddresses bool
 	Immediately  bool // the person may have addresses take effect at once
+	Deposits     bool // invoices can have deposit addresses
 }
 
 // settings shows the merchant.
@@ -36,10 +38,11 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	}
 	m := answer.Merchant
 	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
-	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator()}
+	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits()}
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),
+		"timezone": m.Timezone, "tolerance": m.Tolerance, "collection": string(m.Collection), "defaultAddresses": defaultAddressLines(m.DefaultAddresses),
 	}
 	if refused != "" {
 		for name := range view.Typed {
@@ -60,6 +63,21 @@ func addressLines(all []apitypes.AllowedAddress) string {
 	return strings.Join(lines, "\n")
 }
 
+// defaultAddressLines returns default addresses as addressLines does, by chain.
+func defaultAddressLines(all map[string]apitypes.Address) string {
+	lines := make([]string, 0, len(all))
+	for _, chainKey := range slices.Sorted(maps.Keys(all)) {
+		lines = append(lines, chainKey+" "+all[chainKey])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// cutAddress returns the chain and the address of a line.
+func cutAddress(line string) (chainKey, address string) {
+	chainKey, address, _ = strings.Cut(line, " ")
+	return chainKey, strings.TrimSpace(address)
+}
+
 // lines returns the lines of a text that are not empty, without the space around them.
 func lines(text string) []string {
 	all := make([]string, 0)
@@ -76,10 +94,20 @@ func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 	}
 	name, color, contact := r.PostFormValue("name"), r.PostFormValue("color"), r.PostFormValue("supportContact")
 	statement := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n")
-	return d.changeMerchant(w, r, apitypes.UpdateMerchantRequest{
+	timezone, tolerance := strings.TrimSpace(r.PostFormValue("timezone")), strings.TrimSpace(r.PostFormValue("tolerance"))
+	change := apitypes.UpdateMerchantRequest{
+		Timezone: &timezone, Tolerance: &tolerance, DefaultAddresses: make(map[string]apitypes.Address),
 		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement,
 		ReturnHosts: lines(r.PostFormValue("returnHosts")), EmbedOrigins: lines(r.PostFormValue("embedOrigins")),
-	})
+	}
+	for _, line := range lines(r.PostFormValue("defaultAddresses")) {
+		chainKey, address := cutAddress(line)
+		change.DefaultAddresses[chainKey] = address
+	}
+	if collection := apitypes.Collection(r.PostFormValue("collection")); collection != "" {
+		change.Collection = &collection
+	}
+	return d.changeMerchant(w, r, change)
 }
 
 // setAddresses changes where the merchant's money may go.
@@ -89,8 +117,8 @@ func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
 	}
 	request := apitypes.UpdateMerchantRequest{Immediately: r.PostFormValue("immediately") != ""}
 	for _, line := range lines(r.PostFormValue("allowedAddresses")) {
-		chainKey, address, _ := strings.Cut(line, " ")
-		request.AllowedAddresses = append(request.AllowedAddresses, apitypes.AllowedAddress{ChainKey: chainKey, Address: strings.TrimSpace(address)})
+		chainKey, address := cutAddress(line)
+		request.AllowedAddresses = append(request.AllowedAddresses, apitypes.AllowedAddress{ChainKey: chainKey, Address: address})
 	}
 	return d.changeMerchant(w, r, request)
 }

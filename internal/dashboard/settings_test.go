@@ -22,12 +22,14 @@ func TestSettings(t *testing.T) {
 	w.operator.get(path).want(t, 200, "initech")
 	page := w.operator.get(path+operator).want(t, 200)
 	w.operator.submit(page, path+operator, url.Values{"name": {"<b>Initech</b>"}, "returnHosts": {"shop.example\r\n\r\n"}, "statement": {"One\r\nTwo"}}).want(t, 200, "Every address is allowed")
+	page = w.operator.submit(w.operator.get(path+operator), path+operator, url.Values{"timezone": {"Europe/Berlin"}, "tolerance": {"0.5%"}, "defaultAddresses": {house + " " + acmePays.String()}}).want(t, 200)
+	page = w.operator.submit(page, path+operator, url.Values{"color": {"#0d6450"}}).want(t, 200) // which changes nothing else
 	refused := w.operator.submit(page, path+operator, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "color")
 	if !strings.Contains(refused.body, "typed") {
 		t.Error("what was typed is lost")
 	}
 	owner := w.person("initech", access.Admin)
-	page = owner.get(path).want(t, 200, "<b>Initech</b>", "shop.example", "The operator of the service changes this")
+	page = owner.get(path).want(t, 200, "<b>Initech</b>", "shop.example", "Time zone Europe/Berlin", "0.5%", house+" "+acmePays.String(), "The operator of the service changes this")
 	if slices.Contains(page.actions(), path) {
 		t.Error("an owner has the form of the profile")
 	}
@@ -39,6 +41,7 @@ func TestSettings(t *testing.T) {
 	owner.post(addresses, url.Values{"allowedAddresses": {line}, "immediately": {"true"}}).want(t, 403)
 	w.forgetConfirmations()
 	owner.post(addresses, url.Values{"allowedAddresses": {house + " " + payer.String()}}).want(t, 200, "Is it still you?")
+	w.operator.post(path+operator, url.Values{"defaultAddresses": {house + " " + payer.String()}}).want(t, 200, "Is it still you?")
 	reader := w.person("initech", access.Read)
 	if actions := reader.get(path).want(t, 200, acmePays.String()).actions(); slices.Contains(actions, addresses) {
 		t.Error("who may only read has the form of the addresses")
