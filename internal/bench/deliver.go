@@ -331,15 +331,19 @@ func scheduleFor(ctx context.Context, s *store.Store, merchants []string, due ti
 
 // execute runs a statement on the database of the running program.
 func execute(ctx context.Context, url, statement string) (err error) {
-	driver, source := "pgx", url
-	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
-		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
-	}
-	db, err := sql.Open(driver, source)
+	db, err := openSQL(url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, statement)
 	return err
+}
+
+// openSQL opens a database for statements of the bench.
+func openSQL(url string) (*sql.DB, error) {
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		return sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	}
+	return sql.Open("pgx", url)
 }
