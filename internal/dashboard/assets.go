@@ -5,8 +5,8 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
-	"slices"
 	"sync"
+	texttemplate "text/template"
 	"time"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
@@ -54,9 +54,6 @@ var texts = sync.OnceValue(func() *locale.Catalogue {
 	return locale.Open(folder)
 })
 
-// shared are the templates that every page has.
-var shared = []string{"templates/layout.html", "templates/parts.html"}
-
 // maxTemplateSets bounds the languages and time zones whose templates are kept. Beyond it, all
 // are forgotten.
 const maxTemplateSets = 64
@@ -71,12 +68,12 @@ type templateSet struct {
 // first asked for.
 var parsed = struct {
 	sync.Mutex
-	sets map[templateSet]map[string]*template.Template
-}{sets: make(map[templateSet]map[string]*template.Template)}
+	sets map[templateSet]*template.Template
+}{sets: make(map[templateSet]*template.Template)}
 
-// templatesIn returns the templates of all pages in a language, by the names of their files.
-// They show times in a time zone.
-func templatesIn(text *locale.Text, zone *time.Location) map[string]*template.Template {
+// templatesIn returns the templates of all pages in a language. They show times in a time zone.
+// What a page shows has the name of its file, and what all pages share has its own.
+func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 	set := templateSet{text, zone.String()}
 	parsed.Lock()
 	defer parsed.Unlock()
@@ -87,12 +84,24 @@ func templatesIn(text *locale.Text, zone *time.Location) map[string]*template.Te
 	if err != nil {
 		panic(err)
 	}
-	all := make(map[string]*template.Template)
+	all := template.New("")
 	for _, name := range names {
-		if !slices.Contains(shared, name) {
-			all[path.Base(name)] = template.Must(template.New("").Funcs(functions(text, zone)).ParseFS(templateFiles, append(slices.Clone(shared), name)...))
+		// A set per page would hold the shared templates once for each.
+		file := texttemplate.Must(texttemplate.New(path.Base(name)).Funcs(functions(text, zone)).ParseFS(templateFiles, name))
+		for _, defined := range file.Templates() {
+			called := defined.Name()
+			if called == "main" {
+				called = path.Base(name)
+			} else if called == path.Base(name) {
+				continue // what is around the definitions
+			}
+			if all.Lookup(called) != nil {
+				panic("dashboard: " + name + " defines " + called + " again")
+			}
+			template.Must(all.AddParseTree(called, defined.Tree))
 		}
 	}
+	all.Funcs(functions(text, zone))
 	if len(parsed.sets) >= maxTemplateSets {
 		clear(parsed.sets)
 	}
@@ -101,8 +110,8 @@ func templatesIn(text *locale.Text, zone *time.Location) map[string]*template.Te
 }
 
 // functions returns the functions of templates in a language and a time zone.
-func functions(text *locale.Text, zone *time.Location) template.FuncMap {
-	return template.FuncMap{
+func functions(text *locale.Text, zone *time.Location) map[string]any {
+	return map[string]any{
 		"t": text.InTemplate,
 		// text is t for texts whose id is put together of a kind and a value, such as the states
 		// of invoices. A value without a text is shown as it is.

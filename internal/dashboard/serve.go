@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
 
@@ -143,19 +144,27 @@ func (d *Dashboard) WriteError(w http.ResponseWriter, r *http.Request, err error
 // page is the data of a page's template.
 type page struct {
 	*visit
-	Title     string // id of a text
-	Body      any    // what the page's own template shows
+	Title     string        // id of a text
+	Body      any           // what the page's own template shows
+	Main      template.HTML // what it has shown
 	Languages []*locale.Text
 	Now       int64 // Unix seconds
 }
 
-// render answers with a page in the language of the visit. It executes the template before
-// it writes the response. title is the id of a text.
-func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, template, title string, body any) error {
+// render answers with a page in the language of the visit. It executes the template of the file
+// before it writes the response. title is the id of a text.
+func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	v := visitOf(r)
+	templates := templatesIn(v.text, v.Zone())
+	data := page{visit: v, Title: title, Body: body, Languages: texts().Languages(), Now: d.cfg.Now().Unix()}
 	var text bytes.Buffer
-	if err := templatesIn(v.text, v.Zone())[template].ExecuteTemplate(&text, "layout", page{v, title, body, texts().Languages(), d.cfg.Now().Unix()}); err != nil {
-		return fmt.Errorf("render %s: %w", template, err)
+	if err := templates.ExecuteTemplate(&text, file, data); err != nil {
+		return fmt.Errorf("render %s: %w", file, err)
+	}
+	data.Main = template.HTML(text.String()) //nolint:gosec // of a template, which has escaped it
+	text.Reset()
+	if err := templates.ExecuteTemplate(&text, "layout", data); err != nil {
+		return fmt.Errorf("render layout of %s: %w", file, err)
 	}
 	w.Header().Add("Vary", "Accept-Language")
 	if err := webpage.SendHTML(w, r, status, text.Bytes()); err != nil {
