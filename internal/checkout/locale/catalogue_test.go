@@ -65,6 +65,7 @@ func TestEveryLanguageIsComplete(t *testing.T) {
 	english := readFile(t, "en.json")
 	for _, text := range Languages() {
 		texts := readFile(t, text.Lang()+".json")
+		checkTwice(t, text.Lang()+".json")
 		for id, want := range english {
 			got, ok := texts[id]
 			if !ok {
@@ -78,6 +79,24 @@ func TestEveryLanguageIsComplete(t *testing.T) {
 				t.Errorf("%s has %s, which English has not", text.Lang(), id)
 			}
 		}
+	}
+}
+
+var lineOfID = regexp.MustCompile(`(?m)^\s*"([^"]+)": `)
+
+// checkTwice requires that a file has each id once: of two texts, the last would be shown.
+func checkTwice(t *testing.T, name string) {
+	t.Helper()
+	body, err := files.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, match := range lineOfID.FindAllStringSubmatch(string(body), -1) {
+		if seen[match[1]] {
+			t.Errorf("%s has %s twice", name, match[1])
+		}
+		seen[match[1]] = true
 	}
 }
 
