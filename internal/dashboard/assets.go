@@ -128,8 +128,8 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"asset":    func(name string) string { return files[name].Path },
 		"time":     func(at int64) template.HTML { return text.TimeIn(unix(at), zone) },
 		"short":    short,
-		"duration": duration,
-		"exact":    exactDuration,
+		"duration": func(seconds int64) string { return duration(text, seconds) },
+		"exact":    func(seconds int64) string { return exactDuration(text, seconds) },
 		// wallet is the address of a link that opens a wallet's app, which the templates do not
 		// know as safe. The interface made it of addresses and numbers.
 		"wallet": func(link string) template.URL { return walletURL(link) },

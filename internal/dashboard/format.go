@@ -2,10 +2,10 @@ package dashboard
 
 import (
 	"html/template"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -21,31 +21,32 @@ func short(text string) string {
 	return text[:head] + "…" + text[len(text)-tail:]
 }
 
-// durationUnits are the units of durations, the largest first.
+// durationUnits are the units of durations, the largest first, with the ids of their texts.
 var durationUnits = []struct {
 	seconds int64
-	symbol  string
-}{{24 * 60 * 60, "d"}, {60 * 60, "h"}, {60, "min"}, {1, "s"}}
+	text    string
+}{{24 * 60 * 60, "unit.day"}, {60 * 60, "unit.hour"}, {60, "unit.minute"}, {1, "unit.second"}}
 
 // duration returns a number of seconds in the largest whole unit, such as 3 h.
-func duration(seconds int64) string {
-	first, _, _ := strings.Cut(exactDuration(seconds), ", ")
-	return first
+func duration(text *locale.Text, seconds int64) string {
+	return durationParts(text, seconds)[0]
 }
 
 // exactDuration returns a number of seconds in all units that it has, such as 1 h, 30 min.
-func exactDuration(seconds int64) string {
+func exactDuration(text *locale.Text, seconds int64) string {
+	return strings.Join(durationParts(text, seconds), ", ")
+}
+
+// durationParts returns a number of seconds in each unit that it has.
+func durationParts(text *locale.Text, seconds int64) []string {
 	var parts []string
 	for _, unit := range durationUnits {
-		if n := seconds / unit.seconds; n > 0 {
-			parts = append(parts, strconv.FormatInt(n, 10)+" "+unit.symbol)
+		if n := seconds / unit.seconds; n > 0 || unit.seconds == 1 && len(parts) == 0 {
+			parts = append(parts, text.T(unit.text, locale.Values{"N": n}))
 		}
 		seconds %= unit.seconds
 	}
-	if len(parts) == 0 {
-		return "0 s"
-	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
 // money returns an element with an amount of minor units in units of its token; see major.

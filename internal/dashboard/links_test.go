@@ -76,7 +76,7 @@ func TestPrintedList(t *testing.T) {
 	}
 	w.invoice("acme", member{"reference": "order-2"})
 	maria := w.person("acme", access.Support)
-	page := maria.get("/dashboard/invoices?reference=order-1").want(t, http.StatusOK, "Older", "Print")
+	page := maria.get("/dashboard/invoices?reference=order-1").want(t, http.StatusOK, "Older", "PDF / print")
 	if rows := len(page.named("tr")) - 1; rows >= many {
 		t.Errorf("a page has %d rows", rows)
 	}

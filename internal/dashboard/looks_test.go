@@ -31,6 +31,10 @@ type look struct{ phone, dark bool }
 
 var looks = []look{{false, false}, {true, true}, {true, false}, {false, true}}
 
+// tongues are the languages in which pages are looked at: besides English, one with long words
+// and one that is written from right to left. Without -every they take turns.
+var tongues = []string{"en", "de", "ar"}
+
 func (l look) String() string {
 	return map[bool]string{false: "1200", true: "390"}[l.phone] + "-" + map[bool]string{false: "light", true: "dark"}[l.dark]
 }
@@ -58,9 +62,11 @@ func TestLooks(t *testing.T) {
 				case *pictures != "":
 					s.photograph()
 				case *every:
-					s.inspect(looks)
+					for _, tongue := range tongues {
+						s.inspect(tongue, looks)
+					}
 				default:
-					s.inspect(looks[i%len(looks):][:1])
+					s.inspect(tongues[i%len(tongues)], looks[i%len(looks):][:1])
 				}
 			}
 		})
@@ -112,14 +118,21 @@ func (s scene) photograph() {
 	}
 }
 
-// inspect checks the page in some looks, and its width on narrow phones.
-func (s scene) inspect(checked []look) {
+// inspect checks the page in a language and some looks, and its width on narrow phones.
+func (s scene) inspect(tongue string, checked []look) {
 	s.t.Helper()
-	s.page.Emulate(checked[0].options())
+	s.name += "-" + tongue
+	options := checked[0].options()
+	options.Language = tongue
+	s.page.Emulate(options)
 	before := s.page.Transferred()
 	s.page.Go(s.url)
 	if n := s.page.Transferred() - before; n > mostTransferred {
 		s.t.Errorf("%s: its first load transfers %d bytes, want %d at most", s.name, n, mostTransferred)
+	}
+	var language string
+	if s.page.Eval("document.documentElement.lang", &language); language != tongue {
+		s.t.Errorf("%s: the page is in %s", s.name, language)
 	}
 	for _, l := range checked {
 		s.page.Emulate(l.options())
