@@ -43,7 +43,6 @@ type Config struct {
 // Dashboard serves the pages.
 type Dashboard struct {
 	cfg     Config
-	made    usedForms  // of keys
 	playing sync.Mutex // held while a scenario is played
 	service service
 	chains  map[string]chain.Chain

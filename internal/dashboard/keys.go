@@ -199,8 +199,12 @@ func (d *Dashboard) createKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := keyForm{For: r.PostFormValue("for"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
-	if once := r.PostFormValue("once"); once != "" && !d.made.use(visitOf(r).session.ID+once, d.cfg.Now()) {
-		return errSentTwice
+	if once := r.PostFormValue("once"); once != "" {
+		if first, err := d.cfg.Sessions.TakeForm(r.Context(), visitOf(r).session, once); err != nil {
+			return err
+		} else if !first {
+			return errSentTwice
+		}
 	}
 	form.Lifetime, _ = strconv.ParseInt(r.PostFormValue("lifetime"), 10, 64)
 	request := apitypes.CreateKeyRequest{Name: form.Name, MerchantID: visitOf(r).merchant, Scopes: append([]string{}, form.Scopes...)}

@@ -189,6 +189,12 @@ func (m *Manager) End(ctx context.Context, by access.Principal, id string) error
 	})
 }
 
+// TakeForm records that a form of a session was sent, and reports whether it was not sent
+// just before, at this replica or another.
+func (m *Manager) TakeForm(ctx context.Context, s access.Session, token string) (first bool, err error) {
+	return m.cfg.Store.TakeForm(ctx, s.ID, hash(token))
+}
+
 // SetLanguage stores the language that the person of a session chose, or "" for the
 // browser's.
 func (m *Manager) SetLanguage(ctx context.Context, s access.Session, language string) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -291,6 +293,44 @@ func TestVisits(t *testing.T) {
 			if got := stored().Sub(began); got != step.stored {
 				t.Errorf("after %v the visit of %v is stored, want %v", step.at, got, step.stored)
 			}
+		}
+	})
+}
+
+// TestTakeForm has replicas take a form once, though it is sent to all of them at once.
+func TestTakeForm(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		maria := w.person("acme", access.NewScopes(access.KeysWrite))
+		_, first := w.signIn(maria)
+		_, second := w.signIn(maria)
+		send := func(s access.Session, form string) int32 {
+			t.Helper()
+			var taken atomic.Int32
+			var senders sync.WaitGroup
+			for range 4 {
+				senders.Go(func() {
+					switch ok, err := newWorld(t, db).TakeForm(t.Context(), s, form); {
+					case err != nil:
+						t.Error(err)
+					case ok:
+						taken.Add(1)
+					}
+				})
+			}
+			senders.Wait()
+			return taken.Load()
+		}
+		for _, s := range []access.Session{first, second} {
+			for _, form := range []string{"a", strings.Repeat("b", 10_000)} {
+				if n := send(s, form); n != 1 {
+					t.Errorf("a form of %s is taken %d times", s.ID, n)
+				}
+			}
+		}
+		if taken, err := w.TakeForm(t.Context(), access.Session{ID: "ses_none"}, "a"); taken || err != nil {
+			t.Errorf("a form of no session: %v, %v", taken, err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
@@ -91,6 +92,16 @@ func (s *Store) ConfirmSession(ctx context.Context, id string, at time.Time) err
 // SetSessionLanguage stores the language that the person of a session chose.
 func (s *Store) SetSessionLanguage(ctx context.Context, id, language string) error {
 	return s.updateSession(ctx, "UPDATE sessions SET language = $2 WHERE id = $1", id, language)
+}
+
+// TakeForm stores the form that a session has sent last, and reports whether it was not the last
+// one before.
+func (s *Store) TakeForm(ctx context.Context, id string, form TokenHash) (first bool, err error) {
+	err = s.updateSession(ctx, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // updateSession executes a statement that changes one session, or returns ErrNotFound.
