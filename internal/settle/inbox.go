@@ -56,14 +56,13 @@ func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []Inbox
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
 func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCount, error) {
-	counts := make([]InboxCount, len(invoice.ItemKinds))
-	now := s.now()
-	for i, kind := range invoice.ItemKinds {
-		n, err := s.store.CountInbox(ctx, kind, merchantID, now, MaxInboxCount+1)
-		if err != nil {
-			return nil, err
-		}
-		counts[i] = InboxCount{kind, min(n, MaxInboxCount), n > MaxInboxCount}
+	found, err := s.store.CountInbox(ctx, merchantID, s.now(), MaxInboxCount+1)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]InboxCount, len(found))
+	for i, n := range found {
+		counts[i] = InboxCount{invoice.ItemKinds[i], min(n, MaxInboxCount), n > MaxInboxCount}
 	}
 	return counts, nil
 }

@@ -50,9 +50,9 @@ func itemTableOf(kind invoice.ItemKind, merchantID string) itemTable {
 }
 
 // selection returns the statement that reads the items of a kind at a time, in the order of an
-// index of items.
-func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time) *selection {
-	s := &selection{rows: t.name, from: t.name, where: where{conditions: []string{"item IS NOT NULL"}}}
+// index of items. Its parameters are behind those of before, which its arguments begin with.
+func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time, before ...any) *selection {
+	s := &selection{rows: t.name, from: t.name, where: where{conditions: []string{"item IS NOT NULL"}, args: slices.Clone(before)}}
 	index, columns, values := t.name+"_by_item", []string{"item", t.position}, []string{string(kind)}
 	if f.MerchantID != "" {
 		index, columns, values = t.name+"_by_merchant_item", append([]string{"merchant_id"}, columns...), []string{f.MerchantID, string(kind)}
@@ -98,11 +98,26 @@ func (q *queries) InboxEntries(ctx context.Context, f InboxFilter, now time.Time
 	return found[:min(len(found), f.Limit)], nil
 }
 
-// CountInbox counts the items of a kind, up to a limit.
-func (q *queries) CountInbox(ctx context.Context, kind invoice.ItemKind, merchantID string, now time.Time, limit int) (int, error) {
-	t := itemTableOf(kind, merchantID)
-	s := t.selection(kind, InboxFilter{MerchantID: merchantID}, now)
-	return queryRow(ctx, q, scanCount, "SELECT count(*) FROM ("+s.text(q, "1", "")+") AS listed", append(s.args, limit)...)
+// CountInbox counts the items of each kind, up to a limit each, in the order of invoice.ItemKinds. It
+// is one statement, because every page of the dashboard shows the sum.
+func (q *queries) CountInbox(ctx context.Context, merchantID string, now time.Time, limit int) ([]int, error) {
+	var parts []string
+	var args []any
+	for _, kind := range invoice.ItemKinds {
+		t := itemTableOf(kind, merchantID)
+		s := t.selection(kind, InboxFilter{MerchantID: merchantID}, now, args...)
+		parts = append(parts, "(SELECT count(*) FROM ("+s.text(q, "1", "")+") AS listed)")
+		args = append(s.args, limit)
+	}
+	return queryRow(ctx, q, func(row scanner) ([]int, error) {
+		counts := make([]int, len(parts))
+		columns := make([]any, len(parts))
+		for i := range counts {
+			columns[i] = &counts[i]
+		}
+		err := row.Scan(columns...)
+		return counts, err
+	}, "SELECT "+strings.Join(parts, ", "), args...)
 }
 
 // InvoicesByID returns the invoices with the ids and their details, in no order. It skips
