@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
@@ -78,5 +79,45 @@ func TestConcerns(t *testing.T) {
 		if got := [3]bool{operator.concerns(c.news), acme.concerns(c.news), one.concerns(c.news)}; got != [3]bool{c.operator, c.acme, c.page} {
 			t.Errorf("%s wakes %v", name, got)
 		}
+	}
+}
+
+// TestReadAgain reads open pages again while they show deliveries that are not over, the less
+// often the longer those are overdue.
+func TestReadAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	in := func(status apitypes.DeliveryStatus, seconds int64) eventRow {
+		return eventRow{EventRecord: apitypes.EventRecord{Delivery: &apitypes.Delivery{Status: status, NextAttemptAt: now.Unix() + seconds}}}
+	}
+	under := in("pending", 0)
+	under.Delivery.NextAttemptAt = 0
+	for name, c := range map[string]struct {
+		rows []eventRow
+		want int64
+	}{
+		"none": {nil, 0}, "without a delivery": {[]eventRow{{}}, 0}, "over": {[]eventRow{in("delivered", 5), in("failed", 5)}, 0},
+		"under way": {[]eventRow{under}, 3}, "due": {[]eventRow{in("pending", 0)}, 3}, "soon": {[]eventRow{in("pending", 20)}, 20},
+		"overdue": {[]eventRow{in("pending", -20)}, 20}, "long overdue": {[]eventRow{in("pending", -7200)}, 60}, "far": {[]eventRow{in("pending", 86400)}, 3600},
+		"several": {[]eventRow{in("pending", 300), in("pending", 30), in("delivered", 0)}, 30},
+	} {
+		if got := readAgain(now, c.rows...); got != c.want {
+			t.Errorf("%s: after %d s, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestShortCount adds up the counts of the inbox for the navigation.
+func TestShortCount(t *testing.T) {
+	t.Parallel()
+	for want, counts := range map[string][]apitypes.InboxCount{
+		"": {{Count: 0}}, "3": {{Count: 1}, {Count: 2}}, "99": {{Count: 99}}, "99+": {{Count: 60}, {Count: 40}},
+	} {
+		if got := shortCount(counts); got != want {
+			t.Errorf("%v is %q, want %q", counts, got, want)
+		}
+	}
+	if got := shortCount([]apitypes.InboxCount{{Count: 5, More: true}}); got != "99+" {
+		t.Errorf("more than were counted is %q", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -44,12 +45,40 @@ func (e eventRow) State() string {
 	return string(e.Delivery.Status)
 }
 
+// Bounds of the pause until an open page with a pending delivery is read again.
+const (
+	soonestAgain = 3 * time.Second
+	overdueAgain = time.Minute // the longest while an attempt is overdue
+	rarestAgain  = time.Hour
+)
+
+// readAgain returns after how many seconds an open page should read events again, or 0. Their
+// attempts are no news of the feed, which wakes pages for everything else.
+func readAgain(now time.Time, rows ...eventRow) int64 {
+	soonest := time.Duration(0)
+	for _, e := range rows {
+		if e.State() != string(delivery.Pending) {
+			continue
+		}
+		pause := soonestAgain // the attempt is under way
+		if at := e.Delivery.NextAttemptAt; at != 0 {
+			due := time.Unix(at, 0).Sub(now)
+			pause = min(max(due, min(-due, overdueAgain), soonestAgain), rarestAgain)
+		}
+		if soonest == 0 || pause < soonest {
+			soonest = pause
+		}
+	}
+	return int64(soonest.Round(time.Second).Seconds())
+}
+
 // eventList is the list of events.
 type eventList struct {
 	Filter url.Values
 	Rows   []eventRow
 	Next   string
 	May    bool // the person may have events sent again
+	Again  int64
 }
 
 // Types returns the types of events. It is for templates.
@@ -77,6 +106,7 @@ func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		body.Rows = append(body.Rows, row)
 	}
+	body.Again = readAgain(d.cfg.Now(), body.Rows...)
 	return d.render(w, r, http.StatusOK, "events.html", "events.title", body)
 }
 
@@ -87,6 +117,7 @@ type eventView struct {
 	Text  string // the content, indented
 	Curl  string // a command that sends the content
 	May   bool   // the person may have it sent again
+	Again int64
 }
 
 // event shows an event with its attempts.
@@ -108,6 +139,7 @@ func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int
 		return fmt.Errorf("indent an event: %w", err)
 	}
 	view := eventView{eventRow: row, Error: refused, Text: text.String(), May: visitOf(r).Can(access.EventsRedeliver) && row.State() != string(delivery.Pending)}
+	view.Again = readAgain(d.cfg.Now(), row)
 	if view.Curl, err = d.curl(r, row); err != nil {
 		return err
 	}

@@ -103,11 +103,11 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 		behind := max(0, now.Unix()-c.BlockTime)
 		body.Chains = append(body.Chains, homeChain{c, chain.NetworkName(c.ChainKey), behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
 	}
-	var counts apitypes.InboxCounts
-	if err := d.service.get(r.Context(), "/api/inbox/counts", v.query(), &counts); err != nil {
+	counts, err := d.inboxCounts(r.Context(), v)
+	if err != nil {
 		return err
 	}
-	body.Undecided = slices.DeleteFunc(counts.Counts, func(c apitypes.InboxCount) bool { return c.Count == 0 })
+	body.Undecided = slices.DeleteFunc(slices.Clone(counts), func(c apitypes.InboxCount) bool { return c.Count == 0 })
 	if err := d.addDeliveries(r, &body); err != nil {
 		return err
 	}

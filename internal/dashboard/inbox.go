@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -17,6 +18,38 @@ import (
 // InboxSize is how many items the inbox shows: fewer than other lists, because each has what
 // it suggests.
 const InboxSize = 20
+
+// pathInbox is the path of the inbox.
+const pathInbox = "/dashboard/inbox"
+
+// maxShortCount bounds the count of the inbox in the navigation.
+const maxShortCount = 99
+
+// inboxCounts counts what needs a decision, once for each request.
+func (d *Dashboard) inboxCounts(ctx context.Context, v *visit) ([]apitypes.InboxCount, error) {
+	if v.counts != nil {
+		return v.counts, nil
+	}
+	var answer apitypes.InboxCounts
+	err := d.service.get(ctx, "/api/inbox/counts", v.query(), &answer)
+	v.counts = answer.Counts
+	return v.counts, err
+}
+
+// shortCount returns the sum of counts, or "" if there is nothing to decide.
+func shortCount(counts []apitypes.InboxCount) string {
+	sum, more := 0, false
+	for _, c := range counts {
+		sum, more = sum+c.Count, more || c.More
+	}
+	switch {
+	case sum == 0:
+		return ""
+	case more, sum > maxShortCount:
+		return strconv.Itoa(maxShortCount) + "+"
+	}
+	return strconv.Itoa(sum)
+}
 
 // inboxPage is what needs a decision.
 type inboxPage struct {
@@ -64,8 +97,8 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 	filter := filtered(r, query, []string{"kind"})
 	query.Set("limit", strconv.Itoa(InboxSize))
 	body := inboxPage{Kind: filter.Get("kind"), Error: refused}
-	var counts apitypes.InboxCounts
-	if err := d.service.get(r.Context(), "/api/inbox/counts", v.query(), &counts); err != nil {
+	counts, err := d.inboxCounts(r.Context(), v)
+	if err != nil {
 		return err
 	}
 	body.Tabs = inboxTabs(v, counts, body.Kind)
@@ -81,15 +114,15 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 		body.Items = append(body.Items, row)
 	}
 	if list.NextCursor != "" {
-		body.Next = filteredPage(v, "/dashboard/inbox", filter, "cursor", list.NextCursor)
+		body.Next = filteredPage(v, pathInbox, filter, "cursor", list.NextCursor)
 	}
 	return d.render(w, r, code, "inbox.html", "inbox.title", body)
 }
 
 // inboxTabs returns the kinds of items of which there are some, after one for all.
-func inboxTabs(v *visit, counts apitypes.InboxCounts, chosen string) []inboxTab {
-	tabs := []inboxTab{{Address: v.Link("/dashboard/inbox"), Here: chosen == ""}}
-	for _, c := range counts.Counts {
+func inboxTabs(v *visit, counts []apitypes.InboxCount, chosen string) []inboxTab {
+	tabs := []inboxTab{{Address: v.Link(pathInbox), Here: chosen == ""}}
+	for _, c := range counts {
 		kind := string(c.Kind)
 		if c.Count == 0 && kind != chosen {
 			continue
@@ -98,7 +131,7 @@ func inboxTabs(v *visit, counts apitypes.InboxCounts, chosen string) []inboxTab 
 		if c.More {
 			count += "+"
 		}
-		tabs = append(tabs, inboxTab{kind, v.Link("/dashboard/inbox", "kind", kind), count, kind == chosen})
+		tabs = append(tabs, inboxTab{kind, v.Link(pathInbox, "kind", kind), count, kind == chosen})
 	}
 	return tabs
 }
@@ -212,7 +245,7 @@ func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
 	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
 		return err
 	}
-	d.redirect(w, r, "/dashboard/inbox")
+	d.redirect(w, r, pathInbox)
 	return nil
 }
 

@@ -1,8 +1,11 @@
 package dashboard_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/browsertest"
 )
@@ -101,4 +104,66 @@ func TestLiveInBrowser(t *testing.T) {
 	if errs := page.Errors(); len(errs) > 0 {
 		t.Errorf("the page has errors: %v", errs)
 	}
+}
+
+// TestLivePages moves the pages of customers, links, events and refunds, and the count of the
+// inbox, while they are open.
+func TestLivePages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	acme := w.person("acme", access.Admin)
+	page := acme.browser("/dashboard/events")
+	buyer := func(id string) member { return member{"customer": member{"id": id}} }
+	w.invoice("acme", buyer("c-1"))
+	page.Await(`document.querySelectorAll("tbody .delivery-delivered").length === 1`)
+	page.Go(w.url + "/dashboard/customers")
+	w.invoice("acme", buyer("c-2"))
+	page.Await(`document.querySelectorAll("tbody tr").length === 2`)
+	page.Go(w.url + "/dashboard/customers/customer?customer=c-1")
+	w.invoice("acme", buyer("c-1"))
+	page.Await(`document.querySelectorAll("tbody tr td:nth-child(3)").length >= 2 && document.querySelector("main").textContent.includes("(2)")`)
+
+	var link apitypes.PaymentLinkResponse
+	acme.api("POST", "/api/payment-links", member{"title": "Coffee", "amount": "1000000", "currency": "USDC", "chainKey": house, "merchantAddress": acmePays.String()}, &link)
+	page.Go(w.url + "/dashboard/links/" + link.Link.ID)
+	page.Await(`document.querySelector("main .badge.active")`)
+	acme.api("PATCH", "/api/payment-links/"+link.Link.ID, member{"archived": true}, nil)
+	page.Await(`document.querySelector("main .badge.void")`)
+
+	w.paid(nil)
+	var payments apitypes.PaymentList
+	acme.api("GET", "/api/payments", nil, &payments)
+	var refund apitypes.RefundResponse
+	acme.api("POST", "/api/payments/"+payments.Payments[0].ID+"/refunds", member{"to": "ask_payer"}, &refund)
+	page.Go(w.url + "/dashboard/refunds/" + refund.Refund.ID)
+	page.Await(`document.querySelector("main .badge.awaiting_address") && document.querySelector("[data-changed]").hidden`)
+	acme.api("POST", "/api/refunds/"+refund.Refund.ID+"/cancel", member{}, nil)
+	page.Await(`document.querySelector("main .badge.canceled") && !document.querySelector("[data-changed]").hidden`)
+
+	page.Go(w.url + "/dashboard/payments")
+	page.Await(`!document.querySelector("nav .count")`)
+	w.payment("4700000")
+	page.Await(`document.querySelector("nav .count")?.textContent === "1"`)
+	if errs := page.Errors(); len(errs) > 0 {
+		t.Errorf("the page has errors: %v", errs)
+	}
+}
+
+// TestEventPageMoves shows each attempt of a delivery on the open page of its event.
+func TestEventPageMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.receiver.status <- 503
+	w.invoice("acme", nil)
+	acme := w.person("acme", access.Admin)
+	var list apitypes.EventList
+	w.await("event", func() bool { acme.api("GET", "/api/events", nil, &list); return len(list.Events) == 1 })
+	row := struct{ ID string }{}
+	if err := json.Unmarshal(list.Events[0].Event, &row); err != nil {
+		t.Fatal(err)
+	}
+	page := acme.browser("/dashboard/events/" + row.ID)
+	page.Await(`document.querySelectorAll(".timeline li").length === 1`)
+	w.forward(time.Minute)
+	page.Await(`document.querySelectorAll(".timeline li").length === 2 && document.querySelector("main .badge.delivery-delivered")`)
 }

@@ -135,7 +135,7 @@ func (d *Dashboard) WriteError(w http.ResponseWriter, r *http.Request, err error
 	case page.Status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 	}
-	if err := d.render(w, r, page.Status, "message.html", page.Title, page); err != nil {
+	if err := d.write(w, r, page.Status, "message.html", page.Title, page); err != nil {
 		d.cfg.Logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
 		http.Error(w, texts().English().T(page.Title, nil), page.Status)
 	}
@@ -154,6 +154,16 @@ type page struct {
 // render answers with a page in the language of the visit. It executes the template of the file
 // before it writes the response. title is the id of a text.
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
+	if v := visitOf(r); v.Can(access.PaymentsRead) {
+		if _, err := d.inboxCounts(r.Context(), v); err != nil { // a page may show a secret once: it does not depend on this
+			d.cfg.Logger.WarnContext(r.Context(), "count inbox", "err", err)
+		}
+	}
+	return d.write(w, r, status, file, title, body)
+}
+
+// write is render without the count of the inbox, unless the page has counted it.
+func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	v := visitOf(r)
 	templates := templatesIn(v.text, v.Zone())
 	data := page{visit: v, Title: title, Body: body, Languages: texts().Languages(), Now: d.cfg.Now().Unix()}

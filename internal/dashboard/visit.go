@@ -26,9 +26,10 @@ type visit struct {
 	// merchant is the merchant that the page is about: the person's own or, for the operator,
 	// the one that the parameter merchantId names; empty for all.
 	merchant string
-	zone     *time.Location // of the merchant; nil is UTC
-	here     string         // path of the page
-	plays    bool           // the person may play scenarios
+	zone     *time.Location        // of the merchant; nil is UTC
+	here     string                // path of the page
+	plays    bool                  // the person may play scenarios
+	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
 }
 
 // Can reports whether the person may do what a scope allows. It is for templates.
@@ -205,7 +206,8 @@ func next(r *http.Request) string {
 type section struct {
 	Text    string // id
 	Address string
-	Here    bool // the page is in it
+	Count   string // how many things need a decision there, or empty
+	Here    bool   // the page is in it
 }
 
 // pathOperator is the path of the operator's view, which nobody else sees.
@@ -219,7 +221,7 @@ var sections = []struct {
 }{
 	{"/dashboard", "nav.home", access.PaymentsRead},
 	{"/dashboard/invoices", "nav.invoices", access.InvoicesRead},
-	{"/dashboard/inbox", "nav.inbox", access.PaymentsRead},
+	{pathInbox, "nav.inbox", access.PaymentsRead},
 	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
 	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
 	{"/dashboard/statement", "nav.statement", access.PaymentsRead},
@@ -240,7 +242,11 @@ func (v *visit) Sections() []section {
 	var all []section
 	for _, s := range sections {
 		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) && (s.path != pathScenarios || v.plays) {
-			all = append(all, section{s.text, v.Link(s.path), v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")})
+			entry := section{Text: s.text, Address: v.Link(s.path), Here: v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")}
+			if s.path == pathInbox {
+				entry.Count = shortCount(v.counts)
+			}
+			all = append(all, entry)
 		}
 	}
 	return all

@@ -14,7 +14,7 @@ const jittered = (ms: number) => ms * (0.8 + 0.4 * Math.random());
 
 export function live(): void {
   const parts = () => [...document.querySelectorAll<HTMLElement>("[data-live]")];
-  if (parts().length === 0) return;
+  if (!document.querySelector("main [data-live]")) return; // the navigation alone is not worth it
   const address = new URL("/dashboard/live", location.href);
   const merchant = new URLSearchParams(location.search).get("merchantId");
   const invoice = document.querySelector<HTMLElement>("[data-invoice]")?.dataset.invoice;
@@ -29,6 +29,7 @@ export function live(): void {
   let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined; // of the next read
   let watch: ReturnType<typeof setTimeout> | undefined; // of the stream
+  let later: ReturnType<typeof setTimeout> | undefined; // of a read that the page asks for
 
   // read reads the page, and replaces what has changed in its parts.
   const read = async () => {
@@ -46,6 +47,13 @@ export function live(): void {
     }
   };
 
+  // again reads the page after the seconds that a part names, for what the stream does not say.
+  const again = () => {
+    clearTimeout(later);
+    const pauses = parts().map((part) => Number(part.dataset.again)).filter((seconds) => seconds > 0);
+    if (pauses.length > 0) later = setTimeout(() => { schedule(0); }, Math.min(...pauses) * 1000);
+  };
+
   const schedule = (after: number) => {
     stale = true;
     if (timer !== undefined || reading) return;
@@ -55,6 +63,7 @@ export function live(): void {
       reading = true;
       read().catch(() => undefined).finally(() => { // without a connection, the stream is lost, too
         reading = false;
+        again();
         if (stale) schedule(rarest);
       });
     }, after);
@@ -101,4 +110,5 @@ export function live(): void {
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) open(); });
   if (!document.hidden) open();
+  again();
 }
