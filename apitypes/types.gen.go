@@ -361,6 +361,27 @@ func (e EventType) Valid() bool {
 	}
 }
 
+// Defines values for FeeKind.
+const (
+	FeeAuthorization FeeKind = "authorization"
+	FeeCommitment    FeeKind = "commitment"
+	FeeSweep         FeeKind = "sweep"
+)
+
+// Valid indicates whether the value is a known member of the FeeKind enum.
+func (e FeeKind) Valid() bool {
+	switch e {
+	case FeeAuthorization:
+		return true
+	case FeeCommitment:
+		return true
+	case FeeSweep:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InboxKind.
 const (
 	InboxApproval     InboxKind = "approval"
@@ -1340,6 +1361,10 @@ type EventRecord struct {
 
 // EventType The type of an event. More types may be added.
 type EventType string
+
+// FeeKind What transactions were sent for: to open and close the commitments of invoices in the registry, to relay payers'
+// authorizations, or to sweep deposits.
+type FeeKind string
 
 // Hash defines model for Hash.
 type Hash = string
@@ -2625,9 +2650,9 @@ type SettlementReport struct {
 	// Totals The sum of the lines of each currency.
 	Totals []ReportLine `json:"totals"`
 
-	// Sweeping What the service paid in the period to sweep deposits, by chain and merchant. What somebody else paid for is
-	// not in it.
-	Sweeping []SweepingCost `json:"sweeping,omitempty"`
+	// Fees What the service paid in the period for transactions, by chain, kind and merchant. What somebody else paid for is
+	// not in it. It is not deducted from the sums.
+	Fees []TransactionFee `json:"fees,omitempty"`
 }
 
 // SettlementReportResponse defines model for SettlementReportResponse.
@@ -2678,8 +2703,8 @@ type Statement struct {
 	Preliminary bool            `json:"preliminary,omitempty"`
 	Lines       []StatementLine `json:"lines"`
 
-	// Sweeping What the service paid in the month to sweep deposits, by chain. It is not deducted from the money.
-	Sweeping []SweepingCost `json:"sweeping,omitempty"`
+	// Fees What the service paid in the month for transactions, by chain and kind. It is not deducted from the money.
+	Fees []TransactionFee `json:"fees,omitempty"`
 }
 
 // StatementLine The account of a month on a chain, in minor units of a currency.
@@ -2861,20 +2886,6 @@ type SummaryResponse struct {
 	Summary Summary `json:"summary"`
 }
 
-// SweepingCost defines model for SweepingCost.
-type SweepingCost struct {
-	ChainKey string `json:"chainKey"`
-
-	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
-	CostGwei Sum `json:"costGwei"`
-
-	// Deposits How many deposits of the merchant the transactions were sent to sweep, also in vain.
-	Deposits int64 `json:"deposits"`
-
-	// MerchantID The id that the merchant chose.
-	MerchantID MerchantID `json:"merchantId,omitempty"`
-}
-
 // Time Unix seconds.
 type Time = int64
 
@@ -2942,6 +2953,25 @@ type TimelineEntry struct {
 	// StatusCode Status of the receiver's response. Absent without one.
 	StatusCode int  `json:"statusCode,omitempty"`
 	TxHash     Hash `json:"txHash,omitempty"`
+}
+
+// TransactionFee defines model for TransactionFee.
+type TransactionFee struct {
+	ChainKey string `json:"chainKey"`
+
+	// Kind What transactions were sent for: to open and close the commitments of invoices in the registry, to relay payers'
+	// authorizations, or to sweep deposits.
+	Kind FeeKind `json:"kind"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Items How many openings and closings of commitments, authorizations or deposits of the merchant the transactions were
+	// sent to carry, also in vain. What was sent again counts again.
+	Items int64 `json:"items"`
+
+	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
+	CostGwei Sum `json:"costGwei"`
 }
 
 // TransferNotice A provider's notice of a transfer. Members that are not listed are ignored.

@@ -17,8 +17,8 @@ func newReport(env environment) *cobra.Command {
 		Use:     "report --from DAY --to DAY",
 		GroupID: groupService,
 		Short:   "add up the payments and refunds of a period",
-		Long: `Adds up what was confirmed from --from on and before --to, and what the service paid to
-sweep deposits in that time, by chain and merchant. docs/reports.md defines the figures.`,
+		Long: `Adds up what was confirmed from --from on and before --to, and what the service paid for
+transactions in that time, by chain and merchant. docs/reports.md defines the figures.`,
 		Example: "  quittance report --from 2026-11-01 --to 2026-12-01 --by chain --merchant cafe",
 		Args:    noArgs,
 	}
@@ -50,7 +50,7 @@ sweep deposits in that time, by chain and merchant. docs/reports.md defines the 
 	return cmd
 }
 
-// printReport prints the lines of a report, and the cost of sweeping.
+// printReport prints the lines of a report, and the fees.
 func printReport(env environment, made apitypes.SettlementReport) error {
 	if len(made.Lines) == 0 {
 		if _, err := fmt.Fprintln(env.stdout, "Nothing was confirmed in this period."); err != nil {
@@ -59,14 +59,14 @@ func printReport(env environment, made apitypes.SettlementReport) error {
 	} else if err := env.writeTable(func(table io.Writer) { printReportLines(table, made) }); err != nil {
 		return err
 	}
-	if len(made.Sweeping) == 0 {
+	if len(made.Fees) == 0 {
 		return nil
 	}
 	fmt.Fprintln(env.stdout)
 	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "SWEEPING ON\tMERCHANT\tDEPOSITS\tCOST")
-		for _, s := range made.Sweeping {
-			fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", s.ChainKey, orDash(s.MerchantID), s.Deposits, inCoin(s.CostGwei))
+		fmt.Fprintln(table, "FEES ON\tKIND\tMERCHANT\tITEMS\tCOST")
+		for _, f := range made.Fees {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", printable(f.ChainKey), printable(string(f.Kind)), orDash(f.MerchantID), f.Items, inCoin(f.CostGwei))
 		}
 	})
 }

@@ -36,14 +36,14 @@ func TestPrintReport(t *testing.T) {
 		want string
 	}{
 		"nothing": {apitypes.SettlementReport{}, "Nothing was confirmed in this period.\n"},
-		"by chain": {apitypes.SettlementReport{GroupBy: apitypes.ReportByChain, Lines: []apitypes.ReportLine{line}, Sweeping: []apitypes.SweepingCost{
-			{ChainKey: "base", CostGwei: "7"}, {ChainKey: "base", MerchantID: "cafe", Deposits: 61, CostGwei: "41873000"},
+		"by chain": {apitypes.SettlementReport{GroupBy: apitypes.ReportByChain, Lines: []apitypes.ReportLine{line}, Fees: []apitypes.TransactionFee{
+			{ChainKey: "base", Kind: apitypes.FeeCommitment, CostGwei: "7"}, {ChainKey: "base", Kind: apitypes.FeeSweep, MerchantID: "cafe", Items: 61, CostGwei: "41873000"},
 		}}, `CHAIN  CURRENCY  PAYMENTS  GROSS     SETTLED  UNDERPAID  SUFFIXES  OVERPAID  LATE  DUPLICATE  REFUNDED  NET
 base   USDC      2         4.900856  4.90     0.00       0.000856  0.00      0.00  0.00       0.90      4.000856
 
-SWEEPING ON  MERCHANT  DEPOSITS  COST
-base         -         0         0.000000007 coin
-base         cafe      61        0.041873 coin
+FEES ON  KIND        MERCHANT  ITEMS  COST
+base     commitment  -         0      0.000000007 coin
+base     sweep       cafe      61     0.041873 coin
 `},
 	} {
 		var out strings.Builder

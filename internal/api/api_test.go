@@ -55,7 +55,7 @@ type backend struct {
 	examined  string               // what Invoices returns besides invoices
 	history   store.InvoiceHistory // of every invoice
 	note      string               // of every attribution by hand
-	sweeps    []store.SweepTx
+	shares    []store.TxShare
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
 	paymentFilter store.PaymentFilter

@@ -38,29 +38,35 @@ func (b *backend) ConfirmedPaymentsBetween(ctx context.Context, _ string, _, _ i
 	return nil, b.fail(ctx)
 }
 
-func (b *backend) SweepTxs(ctx context.Context, f store.ReportFilter) (all []store.SweepTx, err error) {
-	for _, tx := range b.sweeps {
-		if !tx.Cost.At.Before(f.From) && tx.Cost.At.Before(f.To) {
-			all = append(all, tx)
+func (b *backend) TxShares(ctx context.Context, f store.ReportFilter) (all []store.TxShare, err error) {
+	for _, s := range b.shares {
+		if !s.Cost.At.Before(f.From) && s.Cost.At.Before(f.To) && (f.MerchantID == "" || f.MerchantID == s.MerchantID) {
+			all = append(all, s)
 		}
 	}
 	return all, b.fail(ctx)
 }
 
-// TestReportedSweeping reports what sweeping cost to the operator and to a merchant.
-func TestReportedSweeping(t *testing.T) {
+// TestReportedFees reports fees to the operator and to a merchant.
+func TestReportedFees(t *testing.T) {
 	b := reported()
-	b.sweeps = []store.SweepTx{{ID: "ctx_1", ChainKey: "base", Cost: store.TxCost{Gwei: 100, At: time.Unix(10, 0)}, Merchants: []store.SweepMerchant{
-		{MerchantID: "acme", Deposits: 1}, {MerchantID: "globex", Deposits: 2},
-	}}, {ID: "ctx_2", ChainKey: "base", Cost: store.TxCost{Gwei: 7, At: time.Unix(10, 0)}}}
+	share := func(tx string, kind store.TxKind, merchant string, items, gwei int64) store.TxShare {
+		return store.TxShare{TxID: tx, ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: store.TxCost{Gwei: gwei, At: time.Unix(10, 0)}}
+	}
+	b.shares = []store.TxShare{
+		share("ctx_1", store.TxSweep, "acme", 1, 33), share("ctx_1", store.TxSweep, "globex", 2, 67),
+		share("ctx_2", store.TxSweep, "", 0, 7), share("ctx_3", store.TxClose, "acme", 3, 9),
+	}
 	h := newAPI(t, b)
-	for query, want := range map[string][]apitypes.SweepingCost{
-		"from=1&to=11":                 {{ChainKey: "base", CostGwei: "7"}, {ChainKey: "base", MerchantID: "acme", Deposits: 1, CostGwei: "33"}, {ChainKey: "base", MerchantID: "globex", Deposits: 2, CostGwei: "67"}},
-		"from=1&to=11&merchantId=acme": {{ChainKey: "base", MerchantID: "acme", Deposits: 1, CostGwei: "33"}},
+	commitments := apitypes.TransactionFee{ChainKey: "base", Kind: apitypes.FeeCommitment, MerchantID: "acme", Items: 3, CostGwei: "9"}
+	sweeps := apitypes.TransactionFee{ChainKey: "base", Kind: apitypes.FeeSweep, MerchantID: "acme", Items: 1, CostGwei: "33"}
+	for query, want := range map[string][]apitypes.TransactionFee{
+		"from=1&to=11":                 {commitments, {ChainKey: "base", Kind: apitypes.FeeSweep, CostGwei: "7"}, sweeps, {ChainKey: "base", Kind: apitypes.FeeSweep, MerchantID: "globex", Items: 2, CostGwei: "67"}},
+		"from=1&to=11&merchantId=acme": {commitments, sweeps},
 		"from=11&to=12":                nil,
 	} {
 		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query, ""), http.StatusOK).Report
-		if diff := cmp.Diff(want, made.Sweeping, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, made.Fees, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
@@ -196,13 +202,13 @@ func TestReportsAreBounded(t *testing.T) {
 // TestReportAsCSV has each table of a report as CSV.
 func TestReportAsCSV(t *testing.T) {
 	b := reported()
-	b.sweeps = []store.SweepTx{{ID: "ctx_1", ChainKey: "base", Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}, Merchants: []store.SweepMerchant{{MerchantID: "-acme", Deposits: 3}}}}
+	b.shares = []store.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: store.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
 	h := newAPI(t, b)
 	const path = "/api/reports/settlement?from=1795000000&to=1796000000&groupBy=chain"
 	const lines = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net\r\n" +
 		",base,USDC,6,4,4028,4000,0,28,0,0,0,0,0,4028\r\n"
 	for query, want := range map[string]string{
-		"": lines, "&table=lines": lines, "&table=sweeping": "chainKey,merchantId,deposits,costGwei\r\nbase,'-acme,3,100\r\n",
+		"": lines, "&table=lines": lines, "&table=fees": "chainKey,kind,merchantId,items,costGwei\r\nbase,authorization,'-acme,3,100\r\n",
 	} {
 		w := do(h, "GET", path+query, "", "Accept", "text/csv")
 		if w.Code != http.StatusOK || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") {

@@ -10,7 +10,10 @@ import (
 )
 
 // reportTables are the tables of a report, each with its header.
-var reportTables = map[string]func(apitypes.SettlementReport) [][]string{"lines": reportLines, "sweeping": func(r apitypes.SettlementReport) [][]string { return sweepingRows(r.Sweeping) }}
+var reportTables = map[string]func(apitypes.SettlementReport) [][]string{
+	"lines": reportLines,
+	"fees":  func(r apitypes.SettlementReport) [][]string { return feeRows(r.Fees) },
+}
 
 // chosenTable returns the table that a request for CSV wants, and nil for one for JSON.
 func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][]string) func(R) [][]string {
@@ -24,7 +27,7 @@ func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][
 	case !given:
 		name = "lines"
 	case tables[name] == nil:
-		q.reject("table", "must be lines or sweeping; it is %.40q", name)
+		q.reject("table", "must be lines or fees; it is %.40q", name)
 	}
 	return tables[name]
 }
@@ -47,11 +50,11 @@ func reportLines(made apitypes.SettlementReport) [][]string {
 	return rows
 }
 
-// sweepingRows returns the cost of sweeping as a table.
-func sweepingRows(costs []apitypes.SweepingCost) [][]string {
-	rows := [][]string{{"chainKey", "merchantId", "deposits", "costGwei"}}
-	for _, c := range costs {
-		rows = append(rows, []string{c.ChainKey, c.MerchantID, strconv.FormatInt(c.Deposits, 10), c.CostGwei})
+// feeRows returns fees as a table.
+func feeRows(fees []apitypes.TransactionFee) [][]string {
+	rows := [][]string{{"chainKey", "kind", "merchantId", "items", "costGwei"}}
+	for _, f := range fees {
+		rows = append(rows, []string{f.ChainKey, string(f.Kind), f.MerchantID, strconv.FormatInt(f.Items, 10), f.CostGwei})
 	}
 	return rows
 }

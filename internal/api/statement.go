@@ -82,8 +82,8 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 
 // statementTables are the tables of a statement, each with its header.
 var statementTables = map[string]func(apitypes.Statement) [][]string{
-	"lines":    statementLines,
-	"sweeping": func(s apitypes.Statement) [][]string { return sweepingRows(s.Sweeping) },
+	"lines": statementLines,
+	"fees":  func(s apitypes.Statement) [][]string { return feeRows(s.Fees) },
 }
 
 // statementLines returns the lines of a statement as a table.

@@ -9,14 +9,14 @@ import (
 func SettlementReport(r report.Request, made report.Report) apitypes.SettlementReport {
 	return apitypes.SettlementReport{
 		MerchantID: r.MerchantID, From: r.From.Unix(), To: r.To.Unix(), Timezone: r.Location.String(), GroupBy: apitypes.ReportGroup(r.GroupBy),
-		Lines: reportLines(made.Lines), Totals: reportLines(made.Totals), Sweeping: sweepingCosts(made.Sweeping),
+		Lines: reportLines(made.Lines), Totals: reportLines(made.Totals), Fees: transactionFees(made.Fees),
 	}
 }
 
-func sweepingCosts(lines []*report.SweepLine) []apitypes.SweepingCost {
-	out := make([]apitypes.SweepingCost, len(lines))
+func transactionFees(lines []*report.FeeLine) []apitypes.TransactionFee {
+	out := make([]apitypes.TransactionFee, len(lines))
 	for i, l := range lines {
-		out[i] = apitypes.SweepingCost{ChainKey: l.ChainKey, MerchantID: l.MerchantID, Deposits: l.Deposits, CostGwei: l.Gwei.String()}
+		out[i] = apitypes.TransactionFee{ChainKey: l.ChainKey, Kind: apitypes.FeeKind(l.Kind), MerchantID: l.MerchantID, Items: l.Items, CostGwei: l.Gwei.String()}
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 func Statement(r report.Request, month string, made report.Statement) apitypes.Statement {
 	out := apitypes.Statement{
 		MerchantID: r.MerchantID, Month: month, From: r.From.Unix(), To: r.To.Unix(), Timezone: r.Location.String(),
-		Lines: make([]apitypes.StatementLine, len(made.Lines)), Sweeping: sweepingCosts(made.Sweeping),
+		Lines: make([]apitypes.StatementLine, len(made.Lines)), Fees: transactionFees(made.Fees),
 	}
 	for i, l := range made.Lines {
 		out.Lines[i] = apitypes.StatementLine{

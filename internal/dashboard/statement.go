@@ -21,6 +21,7 @@ type statementPage struct {
 	Accounts         []account
 	Fees             []fee
 	Export           string // address of the CSV
+	ExportFees       string // address of the CSV of the fees
 	Earlier, Later   string // addresses of the months before and after; Later is empty for the present one
 	First, Last, Now int64  // Unix seconds; Last is the last second of the month
 	Error            string // what the interface refused, or empty
@@ -33,11 +34,11 @@ type account struct {
 	Money   moneyIn
 }
 
-// fee is what the service paid on a chain.
+// fee is what the service paid for transactions of a kind on a chain.
 type fee struct {
-	Network  string
-	Cost     template.HTML
-	Deposits int64
+	Network string
+	For     string // what the transactions were sent for
+	Cost    template.HTML
 }
 
 // statement shows the account of a month, the present one by default.
@@ -73,10 +74,11 @@ func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 		money := func(minor any) template.HTML { return major(template.HTMLEscaper(minor), l.Decimals, l.Currency) }
 		body.Accounts = append(body.Accounts, account{l, chain.NetworkName(l.ChainKey), money})
 	}
-	for _, cost := range body.Sweeping {
+	for _, f := range body.Statement.Fees {
 		const gweiDecimals = 9
 		decimals := gweiDecimals
-		body.Fees = append(body.Fees, fee{chain.NetworkName(cost.ChainKey), major(cost.CostGwei, &decimals, v.text.T("statement.coin", nil)), cost.Deposits})
+		sentFor := v.text.T("statement.fee."+string(f.Kind), map[string]any{"Count": f.Items})
+		body.Fees = append(body.Fees, fee{chain.NetworkName(f.ChainKey), sentFor, major(f.CostGwei, &decimals, v.text.T("statement.coin", nil))})
 	}
 	first, err := time.Parse(monthLayout, body.Month)
 	if err != nil {
@@ -91,6 +93,7 @@ func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	}
 	body.First, body.Last = body.From, body.To-1
 	body.Export = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}})
+	body.ExportFees = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}, "table": {"fees"}})
 	return nil
 }
 
@@ -103,10 +106,13 @@ func (s statementPage) Zoned(at int64) string {
 	return unix(at).In(zone).Format("2006-01-02 15:04")
 }
 
-// exportStatement answers with the statement as CSV.
+// exportStatement answers with a table of the statement as CSV.
 func (d *Dashboard) exportStatement(w http.ResponseWriter, r *http.Request) error {
 	query := visitOf(r).query()
 	query.Set("month", r.URL.Query().Get("month"))
+	if table := r.URL.Query().Get("table"); table != "" {
+		query.Set("table", table)
+	}
 	d.service.pass(w, r, "/api/reports/statement", query, http.Header{"Accept": {"text/csv"}})
 	return nil
 }

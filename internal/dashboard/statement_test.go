@@ -2,6 +2,8 @@ package dashboard_test
 
 import (
 	"encoding/csv"
+	"errors"
+	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // TestStatement compares the statement of a month with the exports, to the minor unit.
@@ -62,4 +66,44 @@ func TestStatement(t *testing.T) {
 	}
 	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
 	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was invoiced")
+}
+
+// TestStatementFees shows each merchant its part of a transaction for several.
+func TestStatementFees(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	page := maria.get("/dashboard/statement").want(t, http.StatusOK)
+	if strings.Contains(page.words(), "Fees of the network") {
+		t.Error("there are fees before there was a transaction")
+	}
+	w.record(1_000_000_001, "acme", "globex", "globex")
+	maria.get("/dashboard/statement").want(t, http.StatusOK, "recording invoices on chain, 1 entry 0.333333333 of the network's coin")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "recording invoices on chain, 2 entries 0.666666668 of the network's coin")
+	month := w.now().UTC().Format("2006-01")
+	if table := maria.get("/dashboard/statement.csv?table=fees&month=" + month); !strings.Contains(table.body, ",commitment,acme,1,333333333\r\n") || strings.Contains(table.body, "globex") {
+		t.Errorf("the table is %q", table.body)
+	}
+}
+
+// record has a transaction record an invoice of each of the merchants at a cost in gwei.
+func (w *world) record(cost int64, merchants ...string) {
+	w.t.Helper()
+	lease := store.WorkLease{Name: "writer:test", Holder: "test"}
+	_, err := w.store.AcquireWorkLease(w.t.Context(), lease, w.now(), w.now())
+	var intents []store.Intent
+	var ids []string
+	for i, merchant := range merchants {
+		inv := w.invoice(merchant, nil)
+		ids = append(ids, fmt.Sprint("int_", i))
+		intents = append(intents, store.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
+	}
+	tx := store.ChainTx{ID: "ctx_1", ChainKey: house, Kind: store.TxOpen, Status: store.TxSent, CreatedAt: w.now()}
+	err = errors.Join(err,
+		w.store.Update(w.t.Context(), func(tx *store.Tx) error { return tx.InsertIntents(w.t.Context(), intents) }),
+		w.store.SaveChainTx(w.t.Context(), lease, tx, ids),
+		w.store.SetTxStatus(w.t.Context(), lease, tx.ID, store.TxMined, &store.TxCost{Gwei: cost, At: w.now()}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }

@@ -30,8 +30,8 @@ type Reader interface {
 	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
 	// ConfirmedPaymentsBetween returns confirmed payments of an invoice between positions.
 	ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error)
-	// SweepTxs returns transactions that were sent to sweep deposits.
-	SweepTxs(ctx context.Context, f store.ReportFilter) ([]store.SweepTx, error)
+	// TxShares returns merchants' parts of the costs of transactions.
+	TxShares(ctx context.Context, f store.ReportFilter) ([]store.TxShare, error)
 }
 
 // Group is what a report has a line for.
@@ -74,19 +74,11 @@ type Line struct {
 	Gross, Refunded, Net                                    big.Int
 }
 
-// SweepLine is what the service paid to sweep deposits of a merchant on a chain.
-type SweepLine struct {
-	ChainKey   string
-	MerchantID string // empty for transactions that no merchant can be named for
-	Deposits   int64  // that the transactions were sent to sweep
-	Gwei       big.Int
-}
-
 // Report has a line for each group with a payment or refund, in order, the totals of
-// each currency, and what sweeping cost by chain and merchant.
+// each currency, and the fees by chain, kind and merchant.
 type Report struct {
 	Lines, Totals []*Line
-	Sweeping      []*SweepLine
+	Fees          []*FeeLine
 }
 
 // Settlement reports on settlements. It reads pages, so that its memory does not grow with
@@ -99,11 +91,11 @@ func Settlement(ctx context.Context, db Reader, r Request) (Report, error) {
 	if err := b.addRefunds(ctx); err != nil {
 		return Report{}, fmt.Errorf("add refunds up: %w", err)
 	}
-	sweeping, err := sweepingCost(ctx, db, r)
+	paid, err := fees(ctx, db, r)
 	if err != nil {
-		return Report{}, fmt.Errorf("add the cost of sweeping up: %w", err)
+		return Report{}, fmt.Errorf("add fees up: %w", err)
 	}
-	return Report{Lines: sorted(b.lines), Totals: sorted(b.totals), Sweeping: sweeping}, nil
+	return Report{Lines: sorted(b.lines), Totals: sorted(b.totals), Fees: paid}, nil
 }
 
 // builder builds a report.

@@ -21,14 +21,16 @@ type ledger struct {
 	invoices []invoice.Invoice
 	payments []store.ReportedPayment
 	reads    int // rows of ConfirmedPaymentsBetween
-	sweeps   []store.SweepTx
+	shares   []store.TxShare
 }
 
-func (l *ledger) SweepTxs(_ context.Context, f store.ReportFilter) (page []store.SweepTx, err error) {
-	for _, tx := range l.sweeps {
-		behind := f.AfterID == "" || tx.Cost.At.After(f.After) || tx.Cost.At.Equal(f.After) && tx.ID > f.AfterID
-		if behind && !tx.Cost.At.Before(f.From) && tx.Cost.At.Before(f.To) && len(page) < f.Limit {
-			page = append(page, tx)
+func (l *ledger) TxShares(_ context.Context, f store.ReportFilter) (page []store.TxShare, err error) {
+	txs := make(map[string]bool)
+	for _, s := range l.shares {
+		behind := f.AfterID == "" || s.Cost.At.After(f.After) || s.Cost.At.Equal(f.After) && s.TxID > f.AfterID
+		if behind && !s.Cost.At.Before(f.From) && s.Cost.At.Before(f.To) && (f.MerchantID == "" || f.MerchantID == s.MerchantID) && (txs[s.TxID] || len(txs) < f.Limit) {
+			txs[s.TxID] = true
+			page = append(page, s)
 		}
 	}
 	return page, nil
@@ -133,25 +135,34 @@ func TestPeriodsAddUp(t *testing.T) {
 	})
 }
 
-// TestSweepingCost adds up more transactions than a page has, of two chains.
-func TestSweepingCost(t *testing.T) {
+// TestFees adds up more transactions than a page has, of two chains and all kinds.
+func TestFees(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	for i := range 1200 {
-		tx := store.SweepTx{ID: fmt.Sprintf("ctx_%05d", i), ChainKey: "base", Cost: store.TxCost{Gwei: 7, At: time.Unix(int64(i/100), 0)}}
+		add := func(chainKey string, kind store.TxKind, merchant string, items, gwei int64) {
+			l.shares = append(l.shares, store.TxShare{
+				TxID: fmt.Sprintf("ctx_%05d", i), ChainKey: chainKey, Kind: kind, MerchantID: merchant, Items: items,
+				Cost: store.TxCost{Gwei: gwei, At: time.Unix(int64(i/100), 0)},
+			})
+		}
 		switch {
 		case i%100 == 0:
-			tx.ChainKey = "arbitrum" // by an earlier release
+			add("arbitrum", store.TxSweep, "", 0, 7) // by an earlier release
+		case i%100 == 1:
+			add("base", store.TxAuthorization, "a", 1, 3)
+		case i%100 < 4:
+			add("base", []store.TxKind{store.TxOpen, store.TxClose}[i%2], "a", 2, 5)
 		case i%2 == 0:
-			tx.Merchants = []store.SweepMerchant{{MerchantID: "b", Deposits: 4}}
+			add("base", store.TxSweep, "b", 4, 7)
 		default:
-			tx.Merchants = []store.SweepMerchant{{MerchantID: "a", Deposits: 1}, {MerchantID: "b", Deposits: 2}}
+			add("base", store.TxSweep, "a", 1, 2)
+			add("base", store.TxSweep, "b", 2, 5)
 		}
-		l.sweeps = append(l.sweeps, tx)
 	}
 	for merchant, want := range map[string]string{
-		"":  "[arbitrum/ 0 77] [base/a 550 1100] [base/b 3256 6523]",
-		"a": "[base/a 550 1100]",
+		"":  "[arbitrum/sweep/ 0 77] [base/commitment/a 44 110] [base/authorization/a 11 33] [base/sweep/a 528 1056] [base/sweep/b 3168 6336]",
+		"a": "[base/commitment/a 44 110] [base/authorization/a 11 33] [base/sweep/a 528 1056]",
 		"c": "",
 	} {
 		made, err := report.Settlement(t.Context(), &l, report.Request{
@@ -161,8 +172,8 @@ func TestSweepingCost(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, line := range made.Sweeping {
-			got = append(got, fmt.Sprintf("[%s/%s %d %s]", line.ChainKey, line.MerchantID, line.Deposits, &line.Gwei))
+		for _, line := range made.Fees {
+			got = append(got, fmt.Sprintf("[%s/%s/%s %d %s]", line.ChainKey, line.Kind, line.MerchantID, line.Items, &line.Gwei))
 		}
 		if merchant == "c" && len(got) > 0 || merchant != "c" && strings.Join(got, " ") != want {
 			t.Errorf("%q: %s, want %s", merchant, got, want)

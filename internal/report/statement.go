@@ -34,8 +34,8 @@ type StatementLine struct {
 
 // Statement is the account of a period of a merchant.
 type Statement struct {
-	Lines    []*StatementLine // by chain and currency, in order
-	Sweeping []*SweepLine     // what the service paid to sweep deposits
+	Lines []*StatementLine // by chain and currency, in order
+	Fees  []*FeeLine       // what the service paid for transactions
 }
 
 // NewStatement returns the account of a merchant in the period of a request. Its figures of money are
@@ -65,7 +65,7 @@ func NewStatement(ctx context.Context, db StatementReader, r Request) (Statement
 	if err := b.addInvoices(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add invoices up: %w", err)
 	}
-	return Statement{Lines: b.sorted(), Sweeping: made.Sweeping}, nil
+	return Statement{Lines: b.sorted(), Fees: made.Fees}, nil
 }
 
 // statementBuilder builds a statement.

@@ -77,9 +77,9 @@ type TxAttempt struct {
 	AcceptedAt time.Time
 }
 
-// SaveChainTx inserts a transaction with its attempts and assigns it the items
-// of its kind with the ids. It returns ErrConflict if an item is not due, the
-// nonce is taken, or the lease was lost.
+// SaveChainTx inserts a transaction with its attempts, assigns it the items
+// of its kind with the ids, and records whose they are. It returns ErrConflict
+// if an item is not due, the nonce is taken, or the lease was lost.
 func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, items []string) error {
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		kind, work := t.Kind.columns()
@@ -98,10 +98,13 @@ func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, items [
 			}
 		}
 		assigned, err := tx.assignItems(ctx, t, items)
-		if err == nil && assigned != int64(len(items)) {
+		if err != nil {
+			return err
+		}
+		if assigned != int64(len(items)) {
 			return fmt.Errorf("%d of %d items are due: %w", assigned, len(items), ErrConflict)
 		}
-		return err
+		return tx.insertTxMerchants(ctx, t.ID, t.Kind)
 	})
 }
 
@@ -169,6 +172,9 @@ func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, statu
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
 		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, "UPDATE chain_tx_merchants SET spent_ms = $2 WHERE tx_id = $1", txID, cost[3]); err != nil {
 			return err
 		}
 		if status == TxFailed {

@@ -267,12 +267,8 @@ func (tx *Tx) assignSweeps(ctx context.Context, txID string, ids []string) (int6
 	for i, id := range ids {
 		rows[i] = []any{id, txID}
 	}
-	n, err := tx.updateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
+	return tx.updateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
 		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
-	if err != nil {
-		return 0, err
-	}
-	return n, tx.insertSweepMerchants(ctx, txID)
 }
 
 // releaseSweeps makes those that a transaction carries due again.

@@ -18,7 +18,7 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 			must(t, err)
 			_, err = read.ReportedRefunds(t.Context(), f)
 			must(t, err)
-			_, err = read.SweepTxs(t.Context(), f)
+			_, err = read.TxShares(t.Context(), f)
 			must(t, err)
 			_, err = read.SettledAmounts(t.Context(), f)
 			must(t, err)

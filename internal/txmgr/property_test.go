@@ -3,6 +3,7 @@ package txmgr
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -209,10 +210,33 @@ func (m *machine) converge(t *rapid.T) {
 			}
 		}
 	}
+	m.wantShares()
 	for _, tx := range m.txs() {
 		if tx.Nonce >= m.nonce() && tx.Status != store.TxFailed {
 			t.Fatalf("nonce %d was signed for, and neither used nor given up", tx.Nonce)
 		}
+	}
+}
+
+// wantShares fails the test unless merchants bear what each transaction has cost, to the gwei,
+// however often it was replaced.
+func (m *machine) wantShares() {
+	got, want := make(map[string]int64), make(map[string]int64)
+	shares, err := m.store.TxShares(m.ctx, store.ReportFilter{To: m.clock.Now().Add(time.Hour), Limit: 1000})
+	must(m, err)
+	for _, s := range shares {
+		got[s.TxID] += s.Cost.Gwei
+		if s.MerchantID == "" {
+			m.Fatalf("nobody bears transaction %s", s.TxID)
+		}
+	}
+	for _, tx := range m.txs() {
+		if tx.Spent != nil {
+			want[tx.ID] = tx.Spent.Gwei
+		}
+	}
+	if !maps.Equal(got, want) {
+		m.Fatalf("merchants bear %v, and the transactions cost %v", got, want)
 	}
 }
 

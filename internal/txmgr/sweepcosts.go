@@ -25,19 +25,18 @@ func (w *Writer) cost(ctx context.Context, t store.ChainTx, r *chain.Receipt) (*
 	if t.Kind != store.TxSweep {
 		return cost, nil, nil
 	}
-	merchants, err := w.conf.Store.SweepMerchants(ctx, t.ID)
+	merchants, err := w.conf.Store.TxMerchants(ctx, t.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	shares := store.SweepTx{Cost: *cost, Merchants: merchants}.Shares()
-	if len(shares) == 0 {
-		shares = []store.SweepMerchant{{Gwei: cost.Gwei}} // sent by an earlier release
+	if len(merchants) == 0 {
+		merchants = []store.TxMerchant{{}} // sent by an earlier release
 	}
-	entries := make([]access.Entry, len(shares))
-	for i, s := range shares {
+	entries := make([]access.Entry, len(merchants))
+	for i, m := range merchants {
 		entries[i] = access.NewEntry(ctx, cost.At, access.Change{
-			MerchantID: s.MerchantID, Action: access.ActionDepositSwept, Object: r.TxHash.String(),
-			After: auditedCost{t.ChainKey, s.Deposits, strconv.FormatInt(s.Gwei, 10), !r.Succeeded()},
+			MerchantID: m.MerchantID, Action: access.ActionDepositSwept, Object: r.TxHash.String(),
+			After: auditedCost{t.ChainKey, m.Items, strconv.FormatInt(m.Share(cost.Gwei), 10), !r.Succeeded()},
 		})
 	}
 	return cost, entries, nil

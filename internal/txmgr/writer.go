@@ -85,7 +85,7 @@ type Store interface {
 	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
 	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
 	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error
-	SweepMerchants(ctx context.Context, txID string) ([]store.SweepMerchant, error)
+	TxMerchants(ctx context.Context, txID string) ([]store.TxMerchant, error)
 	Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error)
 }
 

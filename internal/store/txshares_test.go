@@ -1,0 +1,270 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// anyMerchant ignores the order of shares, which has no meaning within a transaction.
+var anyMerchant = cmpopts.SortSlices(func(a, b store.TxShare) bool { return a.TxID+a.MerchantID < b.TxID+b.MerchantID })
+
+// addItem stores an item that transactions of a kind carry, and returns its id. n is a number
+// that no other item has.
+func addItem(t *testing.T, s *store.Store, kind store.TxKind, n int, merchant string) (id string) {
+	t.Helper()
+	inv := sample(fmt.Sprint("inv_item", n), merchant)
+	number := invoice.Address{0xda, byte(n), byte(n >> 8)}
+	if kind == store.TxSweep {
+		inv.Collection, inv.DepositFactory, inv.DepositAddress = invoice.Deposit, invoice.Address{0xfa}, number
+	}
+	insert(t, s, inv)
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		switch kind {
+		case store.TxSweep:
+			id = strings.Join([]string{inv.ChainKey, number.String(), inv.Token.String()}, "/")
+			return tx.AddToDeposits(ctx, []invoice.Payment{depositPayment(inv).Payment}, nil)
+		case store.TxAuthorization:
+			a := sampleAuthorization(1, inv.ID)
+			id, a.MerchantID, a.From = fmt.Sprint("aut_", n), merchant, number
+			a.ID = id
+			return tx.InsertAuthorization(ctx, a)
+		case store.TxOpen, store.TxClose:
+		}
+		in := intent(n, inv)
+		id, in.Kind = in.ID, invoice.IntentKind(kind)
+		return tx.InsertIntents(ctx, []store.Intent{in})
+	})
+	return id
+}
+
+// sendFor saves the transaction with nonce n for an item of each of the merchants, and returns
+// the items, which have the numbers from n on.
+func sendFor(t *testing.T, s *store.Store, kind store.TxKind, n int, merchants ...string) (items []string) {
+	t.Helper()
+	for i, merchant := range merchants {
+		items = append(items, addItem(t, s, kind, n+i, merchant))
+	}
+	saveTx(t, s, kind, n, items)
+	return items
+}
+
+// saveTx saves the transaction with nonce n.
+func saveTx(t *testing.T, s *store.Store, kind store.TxKind, n int, items []string) {
+	t.Helper()
+	row := chainTx(fmt.Sprintf("ctx_%05d", n), uint64(n))
+	row.Kind = kind
+	must(t, s.SaveChainTx(t.Context(), writerLease, row, items))
+}
+
+// TestTxShares reads merchants' parts of costs, in pages.
+func TestTxShares(t *testing.T) {
+	eachWriter(t, 0, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		for n, tx := range []struct {
+			kind      store.TxKind
+			merchants []string
+			spent     *store.TxCost
+		}{
+			{store.TxSweep, []string{"b", "a", "b", "b"}, &store.TxCost{Gwei: 10, At: atMS(50)}},
+			{store.TxSweep, nil, &store.TxCost{Gwei: 7, At: atMS(50)}}, // as one of an earlier release
+			{store.TxAuthorization, []string{"b"}, &store.TxCost{Gwei: 100, At: atMS(60)}},
+			{store.TxOpen, []string{"b"}, nil}, // in flight
+			{store.TxClose, []string{"a"}, &store.TxCost{Gwei: 5, At: atMS(1000)}},
+		} {
+			sendFor(t, s, tx.kind, 10*n, tx.merchants...)
+			must(t, s.SetTxStatus(t.Context(), writerLease, fmt.Sprintf("ctx_%05d", 10*n), store.TxMined, tx.spent))
+		}
+		share := func(n int, kind store.TxKind, merchant string, items, gwei, ms int64) store.TxShare {
+			return store.TxShare{TxID: fmt.Sprintf("ctx_%05d", n), ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: store.TxCost{Gwei: gwei, At: atMS(ms)}}
+		}
+		firstA, firstB := share(0, store.TxSweep, "a", 1, 2, 50), share(0, store.TxSweep, "b", 3, 8, 50)
+		second, third := share(10, store.TxSweep, "", 0, 7, 50), share(20, store.TxAuthorization, "b", 1, 100, 60)
+		for name, c := range map[string]struct {
+			filter store.ReportFilter
+			want   []store.TxShare
+		}{
+			"all":                  {store.ReportFilter{Limit: 9}, []store.TxShare{firstA, firstB, second, third}},
+			"a page":               {store.ReportFilter{Limit: 2}, []store.TxShare{firstA, firstB, second}},
+			"the next page":        {store.ReportFilter{Limit: 9, After: atMS(50), AfterID: "ctx_00000"}, []store.TxShare{second, third}},
+			"of a merchant":        {store.ReportFilter{Limit: 9, MerchantID: "b"}, []store.TxShare{firstB, third}},
+			"a page of a merchant": {store.ReportFilter{Limit: 1, MerchantID: "b"}, []store.TxShare{firstB}},
+			"of a merchant, after": {store.ReportFilter{Limit: 9, MerchantID: "b", After: atMS(50), AfterID: "ctx_00000"}, []store.TxShare{third}},
+			"of another merchant":  {store.ReportFilter{Limit: 9, MerchantID: "c"}, nil},
+		} {
+			c.filter.From, c.filter.To = at(0), at(1)
+			got, err := s.TxShares(t.Context(), c.filter)
+			if diff := cmp.Diff(c.want, got, anyMerchant); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+			}
+		}
+		of, err := s.TxMerchants(t.Context(), "ctx_00000")
+		if diff := cmp.Diff([]store.TxMerchant{{MerchantID: "a", Items: 1, Total: 4}, {MerchantID: "b", Items: 3, Before: 1, Total: 4}}, of); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// TestTxSharesAddUp sends transactions of all kinds, some of which are replaced, reverted or
+// dropped by a reorg. Each with a known cost counts once, by parts that add up to its cost, and
+// merchants have the same parts as the whole report.
+func TestTxSharesAddUp(t *testing.T) {
+	eachWriter(t, 0, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		n, round := 0, int64(0)
+		rapid.Check(t, func(r *rapid.T) {
+			round++
+			costs := make(map[string]int64)
+			var again []string // items of a failed transaction
+			var kind store.TxKind
+			for range rapid.IntRange(1, 5).Draw(r, "transactions") {
+				n += 10
+				id := fmt.Sprintf("ctx_%05d", n)
+				if len(again) > 0 {
+					saveTx(t, s, kind, n, again)
+				} else {
+					kind = rapid.SampledFrom([]store.TxKind{store.TxOpen, store.TxClose, store.TxAuthorization, store.TxSweep}).Draw(r, "kind")
+					again = sendFor(t, s, kind, n, rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 6).Draw(r, "merchants")...)
+				}
+				if rapid.Bool().Draw(r, "replaced") {
+					must(t, s.AddAttempt(t.Context(), writerLease, id, 2, attempt(id, 2), 9))
+				}
+				cost := store.TxCost{Gwei: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, math.MaxInt64)).Draw(r, "cost"), At: atMS(100*round + rapid.Int64Range(0, 2).Draw(r, "at"))}
+				status := rapid.SampledFrom([]store.TxStatus{store.TxMined, store.TxFailed, store.TxSent}).Draw(r, "status")
+				must(t, s.SetTxStatus(t.Context(), writerLease, id, statusBefore(status), &cost))
+				if status == store.TxSent { // a reorg
+					must(t, s.SetTxStatus(t.Context(), writerLease, id, status, nil))
+				} else {
+					costs[id] = cost.Gwei
+				}
+				if status != store.TxFailed {
+					again = nil
+				}
+			}
+			wantShares(t, s, store.ReportFilter{From: atMS(100 * round), To: atMS(100*round + 3), Limit: rapid.IntRange(1, 4).Draw(r, "limit")}, costs)
+		})
+	})
+}
+
+// statusBefore returns the status that a transaction has before it reaches another.
+func statusBefore(reached store.TxStatus) store.TxStatus {
+	if reached == store.TxSent {
+		return store.TxMined
+	}
+	return reached
+}
+
+// wantShares fails the test unless the shares of the filter add up to the costs, by transaction.
+func wantShares(t *testing.T, s *store.Store, f store.ReportFilter, costs map[string]int64) {
+	t.Helper()
+	all := allShares(t, s, f)
+	sums := make(map[string]int64)
+	for _, share := range all {
+		sums[share.TxID] += share.Cost.Gwei
+		if share.MerchantID == "" || share.Items == 0 || share.Cost.Gwei < 0 {
+			t.Errorf("a share is %+v", share)
+		}
+	}
+	if diff := cmp.Diff(costs, sums); diff != "" {
+		t.Errorf("shares add up to (-want +got):\n%s", diff)
+	}
+	for _, merchant := range []string{"a", "b", "c"} {
+		f.MerchantID = merchant
+		want := slices.DeleteFunc(slices.Clone(all), func(s store.TxShare) bool { return s.MerchantID != merchant })
+		if diff := cmp.Diff(want, allShares(t, s, f), cmpopts.EquateEmpty(), anyMerchant); diff != "" {
+			t.Errorf("of %s (-all +own):\n%s", merchant, diff)
+		}
+	}
+}
+
+// allShares reads all pages of shares.
+func allShares(t *testing.T, s *store.Store, f store.ReportFilter) (all []store.TxShare) {
+	t.Helper()
+	for {
+		page, err := s.TxShares(t.Context(), f)
+		must(t, err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		last := page[len(page)-1]
+		f.After, f.AfterID = last.Cost.At, last.TxID
+	}
+}
+
+// TestShare divides costs: the parts add up, and differ from the exact ones by less than 1.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		cost := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64)).Draw(r, "cost")
+		items := rapid.SliceOfN(rapid.Int64Range(1, 200), 1, 20).Draw(r, "items")
+		var before, total, sum int64
+		for _, n := range items {
+			total += n
+		}
+		for _, n := range items {
+			part := store.TxMerchant{Items: n, Before: before, Total: total}.Share(cost)
+			exact := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(cost), big.NewInt(n)), big.NewInt(total))
+			if off := exact.Sub(exact, new(big.Rat).SetInt64(part)); off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
+				r.Errorf("%d of %d items bear %d of %d", n, total, part, cost)
+			}
+			before, sum = before+n, sum+part
+		}
+		if sum != cost {
+			r.Errorf("the parts of %d add up to %d", cost, sum)
+		}
+	})
+	if got := (store.TxMerchant{}).Share(5); got != 5 {
+		t.Errorf("without recorded items: %d", got)
+	}
+}
+
+// TestUpgradeDividesCosts upgrades a database with transactions: what still names one divides
+// its cost.
+func TestUpgradeDividesCosts(t *testing.T) {
+	t.Parallel()
+	eachURL(t, func(t *testing.T, url string) {
+		tx := func(n int, work, status string) string {
+			return fmt.Sprintf(`INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, status, created_ms, reserved_gwei, spent_gwei, spent_ms)
+				VALUES ('ctx_%d', 'base', '%s', %d, 'open', %s, '%s', 1, 0, 10, %d)`, n, address, n, work, status, 50+n)
+		}
+		in := func(inv int, kind, status, tx string) string {
+			return fmt.Sprintf(`INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, tx_id, created_at)
+				VALUES ('int_%d%s', 'base', 'inv_%d', '%s', '%s', '%s', '%s', 1000)`, inv, kind, inv, hash(inv), kind, status, tx)
+		}
+		s := upgrade(t, url, 63,
+			"INSERT INTO merchants (id, created_at) VALUES ('m', 1), ('n', 1)",
+			"INSERT INTO settlement_addresses (chain_key, address, merchant_id, created_at) VALUES ('base', '"+address+"', 'm', 1), ('base', '"+address+"', 'n', 1)",
+			firstInvoice(1), firstInvoice(2), strings.Replace(firstInvoice(3), "'m'", "'n'", 1),
+			tx(1, "NULL", "mined"), tx(2, "'sweep'", "failed"), tx(3, "NULL", "failed"), tx(4, "NULL", "mined"), tx(5, "'authorization'", "mined"),
+			in(1, "open", "done", "ctx_1"), in(2, "open", "sent", "ctx_1"), in(3, "open", "sent", "ctx_1"),
+			"INSERT INTO sweep_tx_merchants VALUES ('ctx_2', 'n', 4)",
+			fmt.Sprintf(`INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value, valid_after, valid_before, signature, gas, status, tx_id, created_ms)
+				VALUES ('aut_1', 'base', '%[1]s', '%[1]s', '%[2]s', 'inv_1', 'm', '%[1]s', '1', 0, 9, '0x', 1, 'sent', 'ctx_5', 1)`, address, hash(1)))
+		got, err := s.TxShares(t.Context(), store.ReportFilter{From: time.UnixMilli(0), To: at(1), Limit: 9})
+		must(t, err)
+		var lines []string
+		for _, share := range got {
+			lines = append(lines, fmt.Sprintf("%s %s %q %d %d", share.TxID, share.Kind, share.MerchantID, share.Items, share.Cost.Gwei))
+		}
+		slices.Sort(lines)
+		want := []string{`ctx_1 open "m" 2 6`, `ctx_1 open "n" 1 4`, `ctx_2 sweep "n" 4 10`, `ctx_3 open "" 0 10`, `ctx_4 open "" 0 10`, `ctx_5 authorization "m" 1 10`}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if of, err := s.TxShares(t.Context(), store.ReportFilter{MerchantID: "m", From: time.UnixMilli(0), To: at(1), Limit: 9}); err != nil || len(of) != 2 {
+			t.Errorf("of m: %+v, %v", of, err)
+		}
+	})
+}
