@@ -92,6 +92,17 @@ gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
 bench: ## run the benchmarks on SQLite and PostgreSQL
 	go run ./internal/bench $(BENCHFLAGS)
 
+# What bench-check measures, and how much of it: minutes, not hours.
+BENCHCHECK = go run ./internal/bench -creates 3s -events 5000 -blocks 200
+
+.PHONY: bench-check
+bench-check: ## compare a small part of the benchmarks with the committed ratios
+	$(BENCHCHECK) -check
+
+.PHONY: bench-ratios
+bench-ratios: ## measure the ratios that bench-check compares with
+	$(BENCHCHECK) -update
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
 	@grep -rnoE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[[:alnum:]_]*' . | \

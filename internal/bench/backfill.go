@@ -118,8 +118,8 @@ func (b *bench) backfill(ctx context.Context, kind string, n *node, url string) 
 	if err != nil {
 		return err
 	}
-	b.report.row(kind, fmt.Sprintf("logs/s back-filled over %s, %d of %d match in %d transactions", transport, n.payments(), n.logs(), n.transactions()),
-		n.rate(took), n.rate(bare), fmt.Sprintf("%.2f", bare.Seconds()/took.Seconds()), "ceiling: "+note)
+	b.report.ratio(kind, fmt.Sprintf("logs/s back-filled over %s, %d of %d match in %d transactions", transport, n.payments(), n.logs(), n.transactions()),
+		n.rate(took), n.rate(bare), bare.Seconds()/took.Seconds(), "ceiling: "+note)
 	b.report.row(kind, "events/s written by it", fmt.Sprintf("%.0f", float64(events)/took.Seconds()), "", "",
 		fmt.Sprintf("%d events in %.1fs; CPU %.1fs of the server, %.1fs of the node",
 			events, took.Seconds(), used.Seconds(), (nodeUsed-nodeBefore).Seconds()))

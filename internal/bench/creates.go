@@ -52,8 +52,7 @@ func (b *bench) measureCreates(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	rate := float64(made) / took.Seconds()
-	b.report.row(kind, "creates/s, 64 connections", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling),
-		fmt.Sprintf("%.2f", rate/ceiling), "ceiling: "+note)
+	b.report.ratio(kind, "creates/s, 64 connections", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling), rate/ceiling, "ceiling: "+note)
 	b.report.row(kind, "server CPU per create", ((after - before) / time.Duration(made)).Round(time.Microsecond), "", "", "")
 	return nil
 }

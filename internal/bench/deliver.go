@@ -97,7 +97,7 @@ func (b *bench) measureDeliver(ctx context.Context, kind string) (err error) {
 	}
 	server = (after - server) / time.Duration(b.events)
 	rate := float64(b.events) / took.Seconds()
-	b.report.row(kind, "deliveries/s", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling), fmt.Sprintf("%.2f", rate/ceiling),
+	b.report.ratio(kind, "deliveries/s", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling), rate/ceiling,
 		fmt.Sprintf("ceiling: a bare loop of signed posts, %d at a time", deliverLanes))
 	b.report.row(kind, "CPU per delivery", (cpu/time.Duration(b.events) + server).Round(time.Microsecond), bare.Round(time.Microsecond), "",
 		fmt.Sprintf("of the database %v; receiver not included; the ceiling is the bare loop's; %d requests for leases", server.Round(time.Microsecond), len(w.leases)))

@@ -69,7 +69,7 @@ func (b *bench) measureLink(ctx context.Context, kind string, roundTrip time.Dur
 		return err
 	}
 	rate := float64(made) / time.Since(began).Seconds()
-	b.report.row(kind, fmt.Sprintf("creates/s, %d at a time, %v to the database", clients, roundTrip), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling),
-		fmt.Sprintf("%.2f", rate/ceiling), fmt.Sprintf("ceiling: pgbench, %d clients over the same link; none was refused", clients))
+	b.report.ratio(kind, fmt.Sprintf("creates/s, %d at a time, %v to the database", clients, roundTrip), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", ceiling),
+		rate/ceiling, fmt.Sprintf("ceiling: pgbench, %d clients over the same link; none was refused", clients))
 	return nil
 }

@@ -34,7 +34,18 @@ func main() {
 }
 
 // report is the table of figures.
-type report struct{ w *tabwriter.Writer }
+type report struct {
+	w       *tabwriter.Writer
+	part    string // that is being measured
+	reached map[string]reached
+}
+
+// ratio adds a row of a figure that is the better, the nearer it is to its ceiling, and keeps
+// their ratio for a check.
+func (r report) ratio(kind, what, figure, ceiling string, ratio float64, note string) {
+	r.row(kind, what, figure, ceiling, fmt.Sprintf("%.2f", ratio), note)
+	r.reached[kind+": "+what] = reached{r.part, ratio}
+}
 
 func (r report) row(cells ...any) {
 	for i, c := range cells {
@@ -62,6 +73,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	nodeRole := flag.String("node", "", "run as the node of a measurement; set by the bench itself")
 	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
 	databases := flag.String("databases", "sqlite,postgres", "the databases to measure on")
+	check := flag.Bool("check", false, "compare the ratios with those of "+ratiosFile+", and fail if one lost more than a quarter in two runs of three")
+	update := flag.Bool("update", false, "write the ratios of "+ratiosFile)
 	b.addFlags()
 	attackerRole := flag.String("attacker", "", "run as the attacker of a measurement; set by the bench itself")
 	sinkRole := flag.String("sink", "", "run as the receiver of a measurement; set by the bench itself")
@@ -78,6 +91,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return serveChild(ctx, *serverRole)
 	case *nodeRole != "":
 		return serveNode(ctx, *nodeRole)
+	}
+	if (*check || *update) && *only == "" {
+		*only = checkedParts
 	}
 	parts, err := b.parts(*only)
 	if err != nil {
@@ -96,22 +112,22 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, b.stopNodes()) }()
 	fmt.Fprintf(out, "%s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	b.report = report{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	b.report = report{w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), reached: make(map[string]reached)}
 	b.report.row("DATABASE", "WHAT", "FIGURE", "CEILING", "RATIO", "NOTE")
-	for _, db := range strings.Split(*databases, ",") {
-		for _, p := range parts {
-			fmt.Fprintf(os.Stderr, "%s %s …\n", db, p.name)
-			if err := p.measure(ctx, db); err != nil {
-				return errors.Join(fmt.Errorf("%s: %s: %w", db, p.name, err), b.report.w.Flush())
-			}
-		}
+	measure := b.measureAll
+	switch {
+	case *check:
+		measure = b.check
+	case *update:
+		measure = b.update
 	}
-	return b.report.w.Flush()
+	return errors.Join(measure(ctx, *databases, parts), b.report.w.Flush())
 }
 
 // bench is one run of all measurements.
 type bench struct {
 	dir        string
+	round      int
 	cluster    *storetest.Cluster
 	creates    time.Duration
 	payments   int
@@ -187,6 +203,7 @@ func (b *bench) parts(only string) ([]part, error) {
 
 // url returns the URL of a fresh database.
 func (b *bench) url(ctx context.Context, kind, name string) (string, error) {
+	name = fmt.Sprintf("%s_%d", name, b.round)
 	if kind == "sqlite" {
 		return "sqlite:" + b.dir + "/" + name + ".db", nil
 	}
