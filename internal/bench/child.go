@@ -274,6 +274,7 @@ func startService(ctx context.Context, c serverConfig) (*service, error) {
 type world struct {
 	node   *devchain.Chain
 	server *service
+	conf   serverConfig
 }
 
 // start runs a chain and a server that reads it. The configuration is filled in
@@ -298,7 +299,7 @@ func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 	if err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
-	return &world{node, p}, nil
+	return &world{node, p, c}, nil
 }
 
 // waitReady waits until the server, with one address for all doors, follows the chain.

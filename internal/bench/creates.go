@@ -75,9 +75,7 @@ func create(ctx context.Context, w *world, connections int, more func(begun int6
 				if !more(n) || ctx.Err() != nil {
 					return
 				}
-				body := fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`,
-					merchant, 1_000_000+1000*n, expires)
-				if err := post(ctx, client, w.server.url+"/api/invoices", body); err != nil {
+				if err := post(ctx, client, w.server.url+"/api/invoices", "", newInvoice(merchant, n, expires)); err != nil {
 					errs <- err
 					return
 				}
@@ -90,13 +88,23 @@ func create(ctx context.Context, w *world, connections int, more func(begun int6
 	return made.Load(), <-errs
 }
 
-func post(ctx context.Context, client *http.Client, url string, body []byte) error {
+// newInvoice returns the request for the n-th invoice.
+func newInvoice(merchant string, n, expires int64) []byte {
+	return fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`,
+		merchant, 1_000_000+1000*n, expires)
+}
+
+// post creates an invoice, with an idempotency key unless it is empty.
+func post(ctx context.Context, client *http.Client, url, key string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+operatorKey().Reveal())
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return err

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+const (
+	// mostReplicas is how many servers share a database at most.
+	mostReplicas = 3
+	// killCycle is the time between two kills, and killPause how long the killed server is away.
+	killCycle, killPause = 15 * time.Second, 5 * time.Second
+	// rateWindow is the time that a rate is measured over, and rateStep the resolution of when.
+	rateWindow, rateStep = time.Second, 100 * time.Millisecond
+	// refusedPause is how long a client waits after a server did not answer.
+	refusedPause = 50 * time.Millisecond
+)
+
+// replicas are servers that share a chain and a database.
+type replicas struct {
+	node *devchain.Chain
+	conf serverConfig
+
+	mu      sync.Mutex
+	servers []*service // nil while one is away
+}
+
+func startReplicas(ctx context.Context, database string, n int) (*replicas, error) {
+	w, err := new(bench).start(ctx, serverConfig{Database: database})
+	if err != nil {
+		return nil, err
+	}
+	r := &replicas{node: w.node, conf: w.conf, servers: []*service{w.server}}
+	for len(r.servers) < n {
+		s, err := startService(ctx, r.conf)
+		if err != nil {
+			return nil, errors.Join(err, r.stop())
+		}
+		r.servers = append(r.servers, s)
+	}
+	for _, s := range r.servers {
+		if err := (&world{node: r.node, server: s}).waitReady(ctx); err != nil {
+			return nil, errors.Join(err, r.stop())
+		}
+	}
+	return r, nil
+}
+
+func (r *replicas) stop() (err error) {
+	for _, s := range r.servers {
+		if s != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}
+	return errors.Join(err, r.node.Close())
+}
+
+// url returns the address of the server whose turn it is.
+func (r *replicas) url(turn int64) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.servers {
+		if s := r.servers[(int(turn)+i)%len(r.servers)]; s != nil {
+			return s.url
+		}
+	}
+	return ""
+}
+
+// replace takes a server's place, with one or with nil.
+func (r *replicas) replace(i int, s *service) (was *service) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, r.servers[i] = r.servers[i], s
+	return was
+}
+
+// creation is a run of creates on replicas. Each has an idempotency key, and is repeated until
+// a server has answered.
+type creation struct {
+	replicas *replicas
+	client   *http.Client
+	began    time.Time
+	made     atomic.Int64
+
+	mu    sync.Mutex
+	steps []int // how many were made in each rateStep
+}
+
+// run creates invoices, of which the keys begin with a name, for a time.
+func (c *creation) run(ctx context.Context, name string, during time.Duration) error {
+	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: getTimeout}
+	defer c.client.CloseIdleConnections()
+	c.began, c.steps = time.Now(), make([]int, during/rateStep)
+	merchant := devchain.Address(c.replicas.node.Keys.Merchant).Hex()
+	expires := c.began.Add(24 * time.Hour).Unix()
+	var begun atomic.Int64
+	var group sync.WaitGroup
+	errs := make(chan error, connections)
+	for range connections {
+		group.Go(func() {
+			for time.Since(c.began) < during && ctx.Err() == nil {
+				n := begun.Add(1)
+				if err := c.one(ctx, n, fmt.Sprintf("%s-%d", name, n), newInvoice(merchant, n, expires)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+// one creates an invoice.
+func (c *creation) one(ctx context.Context, n int64, key string, body []byte) error {
+	for turn := n; ; turn++ {
+		err := post(ctx, c.client, c.replicas.url(turn)+"/api/invoices", key, body)
+		if err == nil {
+			break
+		}
+		if turn-n > int64(eventPatience/refusedPause) {
+			return fmt.Errorf("no server creates the invoice %s: %w", key, err)
+		}
+		if !wait.Sleep(ctx, refusedPause, nil) {
+			return ctx.Err()
+		}
+	}
+	c.made.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if step := int(time.Since(c.began) / rateStep); step < len(c.steps) {
+		c.steps[step]++
+	}
+	return nil
+}
+
+// rates returns how many were made in a second, in windows that begin at each step.
+func (c *creation) rates() (all []int) {
+	window := int(rateWindow / rateStep)
+	for i := 0; i+window <= len(c.steps); i++ {
+		sum := 0
+		for _, n := range c.steps[i : i+window] {
+			sum += n
+		}
+		all = append(all, sum)
+	}
+	return all
+}
+
+// measureReplicas measures how many invoices are created in a second by one, two and three
+// servers on one database, and how soon there are as many again after one of three was killed.
+func (b *bench) measureReplicas(ctx context.Context, kind string) error {
+	if kind == "sqlite" {
+		return nil // it has one process
+	}
+	var one float64
+	for n := 1; n <= mostReplicas; n++ {
+		rate, err := b.replicasRate(ctx, kind, n)
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			one = rate
+			continue
+		}
+		b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, %d servers, %d connections", n, connections), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", one),
+			fmt.Sprintf("%.2f", rate/one), "ceiling: one server")
+	}
+	return b.measureKills(ctx, kind)
+}
+
+func (b *bench) replicasRate(ctx context.Context, kind string, n int) (rate float64, err error) {
+	url, err := b.url(ctx, kind, fmt.Sprintf("replicas%d", n))
+	if err != nil {
+		return 0, err
+	}
+	r, err := startReplicas(ctx, url, n)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.stop()) }()
+	c := creation{replicas: r}
+	if err := c.run(ctx, "warm", time.Second); err != nil {
+		return 0, err
+	}
+	c = creation{replicas: r}
+	err = c.run(ctx, "rate", b.creates)
+	return float64(c.made.Load()) / time.Since(c.began).Seconds(), err
+}
+
+// measureKills kills three servers in turn while they create invoices, and starts each again. It
+// fails if an invoice was lost or made twice.
+func (b *bench) measureKills(ctx context.Context, kind string) (err error) {
+	url, err := b.url(ctx, kind, "kills")
+	if err != nil {
+		return err
+	}
+	r, err := startReplicas(ctx, url, mostReplicas)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.stop()) }()
+	c, done := creation{replicas: r}, make(chan error, 1)
+	go func() { done <- c.run(ctx, "killed", mostReplicas*killCycle+killCycle/2) }()
+	killed, err := r.killInTurn(ctx)
+	if err := errors.Join(err, <-done); err != nil {
+		return err
+	}
+	stored, err := count(ctx, url, "SELECT count(*) FROM invoices")
+	if err != nil {
+		return err
+	}
+	if made := int(c.made.Load()); stored != made {
+		return fmt.Errorf("%d invoices are stored; want %d", stored, made)
+	}
+	rates, note := c.rates(), ""
+	var longest time.Duration
+	for _, at := range killed {
+		before, after := recovery(rates, at.Sub(c.began))
+		longest = max(longest, after)
+		note += fmt.Sprintf("; %v at %d/s", after, before)
+	}
+	b.report.row(kind, fmt.Sprintf("creates/s are nine tenths again after a kill of one of %d servers", mostReplicas), longest, 10*time.Second, "",
+		fmt.Sprintf("the longest of %d%s; %d invoices were created with a key each, none was lost or made twice", len(killed), note, stored))
+	return nil
+}
+
+// killInTurn kills each server and starts it again, and returns the times of the kills.
+func (r *replicas) killInTurn(ctx context.Context) (killed []time.Time, err error) {
+	for i := range r.servers {
+		if !wait.Sleep(ctx, killCycle-killPause, nil) {
+			return killed, ctx.Err()
+		}
+		was := r.servers[i]
+		killed = append(killed, time.Now())
+		if err := was.cmd.Process.Kill(); err != nil {
+			return killed, err
+		}
+		r.replace(i, nil)
+		_ = was.stop() // it was killed
+		if !wait.Sleep(ctx, killPause, nil) {
+			return killed, ctx.Err()
+		}
+		s, err := startService(ctx, r.conf)
+		if err != nil {
+			return killed, err
+		}
+		r.replace(i, s)
+	}
+	return killed, nil
+}
+
+// recovery returns the median rate before a moment, and how long after it a window begins with
+// nine tenths of that; killCycle if none does.
+func recovery(rates []int, at time.Duration) (before int, after time.Duration) {
+	first := int(at / rateStep)
+	window := int(rateWindow / rateStep)
+	steady := slices.Sorted(slices.Values(rates[max(0, first-5*window):max(0, first-window)]))
+	before = steady[len(steady)/2]
+	for i := first; i < min(len(rates), first+int(killCycle/rateStep)); i++ {
+		if 10*rates[i] >= 9*before {
+			return before, time.Duration(i-first) * rateStep
+		}
+	}
+	return before, killCycle
+}
