@@ -122,7 +122,7 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 		c.made++
 		body := fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`, merchant, 500_000_000+1000*c.made, expires)
 		group.Go(func() error {
-			err := post(ctx, c.client, c.world.server.url+"/api/invoices", body)
+			err := post(ctx, c.client, c.world.server.url+"/api/invoices", "", body)
 			mu.Lock()
 			took = append(took, time.Since(due))
 			mu.Unlock()

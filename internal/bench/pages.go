@@ -22,7 +22,7 @@ const (
 	// pageRounds is how often the pages are opened, and pageEvents how many events the CPU time
 	// of one is measured with each time.
 	pageRounds = 3
-	pageEvents = 1000
+	pageEvents = 2000
 	// pageWorkers is how many clients create invoices, open pages and poll at a time.
 	pageWorkers = 16
 	// pageRest is how long pages wait while their CPU time is measured.

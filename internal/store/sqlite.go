@@ -14,8 +14,14 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// sqliteReaders is the number of read-only connections.
-const sqliteReaders = 4
+const (
+	// sqliteReaders is the number of read-only connections.
+	sqliteReaders = 4
+	// sqliteWriterCache and sqliteReaderCache bound the pages that a connection keeps, in KB.
+	// What a reader lacks, the operating system has in its own cache.
+	sqliteWriterCache = 8_000
+	sqliteReaderCache = 2_000
+)
 
 // sqliteDB is a file in WAL mode: one connection writes and others read.
 type sqliteDB struct {
@@ -35,7 +41,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(0)"))
+	write, err := sql.Open("sqlite", sqliteDSN(path, sqliteWriterCache, "_pragma=query_only(0)"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -43,7 +49,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := write.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", sqliteDSN(path, sqliteReaderCache, "_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
 	}
@@ -70,9 +76,9 @@ func makePrivate(path string) error {
 // sqliteDSN adds the settings of every connection: WAL so that readers never
 // wait, synchronous FULL so that a commit survives a power loss, foreign keys
 // because SQLite does not check them by default.
-func sqliteDSN(path, extra string) string {
+func sqliteDSN(path string, cache int, extra string) string {
 	q := "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
+		fmt.Sprintf("&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=temp_store(MEMORY)&", cache) + extra
 	return sqliteURI(path, q)
 }
 
