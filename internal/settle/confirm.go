@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -81,10 +82,11 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	var loose []string // payments without an invoice
+	var refresh []string // payments without an invoice that are refunded, and records of refunds
 	for _, r := range refunds {
+		refresh = append(refresh, cmp.Or(r.PreparedID, r.ID))
 		if !r.Attributed() {
-			loose = append(loose, r.PaymentID)
+			refresh = append(refresh, r.PaymentID)
 		}
 	}
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
@@ -102,7 +104,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
 		return err
 	}
-	if err := tx.RefreshItems(ctx, loose...); err != nil {
+	if err := tx.RefreshItems(ctx, refresh...); err != nil {
 		return err
 	}
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {

@@ -1,0 +1,202 @@
+package settle_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// refundWithoutPayment has an invoice paid and paid back in full, a reorg drop both transfers,
+// and the second one mined again.
+func (w *world) refundWithoutPayment() (inv invoice.Invoice, paid, back invoice.Transfer) {
+	w.t.Helper()
+	inv = w.create()
+	paid = w.pay(inv.TransferAmount)
+	w.mine(start+1, paid)
+	back = w.back(inv.TransferAmount)
+	w.mine(start+2, back)
+	w.reorg(2)
+	w.mine(start + 3)
+	w.mine(start+4, back)
+	return inv, paid, back
+}
+
+// storedRefund returns the record and the refund of a transfer.
+func (w *world) storedRefund(t invoice.Transfer) (invoice.RefundRecord, invoice.Refund) {
+	w.t.Helper()
+	id := invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
+	found, err := w.db.store.RefundsByID(w.t.Context(), []string{id})
+	if err != nil || len(found) != 1 {
+		w.t.Fatalf("the refund is %+v, %v", found, err)
+	}
+	return w.refund(id), found[0]
+}
+
+// wantRefundOf checks the state of a refund, at the head.
+func (w *world) wantRefundOf(t invoice.Transfer, status invoice.PaymentStatus, of invoice.Transfer) {
+	w.t.Helper()
+	record, refund := w.storedRefund(t)
+	if refund.Status != status || refund.BlockHash != w.head().Hash || refund.PaymentID != w.payment(of).ID {
+		w.t.Errorf("the refund is %s of %s in block %d", refund.Status, refund.PaymentID, refund.BlockNumber)
+	}
+	if record.Status != invoice.RefundStatus(status) || record.PaymentID != refund.PaymentID {
+		w.t.Errorf("its record is %s of %s", record.Status, record.PaymentID)
+	}
+}
+
+// TestRefundWithoutPayment drops a payment and not its refund. The refund becomes final, its
+// event is sent, and it needs a decision. Mined again, the payment is one of which all was
+// paid back.
+func TestRefundWithoutPayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, paid, back := w.refundWithoutPayment()
+		w.wantRefundOf(back, invoice.Pending, paid)
+		pending := w.only(invoice.ItemWithoutPayment)
+		d, err := w.Decide(w.as("maria"), w.dismissal(pending))
+		if err != nil || d.By != "maria" || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
+			t.Errorf("dismissed: %+v, %v", d, err)
+		}
+		w.final()
+		w.wantRefundOf(back, invoice.Confirmed, paid)
+		item := w.only(invoice.ItemWithoutPayment) // what is final is another loss than what may be undone
+		if item.Version == pending.Version || item.ObjectID() != pending.ObjectID() {
+			t.Errorf("the item is %s %q, was %s %q", item.ObjectID(), item.Version, pending.ObjectID(), pending.Version)
+		}
+		if got := w.invoice(inv.ID); got.AmountRefunded != inv.TransferAmount || !got.AmountPaid.IsZero() || got.Status != invoice.Open {
+			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 {
+			t.Errorf("refunds were announced %v", got)
+		}
+
+		w.mine(start+5, paid)
+		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
+			t.Errorf("with its payment, the refund is in the inbox: %+v", got)
+		}
+		_, err = w.Decide(t.Context(), w.dismissal(item))
+		wantErr(t, "dismissed with its payment", err, settle.ErrItemChanged)
+		w.reorg(1)
+		w.only(invoice.ItemWithoutPayment)
+		w.mine(start+6, paid)
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.AmountRefunded != got.AmountPaid {
+			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
+			t.Errorf("refunds were announced %v", got)
+		}
+	})
+}
+
+// TestRefundWithoutPaymentTakesAnother has the payer pay twice. A refund whose payment is
+// dropped is then one of the other payment.
+func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, other := w.create(), w.create(amount(2_000_000))
+		second := w.pay(other.TransferAmount)
+		w.mine(start+1, second)
+		paid := w.pay(inv.TransferAmount)
+		w.mine(start+2, paid)
+		back := w.back(inv.TransferAmount)
+		w.mine(start+3, back)
+		w.wantRefundOf(back, invoice.Pending, paid)
+		w.reorg(2)
+		w.mine(start+4, back)
+		w.wantRefundOf(back, invoice.Pending, second)
+		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
+			t.Errorf("the refund of another payment is in the inbox: %+v", got)
+		}
+	})
+}
+
+// TestRefundsWithoutPaymentStayWithinIt drops a payment and two refunds of all of it, of which
+// the second was sent when the first had been dropped. Together they are more than the payment.
+func TestRefundsWithoutPaymentStayWithinIt(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		paid, first, second := w.pay(inv.TransferAmount), w.back(inv.TransferAmount), w.back(inv.TransferAmount)
+		w.mine(start+1, paid)
+		w.mine(start+2, first)
+		w.reorg(1)
+		w.mine(start+3, second)
+		w.reorg(2)
+		w.mine(start+4, first, second)
+		w.final()
+		w.wantRefundOf(first, invoice.Confirmed, paid)
+		if _, refund := w.storedRefund(second); refund.Status != invoice.Orphaned {
+			t.Errorf("the second refund is %s", refund.Status)
+		}
+		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+			t.Errorf("%s are refunded, want %s", got, inv.TransferAmount)
+		}
+	})
+}
+
+// TestRefundWithoutPaymentIsRead reads the inbox of the operator and of others.
+func TestRefundWithoutPaymentIsRead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, _, back := w.refundWithoutPayment()
+		record, _ := w.storedRefund(back)
+		for merchant, want := range map[string]bool{"": true, w.merchant: true, "stranger": false} {
+			items, _, err := w.Inbox(t.Context(), store.InboxFilter{MerchantID: merchant, Limit: 100})
+			w.must(err)
+			if got := slices.ContainsFunc(items, func(i settle.InboxItem) bool { return i.Refund.ID == record.ID }); got != want {
+				t.Errorf("in the inbox of %q: %t", merchant, got)
+			}
+		}
+	})
+}
+
+// TestRefundWithoutPaymentFollowsIt has a payment mined again with evidence for another invoice,
+// after its refund became final.
+func TestRefundWithoutPaymentFollowsIt(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, paid, back := w.refundWithoutPayment()
+		other := w.create(amount(9_000_000))
+		w.final()
+		w.mine(start+5, tagged(paid, invoice.Evidence{Registry: other.CommitmentID}))
+		for id, want := range map[string]invoice.Amount{inv.ID: {}, other.ID: back.Amount} {
+			if got := w.invoice(id).AmountRefunded; got != want {
+				t.Errorf("of invoice %s, %s are refunded, want %s", id, got, want)
+			}
+		}
+		if record, _ := w.storedRefund(back); record.InvoiceID != other.ID {
+			t.Errorf("the refund is one of invoice %s, want %s", record.InvoiceID, other.ID)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 || got[other.ID] != 0 {
+			t.Errorf("refunds were announced %v", got)
+		}
+	})
+}
+
+// losePayment mines a payment with its refund, and has a reorg drop the payment.
+func (m *machine) losePayment(r *rapid.T) {
+	inv, ok := some(r, "lost of", m.made)
+	if !ok {
+		return
+	}
+	paid := m.pay(rapid.SampledFrom([]invoice.Amount{inv.Amount, cmp.Or(inv.TransferAmount, inv.Amount), invoice.NewAmount(7)}).Draw(r, "lost"))
+	back := m.back(paid.Amount)
+	m.transfers, m.lost = append(m.transfers, paid, back), append(m.lost, paid)
+	at := m.head().Time.Unix() + 1
+	m.observe(m.next(at, paid, back))
+	m.world.reorg(1)
+	m.observe(m.next(at, back))
+}
+
+// returnPayment mines a payment again that losePayment dropped.
+func (m *machine) returnPayment(r *rapid.T) {
+	t, ok := some(r, "returned", m.lost)
+	mined := func(b settle.Block) bool {
+		return slices.ContainsFunc(b.Transfers, func(s invoice.Transfer) bool { return s.TxHash == t.TxHash })
+	}
+	if ok && !slices.ContainsFunc(m.blocks, mined) {
+		m.observe(m.next(m.head().Time.Unix()+1, t))
+	}
+}
