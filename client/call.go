@@ -119,6 +119,10 @@ func (c *Client) attempt(ctx context.Context, r request, answer any) (err error)
 	case answer == nil:
 		return nil
 	}
+	if raw, ok := answer.(*[]byte); ok { // of an answer that is not JSON
+		*raw = text
+		return nil
+	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("client: the answer to %s %s is not the service's: %w", r.method, r.url, err)
 	}

@@ -51,6 +51,16 @@ func (c *Client) SetMerchantLogo(ctx context.Context, id string, image []byte) (
 	return answer.Merchant, answered(err, "merchant", id, answer.Merchant.ID)
 }
 
+// MerchantLogo returns a merchant's logo as PNG. The error's code is [apitypes.CodeNotFound] if it
+// has none.
+func (c *Client) MerchantLogo(ctx context.Context, id string) ([]byte, error) {
+	var png []byte
+	err := c.call(ctx, request{
+		method: http.MethodGet, url: c.path("api/merchants", id, "logo"), repeatable: true, header: http.Header{"Accept": {"image/png, application/problem+json"}},
+	}, &png)
+	return png, err
+}
+
 // DeleteMerchantLogo removes a merchant's logo, if it has one. The error's code is
 // [apitypes.CodeConfiguredMerchant] if the merchant is set in the service's configuration.
 func (c *Client) DeleteMerchantLogo(ctx context.Context, id string) error {

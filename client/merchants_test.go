@@ -40,12 +40,16 @@ func TestMerchantRequests(t *testing.T) {
 	_, updated := c.UpdateMerchant(ctx, "acme", apitypes.UpdateMerchantRequest{Name: &name})
 	_, cleared := c.UpdateMerchant(ctx, "acme", apitypes.UpdateMerchantRequest{DefaultAddresses: map[string]apitypes.Address{}})
 	_, set := c.SetMerchantLogo(ctx, "acme", []byte("\x89PNG\r\n\x1a\n"))
+	logo, shown := c.MerchantLogo(ctx, "acme")
 	dropped := c.DeleteMerchantLogo(ctx, "acme")
 	m, read := c.Merchant(ctx, "acme")
-	for _, err := range []error{created, updated, cleared, set, dropped, read} {
+	for _, err := range []error{created, updated, cleared, set, shown, dropped, read} {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+	if len(logo) == 0 {
+		t.Error("the logo is empty")
 	}
 	if m.ID != "acme" {
 		t.Errorf("read %+v", m)
@@ -77,7 +81,7 @@ func TestMerchantRequests(t *testing.T) {
 		`PATCH /api/merchants/acme application/json {"name":"Acme"}`,
 		`PATCH /api/merchants/acme application/json {"defaultAddresses":{}}`,
 		"PUT /api/merchants/acme/logo image/png \x89PNG\r\n\x1a\n",
-		"DELETE /api/merchants/acme/logo  ",
+		"GET /api/merchants/acme/logo  ", "DELETE /api/merchants/acme/logo  ",
 		"GET /api/merchants/acme  ", "GET /api/merchants/beta  ", "GET /api/merchants?limit=2  ",
 		"GET /api/audit?action=endpoint.update&merchantId=acme&since=7  ",
 		"GET /api/requests?keyId=key_1&limit=2&status=failed  ",

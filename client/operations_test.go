@@ -22,7 +22,7 @@ var methods = map[string]string{
 	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "createSignInLink": "CreateSignInLink", "listAuditEntries": "AuditEntries", "listRequests": "Requests",
 	"getServiceStatus": "ServiceStatus", "listMerchantOverviews": "MerchantOverviews", "rescanChain": "RescanChain", "resumeChain": "ResumeChain", "verifyAudit": "VerifyAudit",
 	"createMerchant": "CreateMerchant", "getMerchant": "Merchant", "listMerchants": "Merchants", "updateMerchant": "UpdateMerchant",
-	"releaseMerchantAddress": "ReleaseAddress", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
+	"releaseMerchantAddress": "ReleaseAddress", "getMerchantLogo": "MerchantLogo", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",
 	"promoteWebhookSecret": "PromoteWebhookSecret", "dropWebhookSecret": "DropWebhookSecret",
 	"receiveNotice":       "",                         // called by a transfer provider

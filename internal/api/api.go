@@ -179,6 +179,7 @@ type Merchants interface {
 	Create(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
 	Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
 	SetLogo(ctx context.Context, by access.Principal, id string, image []byte) (invoice.Merchant, error)
+	Logo(ctx context.Context, by access.Principal, id string) ([]byte, error)
 	DropLogo(ctx context.Context, by access.Principal, id string) error
 	Release(ctx context.Context, by access.Principal, id string, address invoice.Address) error
 }

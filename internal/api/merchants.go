@@ -184,6 +184,19 @@ func allowedAddresses(o object, name string) ([]invoice.AllowedAddress, error) {
 	return all, nil
 }
 
+// getLogo answers GET /api/merchants/{id}/logo.
+func (a *API) getLogo(w http.ResponseWriter, r *http.Request) error {
+	png, err := a.merchants.Logo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("read logo: %w", err)
+	}
+	w.Header().Set("Content-Type", "image/png")
+	if _, err := w.Write(png); err != nil {
+		a.logger.DebugContext(r.Context(), "write logo", "err", err) // the client has disconnected
+	}
+	return nil
+}
+
 // putLogo answers PUT /api/merchants/{id}/logo. The body is the image.
 func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 	image, err := readLogo(w, r)

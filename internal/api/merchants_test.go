@@ -118,12 +118,14 @@ func TestMerchantLogo(t *testing.T) {
 		want         string
 	}{
 		{"set", "PUT", "/api/merchants/acme/logo", logo.String(), 200, `"width":30,"height":20`},
+		{"read", "GET", "/api/merchants/acme/logo", "", 200, "\x89PNG"},
 		{"svg", "PUT", "/api/merchants/acme/logo", "<svg/>", 400, `"field":"logo"`},
 		{"too large", "PUT", "/api/merchants/acme/logo", strings.Repeat("x", merchant.MaxLogoBytes+1), 413, "body_too_large"},
 		{"of none", "PUT", "/api/merchants/zeta/logo", logo.String(), 404, "not_found"},
 		{"of a configured one", "PUT", "/api/merchants/shop/logo", logo.String(), 409, "configured_merchant"},
 		{"drop", "DELETE", "/api/merchants/acme/logo", "", 204, ""},
 		{"drop again", "DELETE", "/api/merchants/acme/logo", "", 204, ""},
+		{"read none", "GET", "/api/merchants/acme/logo", "", 404, "not_found"},
 	} {
 		status, body := send(operator, c.method, c.path, c.body, "Content-Type", "image/png")
 		if status != c.status || !strings.Contains(body, c.want) {

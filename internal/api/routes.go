@@ -134,6 +134,7 @@ func (a *API) merchantTable() []entry {
 		{"POST /api/merchants", access.KeysWrite, a.createMerchant},
 		{"GET /api/merchants/{id}", access.InvoicesRead, a.getMerchant},
 		{"PATCH /api/merchants/{id}", access.KeysWrite, a.updateMerchant},
+		{"GET /api/merchants/{id}/logo", access.InvoicesRead, a.getLogo},
 		{"PUT /api/merchants/{id}/logo", access.KeysWrite, a.putLogo},
 		{"DELETE /api/merchants/{id}/logo", access.KeysWrite, a.deleteLogo},
 		{"DELETE /api/merchants/{id}/addresses/{address}", access.KeysWrite, a.releaseAddress},

@@ -145,6 +145,7 @@ var unlinked = map[string]string{
 
 	"GET /dashboard/refunds/{id}/wallet": "the script that talks to a wallet reads it",
 	"GET /dashboard/live":                "the script of open pages reads it",
+	"GET /dashboard/settings/logo":       "an image of the merchant's page",
 	"GET /dashboard/search/suggestions":  "the script of the search field reads it",
 
 	"POST /dashboard/events/redeliver": "the form is there after days of failures",

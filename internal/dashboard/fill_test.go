@@ -34,6 +34,7 @@ func fill(w *world, text func(field string) string, days int) *filled {
 		"defaultAddresses": member{house: cafePays.String()},
 	}
 	w.operator.api("POST", "/api/merchants", profile, nil)
+	w.operator.upload("/dashboard/settings/logo?merchantId=cafe", "logo", newLogo(w.t)).want(w.t, http.StatusOK)
 	w.operator.api("PUT", "/api/merchants/cafe/webhook", member{"url": w.receiver.URL + "/?" + url.QueryEscape(text("webhook URL"))}, nil)
 	f.sales(days)
 	f.owner = w.named("cafe", text("key name"), access.Admin)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/merchant"
 )
 
 // settingsView is the page of a merchant.
@@ -19,6 +20,7 @@ type settingsView struct {
 	MayAddresses bool
 	Immediately  bool // the person may have addresses take effect at once
 	Deposits     bool // invoices can have deposit addresses
+	LogoKB       int  // the most of a logo's file
 }
 
 // settings shows the merchant.
@@ -38,7 +40,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	}
 	m := answer.Merchant
 	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
-	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits()}
+	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: merchant.MaxLogoBytes >> 10}
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),
@@ -129,7 +131,11 @@ func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, chang
 	if v.merchant == "" {
 		return errNotFound
 	}
-	err := d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil)
+	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil))
+}
+
+// settingsChanged shows the merchant after a change, or what the interface refused of it.
+func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err error) error {
 	switch refused, err := detail(err); {
 	case err != nil:
 		return err

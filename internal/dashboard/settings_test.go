@@ -1,6 +1,11 @@
 package dashboard_test
 
 import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/merchant"
 )
 
 // TestSettings changes a merchant's profile by the operator, and its addresses by its owner.
@@ -81,4 +87,78 @@ func TestTimezone(t *testing.T) {
 	page := maria.get("/dashboard/invoices/"+draft.ID+"/edit").want(t, http.StatusOK, "Payable until (Pacific/Kiritimati)")
 	maria.submit(page, "/dashboard/invoices/"+draft.ID+"/edit", nil).want(t, http.StatusOK, time.Unix(read(draft.ID).ExpiresAt, 0).In(zone).Format("2 Jan 2006, 15:04 MST"))
 	w.person("globex", access.Finance).get("/dashboard/invoices").want(t, http.StatusOK)
+}
+
+// upload sends a file as the form of a logo does.
+func (p *person) upload(path, field string, file []byte) answer {
+	p.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile(field, "logo.png")
+	if err == nil {
+		_, err = part.Write(file)
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.visit(http.MethodPost, path, form.FormDataContentType(), body.String())
+}
+
+// newLogo returns an image.
+func newLogo(t *testing.T) []byte {
+	t.Helper()
+	var logo bytes.Buffer
+	if err := png.Encode(&logo, image.NewGray(image.Rect(0, 0, 64, 32))); err != nil {
+		t.Fatal(err)
+	}
+	return logo.Bytes()
+}
+
+// TestLogo sets, shows and removes a merchant's logo.
+func TestLogo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.operator.api("POST", "/api/merchants", apitypes.CreateMerchantRequest{ID: "initech", Name: "Initech"}, nil)
+	const path, operator = "/dashboard/settings/logo", "?merchantId=initech"
+	logo := newLogo(t)
+	owner, stranger := w.person("initech", access.Admin), w.person("globex", access.Admin)
+	settings := w.operator.get("/dashboard/settings"+operator).want(t, 200, "Set the logo")
+	if strings.Contains(settings.words(), "Remove the logo") {
+		t.Error("a logo that there is not can be removed")
+	}
+	owner.get(path).want(t, 404)
+	for what, c := range map[string]struct {
+		file   []byte
+		field  string
+		status int
+		want   string
+	}{
+		"text": {[]byte("<svg/>"), "logo", 400, "PNG, JPEG or GIF"}, "damaged": {logo[:40], "logo", 400, "logo"}, "nothing": {nil, "logo", 400, "logo"}, "other field": {logo, "x", 400, "logo"},
+		"large": {make([]byte, merchant.MaxLogoBytes+1), "logo", 413, "The file is larger than 256 kB."}, "very large": {make([]byte, 17<<20), "logo", 413, "The file is larger than 256 kB."},
+	} {
+		if got := w.operator.upload(path+operator, c.field, c.file); got.status != c.status || !strings.Contains(got.words(), c.want) {
+			t.Errorf("%s: %d\n%s", what, got.status, got.words())
+		}
+	}
+	w.operator.post(path+operator, nil).want(t, 400)
+	owner.upload(path, "logo", logo).want(t, 403)
+	stranger.upload(path+operator, "logo", logo).want(t, 400, "globex", "set in the service's configuration")
+
+	page := w.operator.upload(path+operator, "logo", logo).want(t, 200, "How payers see it", "Remove the logo")
+	for _, p := range []*person{w.operator, owner, w.person("initech", access.Read)} {
+		if got := p.get(path + operator); got.status != 200 || got.header.Get("Content-Type") != "image/png" || !strings.HasPrefix(got.body, "\x89PNG") {
+			t.Errorf("the logo is answered %d %v", got.status, got.header)
+		}
+	}
+	if body := owner.get("/dashboard/settings").want(t, 200).body; !strings.Contains(body, path+"?v=") || strings.Contains(body, `type="file"`) {
+		t.Errorf("the owner sees\n%s", body)
+	}
+	stranger.get(path+operator).want(t, 404)
+	owner.post(path+"/remove", nil).want(t, 403)
+	w.forgetConfirmations()
+	w.operator.upload(path+operator, "logo", logo).want(t, 200, "Is it still you?")
+	w.operator.post(path+"/remove"+operator, nil).want(t, 200, "Is it still you?")
+	w.operator.submit(w.operator.get("/dashboard/confirm"), "/dashboard/confirm", url.Values{"key": {w.operator.key}}).want(t, 200)
+	w.operator.submit(page, path+"/remove"+operator, nil).want(t, 200, "Set the logo")
+	owner.get(path).want(t, 404)
 }

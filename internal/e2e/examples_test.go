@@ -82,11 +82,14 @@ func (e example) parts(name string) []part {
 	if len(e.request) > 0 && json.Valid(e.request) {
 		all = append(all, part{name: name + ".request", op: op, at: "request", media: "application/json", value: string(e.request)})
 	}
-	if len(e.response) > 0 {
+	if len(e.response) > 0 && !isImage(e.mediaType) {
 		all = append(all, part{name: name + ".response", op: op, at: "response", code: e.status, media: e.mediaType, value: string(e.response)})
 	}
 	return all
 }
+
+// isImage reports whether a media type is that of an image, whose bytes the document does not show.
+func isImage(mediaType string) bool { return strings.HasPrefix(mediaType, "image/") }
 
 // curl returns the curl command of the request.
 func (e example) curl() string {

@@ -109,6 +109,8 @@ func (d *exampleDocument) complete(id string) {
 		if !strings.HasPrefix(status, "2") || len(content) == 0 {
 			continue
 		}
+		content = maps.Clone(content)
+		maps.DeleteFunc(content, func(kind string, _ any) bool { return isImage(kind) })
 		media = max(media, len(content))
 		n := 0
 		for _, m := range content {

@@ -132,6 +132,7 @@ func (s *story) merchants() {
 		s.Fatal(err)
 	}
 	s.call("putMerchantLogo", http.MethodPut, "/api/merchants/acme/logo", logo.String(), "Content-Type", "image/png")
+	s.call("getMerchantLogo", http.MethodGet, "/api/merchants/acme/logo", "")
 	s.call("getMerchant", http.MethodGet, "/api/merchants/acme", "")
 	s.call("listMerchants", http.MethodGet, "/api/merchants?limit=1", "")
 	s.call("deleteMerchantLogo", http.MethodDelete, "/api/merchants/acme/logo", "")

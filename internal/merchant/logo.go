@@ -52,6 +52,15 @@ func (m *Manager) LogoPNG(ctx context.Context, id string) ([]byte, error) {
 	return m.conf.Store.LogoPNG(ctx, id)
 }
 
+// Logo returns the logo of a merchant that the principal may see, as PNG. Errors are ErrNotFound
+// and store.ErrNotFound.
+func (m *Manager) Logo(ctx context.Context, by access.Principal, id string) ([]byte, error) {
+	if _, err := m.Get(ctx, by, id); err != nil {
+		return nil, err
+	}
+	return m.LogoPNG(ctx, id)
+}
+
 // DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound, ErrForbidden
 // and ErrConfigured.
 func (m *Manager) DropLogo(ctx context.Context, by access.Principal, id string) error {

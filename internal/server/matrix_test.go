@@ -75,6 +75,7 @@ var matrix = map[string]matrixRow{
 	"POST /api/keys/{id}/rotate": {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
 	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
+	"GET /api/merchants/{id}/logo": {status: 404},                                                               // it has none
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
 	"DELETE /api/merchants/{id}/addresses/{address}": {status: 403}, // the operator's alone
 	"GET /api/merchants/{id}/webhook":                {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},

@@ -48,6 +48,7 @@ GET /api/invoices/{id}/timeline api key invoices:read
 GET /api/keys api key keys:write
 GET /api/merchants api key invoices:read
 GET /api/merchants/{id} api key invoices:read
+GET /api/merchants/{id}/logo api key invoices:read
 GET /api/merchants/{id}/webhook api key events:read
 GET /api/operator/merchants api key events:read
 GET /api/operator/status api key events:read
@@ -117,6 +118,7 @@ GET /dashboard/search api session invoices:read
 GET /dashboard/search/suggestions api session invoices:read
 GET /dashboard/sessions api session
 GET /dashboard/settings api session invoices:read
+GET /dashboard/settings/logo api session invoices:read
 GET /dashboard/sign-in api none
 GET /dashboard/statement api session payments:read
 GET /dashboard/statement.csv api session payments:read
@@ -210,6 +212,8 @@ POST /dashboard/refunds/{id}/submissions/{submission}/withdraw api session invoi
 POST /dashboard/sessions/{id}/end api session
 POST /dashboard/settings api session keys:write
 POST /dashboard/settings/addresses api session keys:write
+POST /dashboard/settings/logo api session keys:write
+POST /dashboard/settings/logo/remove api session keys:write
 POST /dashboard/sign-in api none
 POST /dashboard/sign-out api session
 POST /dashboard/webhook api session webhooks:write

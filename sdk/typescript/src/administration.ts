@@ -129,6 +129,11 @@ export class Administration extends Connection {
     return data!.merchant;
   }
 
+  /** Returns a merchant's logo, a PNG image. */
+  async getMerchantLogo(id: string, options: CallOptions = {}): Promise<Blob> {
+    return (await this.http.GET("/api/merchants/{id}/logo", { params: { path: { id } }, parseAs: "blob", headers: { Accept: "image/png, application/problem+json" }, ...given(options) })).data!;
+  }
+
   /** Sets a merchant's logo, a PNG, JPEG or GIF image. */
   async putMerchantLogo(id: string, image: Blob, options: CallOptions = {}): Promise<Merchant> {
     const { data } = await this.http.PUT("/api/merchants/{id}/logo", {
