@@ -191,7 +191,7 @@ func (a *API) getLogo(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("read logo: %w", err)
 	}
 	w.Header().Set("Content-Type", "image/png")
-	if _, err := w.Write(png); err != nil {
+	if _, err := w.Write(png); err != nil { //nolint:gosec // it was encoded by the service, and its type is not sniffed
 		a.logger.DebugContext(r.Context(), "write logo", "err", err) // the client has disconnected
 	}
 	return nil

@@ -76,12 +76,11 @@ func (r *replicas) url(turn int64) string {
 	return ""
 }
 
-// replace takes a server's place, with one or with nil.
-func (r *replicas) replace(i int, s *service) (was *service) {
+// replace puts a server in the place of another, or nil.
+func (r *replicas) replace(i int, s *service) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was, r.servers[i] = r.servers[i], s
-	return was
+	r.servers[i] = s
 }
 
 // creation is a run of creates on replicas. Each has an idempotency key, and is repeated until

@@ -152,6 +152,19 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 	}
 }
 
+// ask adds the filter with a value, which may be empty, to the query of the interface.
+func (f filter) ask(d *Dashboard, v *visit, query url.Values, value string) {
+	switch {
+	case f.apply != nil:
+		f.apply(d, query, value)
+	case value == "":
+	case f.day != "":
+		query.Set(f.day, dayText(value, f.end, v.Zone()))
+	default:
+		query.Set(f.name, value)
+	}
+}
+
 // query returns the query of the interface for the filters of a request, and the frame.
 func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values, listFrame) {
 	query, asked := v.query(), r.URL.Query()
@@ -161,16 +174,7 @@ func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values
 		if value != "" {
 			frame.Filter.Set(f.name, value)
 		}
-		switch {
-		case f.apply != nil:
-			f.apply(d, query, value)
-		case f.day != "":
-			if value != "" {
-				query.Set(f.day, dayText(value, f.end, v.Zone()))
-			}
-		case value != "":
-			query.Set(f.name, value)
-		}
+		f.ask(d, v, query, value)
 		shown := field{Name: f.name, Label: f.text, Type: f.kind, Value: value}
 		if f.options != nil {
 			shown.Options = f.options(d)

@@ -81,6 +81,6 @@ func mean(src image.Image, part image.Rectangle) color.Color {
 			}
 		}
 	}
-	n := uint64(part.Dx() * part.Dy())                                                                  //nolint:gosec // positive
-	return color.RGBA64{uint16(sum[0] / n), uint16(sum[1] / n), uint16(sum[2] / n), uint16(sum[3] / n)} //nolint:gosec // means of 16 bits
+	n := uint64(part.Dx() * part.Dy())
+	return color.RGBA64{uint16(sum[0] / n), uint16(sum[1] / n), uint16(sum[2] / n), uint16(sum[3] / n)}
 }

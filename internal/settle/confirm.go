@@ -82,13 +82,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	var refresh []string // payments without an invoice that are refunded, and records of refunds
-	for _, r := range refunds {
-		refresh = append(refresh, cmp.Or(r.PreparedID, r.ID))
-		if !r.Attributed() {
-			refresh = append(refresh, r.PaymentID)
-		}
-	}
+	refresh := refreshedBy(refunds)
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
@@ -114,6 +108,18 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, indexed)
+}
+
+// refreshedBy returns the ids of what needs no decision any more, or another one, once refunds are
+// final: records of refunds, and payments without an invoice that are refunded.
+func refreshedBy(refunds []invoice.Refund) (ids []string) {
+	for _, r := range refunds {
+		ids = append(ids, cmp.Or(r.PreparedID, r.ID))
+		if !r.Attributed() {
+			ids = append(ids, r.PaymentID)
+		}
+	}
+	return ids
 }
 
 // updateAndExpire runs a transaction that may raise the finalized height or close

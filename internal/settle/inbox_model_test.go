@@ -75,18 +75,18 @@ func wantOneOf(r *rapid.T, err error, allowed ...error) {
 }
 
 func (m *inboxMachine) claimOne(r *rapid.T) {
-	p, any := some(r, "claimed", m.payments())
+	p, paid := some(r, "claimed", m.payments())
 	inv, made := some(r, "claimed for", m.made)
-	if any && made {
+	if paid && made {
 		_, err := m.claimFor(inv, p, nil)
 		wantOneOf(r, err, store.ErrNotFound, settle.ErrTooManyClaims, settle.ErrNothingToClaim)
 	}
 }
 
 func (m *inboxMachine) attributeOne(r *rapid.T) {
-	p, any := some(r, "attributed", m.payments())
+	p, paid := some(r, "attributed", m.payments())
 	inv, made := some(r, "attributed to", m.made)
-	if any && made && rapid.IntRange(0, 3).Draw(r, "rarely") == 0 {
+	if paid && made && rapid.IntRange(0, 3).Draw(r, "rarely") == 0 {
 		_, err := m.attribute(p, inv)
 		wantOneOf(r, err, settle.ErrOrphaned, settle.ErrUndecided)
 	}

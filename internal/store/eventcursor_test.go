@@ -55,7 +55,7 @@ func TestCursorOfEventsMissesNone(t *testing.T) {
 	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
-	seed := rand.Uint64() //nolint:gosec // of a test
+	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := &cursorRun{
 		t: t, ctx: t.Context(), writing: storetest.Open(t, through), reading: storetest.Open(t, direct),
@@ -64,11 +64,11 @@ func TestCursorOfEventsMissesNone(t *testing.T) {
 	insert(t, r.reading, sample("inv_m0", "m0"), sample("inv_m1", "m1"))
 	var writers, killer, readers sync.WaitGroup
 	for w := range cursorWriters {
-		writers.Go(func() { r.write(w, rand.New(rand.NewPCG(seed, uint64(w)))) }) //nolint:gosec // of a test
+		writers.Go(func() { r.write(w, rand.New(rand.NewPCG(seed, uint64(w)))) })
 	}
-	killer.Go(func() { r.kill(direct, proxy, rand.New(rand.NewPCG(seed, 1<<32))) }) //nolint:gosec // of a test
+	killer.Go(func() { r.kill(direct, proxy, rand.New(rand.NewPCG(seed, 1<<32))) })
 	for i, f := range []store.EventFilter{{}, {}, {MerchantID: "m1"}, {Type: invoice.EventPaid}, {Delivery: "none"}, {Delivery: "pending", MerchantID: "m0"}} {
-		readers.Go(func() { r.read(f, rand.New(rand.NewPCG(seed, 1<<33+uint64(i)))) }) //nolint:gosec // of a test
+		readers.Go(func() { r.read(f, rand.New(rand.NewPCG(seed, 1<<33+uint64(i)))) })
 	}
 	writers.Wait()
 	close(r.written)

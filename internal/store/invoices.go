@@ -111,12 +111,11 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 		}
 		rows[i] = slices.Concat([]any{inv.ID}, updatedValues(inv), itemValues(inv))
 	}
-	set := make([]string, len(updatedColumns))
-	for i, c := range updatedColumns {
+	set := []string{closedBlock}
+	for _, c := range updatedColumns {
 		name, _, _ := strings.Cut(c, " ")
-		set[i] = name + " = wanted." + name
+		set = append(set, name+" = wanted."+name)
 	}
-	set = append(set, closedBlock)
 	n, err := tx.updateFrom(ctx, slices.Concat([]string{"id"}, updatedColumns, []string{"kind", "version"}), rows,
 		"UPDATE invoices SET "+strings.Join(set, ", ")+", item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
