@@ -66,6 +66,8 @@ func limitRows() []string {
 		row("elements examined for a part of a page | %d", store.MaxExamined),
 		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
 		row("the text `q` | %d characters", invoice.MaxLabel),
+		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read",
+			store.SQLiteWriterCache/1000, store.SQLiteReaderCache/1000, store.SQLiteReaders),
 		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),

@@ -64,7 +64,7 @@ func makeEmpty(path string) error {
 
 // copyDatabase writes a database as of one moment to an empty file.
 func copyDatabase(ctx context.Context, from, to string) (err error) {
-	db, err := sql.Open("sqlite", sqliteDSN(from, sqliteReaderCache, "_pragma=query_only(0)"))
+	db, err := sql.Open("sqlite", sqliteDSN(from, SQLiteReaderCache, "_pragma=query_only(0)"))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", from, err)
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// sqliteReaders is the number of read-only connections.
-	sqliteReaders = 4
-	// sqliteWriterCache and sqliteReaderCache bound the pages that a connection keeps, in KB.
+	// SQLiteReaders is the number of read-only connections.
+	SQLiteReaders = 4
+	// SQLiteWriterCache and SQLiteReaderCache bound the pages that a connection keeps, in KB.
 	// What a reader lacks, the operating system has in its own cache.
-	sqliteWriterCache = 8_000
-	sqliteReaderCache = 2_000
+	SQLiteWriterCache = 8_000
+	SQLiteReaderCache = 2_000
 )
 
 // sqliteDB is a file in WAL mode: one connection writes and others read.
@@ -41,7 +41,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, sqliteWriterCache, "_pragma=query_only(0)"))
+	write, err := sql.Open("sqlite", sqliteDSN(path, SQLiteWriterCache, "_pragma=query_only(0)"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -49,12 +49,12 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := write.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", sqliteDSN(path, sqliteReaderCache, "_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", sqliteDSN(path, SQLiteReaderCache, "_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), write.Close())
 	}
-	read.SetMaxOpenConns(sqliteReaders)
-	read.SetMaxIdleConns(sqliteReaders)
+	read.SetMaxOpenConns(SQLiteReaders)
+	read.SetMaxIdleConns(SQLiteReaders)
 	db := &sqliteDB{write: write, read: read, reader: &statements{on: read}}
 	return &Store{queries: queries{run: sqlRunner{db.reader}}, dialect: db}, nil
 }
