@@ -285,10 +285,9 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 			r := stored[id]
 			paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
 			// A refund that is mined before its payment is recognized if both are
-			// read together, or read again. One that was recognized stays without its payment.
-			final := paid.Status == invoice.Confirmed
-			may := b != nil && (final || paid.Status == invoice.Orphaned)
-			must := may && final && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
+			// read together, or read again.
+			may := b != nil && paid.Status == invoice.Confirmed
+			must := may && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
 			confirmed := r.Status == invoice.Confirmed
 			switch {
 			case confirmed && (!may || r.PaymentID != paid.ID || r.InvoiceID != paid.InvoiceID || small(r.Amount) != m.amount):

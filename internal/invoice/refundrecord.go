@@ -71,11 +71,9 @@ type RefundRecord struct {
 	From       Address // the settlement address
 	Payer      Address
 	Left       Amount // what the refunds on the chain leave of the payment
-	// PaymentStatus is the state of the payment.
-	PaymentStatus PaymentStatus
-	Status        RefundStatus
-	CreatedAt     time.Time
-	Transfer      Refund // that pays it; zero without one
+	Status     RefundStatus
+	CreatedAt  time.Time
+	Transfer   Refund // that pays it; zero without one
 
 	Tag          Hash // that the transaction's calldata ends in
 	Amount       Amount

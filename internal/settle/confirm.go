@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -82,7 +81,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	refresh := refreshedBy(refunds)
+	loose := loosePayments(refunds)
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
@@ -98,7 +97,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
 		return err
 	}
-	if err := tx.RefreshItems(ctx, refresh...); err != nil {
+	if err := tx.RefreshItems(ctx, loose...); err != nil {
 		return err
 	}
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
@@ -110,11 +109,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	return s.saveInvoices(ctx, invoices, indexed)
 }
 
-// refreshedBy returns the ids of what needs no decision any more, or another one, once refunds are
-// final: records of refunds, and payments without an invoice that are refunded.
-func refreshedBy(refunds []invoice.Refund) (ids []string) {
+// loosePayments returns the ids of the refunded payments that have no invoice.
+func loosePayments(refunds []invoice.Refund) (ids []string) {
 	for _, r := range refunds {
-		ids = append(ids, cmp.Or(r.PreparedID, r.ID))
 		if !r.Attributed() {
 			ids = append(ids, r.PaymentID)
 		}

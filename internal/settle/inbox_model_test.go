@@ -34,7 +34,6 @@ func TestInboxModel(t *testing.T) {
 				"create": m.create, "void": m.voidOne, "mine": m.mine, "mine more": m.mine, "reorg": m.reorg, "confirm": m.confirm,
 				"rescan": m.rescan, "fill": m.fill,
 				"claim": m.claimOne, "attribute": m.attributeOne, "decide": m.decideOne, "decide more": m.decideOne, "undo": m.undoOne,
-				"lose": m.losePayment, "return": m.returnPayment,
 				"prepare": m.prepareOne, "name": m.nameOne, "change": m.changeOne, "wait": m.wait, "forget": m.forget,
 				"": m.checkInbox,
 			})
@@ -112,21 +111,6 @@ func (m *inboxMachine) undoOne(r *rapid.T) {
 		_, err := m.UndoDecision(m.t.Context(), d.ID, "")
 		m.must(err)
 	}
-}
-
-// refundIDs returns the ids of the records of refunds: those prepared, and the transfers back.
-func (m *inboxMachine) refundIDs() []string {
-	ids := slices.Clone(m.prepared)
-	for _, t := range m.transfers {
-		id := invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
-		r, err := m.db.store.RefundRecord(m.t.Context(), id)
-		if err == nil && r.ID == id && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-			m.t.Fatal(err)
-		}
-	}
-	return ids
 }
 
 func (m *inboxMachine) prepareOne(r *rapid.T) {
@@ -246,7 +230,7 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 
 // entries returns how many of the machine's objects the indexes name.
 func (m *inboxMachine) entries(merchant string) (n int) {
-	keys := m.refundIDs()
+	keys := slices.Clone(m.prepared)
 	for _, inv := range m.made {
 		keys = append(keys, inv.ID)
 	}
@@ -292,7 +276,7 @@ func (m *inboxMachine) examine(merchant string) (found []shown) {
 		kind, version := invoice.ItemOfPayment(p.Payment, refunded[p.ID], len(claims[p.ID]))
 		add(p.ID, kind, version)
 	}
-	for _, id := range m.refundIDs() {
+	for _, id := range m.prepared {
 		refund := m.refund(id)
 		kind, version := invoice.ItemOfRefund(refund, at(m.seconds.Load()))
 		if merchant == "" || refund.MerchantID == merchant {

@@ -39,8 +39,6 @@ func TestModel(t *testing.T) {
 				"confirm": m.confirm,
 				"rescan":  m.rescan,
 				"fill":    m.fill,
-				"lose":    m.losePayment,
-				"return":  m.returnPayment,
 				"restart": func(*rapid.T) { m.Service = m.service() },
 				"": func(r *rapid.T) {
 					m.checkSums(r)
@@ -115,7 +113,6 @@ type machine struct {
 	drafts    []invoice.Invoice
 	transfers []invoice.Transfer // all that were ever mined
 	line      int                // blocks up to this index are final
-	lost      []invoice.Transfer // payments that a reorg dropped, and not their refunds
 	late      bool               // nothing is read while it happens
 }
 
@@ -397,7 +394,7 @@ type verdict struct {
 // check compares the invoices, payments and events with those of the chain.
 func (m *machine) check(r *rapid.T) {
 	stored, attributed := m.storedPayments(r)
-	refunded := m.refundedBy(r, stored)
+	refunded := m.refundedBy(r, attributed)
 	for _, inv := range m.made {
 		want := judge(inv, attributed[inv.ID], m.head().Time)
 		want.Refunded = refunded[inv.ID]
@@ -526,30 +523,31 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time
 	return v
 }
 
-// refundedBy returns what was paid back on the chain, by invoice, as the refunds are stored,
-// none of which may exceed its payment. Some payments have left the chain since, unlike what
-// was paid back of them.
-func (m *machine) refundedBy(r *rapid.T, payments []store.PaymentRow) map[string]uint64 {
+// refundedBy returns what was paid back on the chain, by invoice, as the
+// refunds are stored, none of which may exceed its payment.
+func (m *machine) refundedBy(r *rapid.T, attributed map[string][]store.PaymentRow) map[string]uint64 {
 	sums := make(map[string]uint64)
-	for _, p := range payments {
-		refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
-		if err != nil {
-			r.Fatal(err)
-		}
-		var back uint64
-		for _, refund := range refunds {
-			stands := slices.ContainsFunc(m.blocks, func(b settle.Block) bool { return b.Hash == refund.BlockHash })
-			if stands != (refund.Status == invoice.Confirmed) || refund.InvoiceID != p.InvoiceID {
-				r.Errorf("refund %s is %s of %s; on the chain: %t", refund.ID, refund.Status, refund.InvoiceID, stands)
+	for id, payments := range attributed {
+		for _, p := range payments {
+			refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
+			if err != nil {
+				r.Fatal(err)
 			}
-			if stands {
-				back += number(refund.Amount)
+			var back uint64
+			for _, refund := range refunds {
+				stands := slices.ContainsFunc(m.blocks, func(b settle.Block) bool { return b.Hash == refund.BlockHash })
+				if stands != (refund.Status == invoice.Confirmed) || refund.InvoiceID != id {
+					r.Errorf("refund %s is %s of %s; on the chain: %t", refund.ID, refund.Status, refund.InvoiceID, stands)
+				}
+				if stands {
+					back += number(refund.Amount)
+				}
 			}
+			if back > number(p.Amount) {
+				r.Errorf("of payment %s over %s, %d was paid back", p.ID, p.Amount, back)
+			}
+			sums[id] += back
 		}
-		if back > number(p.Amount) {
-			r.Errorf("of payment %s over %s, %d was paid back", p.ID, p.Amount, back)
-		}
-		sums[p.InvoiceID] += back
 	}
 	return sums
 }

@@ -79,11 +79,8 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 		r.ID, r.ObservedAt = e.refundID, b.service.seconds()
 	}
 	m, ok, err := b.matchRefund(ctx, e)
-	if err == nil && !ok && known {
-		m, ok, err = b.keptMatch(ctx, was, e)
-	}
 	if err != nil || !ok {
-		return err
+		return err // a stored one stays orphaned
 	}
 	p := m.Payment
 	r.Transfer = e.Transfer
@@ -100,47 +97,6 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	}
 	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
 	return b.saveRefund(ctx, was, r)
-}
-
-// keptMatch returns the payment that a stored refund refunds although none matches its
-// transfer, as when a reorg dropped the payment and not the refund: the money has left. ok is
-// false if less is left of the payment.
-func (b *transferBatch) keptMatch(ctx context.Context, was invoice.Refund, e *entry) (m invoice.RefundMatch, ok bool, err error) {
-	p, ok := b.payments[was.PaymentID]
-	if !ok {
-		rows, err := b.tx.PaymentsByID(ctx, []string{was.PaymentID})
-		if err != nil || len(rows) == 0 {
-			return m, false, err
-		}
-		p = rows[0]
-	}
-	if err := b.refundSums.load(ctx, p.ID); err != nil {
-		return m, false, err
-	}
-	left := p.Amount.Minus(b.refundSums.without(p.ID, was))
-	return invoice.RefundMatch{Payment: p.Payment, PreparedID: was.PreparedID}, p.KeepsRefund(was, e.Transfer) && !left.Less(e.Amount), nil
-}
-
-// moveRefunds counts the confirmed refunds of a payment at another invoice than before. Only a
-// refund that a reorg left without its payment is confirmed before that.
-func (b *transferBatch) moveRefunds(ctx context.Context, was, is invoice.Payment) error {
-	refunds, err := confirmedRefunds(ctx, b.tx, is.ID)
-	if err != nil || len(refunds) == 0 {
-		return err
-	}
-	if err := b.invoices.load(ctx, was.InvoiceID, is.InvoiceID); err != nil {
-		return err
-	}
-	for _, r := range refunds {
-		if was.Attributed() {
-			b.invoices.put(b.invoices.byID[was.InvoiceID].WithoutRefund(r))
-		}
-		r.InvoiceID, r.MerchantID = is.InvoiceID, is.MerchantID
-		if is.Attributed() {
-			b.refunded = append(b.refunded, r)
-		}
-	}
-	return nil
 }
 
 // orphanRefund orphans the pending refund that a transfer was stored as, now

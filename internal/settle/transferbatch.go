@@ -26,11 +26,9 @@ type transferBatch struct {
 	dirty    map[string]bool             // whether a payment is in unsaved
 	// reattributed are the ids of unsaved payments whose invoice changed.
 	reattributed []string
-	// minedAgain are the ids of unsaved payments that were orphaned.
-	minedAgain []string
-	lastSeq    int64            // number of the newest event before the batch
-	created    map[string]int64 // numbers of invoice.created events by invoice, 0 if removed; read on demand
-	invoices   *invoiceSet      // candidates, and the invoices of known payments
+	lastSeq      int64            // number of the newest event before the batch
+	created      map[string]int64 // numbers of invoice.created events by invoice, 0 if removed; read on demand
+	invoices     *invoiceSet      // candidates, and the invoices of known payments
 
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
 	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
@@ -223,11 +221,6 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 		if err := b.attribute(ctx, e, &p.Payment); err != nil {
 			return err
 		}
-		if known && was.InvoiceID != p.InvoiceID {
-			if err := b.moveRefunds(ctx, was, p.Payment); err != nil {
-				return err
-			}
-		}
 	}
 	if b.chain.final {
 		b.confirmed = append(b.confirmed, p.Payment)
@@ -255,9 +248,6 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	}
 	if was.ID != "" && was.InvoiceID != p.InvoiceID {
 		b.reattributed = append(b.reattributed, p.ID)
-	}
-	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {
-		b.minedAgain = append(b.minedAgain, p.ID)
 	}
 	b.payments[p.ID] = p
 	b.addRefundable(p.Payment)
@@ -357,10 +347,6 @@ func (b *transferBatch) save(ctx context.Context) error {
 		return err
 	}
 	b.reattributed = nil
-	if err := b.tx.RefreshRefundsOf(ctx, b.minedAgain); err != nil {
-		return err
-	}
-	b.minedAgain = nil
 	if err := b.saveAuthorizations(ctx); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status,
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
@@ -34,7 +34,7 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
 		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
-		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus,
+		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back),
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
 	r.ManyInvoices = many == 1
@@ -58,10 +58,7 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
 	if r.PreparedID == "" {
-		if err := tx.insertRecord(ctx, r); err != nil {
-			return err
-		}
-		return tx.RefreshItems(ctx, r.ID)
+		return tx.insertRecord(ctx, r)
 	}
 	if _, err := tx.exec(ctx, "DELETE FROM refund_records WHERE id = $1 AND tag IS NULL", r.ID); err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
@@ -70,11 +67,11 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 	if r.Status != invoice.Orphaned {
 		status, args = "$4", append(args, string(r.Status))
 	}
-	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
+	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, item = NULL, status = "+status+" WHERE id = $3", args...)
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
-	return tx.RefreshItems(ctx, r.PreparedID)
+	return nil
 }
 
 // unpreparedColumns are the columns of the record of a refund that was not prepared.

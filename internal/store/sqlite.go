@@ -19,8 +19,7 @@ const (
 	SQLiteReaders = 4
 	// SQLiteWriterCache and SQLiteReaderCache bound the pages that a connection keeps, in KB.
 	// What a reader lacks, the operating system has in its own cache.
-	SQLiteWriterCache = 8_000
-	SQLiteReaderCache = 2_000
+	SQLiteWriterCache, SQLiteReaderCache = 8_000, 2_000
 )
 
 // sqliteDB is a file in WAL mode: one connection writes and others read.
