@@ -17,9 +17,11 @@ import (
 const (
 	// SQLiteReaders is the number of read-only connections.
 	SQLiteReaders = 4
-	// SQLiteWriterCache and SQLiteReaderCache bound the pages that a connection keeps, in KB.
-	// What a reader lacks, the operating system has in its own cache.
-	SQLiteWriterCache, SQLiteReaderCache = 8_000, 2_000
+	// SQLiteWriterCache bounds the pages that the writing connection keeps, in KB.
+	SQLiteWriterCache = 8_000
+	// SQLiteReaderCache bounds those of a read-only connection. What it lacks, the operating
+	// system has in its own cache.
+	SQLiteReaderCache = 2_000
 )
 
 // sqliteDB is a file in WAL mode: one connection writes and others read.
