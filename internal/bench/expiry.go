@@ -120,7 +120,7 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 			break
 		}
 		c.made++
-		body := fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`, merchant, 500_000_000+1000*c.made, expires)
+		body := newInvoice(merchant, int64(499_000+c.made), expires) // of other amounts than those that expire
 		group.Go(func() error {
 			err := post(ctx, c.client, c.world.server.url+"/api/invoices", "", body)
 			mu.Lock()

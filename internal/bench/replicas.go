@@ -34,8 +34,8 @@ type replicas struct {
 	servers []*service // nil while one is away
 }
 
-func startReplicas(ctx context.Context, database string, n int) (*replicas, error) {
-	w, err := new(bench).start(ctx, serverConfig{Database: database})
+func (b *bench) startReplicas(ctx context.Context, database string, n int) (*replicas, error) {
+	w, err := b.start(ctx, serverConfig{Database: database})
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (b *bench) replicasRate(ctx context.Context, kind string, n int) (rate floa
 	if err != nil {
 		return 0, err
 	}
-	r, err := startReplicas(ctx, url, n)
+	r, err := b.startReplicas(ctx, url, n)
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +205,7 @@ func (b *bench) measureKills(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := startReplicas(ctx, url, mostReplicas)
+	r, err := b.startReplicas(ctx, url, mostReplicas)
 	if err != nil {
 		return err
 	}

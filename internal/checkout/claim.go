@@ -58,12 +58,8 @@ func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment
 
 // claim submits a payer's claim and redirects to the page about the transaction.
 func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
-	if c.sameOrigin.Check(r) != nil {
-		return errCrossOrigin
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return errBadForm
+	if err := parseForm(w, r); err != nil {
+		return err
 	}
 	tx, err := invoice.ParseHash(r.PostForm.Get("tx"))
 	if err != nil {
@@ -73,11 +69,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	uses := []use{{allClients, AllClaims}, {s.invoice.ID, ClaimsOfInvoice}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, ClaimsOfClient})
-	}
-	if !c.claimed.allow(c.now(), uses...) {
+	if !c.claimed.allow(c.now(), uses(r, AllClaims, ClaimsOfClient, use{s.invoice.ID, ClaimsOfInvoice})...) {
 		return errTooOften
 	}
 	signature := compact(r.PostForm.Get("signature"))

@@ -58,6 +58,16 @@ func (l *limiter) allow(now time.Time, uses ...use) bool {
 // allClients is the key of all clients.
 const allClients = "*"
 
+// uses returns a use of all clients, with its limit, one of the request's client, unless many may
+// share its address, and others.
+func uses(r *http.Request, all, ofClient int, others ...use) []use {
+	counted := append([]use{{allClients, all}}, others...)
+	if key := client(r); key != "" {
+		counted = append(counted, use{key, ofClient})
+	}
+	return counted
+}
+
 // client returns the key of a request's client: its IPv4 address, or its IPv6 network. It
 // is empty for an address that many clients may share.
 func client(r *http.Request) string {

@@ -156,19 +156,14 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
-	uses := []use{{allClients, AllLinkInvoices}, {l.ID, InvoicesOfLink}}
 	key := client(r)
-	if key != "" {
-		uses = append(uses, use{key, InvoicesOfClient})
-	}
-	return c.linked.allow(c.now(), uses...) && (key == "" || c.linkedLong.Take(key).OK)
+	return c.linked.allow(c.now(), uses(r, AllLinkInvoices, InvoicesOfClient, use{l.ID, InvoicesOfLink})...) && (key == "" || c.linkedLong.Take(key).OK)
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.
 func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return "", errBadForm
+	if err := parseForm(w, r); err != nil {
+		return "", err
 	}
 	visit := r.PostForm.Get("visit")
 	if visit == "" || len(visit) > MaxID || strings.ContainsFunc(visit, isNotIDChar) {

@@ -82,11 +82,7 @@ func (l *lookups) ask(r *http.Request, q transactionQuery) (*nodeLookup, error) 
 	if lookup := l.recent[q]; lookup != nil {
 		return lookup, nil
 	}
-	uses := []use{{allClients, Lookups}, {q.invoiceID, LookupsOfInvoice}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, LookupsOfClient})
-	}
-	if !l.limit.allow(l.now(), uses...) {
+	if !l.limit.allow(l.now(), uses(r, Lookups, LookupsOfClient, use{q.invoiceID, LookupsOfInvoice})...) {
 		return nil, errTooOften
 	}
 	select {

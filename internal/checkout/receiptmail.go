@@ -35,19 +35,14 @@ type mailForm struct {
 // mailReceipt queues the receipt for the address of the form, and redirects to the
 // receipt.
 func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return errBadForm
+	if err := parseForm(w, r); err != nil {
+		return err
 	}
 	s, refunds, err := c.loadReceipt(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	uses := []use{{allClients, AllMails}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, MailsOfClient})
-	}
-	if !c.mailed.allow(c.now(), uses...) {
+	if !c.mailed.allow(c.now(), uses(r, AllMails, MailsOfClient)...) {
 		return errTooOften
 	}
 	text := locale.For(r)

@@ -102,22 +102,14 @@ func (c *Checkout) refundPage(w http.ResponseWriter, r *http.Request) error {
 
 // nameAddress stores the address that a payer confirms, and redirects to the page.
 func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
-	if c.sameOrigin.Check(r) != nil {
-		return errCrossOrigin
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return errBadForm
+	if err := parseForm(w, r); err != nil {
+		return err
 	}
 	refund, v, err := c.loadRefund(r)
 	if err != nil {
 		return err
 	}
-	uses := []use{{allClients, AllAddresses}, {refund.ID, AddressesOfRefund}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, AddressesOfClient})
-	}
-	if !c.named.allow(c.now(), uses...) {
+	if !c.named.allow(c.now(), uses(r, AllAddresses, AddressesOfClient, use{refund.ID, AddressesOfRefund})...) {
 		return errTooOften
 	}
 	typed := r.PostForm.Get("to")

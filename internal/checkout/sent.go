@@ -28,9 +28,8 @@ type Reports interface {
 // sent takes the hash of the transaction that a wallet gave the page. Anyone can report any
 // hash, so that it is shown as reported and nothing relies on it.
 func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
-	if err := r.ParseForm(); err != nil {
-		return errBadForm
+	if err := parseForm(w, r); err != nil {
+		return err
 	}
 	tx, err := invoice.ParseHash(r.PostForm.Get("tx"))
 	if err != nil {
@@ -43,11 +42,7 @@ func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
 	if s.invoice.Status == invoice.Drafted {
 		return errNotFound
 	}
-	uses := []use{{allClients, AllReports}, {s.invoice.ID, ReportsOfInvoice}}
-	if key := client(r); key != "" {
-		uses = append(uses, use{key, ReportsOfClient})
-	}
-	if !c.reported.allow(c.now(), uses...) {
+	if !c.reported.allow(c.now(), uses(r, AllReports, ReportsOfClient, use{s.invoice.ID, ReportsOfInvoice})...) {
 		return errTooOften
 	}
 	if err := c.reports.ReportTransaction(r.Context(), s.invoice.ID, store.ReportedTransaction{Hash: tx, At: c.now()}); err != nil {

@@ -163,3 +163,12 @@ func (c *Checkout) send(w http.ResponseWriter, r *http.Request, mediaType string
 		c.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }
+
+// parseForm parses the form of a request of MaxClaimForm bytes at most. The error is errBadForm.
+func parseForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxClaimForm)
+	if r.ParseForm() != nil {
+		return errBadForm
+	}
+	return nil
+}
