@@ -46,8 +46,8 @@ service keeps by default. Nothing of it is on a real chain: the payments are on 
 
 It refuses a database that is not empty, and one that a service uses. On PostgreSQL all
 rows are written in one transaction: if it is interrupted, the database is empty as
-before. It creates all indexes after the rows. A SQLite database that was not finished
-must be removed.`,
+before. A SQLite database that was not finished must be removed. All indexes are created
+after the rows.`,
 		Example: `  createdb load && quittance bench seed --database postgres:///load --invoices 10000000 --merchants 10000
   quittance bench seed --database sqlite:load.db --invoices 100000`,
 		Args: noArgs,

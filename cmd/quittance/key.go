@@ -35,7 +35,8 @@ func newKeyCreate(env environment) *cobra.Command {
 Scopes are ` + strings.Join(access.Admin.Names()[:4], ", ") + `,
 ` + strings.Join(access.Admin.Names()[4:], ", ") + `; or a preset:
 read reads invoices, payments and events, standard also creates invoices and has
-events sent again, and admin may do everything.`,
+events sent again, and admin may do everything. The presets ` + strings.Join(access.Roles[:3], ", ") + `,
+` + strings.Join(access.Roles[3:], " and ") + ` are for people at the dashboard.`,
 		Example: `  quittance key create --config quittance.yaml --name admin --scopes admin
   quittance key create --config quittance.yaml --name "shop backend" --merchant shop`,
 		Args: noArgs,

@@ -76,6 +76,12 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	if got := len(list.Payments[0].Claims); got != 2 {
 		t.Errorf("%d claims, want 2", got)
 	}
+	without := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed&candidates=false", ""), http.StatusOK).Payments[0]
+	want := list.Payments[0]
+	want.Candidates, want.Claims = nil, nil
+	if diff := cmp.Diff(want, without); diff != "" {
+		t.Errorf("without candidates (-want +got):\n%s", diff)
+	}
 	one := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+list.Payments[0].ID, ""), http.StatusOK).Payment
 	if diff := cmp.Diff(list.Payments[0], one); diff != "" {
 		t.Errorf("fetched (-listed +fetched):\n%s", diff)

@@ -67,7 +67,7 @@ func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantI
 			rows = append(rows, item.Payment)
 		}
 	}
-	payments, err := a.fromPayments(ctx, rows, store.PaymentFilter{MerchantID: merchantID, IncludeUnattributed: true}, true)
+	payments, err := a.fromPayments(ctx, rows, merchantID, shownMembers{details: true, candidates: true})
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error 
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
-	return a.paymentPage(parseQuery(r), "payments of "+id, store.PaymentFilter{InvoiceID: id, IncludePending: true}, true, true, w, r)
+	return a.paymentPage(parseQuery(r), "payments of "+id, store.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -139,9 +139,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.fromPayments(r.Context(), []store.PaymentRow{p}, store.PaymentFilter{
-		MerchantID: access.FromContext(r.Context()).MerchantID, IncludeUnattributed: true,
-	}, true)
+	found, err := a.fromPayments(r.Context(), []store.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
 	if err != nil {
 		return err
 	}
@@ -213,11 +211,19 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	include := q.set("include", includePending, includeUnattributed)
 	filter, possible := q.paymentFilter(a.chains)
 	filter.IncludePending, filter.IncludeUnattributed = slices.Contains(include, includePending), slices.Contains(include, includeUnattributed)
-	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, possible, len(include) > 0, w, r)
+	candidates, named := q.flag("candidates")
+	show := shownMembers{details: len(include) > 0, candidates: filter.IncludeUnattributed && (candidates || !named)}
+	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, possible, show, w, r)
+}
+
+// shownMembers says which members the payments of a list have besides the interface's.
+type shownMembers struct {
+	details    bool
+	candidates bool // of unattributed payments, with claims
 }
 
 // paymentPage answers with a page of the payments that match a filter.
-func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, possible, detailed bool, w http.ResponseWriter, r *http.Request) error {
+func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
 	limit, before := q.limit(), q.cursor(scope)
 	if before != "" {
 		var ok bool
@@ -248,27 +254,26 @@ func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, po
 			return found, stoppedCursor(scope, examined.String()), nil
 		},
 		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
-			return a.fromPayments(ctx, rows, filter, detailed)
+			return a.fromPayments(ctx, rows, filter.MerchantID, show)
 		},
 		table:  a.paymentTable(),
 		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }
 
-// fromPayments converts payments for a list, with all details or only the interface's
-// members.
-func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, f store.PaymentFilter, detailed bool) ([]any, error) {
+// fromPayments converts payments for a list of a merchant, or of all if merchantID is empty.
+func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, merchantID string, show shownMembers) ([]any, error) {
 	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
-		payments[i] = apiconv.Payment(p.Payment, detailed)
+		payments[i] = apiconv.Payment(p.Payment, show.details)
 	}
-	if detailed && len(payments) > 0 {
+	if show.details && len(payments) > 0 {
 		if err := a.addRefunds(ctx, payments); err != nil {
 			return nil, err
 		}
 	}
-	if f.IncludeUnattributed && len(payments) > 0 {
-		if err := a.addCandidates(ctx, payments, rows, f.MerchantID); err != nil {
+	if show.candidates && len(payments) > 0 {
+		if err := a.addCandidates(ctx, payments, rows, merchantID); err != nil {
 			return nil, err
 		}
 	}

@@ -211,6 +211,7 @@ func TestListsRefuseParameters(t *testing.T) {
 		{"payments?include=pending,%20unattributed", "invalid_field", "include"},
 		{"payments?include=pending&include=", "invalid_field", "include"},
 		{"payments?include=Pending", "invalid_field", "include"},
+		{"payments?candidates=1", "invalid_field", "candidates"},
 		{"LIST?merchantId=a&merchantId=b", "invalid_field", "merchantId"},
 		{"LIST?limit=", "invalid_field", "limit"},
 		{"LIST?limit=0", "invalid_field", "limit"},
@@ -269,7 +270,7 @@ func TestCursorsAreBoundToTheirFilters(t *testing.T) {
 	}
 	// The notation of a set does not matter.
 	cursor := decode[page](t, do(h, "GET", "/api/payments?include=unattributed,pending&limit=1", ""), http.StatusOK).NextCursor
-	for _, same := range []string{"include=pending,unattributed", "include=pending&include=unattributed", "include=pending,pending,unattributed"} {
+	for _, same := range []string{"include=pending,unattributed", "include=pending,unattributed&candidates=false", "include=pending&include=unattributed", "include=pending,pending,unattributed"} {
 		if w := do(h, "GET", "/api/payments?"+same+"&cursor="+cursor, ""); w.Code != http.StatusOK {
 			t.Errorf("%s: answered %d %s", same, w.Code, w.Body)
 		}

@@ -30,7 +30,8 @@ var parameters = map[string][]string{
 	"GET /api/operator/merchants": {"limit", "cursor"},
 	"GET /api/payment-links":      {"merchantId", "slug", "archived", "limit", "cursor", "timezone"},
 	"GET /api/payments": {
-		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "limit", "cursor", "timezone",
+		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "candidates", "limit", "cursor",
+		"timezone",
 	},
 	"GET /api/requests": {"merchantId", "keyId", "status", "limit", "cursor"},
 	"GET /api/reports/invoices": {

@@ -212,11 +212,8 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 			q.reject("slug", "must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)
 		}
 	}
-	if text, ok := q.get("archived"); ok {
-		archived := text == "true"
-		if filter.Archived = &archived; !archived && text != "false" {
-			q.reject("archived", "must be true or false; it is %.40q", text)
-		}
+	if archived, ok := q.flag("archived"); ok {
+		filter.Archived = &archived
 	}
 	if q.err != nil {
 		return q.err

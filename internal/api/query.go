@@ -68,6 +68,15 @@ func (q *query) set(name string, known ...string) []string {
 	return q.values[name]
 }
 
+// flag returns the value of a parameter that is true or false, and whether it is present.
+func (q *query) flag(name string) (value, ok bool) {
+	text, ok := q.get(name)
+	if ok && text != "true" && text != "false" {
+		q.reject(name, "must be true or false; it is %.40q", text)
+	}
+	return text == "true", ok
+}
+
 // limit returns the maximum number of elements of the page.
 func (q *query) limit() int {
 	s, ok := q.get("limit")
@@ -96,7 +105,7 @@ func (q *query) scope(list string, filters ...string) string {
 }
 
 // notFilters are the parameters of lists that may differ from page to page.
-var notFilters = []string{"limit", "cursor", "after"}
+var notFilters = []string{"limit", "cursor", "after", "candidates"}
 
 const wrongCursor = "must be the nextCursor of an answer to a request with the same filters"
 

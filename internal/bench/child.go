@@ -285,6 +285,11 @@ func (b *bench) start(ctx context.Context, c serverConfig) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startOn(ctx, node, c)
+}
+
+// startOn starts a server that follows the node, which it closes if the server does not start.
+func startOn(ctx context.Context, node *devchain.Chain, c serverConfig) (*world, error) {
 	c.Token, c.Registry = invoice.Address(node.Token), invoice.Address(node.Registry)
 	switch c.RPC {
 	case "":

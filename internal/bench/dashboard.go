@@ -15,12 +15,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/session"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -54,32 +60,20 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, serverConfig{Database: database})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.stop()) }()
 	began := time.Now()
 	rows, err := seed.New(seed.Config{
 		Invoices: b.board, Merchants: boardMerchants, Open: b.board / boardOpen, Until: time.Now(), KeepEvents: seed.Period, KeepAttempts: config.DefaultRetention,
 	})
-	if err == nil {
-		err = w.waitReady(ctx) // payments refer to the chain's row
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = seedMerchants(ctx, w, rows)
-	}
-	if err == nil {
-		err = appendRows(ctx, database, rows.Batches())
-	}
-	if err == nil && kind != "sqlite" {
-		err = execute(ctx, database, "VACUUM ANALYZE") // as autovacuum does in time
-	}
-	if err == nil {
-		err = addUpRows(ctx, database)
-	}
+	w, err := startSeeded(ctx, database, rows)
 	if err != nil {
 		return fmt.Errorf("make rows: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err := errors.Join(w.waitReady(ctx), seedMerchants(ctx, w, rows), waitForSums(ctx, database)); err != nil {
+		return err
 	}
 	seeded := time.Since(began)
 	for _, merchant := range []string{seed.Merchant(0), ""} {
@@ -95,13 +89,57 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// addUpRows waits until the service has added up what was settled, as it had at the time.
-func addUpRows(ctx context.Context, database string) (err error) {
-	for _, statement := range []string{"DELETE FROM stale_rollups", "UPDATE rollup_progress SET through = 0"} {
-		if err := execute(ctx, database, statement); err != nil {
-			return err
-		}
+// startSeeded starts a server on an empty database that it fills with rows.
+func startSeeded(ctx context.Context, database string, rows *seed.Maker) (_ *world, err error) {
+	node, err := devchain.Start(ctx, devchain.Config{})
+	if err != nil {
+		return nil, err
 	}
+	if err := loadRows(ctx, database, node, rows); err != nil {
+		return nil, errors.Join(err, node.Close())
+	}
+	return startOn(ctx, node, serverConfig{Database: database})
+}
+
+// loadRows fills an empty database with rows, as if the service had read the node's chain.
+func loadRows(ctx context.Context, database string, node *devchain.Chain, rows *seed.Maker) (err error) {
+	head, err := newestBlock(ctx, node)
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Load(ctx, func(yield func(store.Rows, error) bool) {
+		for r, err := range rows.Batches() {
+			for i := range r.Chains {
+				r.Chains[i].Head = head
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}, func(store.LoadProgress) {})
+}
+
+// newestBlock returns the newest block of a node.
+func newestBlock(ctx context.Context, node *devchain.Chain) (invoice.Header, error) {
+	client, err := rpc.DialContext(ctx, node.RPCURL())
+	if err != nil {
+		return invoice.Header{}, err
+	}
+	defer client.Close()
+	head, err := ethclient.NewClient(client).HeaderByNumber(ctx, nil)
+	if err != nil {
+		return invoice.Header{}, err
+	}
+	return invoice.Header{Number: head.Number.Uint64(), Hash: invoice.Hash(head.Hash()), Time: time.Unix(int64(head.Time), 0)}, nil //nolint:gosec // seconds fit
+}
+
+// waitForSums waits until the service has added up what was settled, as it had at the time.
+func waitForSums(ctx context.Context, database string) (err error) {
 	db, err := openSQL(database)
 	if err != nil {
 		return err

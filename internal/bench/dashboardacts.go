@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,16 +64,22 @@ func attribute(n *html.Node, name string) string {
 func (b *bench) measureActs(ctx context.Context, kind string, v *visitor) error {
 	for _, act := range []struct {
 		name, page, action string
-		change             func(url.Values)
+		fill               func(url.Values) bool // completes a form; false if it can't be sent
 	}{
-		{"create an invoice", "/dashboard/invoices/new", "/dashboard/invoices/new", func(values url.Values) { values.Set("amount", "4.90") }},
-		{"dismiss an item of the inbox", "/dashboard/inbox", "/dashboard/inbox/decide", func(values url.Values) {
+		{"create an invoice", "/dashboard/invoices/new", "/dashboard/invoices/new", func(values url.Values) bool {
+			values.Set("amount", "4.90")
+			return true
+		}},
+		{"dismiss an item of the inbox", "/dashboard/inbox", "/dashboard/inbox/decide", func(values url.Values) bool {
 			values.Set("decision", "dismissed")
 			values.Set("reason", "measured")
+			return true
 		}},
-		{"attribute a payment", "/dashboard/inbox?kind=unattributed", "/dashboard/payments/", func(url.Values) {}},
+		{"attribute a payment", "/dashboard/inbox?kind=unattributed", "/dashboard/payments/", func(values url.Values) bool {
+			return values.Get("invoiceId") != "" // that is suggested
+		}},
 	} {
-		took, err := v.repeat(ctx, b.boardTurns, act.page, act.action, act.change)
+		took, err := v.repeat(ctx, b.boardTurns, act.page, act.action, act.fill)
 		if err != nil {
 			return fmt.Errorf("%s: %w", act.name, err)
 		}
@@ -83,8 +90,8 @@ func (b *bench) measureActs(ctx context.Context, kind string, v *visitor) error 
 	return nil
 }
 
-// repeat sends the first form of a page as often as it is measured.
-func (v *visitor) repeat(ctx context.Context, times int, page, action string, change func(url.Values)) (took []time.Duration, err error) {
+// repeat sends the first form of a page that can be sent, as often as it is measured.
+func (v *visitor) repeat(ctx context.Context, times int, page, action string, fill func(url.Values) bool) (took []time.Duration, err error) {
 	for range times {
 		shown, err := v.get(ctx, page)
 		if err != nil {
@@ -94,11 +101,11 @@ func (v *visitor) repeat(ctx context.Context, times int, page, action string, ch
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 || found[0].values.Get("invoiceId") == "" && strings.HasPrefix(action, "/dashboard/payments/") {
+		i := slices.IndexFunc(found, func(f boardForm) bool { return fill(f.values) })
+		if i < 0 {
 			return nil, fmt.Errorf("%s has no such form: %s", page, shown.body)
 		}
-		change(found[0].values)
-		answer, err := v.post(ctx, found[0].action, found[0].values)
+		answer, err := v.post(ctx, found[i].action, found[i].values)
 		if err != nil {
 			return nil, err
 		}

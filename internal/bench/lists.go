@@ -8,20 +8,32 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"time"
+
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/seed"
 )
 
 const (
 	// listedFew is the number of invoices of the ceiling.
 	listedFew = 10_000
+	// listedMerchants is the number of their merchants. More invoices are of more merchants,
+	// listedOf each in the mean.
+	listedMerchants, listedOf = 100, 1000
+	// listedOpen: one of so many invoices is open.
+	listedOpen = 50
 	// listQueries is how often each filter is requested of each database.
 	listQueries = 300
 	// listWarmUp is how often it is requested before.
 	listWarmUp = 10
+	// deepPages is how deep a list is read, and deepKept how many of its last pages are measured.
+	deepPages, deepKept = 500, 20
 )
 
-// measureLists measures lists and searches over HTTP, with few and with many invoices in
-// turns. Each request has its own value of the filter.
+// measureLists measures lists, searches and single objects over HTTP, with few and with many
+// invoices in turns. Each request has its own value of the filter.
 func (b *bench) measureLists(ctx context.Context, kind string) (err error) {
 	began := time.Now()
 	few, err := b.startListed(ctx, kind, listedFew)
@@ -35,55 +47,132 @@ func (b *bench) measureLists(ctx context.Context, kind string) (err error) {
 	}
 	defer func() { err = errors.Join(err, many.stop()) }()
 	seeded := time.Since(began)
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
+	c := listComparison{client: &http.Client{Transport: &http.Transport{}}, few: few, many: many}
+	defer c.client.CloseIdleConnections()
 	for _, f := range listFilters {
-		was, is, err := f.measure(ctx, client, few, many)
-		if err != nil {
+		if err := b.compareLists(ctx, kind, c, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		figure, ceiling := quantile(is.took, 0.99), quantile(was.took, 0.99)
-		b.report.row(kind, fmt.Sprintf("GET %s, p99 of %d invoices", f.name, b.listed), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
-			fmt.Sprintf("ceiling: of %d; medians %v and %v; %.1f and %.1f elements", listedFew,
-				quantile(is.took, 0.5), quantile(was.took, 0.5), is.perPage(), was.perPage()))
 	}
 	b.report.row(kind, fmt.Sprintf("rows made for lists of %d and %d invoices", listedFew, b.listed), seeded.Round(time.Second), "", "", "")
 	return nil
 }
 
+// compareLists reports a request with few and with many invoices, and its list's pages far from the first.
+func (b *bench) compareLists(ctx context.Context, kind string, c listComparison, f listFilter) error {
+	was, is, err := c.measure(ctx, f.path)
+	if err != nil {
+		return err
+	}
+	b.reportList(kind, f.name, was, is)
+	if f.deep == 0 {
+		return nil
+	}
+	pages := make(map[*world][]string)
+	for _, l := range []listed{c.few, c.many} {
+		if pages[l.world], err = l.deep(ctx, c.client, f); err != nil {
+			return err
+		}
+	}
+	was, is, err = c.measure(ctx, func(l listed, n int) string { return pages[l.world][n%deepKept] })
+	if err == nil {
+		b.reportList(kind, fmt.Sprintf("%s, %d pages of %d deep", f.name, deepPages, f.deep), was, is)
+	}
+	return err
+}
+
+func (b *bench) reportList(kind, name string, was, is listTimes) {
+	figure, ceiling := quantile(is.took, 0.99), quantile(was.took, 0.99)
+	b.report.row(kind, fmt.Sprintf("GET %s, p99 of %d invoices", name, b.listed), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
+		fmt.Sprintf("ceiling: of %d; medians %v and %v; %.1f and %.1f elements", listedFew, quantile(is.took, 0.5), quantile(was.took, 0.5), is.perPage(), was.perPage()))
+}
+
 // listed is a server with invoices, payments and events to list.
 type listed struct {
 	*world
-	listRows
+	*seed.Maker
+	events []string // ids of the newest
 }
 
-// startListed starts a server and makes its rows.
+// startListed starts a server on a database with invoices of a year.
 func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, err error) {
-	url, err := b.url(ctx, kind, fmt.Sprintf("lists_%d", n))
+	database, err := b.url(ctx, kind, fmt.Sprintf("lists_%d", n))
 	if err != nil {
 		return listed{}, err
 	}
-	w, err := b.start(ctx, serverConfig{Database: url})
+	rows, err := seed.New(seed.Config{
+		Invoices: n, Merchants: max(listedMerchants, n/listedOf), Open: n / listedOpen, Until: time.Now(), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+	})
 	if err != nil {
 		return listed{}, err
 	}
-	l := listed{w, listRows{n: n, first: time.Now().Truncate(time.Second).Add(-time.Duration(n) * time.Second)}}
-	if err = w.waitReady(ctx); err == nil { // payments refer to the chain's row
-		err = appendRows(ctx, url, l.batches())
+	w, err := startSeeded(ctx, database, rows)
+	if err != nil {
+		return listed{}, fmt.Errorf("make rows: %w", err)
 	}
-	if err == nil && kind != "sqlite" {
-		err = execute(ctx, url, "VACUUM ANALYZE") // as autovacuum does in time
+	l := listed{world: w, Maker: rows}
+	if err = w.waitReady(ctx); err == nil {
+		l.events, err = l.newestEvents(ctx)
 	}
 	if err != nil {
-		return listed{}, errors.Join(fmt.Errorf("make rows: %w", err), w.stop())
+		return listed{}, errors.Join(err, w.stop())
 	}
 	return l, nil
+}
+
+func (l listed) newestEvents(ctx context.Context) (ids []string, err error) {
+	page, err := getPage(ctx, http.DefaultClient, l.server.url+"/api/events?limit=200")
+	for _, e := range page.Events {
+		var object struct{ ID string }
+		err = errors.Join(err, json.Unmarshal(e, &object))
+		ids = append(ids, object.ID)
+	}
+	return ids, err
+}
+
+// payment returns a payment of the nth invoice, or of one of those that follow.
+func (l listed) payment(n int) invoice.Payment {
+	for ; ; n = (n + 1) % l.Invoices {
+		if of := l.Payments(n); len(of) > 0 {
+			return of[0].Payment
+		}
+	}
+}
+
+// merchant returns the id of the nth invoice's merchant.
+func (l listed) merchant(n int) string { return seed.Merchant(l.Owner(n)) }
+
+// deep returns the addresses of the last of deepPages pages.
+func (l listed) deep(ctx context.Context, client *http.Client, f listFilter) (paths []string, err error) {
+	first := f.path(l, l.Invoices-1)
+	u, err := url.Parse(first)
+	if err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	query.Set("limit", fmt.Sprint(f.deep))
+	for n := range deepPages {
+		path := u.Path + "?" + query.Encode()
+		if n >= deepPages-deepKept {
+			paths = append(paths, path)
+		}
+		page, err := getPage(ctx, client, l.server.url+"/api/"+path)
+		if err != nil {
+			return nil, err
+		}
+		if page.NextCursor == "" && n < deepPages-1 {
+			return nil, fmt.Errorf("the list ends at page %d", n+1)
+		}
+		query.Set("cursor", page.NextCursor)
+	}
+	return paths, nil
 }
 
 // listFilter is a request. Its path is that which finds the nth row by the filter.
 type listFilter struct {
 	name string
-	path func(r listRows, n int) string
+	path func(l listed, n int) string
+	deep int // how many elements its pages far from the first have; 0 if these are not measured
 }
 
 // listTimes are the durations of requests, and how many elements all of them returned.
@@ -94,49 +183,68 @@ type listTimes struct {
 
 func (t listTimes) perPage() float64 { return float64(t.elements) / float64(len(t.took)) }
 
-// measure requests the list with few and with many rows in turns.
-func (f listFilter) measure(ctx context.Context, client *http.Client, few, many listed) (was, is listTimes, err error) {
+// listComparison compares requests of two servers.
+type listComparison struct {
+	client    *http.Client
+	few, many listed
+}
+
+// measure requests paths with few and with many rows in turns.
+func (c listComparison) measure(ctx context.Context, path func(l listed, n int) string) (was, is listTimes, err error) {
 	for i := range listWarmUp + listQueries {
 		for _, side := range []struct {
 			listed
 			into *listTimes
-		}{{few, &was}, {many, &is}} {
-			url := side.server.url + "/api/" + f.path(side.listRows, rand.N(side.n)) //nolint:gosec // it picks a row
-			took, elements, err := getList(ctx, client, url)
+		}{{c.few, &was}, {c.many, &is}} {
+			address := side.server.url + "/api/" + path(side.listed, rand.N(side.Invoices)) //nolint:gosec // it picks a row
+			page, err := getPage(ctx, c.client, address)
 			if err != nil {
 				return was, is, err
 			}
 			if i >= listWarmUp {
-				side.into.took = append(side.into.took, took)
-				side.into.elements += elements
+				side.into.took = append(side.into.took, page.took)
+				side.into.elements += page.elements()
 			}
 		}
 	}
 	return was, is, nil
 }
 
-// getList requests a page, and returns how many elements it has.
-func getList(ctx context.Context, client *http.Client, url string) (took time.Duration, elements int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// listPage is a page of a list.
+type listPage struct {
+	Invoices, Payments, Refunds, Events, Entries, Customers, Links, Items, Merchants []json.RawMessage
+	NextCursor                                                                       string
+
+	took time.Duration // until the response was read
+}
+
+func (p listPage) elements() (n int) {
+	for _, of := range [][]json.RawMessage{p.Invoices, p.Payments, p.Refunds, p.Events, p.Entries, p.Customers, p.Links, p.Items, p.Merchants} {
+		n += len(of)
+	}
+	return n
+}
+
+// getPage requests a page of a list, or an object.
+func getPage(ctx context.Context, client *http.Client, address string) (page listPage, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return 0, 0, err
+		return page, err
 	}
 	req.Header.Set("Authorization", "Bearer "+operatorKey().Reveal())
 	began := time.Now()
 	res, err := client.Do(req)
 	if err != nil {
-		return 0, 0, err
+		return page, err
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read to its end
 	text, err := io.ReadAll(res.Body)
-	took = time.Since(began)
+	page.took = time.Since(began)
 	if err != nil {
-		return 0, 0, err
+		return page, err
 	}
 	if res.StatusCode != http.StatusOK {
-		return 0, 0, fmt.Errorf("GET %s: status %d: %s", url, res.StatusCode, text)
+		return page, fmt.Errorf("GET %s: status %d: %s", address, res.StatusCode, text)
 	}
-	var page struct{ Invoices, Payments, Events, Entries []json.RawMessage }
-	err = json.Unmarshal(text, &page)
-	return took, len(page.Invoices) + len(page.Payments) + len(page.Events) + len(page.Entries), err
+	return page, json.Unmarshal(text, &page)
 }

@@ -23,6 +23,7 @@ var paymentList = lister[apitypes.PaymentList, paymentRow]{
 		}, apply: func(_ *Dashboard, query url.Values, value string) {
 			if value != "counted" {
 				query.Set("include", "pending,unattributed")
+				query.Set("candidates", "false") // the page of a payment has them
 			}
 		}},
 		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},

@@ -121,7 +121,7 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 		return nil //nolint:nilerr // the text is no hash of a transaction
 	}
 	query = v.query()
-	for name, value := range map[string]string{"txHash": hash.String(), "include": "pending,unattributed", "limit": strconv.Itoa(maxFound)} {
+	for name, value := range map[string]string{"txHash": hash.String(), "include": "pending,unattributed", "candidates": "false", "limit": strconv.Itoa(maxFound)} {
 		query.Set(name, value)
 	}
 	return d.findPayments(r, query, result)

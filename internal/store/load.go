@@ -53,7 +53,7 @@ type LoadProgress struct {
 // LoadStep is what Load does.
 type LoadStep string
 
-// The steps of Load, in their order. SQLite has the first alone.
+// The steps of Load, in their order. SQLite does not have the last.
 const (
 	LoadInvoices LoadStep = "write invoices"
 	LoadIndexes  LoadStep = "create indexes and constraints"
@@ -62,7 +62,7 @@ const (
 
 // Load fills an empty database. It returns ErrNotEmpty if a service has used the database.
 // On PostgreSQL one transaction writes all rows, so that a load that fails leaves nothing; on
-// SQLite each Rows are a transaction.
+// SQLite each Rows are a transaction, and a load that fails leaves a database without its indexes.
 func (s *Store) Load(ctx context.Context, rows iter.Seq2[Rows, error], report func(LoadProgress)) error {
 	if err := s.dialect.load(ctx, s, rows, report); err != nil {
 		return fmt.Errorf("fill the database: %w", err)
@@ -77,13 +77,20 @@ func (s *Store) Append(ctx context.Context, rows Rows) error {
 		return err
 	}
 	return s.Update(ctx, func(tx *Tx) error {
-		for _, t := range tables {
-			if err := tx.insert(ctx, t.insertion, t.rows); err != nil {
-				return err
-			}
+		if err := tx.insertTables(ctx, tables); err != nil {
+			return err
 		}
 		return tx.markStale(ctx, rows.Payments)
 	})
+}
+
+func (tx *Tx) insertTables(ctx context.Context, tables []tableRows) error {
+	for _, t := range tables {
+		if err := tx.insert(ctx, t.insertion, t.rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // usedTables have rows once a service has used the database.

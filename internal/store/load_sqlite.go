@@ -2,20 +2,95 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"iter"
 )
 
-// load inserts each Rows in a transaction.
-func (db *sqliteDB) load(ctx context.Context, s *Store, rows iter.Seq2[Rows, error], report func(LoadProgress)) error {
+// loadCache is how many KB of pages a load keeps: those of the keys, whose order is random.
+const loadCache = 512_000
+
+// load inserts each Rows in a transaction, without syncs, into tables without the indexes that
+// can be dropped. It creates these at the end.
+func (db *sqliteDB) load(ctx context.Context, s *Store, rows iter.Seq2[Rows, error], report func(LoadProgress)) (err error) {
 	if err := s.checkEmpty(ctx); err != nil {
 		return err
 	}
+	file, err := sql.Open("sqlite", sqliteDSN(db.path, loadCache, "_pragma=query_only(0)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	file.SetMaxOpenConns(1) // settings are those of a connection
+	indexes, err := droppableIndexes(ctx, file)
+	if err != nil {
+		return err
+	}
+	statements := []string{"PRAGMA synchronous = OFF"}
+	for _, d := range indexes {
+		statements = append(statements, d.drop())
+	}
+	if err := execAll(ctx, file, statements); err != nil {
+		return err
+	}
+	if err := insertAll(ctx, file, rows, report); err != nil {
+		return err
+	}
+	for i, d := range indexes {
+		if err := execAll(ctx, file, []string{d.create()}); err != nil {
+			return err
+		}
+		report(LoadProgress{LoadIndexes, i + 1, len(indexes)})
+	}
+	return execAll(ctx, file, []string{"PRAGMA synchronous = FULL", "PRAGMA wal_checkpoint(TRUNCATE)"}) // which syncs the file
+}
+
+// droppableIndexes returns the indexes of loadedTables that are not a part of their tables' definitions.
+func droppableIndexes(ctx context.Context, file *sql.DB) (all []definition, err error) {
+	rows, err := file.QueryContext(ctx, "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN "+
+		parameterList(0, len(loadedTables))+" ORDER BY tbl_name, name", toAny(loadedTables)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		d := definition{kind: "index"}
+		if err := rows.Scan(&d.table, &d.name, &d.text); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, rows.Err()
+}
+
+func execAll(ctx context.Context, file *sql.DB, statements []string) error {
+	for _, s := range statements {
+		if _, err := file.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// insertAll inserts each Rows in a transaction.
+func insertAll(ctx context.Context, file *sql.DB, rows iter.Seq2[Rows, error], report func(LoadProgress)) (err error) {
+	conn, err := file.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	writer := startGroupWriter(conn)
+	defer func() { err = errors.Join(err, writer.stop()) }()
 	p := LoadProgress{Step: LoadInvoices}
 	for r, err := range rows {
 		if err != nil {
 			return err
 		}
-		if err := s.Append(ctx, r); err != nil {
+		tables, err := r.tables()
+		if err != nil {
+			return err
+		}
+		if err := writer.do(ctx, func(tx *Tx) error { return tx.insertTables(ctx, tables) }); err != nil {
 			return err
 		}
 		p.Done += len(r.Invoices)

@@ -26,6 +26,7 @@ const (
 
 // sqliteDB is a file in WAL mode: one connection writes and others read.
 type sqliteDB struct {
+	path   string
 	write  *sql.DB
 	read   *sql.DB
 	reader *statements
@@ -56,7 +57,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(SQLiteReaders)
 	read.SetMaxIdleConns(SQLiteReaders)
-	db := &sqliteDB{write: write, read: read, reader: &statements{on: read}}
+	db := &sqliteDB{path: path, write: write, read: read, reader: &statements{on: read}}
 	return &Store{queries: queries{run: sqlRunner{db.reader}}, dialect: db}, nil
 }
 
