@@ -40,6 +40,15 @@ func (q *queries) ordered(expression string) string {
 	return expression
 }
 
+// text returns a parameter that is compared with the expression of an index. SQLite reads none by a
+// value that has a type.
+func (q *queries) text(parameter string) string {
+	if q.postgres {
+		return q.ordered("CAST(" + parameter + " AS TEXT)")
+	}
+	return parameter
+}
+
 // customerKey returns the expression of a customer's key in invoice_details.
 func (q *queries) customerKey() string { return q.ordered("coalesce(customer_id, customer_email)") }
 
@@ -51,7 +60,7 @@ func (q *queries) Customers(ctx context.Context, f CustomerFilter) ([]Customer, 
 	next := "SELECT " + key + " " + from + " AND " + key
 	// Each step finds the first customer behind the one before.
 	listed := `WITH RECURSIVE listed (n, customer) AS (
-		SELECT 1, (` + next + ` > ` + q.ordered("CAST($2 AS TEXT)") + ` AND ` + key + ` >= ` + q.ordered("CAST($3 AS TEXT)") + ` ORDER BY merchant_id, ` + key + ` LIMIT 1)
+		SELECT 1, (` + next + ` > ` + q.text("$2") + ` AND ` + key + ` >= ` + q.text("$3") + ` ORDER BY merchant_id, ` + key + ` LIMIT 1)
 		UNION ALL
 		SELECT n + 1, (` + next + ` > ` + q.ordered("listed.customer") + ` ORDER BY merchant_id, ` + key + ` LIMIT 1) FROM listed
 			WHERE n < $4 AND customer IS NOT NULL AND substr(customer, 1, length(CAST($3 AS TEXT))) = $3)`
@@ -99,11 +108,14 @@ func (q *queries) FindCustomers(ctx context.Context, merchantID, text string, li
 
 // Customer returns the customer of a merchant with a key, or ErrNotFound.
 func (q *queries) Customer(ctx context.Context, merchantID, key string) (Customer, error) {
-	column := q.customerKey()
+	column, order := q.customerKey(), "invoice_id DESC"
+	if q.postgres { // which finds the index by all of its columns
+		order = "merchant_id DESC, " + column + " DESC, " + order
+	}
 	return queryRow(ctx, q, scanCustomer, `SELECT newest.merchant_id, customer_id, customer_email, invoice_id, created_at
 		FROM (SELECT merchant_id, customer_id, customer_email, invoice_id FROM invoice_details `+q.indexedBy("invoice_details_by_customer")+`
-			WHERE merchant_id = $1 AND `+isCustomer+` AND `+column+` = `+q.ordered("CAST($2 AS TEXT)")+`
-			ORDER BY merchant_id DESC, `+column+` DESC, invoice_id DESC LIMIT 1) AS newest JOIN invoices ON invoices.id = newest.invoice_id`, merchantID, key)
+			WHERE merchant_id = $1 AND `+isCustomer+` AND `+column+` = `+q.text("$2")+`
+			ORDER BY `+order+` LIMIT 1) AS newest JOIN invoices ON invoices.id = newest.invoice_id`, merchantID, key)
 }
 
 // customersOfEmail returns the ids of customers with an id whose e-mail address begins with a
@@ -126,6 +138,15 @@ func (q *queries) customersOfEmail(ctx context.Context, merchantID, text string,
 func (s *selection) byCustomer(q *queries, f InvoiceFilter, first, end string) {
 	s.from, s.joined, s.on = "invoice_details", "invoices", "invoices.id = invoice_details.invoice_id"
 	s.conditions = []string{strings.ReplaceAll(isCustomer, "customer_", "invoice_details.customer_")}
+	const index, id = "invoice_details_by_customer", "invoice_details.invoice_id"
 	key := q.ordered("coalesce(invoice_details.customer_id, invoice_details.customer_email)")
-	s.between("invoice_details_by_customer", []string{"invoice_details.merchant_id", key, "invoice_details.invoice_id"}, []string{f.MerchantID, f.Customer}, first, end)
+	if q.postgres {
+		s.between(index, []string{"invoice_details.merchant_id", key, id}, []string{f.MerchantID, f.Customer}, first, end)
+		return
+	}
+	// SQLite compares rows by an index only up to an expression.
+	s.index, s.order, s.key = index, []string{id}, []string{id}
+	s.args = []any{f.MerchantID, f.Customer, first, end}
+	s.conditions = append(s.conditions, "invoice_details.merchant_id = $1", key+" = $2", id+" >= $3", id+" < $4")
+	s.found = len(s.args)
 }

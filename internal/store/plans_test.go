@@ -44,6 +44,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 				steps := explain(t, db, "EXPLAIN QUERY PLAN "+store.SQLiteText(s.query), s.args, 4)
 				checkIndex(t, s, steps)
 				checkOpenInvoices(t, s, steps)
+				checkExpression(t, s, steps)
 				for _, step := range withoutCoRoutine(steps) {
 					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
 						strings.HasPrefix(step, "SCAN listed") || strings.HasPrefix(step, "SCAN chains") || step == "SCAN deliverers" // one row for each process
@@ -153,6 +154,17 @@ func checkIndex(t *testing.T, s statement, steps []string) {
 	}
 	if !strings.Contains(plan, want) {
 		t.Errorf("%s: %q, want the index %s", s.what, steps, want)
+	}
+}
+
+// checkExpression checks that SQLite finds a customer by the expression of the index, and does not read all
+// customers of the merchant.
+func checkExpression(t *testing.T, s statement, steps []string) {
+	t.Helper()
+	for _, step := range steps {
+		if strings.Contains(step, "INDEX invoice_details_by_customer ") && !strings.Contains(step, "<expr>") {
+			t.Errorf("%s: %s\n%s", s.what, step, s.query)
+		}
 	}
 }
 
