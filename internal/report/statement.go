@@ -18,6 +18,8 @@ type StatementReader interface {
 	SummaryReader
 	// StatedInvoices returns invoices of a merchant that were issued, by id.
 	StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error)
+	// EarlierInvoices calls do with pages of those before, of which a part may count.
+	EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error
 }
 
 // StatementLine is an account of a period on a chain in a currency, in minor units.
@@ -38,34 +40,22 @@ type Statement struct {
 	Fees  []*FeeLine       // what the service paid for transactions
 }
 
-// NewStatement returns the account of a merchant in the period of a request. Its figures of money are
-// those of Settlement. It reads all invoices of the merchant that were created before the end
-// of the period, in pages.
+// NewStatement returns the account of a merchant in the period of a request. Its figures of money
+// are those of Settlement. It reads the invoices of the period, those of the two days before
+// it, and older ones that had not ended by then.
 func NewStatement(ctx context.Context, db StatementReader, r Request) (Statement, error) {
-	r.GroupBy = ByChain
-	made, err := Settlement(ctx, db, r)
-	if err != nil {
-		return Statement{}, err
-	}
-	before, err := Days(ctx, db, Request{MerchantID: r.MerchantID, From: time.Unix(0, 0), To: r.From, Location: r.Location, Decimals: r.Decimals})
-	if err != nil {
-		return Statement{}, fmt.Errorf("add earlier payments up: %w", err)
-	}
 	b := statementBuilder{request: r, db: db, lines: make(map[Key]*StatementLine)}
-	for _, l := range before {
-		line := b.line(l.ChainKey, l.Currency)
-		line.HeldBefore.Add(&line.HeldBefore, &l.Net)
-	}
-	for _, l := range made.Lines {
-		line := b.line(l.ChainKey, l.Currency)
-		line.Received.Add(&line.Received, &l.Gross)
-		line.Refunded.Add(&line.Refunded, &l.Refunded)
-		line.Payments, line.Refunds = line.Payments+l.Payments, line.Refunds+l.Refunds
+	if err := b.addMoney(ctx); err != nil {
+		return Statement{}, fmt.Errorf("add payments up: %w", err)
 	}
 	if err := b.addInvoices(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add invoices up: %w", err)
 	}
-	return Statement{Lines: b.sorted(), Fees: made.Fees}, nil
+	paid, err := fees(ctx, db, r)
+	if err != nil {
+		return Statement{}, fmt.Errorf("add fees up: %w", err)
+	}
+	return Statement{Lines: b.sorted(), Fees: paid}, nil
 }
 
 // statementBuilder builds a statement.
@@ -101,27 +91,64 @@ func (b *statementBuilder) sorted() []*StatementLine {
 	})
 }
 
+// addMoney adds what was received and refunded until the end of the period.
+func (b *statementBuilder) addMoney(ctx context.Context) error {
+	r := b.request
+	r.From, r.To = time.Unix(0, 0), b.request.From
+	before, err := Days(ctx, b.db, r)
+	if err != nil {
+		return err
+	}
+	for _, l := range before {
+		line := b.line(l.ChainKey, l.Currency)
+		line.HeldBefore.Add(&line.HeldBefore, &l.Net)
+	}
+	made, err := Days(ctx, b.db, b.request)
+	if err != nil {
+		return err
+	}
+	for _, l := range made {
+		line := b.line(l.ChainKey, l.Currency)
+		line.Received.Add(&line.Received, &l.Gross)
+		line.Refunded.Add(&line.Refunded, &l.Refunded)
+		line.Payments, line.Refunds = line.Payments+l.Payments, line.Refunds+l.Refunds
+	}
+	return nil
+}
+
 // statedSlack is how far the time in an invoice's id may lie from its creation.
 const statedSlack = time.Minute
 
 // addInvoices adds what became of the merchant's invoices until the end of the period.
 func (b *statementBuilder) addInvoices(ctx context.Context) error {
-	end := invoice.FirstID(invoice.PrefixInvoice, b.request.To.Add(statedSlack))
-	for after := ""; ; {
+	first, end := "", invoice.FirstID(invoice.PrefixInvoice, b.request.To.Add(statedSlack))
+	if since := b.request.From.Add(-store.UsualLifetime - store.UsualDelay - statedSlack); since.Unix() > 0 {
+		first = invoice.FirstID(invoice.PrefixInvoice, since)
+		f := store.EarlierFilter{MerchantID: b.request.MerchantID, From: b.request.From, To: b.request.To, End: first, Limit: pageSize}
+		if err := b.db.EarlierInvoices(ctx, f, func(page []store.StatedInvoice) error { return b.addAll(ctx, page) }); err != nil {
+			return err
+		}
+	}
+	for after := first; ; {
 		page, err := b.db.StatedInvoices(ctx, b.request.MerchantID, after, end, summaryPage)
 		if err != nil {
 			return err
 		}
-		for _, inv := range page {
-			if err := b.addInvoice(ctx, inv); err != nil {
-				return err
-			}
-			after = inv.ID
+		if err := b.addAll(ctx, page); err != nil || len(page) < summaryPage {
+			return err
 		}
-		if len(page) < summaryPage {
-			return nil
+		after = page[len(page)-1].ID
+	}
+}
+
+// addAll adds invoices.
+func (b *statementBuilder) addAll(ctx context.Context, page []store.StatedInvoice) error {
+	for _, inv := range page {
+		if err := b.addInvoice(ctx, inv); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // entry is an amount that an invoice's demand changes by at a time.
@@ -130,7 +157,8 @@ type entry struct {
 	amount invoice.Amount
 }
 
-// addInvoice adds the changes of what an invoice demands.
+// addInvoice adds the changes of what an invoice demands. None is before the invoice was issued,
+// also not a payment that was attributed to an invoice which is newer than itself.
 func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoice) error {
 	paid, err := b.counted(ctx, inv)
 	if err != nil {
@@ -138,34 +166,42 @@ func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoi
 	}
 	l := b.line(inv.ChainKey, inv.Currency)
 	b.add(l, entry{inv.OpenedAt, inv.Amount}, 1, &l.Invoiced)
-	left, last := inv.Amount, time.Time{}
+	left, last := inv.Amount, inv.OpenedAt
 	for _, p := range paid {
+		p.at = later(p.at, inv.OpenedAt)
 		b.add(l, p, -1, &l.Settled)
-		left = left.Minus(p.amount)
-		if last.Before(p.at) {
-			last = p.at
-		}
+		left, last = left.Minus(p.amount), later(last, p.at)
 	}
 	if left.IsZero() {
 		return nil
 	}
-	// What is left ends with the invoice, and not before what was paid of it.
-	ended := func(at time.Time) entry {
-		if at.Before(last) {
-			at = last
-		}
-		return entry{at, left}
-	}
+	// What is left ends with the invoice, and not before what was paid of it. One that became void
+	// after expiresAt, because the chain was not read to there, ends as if it had expired.
+	ended := func(at time.Time) entry { return entry{later(at, last), left} }
 	switch inv.Status {
 	case invoice.Paid:
 		b.add(l, ended(last), -1, &l.Waived)
 	case invoice.Expired:
 		b.add(l, ended(inv.ExpiresAt), -1, &l.Expired)
 	case invoice.Void:
-		b.add(l, ended(inv.VoidedAt), -1, &l.Canceled)
+		b.add(l, ended(earlier(inv.VoidedAt, inv.ExpiresAt)), -1, &l.Canceled)
 	case invoice.Open, invoice.Drafted:
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // add adds an entry to the opening balance with a sign if it is of before the period, and to a

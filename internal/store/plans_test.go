@@ -45,6 +45,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 				checkIndex(t, s, steps)
 				checkOpenInvoices(t, s, steps)
 				checkExpression(t, s, steps)
+				checkPages(t, s, steps)
 				for _, step := range withoutCoRoutine(steps) {
 					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
 						strings.HasPrefix(step, "SCAN listed") || strings.HasPrefix(step, "SCAN chains") || step == "SCAN deliverers" // one row for each process
@@ -165,6 +166,14 @@ func checkExpression(t *testing.T, s statement, steps []string) {
 		if strings.Contains(step, "INDEX invoice_details_by_customer ") && !strings.Contains(step, "<expr>") {
 			t.Errorf("%s: %s\n%s", s.what, step, s.query)
 		}
+	}
+}
+
+// checkPages checks that SQLite does not read the pages of a statement once more that come before.
+func checkPages(t *testing.T, s statement, steps []string) {
+	t.Helper()
+	if strings.HasPrefix(s.what, "report: stated after ") && !strings.Contains(steps[0], "(merchant_id=? AND id>? AND id<?)") {
+		t.Errorf("%s: %q", s.what, steps)
 	}
 }
 

@@ -43,6 +43,8 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 		_, err := read.StatedInvoices(t.Context(), "m", after, "inv_9", 500)
 		must(t, err)
 	}
+	*what = "report: stated earlier"
+	must(t, read.EarlierInvoices(t.Context(), store.EarlierFilter{MerchantID: "m", From: at(100), To: at(1000), End: "inv_9", Limit: 1}, func([]store.StatedInvoice) error { return nil }))
 	*what = "report: between"
 	_, err = read.ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
 	must(t, err)

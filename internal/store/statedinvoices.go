@@ -7,6 +7,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
+const (
+	// UsualLifetime is how long an invoice can be paid that is found by the time in its id
+	// alone. Those that live longer are in the index invoices_long_lived.
+	UsualLifetime = 24 * time.Hour
+	// UsualDelay is how long after its block a payment is confirmed at the latest, unless it
+	// is in the index payments_confirmed_late.
+	UsualDelay = 24 * time.Hour
+)
+
 // StatedInvoice is an invoice that was issued, with what a statement needs.
 type StatedInvoice struct {
 	invoice.Invoice
@@ -15,20 +24,141 @@ type StatedInvoice struct {
 	ConfirmedAt time.Time // when the last of its payments was confirmed; zero without one
 }
 
-// StatedInvoices returns a page of the invoices of a merchant that were issued, by id: behind the
-// invoice after, and below the id end. A draft that was made void was not issued: it never
-// had an amount to transfer or an address, or blocks in which it was open.
-func (q *queries) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]StatedInvoice, error) {
-	return queryAll(ctx, q, func(row scanner) (s StatedInvoice, err error) {
-		inv := &s.Invoice
-		err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, amountCol(&inv.Amount), amountCol(&inv.Tolerance), &inv.Status, seconds{&inv.ExpiresAt}, nullUint{&inv.ClosedBlock},
-			&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
-		return s, err
-	}, `SELECT id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due,
+// statedInvoices selects invoices that were issued. A draft that was made void was not: it
+// never had an amount to transfer or an address, or blocks in which it was open. Adding 0 keeps
+// PostgreSQL from reading all payments in the order of their confirmation.
+func (q *queries) statedInvoices(index string) string {
+	return `SELECT id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due,
 			coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'open'), created_at),
 			CASE WHEN status = 'void' THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'void'), expires_at) END,
-			CASE WHEN payment_count > 0 THEN (SELECT max(confirmed_at) FROM payments WHERE invoice_id = invoices.id AND status = 'confirmed') END
-		FROM invoices `+q.indexedBy("invoices_by_merchant")+`WHERE merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id < $3 AND status <> 'draft'
-			AND (status <> 'void' OR transfer_amount IS NOT NULL OR deposit_address IS NOT NULL OR closed_block > from_block)
-		ORDER BY merchant_id, id LIMIT $4`, merchantID, after, end, limit)
+			CASE WHEN payment_count > 0 THEN (SELECT max(confirmed_at + 0) FROM payments WHERE invoice_id = invoices.id AND status = 'confirmed') END
+		FROM invoices ` + index + `WHERE status <> 'draft'
+			AND (status <> 'void' OR transfer_amount IS NOT NULL OR deposit_address IS NOT NULL OR closed_block > from_block) AND `
+}
+
+func scanStatedInvoice(row scanner) (s StatedInvoice, err error) {
+	inv := &s.Invoice
+	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, amountCol(&inv.Amount), amountCol(&inv.Tolerance), &inv.Status, seconds{&inv.ExpiresAt}, nullUint{&inv.ClosedBlock},
+		&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
+	return s, err
+}
+
+// StatedInvoices returns a page of the invoices of a merchant that were issued, by id: behind the
+// invoice after, and below the id end.
+func (q *queries) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]StatedInvoice, error) {
+	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_by_merchant"))+
+		"merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id > $2 AND id < $3 ORDER BY merchant_id, id LIMIT $4", merchantID, after, end, limit)
+}
+
+// EarlierFilter selects the invoices of a merchant with ids below End that may have demanded
+// something at From or later and before To.
+type EarlierFilter struct {
+	MerchantID string
+	From, To   time.Time
+	End        string // of an invoice that was created UsualLifetime and UsualDelay before From, or lower
+	Limit      int    // of a page
+}
+
+// settled returns the time such that what was mined before it was confirmed before From, except
+// late payments.
+func (f EarlierFilter) settled() time.Time { return f.From.Add(-UsualDelay) }
+
+// EarlierInvoices calls do with pages of the invoices of a filter that were issued, each once:
+// those that live longer than UsualLifetime and expire later than UsualDelay before From, those
+// that are open although they should have expired, and those with a late payment. All others
+// had ended by From, and all that they were paid was confirmed.
+func (q *queries) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]StatedInvoice) error) error {
+	if err := eachPage(f.Limit, do, func(after StatedInvoice) ([]StatedInvoice, error) { return q.longLivedInvoices(ctx, f, after) }); err != nil {
+		return err
+	}
+	// An invoice that closes after this was read as open, and is not read again.
+	read := make(map[string]bool)
+	if err := eachPage(f.Limit, func(page []StatedInvoice) error {
+		for _, inv := range page {
+			read[inv.ID] = true
+		}
+		return do(page)
+	}, func(after StatedInvoice) ([]StatedInvoice, error) { return q.overdueInvoices(ctx, f, after) }); err != nil {
+		return err
+	}
+	return eachPage(f.Limit, func(page []latePayment) error {
+		var ids []string
+		for _, p := range page {
+			if !read[p.invoiceID] {
+				read[p.invoiceID] = true
+				ids = append(ids, p.invoiceID)
+			}
+		}
+		closed, err := q.closedInvoices(ctx, f, ids)
+		if err != nil {
+			return err
+		}
+		return do(closed)
+	}, func(after latePayment) ([]latePayment, error) { return q.latePayments(ctx, f, after) })
+}
+
+// eachPage calls do with each page that read returns behind the last element of the one before.
+func eachPage[T any](limit int, do func([]T) error, read func(after T) ([]T, error)) error {
+	for after := *new(T); ; {
+		page, err := read(after)
+		if err != nil {
+			return err
+		}
+		if err := do(page); err != nil {
+			return err
+		}
+		if len(page) < limit {
+			return nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// longLivedInvoices returns invoices that live longer than UsualLifetime, those that expire first
+// first.
+func (q *queries) longLivedInvoices(ctx context.Context, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
+	if after.ID == "" {
+		after.ExpiresAt = f.settled()
+	}
+	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_long_lived"))+
+		`expires_at - created_at > 86400 AND merchant_id = $1 AND (expires_at, id) > ($2, $3) AND expires_at < $4 AND id < $5
+		ORDER BY merchant_id, expires_at, id LIMIT $6`, f.MerchantID, after.ExpiresAt.Unix(), after.ID, f.To.Add(invoice.MaxLifetime).Unix(), f.End, f.Limit)
+}
+
+// overdueInvoices returns open invoices that should have expired, by id.
+func (q *queries) overdueInvoices(ctx context.Context, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
+	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_by_merchant_status"))+
+		`merchant_id = $1 AND status = 'open' AND (merchant_id, status, id) > ($1, 'open', $2) AND id > $2 AND id < $3 AND expires_at < $4
+		ORDER BY merchant_id, status, id LIMIT $5`, f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
+}
+
+// closedInvoices returns those of the invoices with the ids that are not open and have expired.
+func (q *queries) closedInvoices(ctx context.Context, f EarlierFilter, ids []string) ([]StatedInvoice, error) {
+	return queryIn(ids, func(chunk []any) ([]StatedInvoice, error) {
+		return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices("")+
+			"status <> 'open' AND id < $1 AND expires_at < $2 AND id IN "+parameterList(2, len(chunk)), append([]any{f.End, f.settled().Unix()}, chunk...)...)
+	})
+}
+
+// latePayment is a payment of an invoice that was confirmed longer than UsualDelay after its
+// block.
+type latePayment struct {
+	invoiceID              string
+	confirmedAt, blockTime time.Time
+}
+
+// latePayments returns late payments that were confirmed at From or later and may have been mined
+// before their invoices expired, in the order of their confirmation. Of equal ones it returns one.
+func (q *queries) latePayments(ctx context.Context, f EarlierFilter, after latePayment) ([]latePayment, error) {
+	if after.invoiceID == "" {
+		after = latePayment{confirmedAt: f.From, blockTime: time.Unix(0, 0)}
+	}
+	return queryAll(ctx, q, func(row scanner) (p latePayment, err error) {
+		err = row.Scan(&p.invoiceID, seconds{&p.confirmedAt}, seconds{&p.blockTime})
+		return p, err
+	}, "SELECT invoice_id, confirmed_at, block_time FROM payments "+q.indexedBy("payments_confirmed_late")+`
+		WHERE invoice_id IS NOT NULL AND confirmed_at - block_time > 86400 AND merchant_id = $1 AND block_time < $2
+			AND (confirmed_at, block_time, invoice_id) > ($3, $4, $5)
+		ORDER BY merchant_id, confirmed_at, block_time, invoice_id LIMIT $6`,
+		f.MerchantID, f.settled().Unix(), after.confirmedAt.Unix(), after.blockTime.Unix(), after.invoiceID, f.Limit)
 }

@@ -1,0 +1,314 @@
+package report_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// shop is a merchant in a database, whose invoices are created, paid and closed as time goes by.
+type shop struct {
+	books
+	draw       *rapid.T
+	merchantID string
+	address    invoice.Address
+	invoices   []string
+	paid       map[string][]store.PaymentRow // by invoice
+	n          int                           // of payments
+}
+
+// newShop returns a merchant without invoices.
+func newShop(r *rapid.T, s *store.Store, number int) *shop {
+	r.Helper()
+	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	b := &shop{books: books{reporter: r, Store: s, now: began}, draw: r, merchantID: fmt.Sprint("shop", number), paid: make(map[string][]store.PaymentRow)}
+	sum := sha256.Sum256([]byte(b.merchantID))
+	copy(b.address[:], sum[:])
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "base", Address: b.address, MerchantID: b.merchantID}}, began); err != nil {
+			return err
+		}
+		_, _, err := tx.GrantAddresses(ctx, []store.Holding{{Address: b.address, MerchantID: b.merchantID}}, began)
+		return err
+	})
+	return b
+}
+
+// create creates an invoice that can be paid for a time, or a draft.
+func (b *shop) create(lifetime time.Duration, status invoice.Status) {
+	b.Helper()
+	id := invoice.NewIDs(func() time.Time { return b.now }, rand.Reader).New(invoice.PrefixInvoice)
+	inv := invoice.Invoice{
+		Terms: invoice.Terms{
+			Merchant: b.address, Token: invoice.Address{0xcc}, ExpiresAt: b.now.Add(lifetime),
+			Amount: invoice.NewAmount(rapid.Uint64Range(10, 40).Draw(b.draw, "amount")),
+		},
+		ID: id, CommitmentID: sha256.Sum256([]byte(id)), MerchantID: b.merchantID, Currency: "USDC", ChainKey: "base",
+		Tolerance: invoice.NewAmount(rapid.Uint64Range(0, 2).Draw(b.draw, "tolerance")), Status: status, CreatedAt: b.now, Collection: invoice.Direct,
+	}
+	b.invoices = append(b.invoices, id)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
+		return err
+	})
+}
+
+// issue opens a draft.
+func (b *shop) issue(inv invoice.Invoice) {
+	b.Helper()
+	inv.Status, inv.ExpiresAt = invoice.Open, b.now.Add(time.Hour)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.UpdateDraft(ctx, inv); err != nil {
+			return err
+		}
+		return tx.InsertInvoiceTransition(ctx, inv.ID, store.InvoiceTransition{Status: invoice.Open, At: b.now})
+	})
+}
+
+// pay adds a payment that was mined some time ago, maybe before the invoice was created.
+func (b *shop) pay(inv invoice.Invoice) {
+	b.Helper()
+	b.n++
+	p := store.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
+	p.Transfer = transfer(b.n, "base", rapid.Uint64Range(1, 30).Draw(b.draw, "paid"))
+	p.BlockNumber, p.BlockTime = rapid.Uint64Range(1, 2).Draw(b.draw, "block"), b.now.Add(-b.duration("ago"))
+	if rapid.Bool().Draw(b.draw, "at once") {
+		p.BlockTime = inv.CreatedAt
+	}
+	p.TxHash = sha256.Sum256([]byte(p.SeenID))
+	p.ID, p.Status, p.ObservedAt = "pay_"+p.SeenID, invoice.Pending, b.now
+	p.InvoiceID, p.MerchantID, p.Method = inv.ID, b.merchantID, invoice.ByTransferAmount
+	b.settle(inv, append(b.paid[inv.ID], p))
+	if rapid.Bool().Draw(b.draw, "final") {
+		inv, err := b.Invoice(b.Context(), inv.ID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.decide(inv)
+	}
+}
+
+// decide confirms a pending payment of an invoice, or drops it in a reorg.
+func (b *shop) decide(inv invoice.Invoice) {
+	b.Helper()
+	payments := slices.Clone(b.paid[inv.ID])
+	for i := range payments {
+		p := &payments[i]
+		if p.Status == invoice.Pending {
+			p.Status = rapid.SampledFrom([]invoice.PaymentStatus{invoice.Confirmed, invoice.Orphaned}).Draw(b.draw, "decided")
+		}
+		if p.Status == invoice.Confirmed && p.ConfirmedAt.IsZero() {
+			p.ConfirmedAt = b.now
+		}
+	}
+	b.settle(inv, payments)
+}
+
+// settle stores the payments of an invoice with what follows from them.
+func (b *shop) settle(inv invoice.Invoice, payments []store.PaymentRow) {
+	b.Helper()
+	b.paid[inv.ID] = payments
+	all := make([]invoice.Payment, len(payments))
+	for i, p := range payments {
+		all[i] = p.Payment
+	}
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.SavePayments(ctx, payments); err != nil {
+			return err
+		}
+		return tx.UpdateInvoices(ctx, []invoice.Invoice{inv.Recount(all)})
+	})
+}
+
+// end makes an invoice expired if it can be by now, or else void.
+func (b *shop) end(inv invoice.Invoice) {
+	b.Helper()
+	ended, expired := inv.Expire(b.now)
+	if !expired {
+		var err error
+		if ended, err = inv.Cancel(1); err != nil || inv.Status == invoice.Void {
+			return
+		}
+	}
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.UpdateInvoices(ctx, []invoice.Invoice{ended}); err != nil || expired {
+			return err
+		}
+		return tx.InsertInvoiceTransition(ctx, inv.ID, store.InvoiceTransition{Status: invoice.Void, At: b.now})
+	})
+}
+
+// duration draws a time that is short for the most part.
+func (b *shop) duration(label string) time.Duration {
+	hours := rapid.SampledFrom([]int{1, 24, 25, 47, 24 * 9, 24 * 70}).Draw(b.draw, label)
+	return time.Duration(rapid.IntRange(1, hours*3600).Draw(b.draw, label+" exactly")) * time.Second
+}
+
+// step lets something happen.
+func (b *shop) step() {
+	b.Helper()
+	kind := rapid.IntRange(0, 7).Draw(b.draw, "kind")
+	if len(b.invoices) == 0 || kind <= 1 {
+		b.create(b.duration("lifetime"), rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Drafted}).Draw(b.draw, "status"))
+		return
+	}
+	inv, err := b.Invoice(b.Context(), rapid.SampledFrom(b.invoices).Draw(b.draw, "invoice"))
+	switch {
+	case err != nil:
+		b.Fatal(err)
+	case inv.Status == invoice.Drafted && kind == 2:
+		b.end(inv)
+	case inv.Status == invoice.Drafted:
+		b.issue(inv)
+	case kind <= 4:
+		b.pay(inv)
+	case kind == 5:
+		b.decide(inv)
+	default:
+		b.end(inv)
+	}
+}
+
+// wholeStore reads all invoices for a statement, and no sums.
+type wholeStore struct {
+	*store.Store
+	last string
+}
+
+func (s *wholeStore) EarlierInvoices(context.Context, store.EarlierFilter, func([]store.StatedInvoice) error) error {
+	return nil
+}
+
+func (s *wholeStore) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error) {
+	if after != s.last {
+		after = "" // the first page
+	}
+	page, err := s.Store.StatedInvoices(ctx, merchantID, after, end, limit)
+	if len(page) > 0 {
+		s.last = page[len(page)-1].ID
+	}
+	return page, err
+}
+
+func (s *wholeStore) RollupsThrough(context.Context) (time.Time, error) { return time.Time{}, nil }
+
+// want fails the test unless the statement of a period is that of all rows.
+func (b *shop) want(from, to time.Time) {
+	b.Helper()
+	r := report.Request{MerchantID: b.merchantID, From: from, To: to, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
+	got, err := report.NewStatement(b.Context(), b.Store, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	want, err := report.NewStatement(b.Context(), &wholeStore{Store: b.Store}, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
+		b.Fatalf("from %s to %s (-want +got):\n%s", from, to, diff)
+	}
+}
+
+// lines returns the lines of a statement as texts.
+func lines(s report.Statement) (all []string) {
+	for _, l := range s.Lines {
+		all = append(all, fmt.Sprintln(l.Key, "opening", &l.Opening, "invoiced", &l.Invoiced, "settled", &l.Settled, "canceled", &l.Canceled, "expired", &l.Expired, "waived", &l.Waived,
+			"closing", &l.Closing, "held before", &l.HeldBefore, "received", &l.Received, l.Payments, "refunded", &l.Refunded, l.Refunds, "held", &l.Held))
+	}
+	return all
+}
+
+// TestStatementReadsEnough compares statements of random periods with those that read all invoices,
+// after each of random steps.
+func TestStatementReadsEnough(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		newBooks(t, s, time.Time{})
+		shops := 0
+		rapid.Check(t, func(r *rapid.T) {
+			shops++
+			b := newShop(r, s, shops)
+			rollups := b.rollups()
+			for range rapid.IntRange(1, 15).Draw(r, "steps") {
+				b.now = b.now.Add(b.duration("later"))
+				b.step()
+				if rapid.IntRange(0, 3).Draw(r, "add up") == 0 {
+					b.advance(rollups)
+				}
+				from := b.now.Add(-b.duration("since"))
+				b.want(from, from.Add(b.duration("period")))
+			}
+		})
+	})
+}
+
+// countedStore counts the invoices that statements read.
+type countedStore struct {
+	*store.Store
+	read int
+}
+
+func (s *countedStore) EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error {
+	return s.Store.EarlierInvoices(ctx, f, func(page []store.StatedInvoice) error {
+		s.read += len(page)
+		return do(page)
+	})
+}
+
+func (s *countedStore) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error) {
+	page, err := s.Store.StatedInvoices(ctx, merchantID, after, end, limit)
+	s.read += len(page)
+	return page, err
+}
+
+// TestStatementReadsTheMonth makes statements of each month of a year. They are those of all rows,
+// and read as many invoices as were created in the month and the two days before it, and those
+// that are open for long.
+func TestStatementReadsTheMonth(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		until := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+		const perDay, open = 10, 20
+		rows, err := seed.New(seed.Config{Invoices: 365 * perDay, Merchants: 1, Open: open, Until: until, BlockTime: 2 * time.Second})
+		if err == nil {
+			err = s.Load(t.Context(), rows.Batches(), func(store.LoadProgress) {})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &countedStore{Store: s}
+		r := report.Request{MerchantID: seed.Merchant(0), Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
+		for month := range 13 {
+			r.From = time.Date(2025, time.November, 1, 0, 0, 0, 0, time.UTC).AddDate(0, month, 0)
+			r.To = r.From.AddDate(0, 1, 0)
+			counted.read = 0
+			got, err := report.NewStatement(t.Context(), counted, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := 34*perDay + open; counted.read > most {
+				t.Errorf("%s: read %d invoices, want %d at most", r.From.Format("2006-01"), counted.read, most)
+			}
+			want, err := report.NewStatement(t.Context(), &wholeStore{Store: s}, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(lines(want), lines(got)); diff != "" || len(got.Lines) != 1 {
+				t.Errorf("%s (-want +got):\n%s", r.From.Format("2006-01"), diff)
+			}
+		}
+	})
+}
