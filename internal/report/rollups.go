@@ -62,12 +62,8 @@ func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (more bool, err err
 	if err != nil {
 		return false, fmt.Errorf("take stale rollups: %w", err)
 	}
-	for _, start := range stale {
-		if start.Before(through) {
-			if _, err := replaceRollups(ctx, tx, start, start.Add(store.RollupPeriod)); err != nil {
-				return false, err
-			}
-		}
+	if err := replaceStale(ctx, tx, stale, through); err != nil {
+		return false, err
 	}
 	closed := store.RollupStart(r.now().Add(-rollupDelay))
 	if !through.Before(closed) {
@@ -83,7 +79,73 @@ func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (more bool, err err
 	if _, err := replaceRollups(ctx, tx, through, to); err != nil {
 		return false, err
 	}
+	if err := addDays(ctx, tx, store.DayStart(through), store.DayStart(to)); err != nil {
+		return false, err
+	}
 	return to.Before(closed) || len(stale) == staleBatch, tx.SetRollupsThrough(ctx, to)
+}
+
+// replaceStale adds up stale periods, those before a time, and the days that change.
+func replaceStale(ctx context.Context, tx *store.Tx, stale []time.Time, through time.Time) error {
+	var days []time.Time
+	for _, start := range stale {
+		if !start.Before(through) {
+			break
+		}
+		changed, err := replaceRollups(ctx, tx, start, start.Add(store.RollupPeriod))
+		if err != nil {
+			return err
+		}
+		if day := store.DayStart(start); changed && day.Before(store.DayStart(through)) {
+			days = append(days, day)
+		}
+	}
+	for _, day := range slices.CompactFunc(days, time.Time.Equal) {
+		if err := addDays(ctx, tx, day, day.Add(store.Day)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addDays adds up the rollups of the days from a time on and before another one. All days before
+// that of the progress are added up.
+func addDays(ctx context.Context, tx *store.Tx, from, to time.Time) error {
+	if !from.Before(to) {
+		return nil
+	}
+	rollups, err := tx.RollupsBetween(ctx, from, to)
+	if err != nil {
+		return fmt.Errorf("read rollups: %w", err)
+	}
+	lines := make(map[rollupKey]*Line)
+	for _, r := range rollups {
+		key := keyOf(r)
+		key.start = store.DayStart(r.Start)
+		if lines[key] == nil {
+			lines[key] = new(Line)
+		}
+		if err := lines[key].addRollup(r); err != nil {
+			return err
+		}
+	}
+	if err := tx.ReplaceDays(ctx, from, to, rollupsOf(lines)); err != nil {
+		return fmt.Errorf("replace days: %w", err)
+	}
+	return nil
+}
+
+// rollupsOf returns lines as rollups, in order.
+func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
+	rollups := make([]store.Rollup, 0, len(lines))
+	for _, key := range slices.SortedFunc(maps.Keys(lines), rollupKey.compare) {
+		l := lines[key]
+		rollups = append(rollups, store.Rollup{
+			MerchantID: key.merchantID, Start: key.start, ChainKey: key.chainKey, Currency: key.currency,
+			Payments: l.Payments, Refunds: l.Refunds, Gross: l.Gross.String(), Refunded: l.Refunded.String(),
+		})
+	}
+	return rollups
 }
 
 // check adds up some periods once more.
@@ -97,6 +159,9 @@ func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) er
 	}
 	changed, err := replaceRollups(ctx, tx, r.checked, to)
 	if changed {
+		if err := addDays(ctx, tx, store.DayStart(r.checked), earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
+			return err
+		}
 		r.logger.WarnContext(ctx, "rollups differed from payments, corrected", "from", r.checked, "to", to)
 	}
 	r.checked = to
@@ -153,14 +218,7 @@ func replaceRollups(ctx context.Context, tx *store.Tx, from, to time.Time) (chan
 	}); err != nil {
 		return false, err
 	}
-	rollups := make([]store.Rollup, 0, len(lines))
-	for _, key := range slices.SortedFunc(maps.Keys(lines), rollupKey.compare) {
-		l := lines[key]
-		rollups = append(rollups, store.Rollup{
-			MerchantID: key.merchantID, Start: key.start, ChainKey: key.chainKey, Currency: key.currency,
-			Payments: l.Payments, Refunds: l.Refunds, Gross: l.Gross.String(), Refunded: l.Refunded.String(),
-		})
-	}
+	rollups := rollupsOf(lines)
 	stored, err := tx.RollupsBetween(ctx, from, to)
 	if err != nil {
 		return false, fmt.Errorf("read rollups: %w", err)

@@ -95,7 +95,7 @@ func (b *statementBuilder) sorted() []*StatementLine {
 func (b *statementBuilder) addMoney(ctx context.Context) error {
 	r := b.request
 	r.From, r.To = time.Unix(0, 0), b.request.From
-	before, err := Days(ctx, b.db, r)
+	before, err := Total(ctx, b.db, r)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (b *statementBuilder) addMoney(ctx context.Context) error {
 		line := b.line(l.ChainKey, l.Currency)
 		line.HeldBefore.Add(&line.HeldBefore, &l.Net)
 	}
-	made, err := Days(ctx, b.db, b.request)
+	made, err := Total(ctx, b.db, b.request)
 	if err != nil {
 		return err
 	}

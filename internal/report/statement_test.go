@@ -78,6 +78,10 @@ func (b *account) StaleRollups(context.Context, time.Time, time.Time, int) ([]ti
 	return nil, nil
 }
 
+func (b *account) DayRollups(context.Context, store.RollupFilter) ([]store.Rollup, error) {
+	return nil, nil
+}
+
 func (b *account) Rollups(context.Context, store.RollupFilter) ([]store.Rollup, error) {
 	return nil, nil
 }

@@ -37,6 +37,8 @@ type SummaryReader interface {
 	StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error)
 	// Rollups lists rollups in the order of their periods.
 	Rollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
+	// DayRollups lists the sums of the rollups of days in UTC.
+	DayRollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
 }
 
 // Days returns a line for each day, chain and currency in which something was confirmed from
@@ -46,47 +48,93 @@ type SummaryReader interface {
 // It adds up rollups, and payments where there is no rollup: of the last minutes, of a stale
 // period, and of the rest of a period at the beginning.
 func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
+	b := &daysBuilder{Request: r, db: db, byDay: true, lines: make(map[Key]*Line)}
+	err := b.add(ctx, r.From, r.To)
+	return sorted(b.lines), err
+}
+
+// Total returns a line for each chain and currency with what Days returns by day. It adds up sums of
+// whole days in UTC, and what Days adds up for the rest of the period and for days with a stale
+// period.
+func Total(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
+	r.Location = time.UTC
 	b := &daysBuilder{Request: r, db: db, lines: make(map[Key]*Line)}
-	// The time through which rollups are complete and the stale periods are read before the
-	// rollups, so that a rollup that is written meanwhile counts once.
 	through, err := db.RollupsThrough(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := store.RollupStart(r.From.Add(store.RollupPeriod-time.Second)), store.RollupStart(r.To)
-	if through.Before(to) {
-		to = through
-	}
-	if !from.Before(to) || !b.aligned(from) || !b.aligned(to) {
-		err := b.addSettled(ctx, r.From, r.To)
+	from, to := store.DayStart(r.From.Add(store.Day-time.Second)), store.DayStart(earlier(r.To, through))
+	if !from.Before(to) {
+		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err
 	}
 	stale, err := db.StaleRollups(ctx, from, to, maxStale+1)
 	if err != nil {
 		return nil, fmt.Errorf("find stale rollups: %w", err)
 	}
-	if len(stale) > maxStale {
-		to, stale = stale[maxStale], stale[:maxStale]
+	for i, start := range stale {
+		stale[i] = store.DayStart(start)
 	}
-	if err := b.addRollups(ctx, from, to, stale); err != nil {
+	if len(stale) > maxStale {
+		to = stale[maxStale]
+	}
+	stale = slices.DeleteFunc(slices.CompactFunc(stale, time.Time.Equal), func(day time.Time) bool { return !day.Before(to) })
+	if err := b.addRollups(ctx, db.DayRollups, from, to, stale); err != nil {
 		return nil, err
 	}
-	for _, start := range stale {
-		if err := b.addSettled(ctx, start, start.Add(store.RollupPeriod)); err != nil {
+	for _, day := range stale {
+		if err := b.add(ctx, day, day.Add(store.Day)); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.addSettled(ctx, r.From, from); err != nil {
+	if err := b.add(ctx, r.From, from); err != nil {
 		return nil, err
 	}
-	err = b.addSettled(ctx, to, r.To)
+	err = b.add(ctx, to, r.To)
 	return sorted(b.lines), err
 }
 
-// daysBuilder adds up the days of a request.
+// add adds what was confirmed from a time on and before another one.
+func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
+	// The time through which rollups are complete and the stale periods are read before the
+	// rollups, so that a rollup that is written meanwhile counts once.
+	through, err := b.db.RollupsThrough(ctx)
+	if err != nil {
+		return fmt.Errorf("read progress of rollups: %w", err)
+	}
+	from, to := store.RollupStart(first.Add(store.RollupPeriod-time.Second)), store.RollupStart(end)
+	if through.Before(to) {
+		to = through
+	}
+	if !from.Before(to) || !b.aligned(from) || !b.aligned(to) {
+		return b.addSettled(ctx, first, end)
+	}
+	stale, err := b.db.StaleRollups(ctx, from, to, maxStale+1)
+	if err != nil {
+		return fmt.Errorf("find stale rollups: %w", err)
+	}
+	if len(stale) > maxStale {
+		to, stale = stale[maxStale], stale[:maxStale]
+	}
+	if err := b.addRollups(ctx, b.db.Rollups, from, to, stale); err != nil {
+		return err
+	}
+	for _, start := range stale {
+		if err := b.addSettled(ctx, start, start.Add(store.RollupPeriod)); err != nil {
+			return err
+		}
+	}
+	if err := b.addSettled(ctx, first, from); err != nil {
+		return err
+	}
+	return b.addSettled(ctx, to, end)
+}
+
+// daysBuilder adds up what was settled of a request, by day or in total.
 type daysBuilder struct {
 	Request
 	db    SummaryReader
+	byDay bool
 	lines map[Key]*Line
 }
 
@@ -98,18 +146,21 @@ func (b *daysBuilder) aligned(at time.Time) bool {
 
 // line returns the line of a time, chain and currency.
 func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
-	key := Key{Day: at.In(b.Location).Format(time.DateOnly), ChainKey: chainKey, Currency: currency, Decimals: -1}
+	key := Key{ChainKey: chainKey, Currency: currency, Decimals: -1}
+	if b.byDay {
+		key.Day = at.In(b.Location).Format(time.DateOnly)
+	}
 	if decimals, ok := b.Decimals(chainKey, currency); ok {
 		key.Decimals = decimals
 	}
 	return lineOf(b.lines, key)
 }
 
-// addRollups adds the rollups from a time on and before another one, but not those of the
-// stale periods.
-func (b *daysBuilder) addRollups(ctx context.Context, from, to time.Time, stale []time.Time) error {
+// addRollups adds the sums that read returns from a time on and before another one, but not the
+// stale ones.
+func (b *daysBuilder) addRollups(ctx context.Context, read func(context.Context, store.RollupFilter) ([]store.Rollup, error), from, to time.Time, stale []time.Time) error {
 	for f := (store.RollupFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: rollupsPage}); ; {
-		page, err := b.db.Rollups(ctx, f)
+		page, err := read(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read rollups: %w", err)
 		}

@@ -171,6 +171,37 @@ func (b *books) want(r report.Request) {
 	if diff := cmp.Diff(b.sums(r), got); diff != "" {
 		b.Fatalf("%q from %s to %s (-want +got):\n%s", r.MerchantID, r.From, r.To, diff)
 	}
+	b.wantTotal(r, lines)
+}
+
+// wantTotal fails the test unless the total of a request is what days add up to.
+func (b *books) wantTotal(r report.Request, days []*report.Line) {
+	b.Helper()
+	sums := make(map[string]*report.Line)
+	for _, l := range days {
+		sum := sums[l.ChainKey]
+		if sum == nil {
+			sum = new(report.Line)
+			sums[l.ChainKey] = sum
+		}
+		sum.Payments, sum.Refunds = sum.Payments+l.Payments, sum.Refunds+l.Refunds
+		sum.Gross.Add(&sum.Gross, &l.Gross)
+		sum.Net.Add(&sum.Net, &l.Net)
+	}
+	want, got := make(map[string]string), make(map[string]string)
+	for chainKey, l := range sums {
+		want[chainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Net)
+	}
+	total, err := report.Total(b.Context(), b.Store, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, l := range total {
+		got[l.Day+l.ChainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Net)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Fatalf("%q from %s to %s in total (-want +got):\n%s", r.MerchantID, r.From, r.To, diff)
+	}
 }
 
 // rollups returns a Rollups of the books.

@@ -21,8 +21,14 @@ func RollupStart(at time.Time) time.Time {
 	return time.Unix(seconds-(seconds%rollupSeconds+rollupSeconds)%rollupSeconds, 0).UTC()
 }
 
-// Rollup is what was confirmed in a RollupPeriod: payments of invoices and refunds of such
-// payments, of a merchant or, without one, of all together.
+// Day is the length of the days in UTC whose rollups are added up once more.
+const Day = 24 * time.Hour
+
+// DayStart returns when the day of a time begins in UTC.
+func DayStart(at time.Time) time.Time { return at.UTC().Truncate(Day) }
+
+// Rollup is what was confirmed in a RollupPeriod, or in a day in UTC: payments of invoices and
+// refunds of such payments, of a merchant or, without one, of all together.
 type Rollup struct {
 	MerchantID         string
 	Start              time.Time
@@ -68,6 +74,18 @@ func (q *queries) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error)
 		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
 }
 
+// DayRollups lists the sums of days, the oldest first, and those of a day by chain and currency.
+// Days before that of RollupsThrough are complete.
+func (q *queries) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
+	after := f.After
+	if after.Start.IsZero() {
+		after.Start = f.From
+	}
+	return queryAll(ctx, q, scanRollup, `SELECT merchant_id, day, chain_key, currency, payments, refunds, gross, refunded FROM settled_days
+		WHERE merchant_id = $1 AND day < $2 AND (day, chain_key, currency) > ($3, $4, $5) ORDER BY day, chain_key, currency LIMIT $6`,
+		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
+}
+
 // RollupsBetween lists the rollups of all merchants of the periods from a time on and before
 // another one.
 func (q *queries) RollupsBetween(ctx context.Context, from, to time.Time) ([]Rollup, error) {
@@ -104,14 +122,23 @@ func (tx *Tx) TakeStaleRollups(ctx context.Context, limit int) ([]time.Time, err
 // ReplaceRollups replaces the rollups of all merchants of the periods from a time on and
 // before another one.
 func (tx *Tx) ReplaceRollups(ctx context.Context, from, to time.Time, rollups []Rollup) error {
-	if _, err := tx.exec(ctx, "DELETE FROM settled_rollups WHERE quarter >= $1 AND quarter < $2", from.Unix(), to.Unix()); err != nil {
+	return tx.replaceSums(ctx, "settled_rollups", "quarter", from, to, rollups)
+}
+
+// ReplaceDays replaces the sums of all merchants of the days from a time on and before another one.
+func (tx *Tx) ReplaceDays(ctx context.Context, from, to time.Time, days []Rollup) error {
+	return tx.replaceSums(ctx, "settled_days", "day", from, to, days)
+}
+
+func (tx *Tx) replaceSums(ctx context.Context, table, start string, from, to time.Time, sums []Rollup) error {
+	if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE "+start+" >= $1 AND "+start+" < $2", from.Unix(), to.Unix()); err != nil {
 		return err
 	}
-	rows := make([][]any, len(rollups))
-	for i, r := range rollups {
+	rows := make([][]any, len(sums))
+	for i, r := range sums {
 		rows[i] = []any{r.MerchantID, r.Start.Unix(), r.ChainKey, r.Currency, r.Payments, r.Refunds, r.Gross, r.Refunded}
 	}
-	return tx.insert(ctx, insertion{table: "settled_rollups", columns: []string{"merchant_id", "quarter", "chain_key", "currency", "payments", "refunds", "gross", "refunded"}}, rows)
+	return tx.insert(ctx, insertion{table: table, columns: []string{"merchant_id", start, "chain_key", "currency", "payments", "refunds", "gross", "refunded"}}, rows)
 }
 
 // markStale marks the rollups of confirmed payments of invoices, and of the refunds of those
