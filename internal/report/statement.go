@@ -17,7 +17,7 @@ type StatementReader interface {
 	Reader
 	SummaryReader
 	// StatedInvoices returns invoices of a merchant that were issued, by id.
-	StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error)
+	StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error)
 	// EarlierInvoices calls do with pages of those before, of which a part may count.
 	EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error
 }
@@ -121,23 +121,23 @@ const statedSlack = time.Minute
 
 // addInvoices adds what became of the merchant's invoices until the end of the period.
 func (b *statementBuilder) addInvoices(ctx context.Context) error {
-	first, end := "", invoice.FirstID(invoice.PrefixInvoice, b.request.To.Add(statedSlack))
-	if since := b.request.From.Add(-store.UsualLifetime - store.UsualDelay - statedSlack); since.Unix() > 0 {
-		first = invoice.FirstID(invoice.PrefixInvoice, since)
-		f := store.EarlierFilter{MerchantID: b.request.MerchantID, From: b.request.From, To: b.request.To, End: first, Limit: pageSize}
-		if err := b.db.EarlierInvoices(ctx, f, func(page []store.StatedInvoice) error { return b.addAll(ctx, page) }); err != nil {
+	r := b.request
+	f := store.StatedFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: invoice.FirstID(invoice.PrefixInvoice, r.To.Add(statedSlack)), Limit: summaryPage}
+	if since := r.From.Add(-store.UsualLifetime - store.UsualDelay - statedSlack); since.Unix() > 0 {
+		f.After = invoice.FirstID(invoice.PrefixInvoice, since)
+		if err := b.db.EarlierInvoices(ctx, store.EarlierFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: f.After, Limit: pageSize}, func(page []store.StatedInvoice) error { return b.addAll(ctx, page) }); err != nil {
 			return err
 		}
 	}
-	for after := first; ; {
-		page, err := b.db.StatedInvoices(ctx, b.request.MerchantID, after, end, summaryPage)
+	for {
+		page, err := b.db.StatedInvoices(ctx, f)
 		if err != nil {
 			return err
 		}
-		if err := b.addAll(ctx, page); err != nil || len(page) < summaryPage {
+		if err := b.addAll(ctx, page); err != nil || len(page) < f.Limit {
 			return err
 		}
-		after = page[len(page)-1].ID
+		f.After = page[len(page)-1].ID
 	}
 }
 
@@ -219,12 +219,12 @@ func (b *statementBuilder) add(l *StatementLine, e entry, sign int, sum *big.Int
 }
 
 // counted returns what confirmed payments counted toward the invoice's amount, and when. Those
-// that were all confirmed before the period are one entry.
+// that were all confirmed before the period, or in it, are one entry.
 func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice) ([]entry, error) {
-	if inv.ConfirmedAt.IsZero() {
+	if inv.ConfirmedAt.IsZero() && !inv.Contained {
 		return nil, nil
 	}
-	if !inv.Sums.Stale && (inv.Sums.Payments == 1 || inv.ConfirmedAt.Before(b.request.From)) {
+	if !inv.Sums.Stale && (inv.Contained || inv.Sums.Payments == 1 || inv.ConfirmedAt.Before(b.request.From)) {
 		p := invoice.Payment{}
 		p.Amount = inv.Sums.Tally.Due
 		if p.Amount.IsZero() || !inv.Counts(p, invoice.Amount{}) {

@@ -27,6 +27,7 @@ type shop struct {
 	address    invoice.Address
 	invoices   []string
 	paid       map[string][]store.PaymentRow // by invoice
+	times      []time.Time                   // when something happened, or ended
 	n          int                           // of payments
 }
 
@@ -59,7 +60,7 @@ func (b *shop) create(lifetime time.Duration, status invoice.Status) {
 		ID: id, CommitmentID: sha256.Sum256([]byte(id)), MerchantID: b.merchantID, Currency: "USDC", ChainKey: "base",
 		Tolerance: invoice.NewAmount(rapid.Uint64Range(0, 2).Draw(b.draw, "tolerance")), Status: status, CreatedAt: b.now, Collection: invoice.Direct,
 	}
-	b.invoices = append(b.invoices, id)
+	b.invoices, b.times = append(b.invoices, id), append(b.times, b.now, inv.ExpiresAt)
 	b.write(func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
 		return err
@@ -88,6 +89,7 @@ func (b *shop) pay(inv invoice.Invoice) {
 	if rapid.Bool().Draw(b.draw, "at once") {
 		p.BlockTime = inv.CreatedAt
 	}
+	b.times = append(b.times, b.now, p.BlockTime)
 	p.TxHash = sha256.Sum256([]byte(p.SeenID))
 	p.ID, p.Status, p.ObservedAt = "pay_"+p.SeenID, invoice.Pending, b.now
 	p.InvoiceID, p.MerchantID, p.Method = inv.ID, b.merchantID, invoice.ByTransferAmount
@@ -157,6 +159,12 @@ func (b *shop) duration(label string) time.Duration {
 	return time.Duration(rapid.IntRange(1, hours*3600).Draw(b.draw, label+" exactly")) * time.Second
 }
 
+// near draws a time that is close to one at which something happened, or a day later.
+func (b *shop) near(label string) time.Time {
+	from := rapid.SampledFrom(b.times).Draw(b.draw, label)
+	return from.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, time.Second, store.UsualDelay}).Draw(b.draw, label+" after"))
+}
+
 // step lets something happen.
 func (b *shop) step() {
 	b.Helper()
@@ -192,11 +200,12 @@ func (s *wholeStore) EarlierInvoices(context.Context, store.EarlierFilter, func(
 	return nil
 }
 
-func (s *wholeStore) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error) {
-	if after != s.last {
-		after = "" // the first page
+func (s *wholeStore) StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error) {
+	if f.After != s.last {
+		f.After = "" // the first page
 	}
-	page, err := s.Store.StatedInvoices(ctx, merchantID, after, end, limit)
+	f.From, f.To = time.Unix(1<<40, 0), time.Unix(0, 0) // nothing is contained
+	page, err := s.Store.StatedInvoices(ctx, f)
 	if len(page) > 0 {
 		s.last = page[len(page)-1].ID
 	}
@@ -248,8 +257,10 @@ func TestStatementReadsEnough(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(r, "add up") == 0 {
 					b.advance(rollups)
 				}
-				from := b.now.Add(-b.duration("since"))
-				b.want(from, from.Add(b.duration("period")))
+				for range 4 {
+					from, to := b.near("from"), b.near("to")
+					b.want(from, later(to, from.Add(time.Second)))
+				}
 			}
 		})
 	})
@@ -268,8 +279,8 @@ func (s *countedStore) EarlierInvoices(ctx context.Context, f store.EarlierFilte
 	})
 }
 
-func (s *countedStore) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]store.StatedInvoice, error) {
-	page, err := s.Store.StatedInvoices(ctx, merchantID, after, end, limit)
+func (s *countedStore) StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error) {
+	page, err := s.Store.StatedInvoices(ctx, f)
 	s.read += len(page)
 	return page, err
 }

@@ -25,9 +25,9 @@ type account struct {
 	newer   bool // a payment was confirmed before its invoice was issued
 }
 
-func (b *account) StatedInvoices(_ context.Context, _, after, end string, limit int) (page []store.StatedInvoice, err error) {
+func (b *account) StatedInvoices(_ context.Context, f store.StatedFilter) (page []store.StatedInvoice, err error) {
 	for _, inv := range b.stated {
-		if inv.ID > after && inv.ID < end && len(page) < limit {
+		if inv.ID > f.After && inv.ID < f.End && len(page) < f.Limit {
 			page = append(page, inv)
 		}
 	}

@@ -321,7 +321,11 @@ func TestRollupsAreChecked(t *testing.T) {
 	b.pay(begin, "acme", "base", 5)
 	b.advance(rollups)
 	b.write(func(ctx context.Context, tx *store.Tx) error {
-		return tx.ReplaceRollups(ctx, begin, begin.Add(store.RollupPeriod), []store.Rollup{{MerchantID: "acme", Start: begin, ChainKey: "base", Currency: "USDC", Payments: 1, Gross: "6", Refunded: "0"}})
+		wrong := []store.Rollup{{MerchantID: "acme", Start: begin, ChainKey: "base", Currency: "USDC", Payments: 1, Gross: "6", Refunded: "0"}}
+		if err := tx.ReplaceDays(ctx, begin, begin.Add(store.Day), wrong); err != nil {
+			return err
+		}
+		return tx.ReplaceRollups(ctx, begin, begin.Add(store.RollupPeriod), wrong)
 	})
 	b.advance(rollups)
 	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})

@@ -42,7 +42,7 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 	must(t, err)
 	for _, after := range []string{"", "inv_1"} {
 		*what = "report: stated after " + after
-		_, err := read.StatedInvoices(t.Context(), "m", after, "inv_9", 500)
+		_, err := read.StatedInvoices(t.Context(), store.StatedFilter{MerchantID: "m", From: at(1), To: at(1000), After: after, End: "inv_9", Limit: 500})
 		must(t, err)
 	}
 	*what = "report: stated earlier"

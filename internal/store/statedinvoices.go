@@ -16,9 +16,12 @@ const (
 	UsualDelay = 24 * time.Hour
 )
 
-// StatedInvoice is an invoice that was issued, with what a statement needs.
+// StatedInvoice is an invoice that was issued, with what a statement of a period needs.
 type StatedInvoice struct {
 	invoice.Invoice
+	// Contained is set if all of it happened in the period. Then OpenedAt is some time in it,
+	// and VoidedAt and ConfirmedAt are zero.
+	Contained   bool
 	OpenedAt    time.Time // when it was created, or a draft became open
 	VoidedAt    time.Time // when it was made void; expiresAt if that is not known
 	ConfirmedAt time.Time // when the last of its payments was confirmed; zero without one
@@ -27,11 +30,11 @@ type StatedInvoice struct {
 // statedInvoices selects invoices that were issued. A draft that was made void was not: it
 // never had an amount to transfer or an address, or blocks in which it was open. Adding 0 keeps
 // PostgreSQL from reading all payments in the order of their confirmation.
-func (q *queries) statedInvoices(index string) string {
-	return `SELECT id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due,
-			coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'open'), created_at),
-			CASE WHEN status = 'void' THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'void'), expires_at) END,
-			CASE WHEN payment_count > 0 THEN (SELECT max(confirmed_at + 0) FROM payments WHERE invoice_id = invoices.id AND status = 'confirmed') END
+func statedInvoices(contained, index string) string {
+	return `SELECT id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, CASE WHEN ` + contained + ` THEN 1 ELSE 0 END,
+			CASE WHEN ` + contained + ` THEN created_at ELSE coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'open'), created_at) END,
+			CASE WHEN status = 'void' AND NOT (` + contained + `) THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'void'), expires_at) END,
+			CASE WHEN payment_count > 0 AND NOT (` + contained + `) THEN (SELECT max(confirmed_at + 0) FROM payments WHERE invoice_id = invoices.id AND status = 'confirmed') END
 		FROM invoices ` + index + `WHERE status <> 'draft'
 			AND (status <> 'void' OR transfer_amount IS NOT NULL OR deposit_address IS NOT NULL OR closed_block > from_block) AND `
 }
@@ -39,15 +42,27 @@ func (q *queries) statedInvoices(index string) string {
 func scanStatedInvoice(row scanner) (s StatedInvoice, err error) {
 	inv := &s.Invoice
 	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, amountCol(&inv.Amount), amountCol(&inv.Tolerance), &inv.Status, seconds{&inv.ExpiresAt}, nullUint{&inv.ClosedBlock},
-		&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
+		&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), &s.Contained, seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
 	return s, err
 }
 
-// StatedInvoices returns a page of the invoices of a merchant that were issued, by id: behind the
-// invoice after, and below the id end.
-func (q *queries) StatedInvoices(ctx context.Context, merchantID, after, end string, limit int) ([]StatedInvoice, error) {
-	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_by_merchant"))+
-		"merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id > $2 AND id < $3 ORDER BY merchant_id, id LIMIT $4", merchantID, after, end, limit)
+// StatedFilter selects a page of the invoices of a merchant for a statement of what happened from
+// From on and before To.
+type StatedFilter struct {
+	MerchantID string
+	From, To   time.Time
+	After, End string // behind the invoice with the id After, and below the id End
+	Limit      int
+}
+
+// StatedInvoices returns invoices that were issued, by id. One is contained if it was created in the
+// period, expired UsualDelay before its end, and has no late payment that was confirmed afterwards.
+func (q *queries) StatedInvoices(ctx context.Context, f StatedFilter) ([]StatedInvoice, error) {
+	contained := `created_at >= $5 AND expires_at < $6 AND id NOT IN (SELECT invoice_id FROM payments ` + q.indexedBy("payments_confirmed_late") + `
+		WHERE invoice_id IS NOT NULL AND confirmed_at - block_time > 86400 AND merchant_id = $1 AND confirmed_at >= $7)`
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices(contained, q.indexedBy("invoices_by_merchant"))+
+		"merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id > $2 AND id < $3 ORDER BY merchant_id, id LIMIT $4",
+		f.MerchantID, f.After, f.End, f.Limit, f.From.Unix(), f.To.Add(-UsualDelay).Unix(), f.To.Unix())
 }
 
 // EarlierFilter selects the invoices of a merchant with ids below End that may have demanded
@@ -120,14 +135,14 @@ func (q *queries) longLivedInvoices(ctx context.Context, f EarlierFilter, after 
 	if after.ID == "" {
 		after.ExpiresAt = f.settled()
 	}
-	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_long_lived"))+
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_long_lived"))+
 		`expires_at - created_at > 86400 AND merchant_id = $1 AND (expires_at, id) > ($2, $3) AND expires_at < $4 AND id < $5
 		ORDER BY merchant_id, expires_at, id LIMIT $6`, f.MerchantID, after.ExpiresAt.Unix(), after.ID, f.To.Add(invoice.MaxLifetime).Unix(), f.End, f.Limit)
 }
 
 // overdueInvoices returns open invoices that should have expired, by id.
 func (q *queries) overdueInvoices(ctx context.Context, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
-	return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices(q.indexedBy("invoices_by_merchant_status"))+
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_by_merchant_status"))+
 		`merchant_id = $1 AND status = 'open' AND (merchant_id, status, id) > ($1, 'open', $2) AND id > $2 AND id < $3 AND expires_at < $4
 		ORDER BY merchant_id, status, id LIMIT $5`, f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
 }
@@ -135,7 +150,7 @@ func (q *queries) overdueInvoices(ctx context.Context, f EarlierFilter, after St
 // closedInvoices returns those of the invoices with the ids that are not open and have expired.
 func (q *queries) closedInvoices(ctx context.Context, f EarlierFilter, ids []string) ([]StatedInvoice, error) {
 	return queryIn(ids, func(chunk []any) ([]StatedInvoice, error) {
-		return queryAll(ctx, q, scanStatedInvoice, q.statedInvoices("")+
+		return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", "")+
 			"status <> 'open' AND id < $1 AND expires_at < $2 AND id IN "+parameterList(2, len(chunk)), append([]any{f.End, f.settled().Unix()}, chunk...)...)
 	})
 }
