@@ -2934,8 +2934,8 @@ type TimelineEntry struct {
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
 	// `payment.sent`, when a wallet gave the invoice's page a transaction, which nobody has checked; `payment.signed`, when
 	// the service accepted a transfer that it sends itself; `payment.seen`; `payment.confirmation`, at the time of a block
-	// that confirms the payment, for the first 12 of them and for powers of two after; `payment.confirmed`, when enough of them
-	// made it final, and `payment.orphaned`, when a reorg last dropped its block. Blocks that a reorg dropped are no
+	// that confirms the payment, but not before it was seen, for the first 12 of them and for powers of two after;
+	// `payment.confirmed`, when enough of them made it final, and `payment.orphaned`, when a reorg last dropped its block. Blocks that a reorg dropped are no
 	// confirmations, and those of payments that were read long after they were made are left out;
 	// `sweep.seen`, `sweep.confirmed` and `sweep.orphaned`, of transfers from the deposit address to the merchant;
 	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `commitment.open`

@@ -28,8 +28,8 @@ type timeline []timelineEntry
 const (
 	rankInvoice = iota
 	rankSent
-	rankConfirmation
 	rankSeen
+	rankConfirmation
 	rankConfirmed
 	rankSettled
 	rankEvent
@@ -120,12 +120,25 @@ func (t *timeline) addPayments(h store.InvoiceHistory, needed uint64) {
 		t.addTransfer("payment", p.ID, entry, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
 		for _, c := range p.Confirmations {
 			if needed == 0 || c.Number <= needed {
-				t.add(c.Time, rankConfirmation, fmt.Sprintf("%s.%05d", p.ID, c.Number), apitypes.TimelineEntry{
+				t.add(confirmedAt(c, p), rankConfirmation, fmt.Sprintf("%s.%05d", p.ID, c.Number), apitypes.TimelineEntry{
 					Kind: "payment.confirmation", PaymentID: p.ID, TxHash: p.TxHash.String(), Confirmation: int(c.Number), Confirmations: int(needed),
 				})
 			}
 		}
 	}
+}
+
+// confirmedAt returns when a block confirmed a payment: at its time, but not before the payment was seen
+// or after it was final. The chain's clock is not that of the service.
+func confirmedAt(c store.Confirmation, p store.SeenPayment) time.Time {
+	at := c.Time
+	if at.Before(p.ObservedAt) {
+		at = p.ObservedAt
+	}
+	if !p.ConfirmedAt.IsZero() && at.After(p.ConfirmedAt) {
+		at = p.ConfirmedAt
+	}
+	return at
 }
 
 // confirmationsNeeded returns how many confirmations a payment of the chain needs, or 0 if the

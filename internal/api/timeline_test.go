@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -124,5 +125,25 @@ func TestFindInvoices(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices?q="+url.QueryEscape(longest+"é"), ""), http.StatusBadRequest, "invalid_field", "q")
 	for query, field := range map[string]string{"q=": "q", "q=x&status=open": "q", "q=x&cursor=y": "q", "q=%00": "q", "q=x&limit=0": "limit", "q=%20": "q"} {
 		wantProblem(t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+}
+
+// A chain's clock may be behind that of the service, or ahead of it.
+func TestConfirmationsFollowThePayment(t *testing.T) {
+	b := newListBackend(1)
+	p := b.payments[0]
+	p.ObservedAt, p.ConfirmedAt = invoice.Unix(now+20), invoice.Unix(now+40)
+	b.history = store.InvoiceHistory{Payments: []store.SeenPayment{{PaymentRow: p, Confirmations: []store.Confirmation{
+		{Number: 1, Time: invoice.Unix(now + 15)}, {Number: 2, Time: invoice.Unix(now + 30)}, {Number: 3, Time: invoice.Unix(now + 45)},
+	}}}}
+	var got []string
+	for _, e := range decode[apitypes.Timeline](t, do(newAPI(t, b), "GET", "/api/invoices/"+invoiceID(0)+"/timeline", ""), http.StatusOK).Entries {
+		if e.PaymentID != "" {
+			got = append(got, fmt.Sprintf("%s %d", e.Kind, e.At-now))
+		}
+	}
+	want := []string{"payment.seen 20", "payment.confirmation 20", "payment.confirmation 30", "payment.confirmation 40", "payment.confirmed 40"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 }
