@@ -384,13 +384,14 @@ func (e FeeKind) Valid() bool {
 
 // Defines values for InboxKind.
 const (
-	InboxApproval     InboxKind = "approval"
-	InboxClaimed      InboxKind = "claimed"
-	InboxDuplicate    InboxKind = "duplicate"
-	InboxLate         InboxKind = "late"
-	InboxOverpaid     InboxKind = "overpaid"
-	InboxUnattributed InboxKind = "unattributed"
-	InboxUnderpaid    InboxKind = "underpaid"
+	InboxApproval       InboxKind = "approval"
+	InboxClaimed        InboxKind = "claimed"
+	InboxDuplicate      InboxKind = "duplicate"
+	InboxLate           InboxKind = "late"
+	InboxOverpaid       InboxKind = "overpaid"
+	InboxUnattributed   InboxKind = "unattributed"
+	InboxUnderpaid      InboxKind = "underpaid"
+	InboxWithoutPayment InboxKind = "refund_without_payment"
 )
 
 // Valid indicates whether the value is a known member of the InboxKind enum.
@@ -409,6 +410,8 @@ func (e InboxKind) Valid() bool {
 	case InboxUnattributed:
 		return true
 	case InboxUnderpaid:
+		return true
+	case InboxWithoutPayment:
 		return true
 	default:
 		return false
@@ -1194,7 +1197,8 @@ type DecideRequest struct {
 
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
-	// nobody has signed for. More values may be added.
+	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
+	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// MerchantID The id that the merchant chose.
@@ -1225,7 +1229,8 @@ type Decision struct {
 
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
-	// nobody has signed for. More values may be added.
+	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
+	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// MerchantID The id that the merchant chose.
@@ -1376,7 +1381,8 @@ type InboxCount struct {
 
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
-	// nobody has signed for. More values may be added.
+	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
+	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// More True if there are more; otherwise absent.
@@ -1398,7 +1404,8 @@ type InboxItem struct {
 
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
-	// nobody has signed for. More values may be added.
+	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
+	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// Payment A transfer to a settlement address or deposit address.
@@ -1414,7 +1421,8 @@ type InboxItem struct {
 
 // InboxKind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 // `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
-// nobody has signed for. More values may be added.
+// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
+// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 type InboxKind string
 
 // InboxList defines model for InboxList.
@@ -2386,7 +2394,8 @@ type RefundRecord struct {
 	// signature, and the merchant decides. `pending`: the transaction can be sent, or its transfer is not final; it
 	// then has a `txHash`. `confirmed`: the transfer is final. `canceled` and `expired`: prepared, and not sent;
 	// should the transfer arrive all the same, the refund becomes `pending` and `confirmed`. `orphaned`: a transfer
-	// that was not prepared, and whose block a reorg replaced. More values may be added.
+	// that was not prepared, and whose block a reorg replaced, or whose payment was mined again with too little. It
+	// becomes `pending` and `confirmed` if it is mined again, even without its payment. More values may be added.
 	Status RefundStatus `json:"status"`
 
 	// Prepared Whether it was prepared.
@@ -2449,7 +2458,8 @@ type RefundResponse struct {
 // signature, and the merchant decides. `pending`: the transaction can be sent, or its transfer is not final; it
 // then has a `txHash`. `confirmed`: the transfer is final. `canceled` and `expired`: prepared, and not sent;
 // should the transfer arrive all the same, the refund becomes `pending` and `confirmed`. `orphaned`: a transfer
-// that was not prepared, and whose block a reorg replaced. More values may be added.
+// that was not prepared, and whose block a reorg replaced, or whose payment was mined again with too little. It
+// becomes `pending` and `confirmed` if it is mined again, even without its payment. More values may be added.
 type RefundStatus string
 
 // RefundTransaction The transaction that the merchant signs with its own wallet.

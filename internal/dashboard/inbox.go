@@ -78,12 +78,15 @@ type inboxItem struct {
 	Payments   []inboxPayment   // of an invoice
 	Attribute  *attributionPart // of a payment
 	Refund     *apitypes.RefundRecord
+	Others     []inboxPayment // other payments of the account that got a refund without a payment
 }
 
-// inboxPayment is a payment of an invoice that can be refunded.
+// inboxPayment is a payment of an invoice that can be refunded, or one that a refund may be meant
+// for.
 type inboxPayment struct {
 	paymentRow
-	RefundPage string
+	Page string // on which it is refunded, or its own
+	Fits bool   // the refund's amount is that of the payment
 }
 
 // inbox shows what needs a decision.
@@ -150,8 +153,32 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 		refund := *item.Refund
 		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), chain.NetworkName(refund.ChainKey)
 		row.Money, row.Refund = d.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
+		if item.Kind == apitypes.InboxWithoutPayment {
+			return row, d.withoutPaymentItem(r, v, &row)
+		}
 	}
 	return row, nil
+}
+
+// withoutPaymentItem fills in the item of a refund without a payment, with what the account that
+// got it has paid the merchant otherwise: the newest payments.
+func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
+	refund := *row.Refund
+	row.Money = d.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
+	query := url.Values{"chainKey": {refund.ChainKey}, "from": {refund.To}, "include": {"pending,unattributed"}, "limit": {"6"}}
+	if refund.MerchantID != "" {
+		query.Set("merchantId", refund.MerchantID)
+	}
+	var payments apitypes.PaymentList
+	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
+		return err
+	}
+	for _, p := range payments.Payments {
+		if p.ID != refund.PaymentID && p.Status != apitypes.PaymentOrphaned && p.Currency == refund.Currency {
+			row.Others = append(row.Others, inboxPayment{d.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
+		}
+	}
+	return nil
 }
 
 // exceptionItem fills in the item of an invoice, with its newest payments.
@@ -170,10 +197,9 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 		return err
 	}
 	for _, p := range payments.Payments {
-		if p.Status != apitypes.PaymentConfirmed || p.AmountRefunded == p.Amount {
-			continue
+		if isRefundable(p) {
+			row.Payments = append(row.Payments, inboxPayment{paymentRow: d.paymentRow(p), Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
 		}
-		row.Payments = append(row.Payments, inboxPayment{d.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
 	}
 	return nil
 }

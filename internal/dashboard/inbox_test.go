@@ -8,6 +8,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // decide sends the form of the item that the inbox shows, which must be one.
@@ -85,6 +87,47 @@ func TestInboxExceptions(t *testing.T) {
 	finance.get("/dashboard/inbox?kind=lost").want(t, http.StatusBadRequest, "kind")
 	w.operator.get("/dashboard/inbox?merchantId=acme").want(t, http.StatusOK, "Paid twice")
 	w.person("globex", access.Admin).get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+}
+
+// TestInboxRefundWithoutPayment has a reorg drop a payment and not its refund. The inbox has the
+// refund with another payment of that account, until the payment is mined again.
+func TestInboxRefundWithoutPayment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	finance := w.person("acme", access.Finance)
+	w.paid(member{"amount": "1000000"})
+	made := w.invoice("acme", nil)
+	amount, err := invoice.ParseAmount(w.read(made.ID).TransferAmount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid := chaintest.NewTx(chaintest.Transfer(houseToken, payer, acmePays, amount))
+	back := chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, amount))
+	at := func(status apitypes.RefundStatus) func() bool {
+		return func() bool {
+			var list apitypes.RefundList
+			w.operator.api("GET", "/api/refunds?txHash="+invoice.Hash(back.Hash).String(), nil, &list)
+			return len(list.Refunds) == 1 && list.Refunds[0].Status == status
+		}
+	}
+	w.chain.MineAt(w.chain.Head().Time+1, paid, back)
+	w.await("pending refund", at(apitypes.RefundPending))
+	w.chain.Fork(1)
+	w.chain.MineAt(w.chain.Head().Time+2, back)
+	w.chain.MineAt(w.chain.Head().Time + 1)
+	w.await("confirmed refund", at(apitypes.RefundConfirmed))
+	page := finance.get("/dashboard/inbox?kind=refund_without_payment").want(t, http.StatusOK, "Refund without payment", "has not come", "The dropped payment", "Other payments")
+	w.person("globex", access.Admin).get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
+	finance.decide(page, "accepted", "No").want(t, http.StatusConflict, "dismissed")
+	finance.decide(page, "dismissed", "Paid in cash").want(t, http.StatusOK, "Paid in cash", "Refund without payment")
+
+	var list apitypes.DecisionList
+	w.operator.api("GET", "/api/inbox/decisions?merchantId=acme", nil, &list)
+	undo := "/dashboard/inbox/decisions/" + list.Decisions[0].ID + "/undo"
+	w.payment(amount.String()) // the customer pays again
+	finance.post(undo, nil).want(t, http.StatusOK, "Refund without payment", "Same amount")
+	w.chain.MineAt(w.chain.Head().Time+1, paid)
+	w.await("payment that is back", func() bool { return !strings.Contains(finance.get("/dashboard/inbox").body, "Refund without payment") })
 }
 
 // TestInboxUnderpaid waives what is missing of an invoice, which stays expired.

@@ -112,6 +112,11 @@ type attributionPart struct {
 	Form       attributionForm
 }
 
+// isRefundable reports whether a payment is final and was not refunded in full.
+func isRefundable(p apitypes.Payment) bool {
+	return p.Status == apitypes.PaymentConfirmed && minus(p.Amount, cmp.Or(p.AmountRefunded, "0")) != ""
+}
+
 // payment shows a payment.
 func (d *Dashboard) payment(w http.ResponseWriter, r *http.Request) error {
 	return d.showPayment(w, r, http.StatusOK, attributionForm{})
@@ -123,7 +128,7 @@ func (d *Dashboard) showPayment(w http.ResponseWriter, r *http.Request, code int
 		return err
 	}
 	body := paymentPage{paymentRow: d.paymentRow(p), Explorer: d.explorer(p.ChainKey, p.TxHash), Form: form, Candidates: d.candidates(p)}
-	body.Refundable = p.Status == apitypes.PaymentConfirmed && p.AmountRefunded != p.Amount
+	body.Refundable = isRefundable(p)
 	var refunds apitypes.RefundList
 	if err := d.service.get(r.Context(), id("/api/payments", p.ID)+"/refunds", nil, &refunds); err != nil {
 		return err

@@ -285,9 +285,11 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 			r := stored[id]
 			paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
 			// A refund that is mined before its payment is recognized if both are
-			// read together, or read again.
-			may := b != nil && paid.Status == invoice.Confirmed
-			must := may && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
+			// read together, or read again. One that was recognized stays when a reorg drops
+			// its payment.
+			final := paid.Status == invoice.Confirmed
+			may := b != nil && (final || paid.Status == invoice.Orphaned && v.wereTogether(m, m.back))
+			must := may && final && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
 			confirmed := r.Status == invoice.Confirmed
 			switch {
 			case confirmed && (!may || r.PaymentID != paid.ID || r.InvoiceID != paid.InvoiceID || small(r.Amount) != m.amount):
@@ -302,6 +304,13 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 		}
 	}
 	return sums
+}
+
+// wereTogether reports whether two transfers were ever on the same chain.
+func (v *oracle) wereTogether(x, y *move) bool {
+	return slices.ContainsFunc(x.of.at, func(a *chaintest.Block) bool {
+		return slices.ContainsFunc(y.of.at, func(b *chaintest.Block) bool { return v.net.IsAncestor(a, b) || v.net.IsAncestor(b, a) })
+	})
 }
 
 // isBefore reports whether one transfer comes before another of the same

@@ -18,10 +18,12 @@ const (
 	ItemLate         ItemKind = "late"
 	ItemDuplicate    ItemKind = "duplicate"
 	ItemApproval     ItemKind = "approval" // a refund to an address that nobody has signed for
+	// ItemWithoutPayment is a refund on the chain that lacks its payment.
+	ItemWithoutPayment ItemKind = "refund_without_payment"
 )
 
 // ItemKinds are all kinds of items.
-var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOverpaid, ItemLate, ItemDuplicate, ItemApproval}
+var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOverpaid, ItemLate, ItemDuplicate, ItemApproval, ItemWithoutPayment}
 
 // Outcome is what was decided.
 type Outcome string
@@ -83,10 +85,13 @@ func ItemOfPayment(p Payment, refunded Amount, claims int) (kind ItemKind, versi
 // ItemOfRefund returns the kind of the item that a refund is at a time and its version, or ""
 // if it needs no decision.
 func ItemOfRefund(r RefundRecord, now time.Time) (kind ItemKind, version string) {
-	if r.StatusAt(now) != RefundAwaitingApproval {
-		return "", ""
+	switch {
+	case r.StatusAt(now) == RefundAwaitingApproval:
+		return ItemApproval, r.To.String()
+	case r.LacksPayment():
+		return ItemWithoutPayment, fmt.Sprintf("%s %s", r.Transfer.Status, r.PaymentID)
 	}
-	return ItemApproval, r.To.String()
+	return "", ""
 }
 
 // CheckOutcome returns a *FieldError if a kind of items has no such outcome.

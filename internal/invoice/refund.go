@@ -45,6 +45,13 @@ func (p Payment) reversedBy(t Transfer) bool {
 		p.RefundedFrom() == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }
 
+// KeepsRefund reports whether a transfer that was stored as a refund of the payment remains one
+// wherever the two are mined: both move the same money as before.
+func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
+	toPayer := p.From == t.To || was.PreparedID != ""
+	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
+}
+
 // filter returns the payments that are wanted.
 func filter(payments []Payment, wanted func(Payment) bool) []Payment {
 	var kept []Payment

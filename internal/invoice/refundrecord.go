@@ -71,9 +71,12 @@ type RefundRecord struct {
 	From       Address // the settlement address
 	Payer      Address
 	Left       Amount // what the refunds on the chain leave of the payment
-	Status     RefundStatus
-	CreatedAt  time.Time
-	Transfer   Refund // that pays it; zero without one
+	// PaymentStatus is the state of the payment.
+	PaymentStatus PaymentStatus
+	Exceeded      bool // the refunds on the chain are more than the payment
+	Status        RefundStatus
+	CreatedAt     time.Time
+	Transfer      Refund // that pays it; zero without one
 
 	Tag          Hash // that the transaction's calldata ends in
 	Amount       Amount
@@ -92,6 +95,12 @@ func (r RefundRecord) Prepared() bool { return !r.Tag.IsZero() }
 
 // Sent reports whether a transfer on the chain pays the refund.
 func (r RefundRecord) Sent() bool { return r.Transfer.ID != "" && r.Transfer.Status != Orphaned }
+
+// LacksPayment reports whether a transfer on the chain pays back what did not come: a reorg
+// dropped the payment, which was not mined again, or with less, or with other accounts.
+func (r RefundRecord) LacksPayment() bool {
+	return r.Sent() && (r.PaymentStatus == Orphaned || r.Exceeded || r.Transfer.Token != r.Token || r.Transfer.From != r.From)
+}
 
 // IsOpen reports whether a prepared refund is not sent and can be by a time.
 func (r RefundRecord) IsOpen(now time.Time) bool {

@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -81,7 +82,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 			ids = append(ids, p.InvoiceID)
 		}
 	}
-	loose := loosePayments(refunds)
+	refresh := changedItems(refunds)
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
 		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
@@ -97,7 +98,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
 		return err
 	}
-	if err := tx.RefreshItems(ctx, loose...); err != nil {
+	if err := tx.RefreshItems(ctx, refresh...); err != nil {
 		return err
 	}
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
@@ -109,9 +110,11 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	return s.saveInvoices(ctx, invoices, indexed)
 }
 
-// loosePayments returns the ids of the refunded payments that have no invoice.
-func loosePayments(refunds []invoice.Refund) (ids []string) {
+// changedItems returns the ids of what may be another item of the inbox once refunds are
+// confirmed: their records, and the payments without an invoice that they refund.
+func changedItems(refunds []invoice.Refund) (ids []string) {
 	for _, r := range refunds {
+		ids = append(ids, cmp.Or(r.PreparedID, r.ID))
 		if !r.Attributed() {
 			ids = append(ids, r.PaymentID)
 		}

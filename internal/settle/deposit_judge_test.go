@@ -181,14 +181,14 @@ type balanceKey struct {
 type depositLedger struct {
 	in, out      map[balanceKey]uint64
 	paid, inTime map[string]uint64
-	refunded     map[string]uint64 // by payment
+	refunds      map[string][]invoice.Refund // by payment
 	swept        map[string]invoice.Transfer
 }
 
 func newDepositLedger() *depositLedger {
 	return &depositLedger{
 		in: make(map[balanceKey]uint64), out: make(map[balanceKey]uint64), paid: make(map[string]uint64), inTime: make(map[string]uint64),
-		refunded: make(map[string]uint64), swept: make(map[string]invoice.Transfer),
+		refunds: make(map[string][]invoice.Refund), swept: make(map[string]invoice.Transfer),
 	}
 }
 
@@ -213,7 +213,7 @@ func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransf
 		}
 	}
 	if s.refund != nil && s.refund.Status == invoice.Confirmed {
-		l.refunded[s.refund.PaymentID] += n
+		l.refunds[s.refund.PaymentID] = append(l.refunds[s.refund.PaymentID], *s.refund)
 	}
 }
 
@@ -258,10 +258,10 @@ func (d *depositGame) status(inv invoice.Invoice, inTime uint64) invoice.Status 
 	return invoice.Open
 }
 
-// compareRefunds wants no payment to be refunded more than it was.
+// compareRefunds looks for the payments of the refunds.
 func (d *depositGame) compareRefunds(l *depositLedger) string {
 	var ids []string
-	for id := range l.refunded {
+	for id := range l.refunds {
 		ids = append(ids, id)
 	}
 	payments, err := d.db.store.PaymentsByID(d.t.Context(), ids)
@@ -270,9 +270,32 @@ func (d *depositGame) compareRefunds(l *depositLedger) string {
 		return "a refund is of no payment"
 	}
 	for _, p := range payments {
-		if p.Status != invoice.Confirmed || l.refunded[p.ID] > number(p.Amount) {
-			return fmt.Sprintf("of the %s payment %s of %s, %d was refunded", p.Status, p.ID, p.Amount, l.refunded[p.ID])
+		if wrong := d.misrefunded(p.Payment, l.refunds[p.ID]); wrong != "" {
+			return wrong
 		}
+	}
+	return ""
+}
+
+// misrefunded says what is wrong with the refunds of a payment. Only those that were final when
+// it was mined may be more than it is, or to others: it moved other money before.
+func (d *depositGame) misrefunded(p invoice.Payment, refunds []invoice.Refund) string {
+	var sum, early uint64
+	for _, r := range refunds {
+		n := number(r.Amount)
+		sum += n
+		switch isEarly := r.BlockNumber <= d.finality[p.BlockHash]; {
+		case isEarly:
+			early += n
+		case !d.isReverse(p.Transfer, r.Transfer):
+			return fmt.Sprintf("the refund %s of %s goes from %s to %s, and its payment from %s to %s", r.ID, r.Amount, r.From, r.To, p.From, p.To)
+		}
+		if p.Status != invoice.Confirmed && !d.returns[returnOf(p.Transfer, r.Transfer)] {
+			return fmt.Sprintf("the refund %s of %s was never above its %s payment %s", r.ID, r.Amount, p.Status, p.ID)
+		}
+	}
+	if sum > max(number(p.Amount), early) {
+		return fmt.Sprintf("of the %s payment %s of %s, %d was refunded, of that %d before it was mined", p.Status, p.ID, p.Amount, sum, early)
 	}
 	return ""
 }

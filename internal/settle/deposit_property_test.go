@@ -37,6 +37,9 @@ var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoice
 //   - What an address holds, and what is queued to be swept, is what came in less what went
 //     out.
 //   - An invoice is paid if what came in time is enough, and not otherwise.
+//   - A refund goes back to who paid, and was mined above its payment, which a reorg may have
+//     dropped since. Refunds are never more than their payment, unless they were final when it
+//     was mined again with less.
 //
 // Each case begins with a copy of the same invoices.
 func TestDepositsKeepTheirMoney(t *testing.T) {
@@ -157,6 +160,18 @@ type transferKey struct {
 
 func keyOf(t invoice.Transfer) transferKey { return transferKey{t.TxHash, t.Ordinal} }
 
+// returned is a transfer back, in any block, and the payment that it was mined above.
+type returned struct {
+	payment transferKey
+	back    invoice.Transfer
+}
+
+// returnOf returns a transfer with its payment, whatever its block is.
+func returnOf(payment, back invoice.Transfer) returned {
+	back.Position = invoice.Position{}
+	return returned{keyOf(payment), back}
+}
+
 // depositGame is a case of TestDepositsKeepTheirMoney.
 type depositGame struct {
 	*world
@@ -164,16 +179,18 @@ type depositGame struct {
 	set      *depositSet
 	hot      []invoice.Invoice // deposit invoices that many transfers are of
 	replicas []*settle.Service
-	txs      [][]invoice.Transfer // each transaction with its newest outcome
-	mined    map[transferKey]bool // every transfer that was in a block
-	line     int                  // blocks up to this index are final
+	txs      [][]invoice.Transfer    // each transaction with its newest outcome
+	mined    map[transferKey]bool    // every transfer that was in a block
+	returns  map[returned]bool       // transfers that were mined above others between the same accounts
+	finality map[invoice.Hash]uint64 // the newest final block when a block was mined, by its hash
+	line     int                     // blocks up to this index are final
 	restarts int
 	kills    int // transactions that were killed
 	voided   map[string]bool
 }
 
 func newDepositGame(w *world, r *rand.Rand, set *depositSet) *depositGame {
-	d := &depositGame{world: w, Rand: r, set: set, mined: make(map[transferKey]bool), voided: make(map[string]bool)}
+	d := &depositGame{world: w, Rand: r, set: set, mined: make(map[transferKey]bool), voided: make(map[string]bool), returns: make(map[returned]bool), finality: make(map[invoice.Hash]uint64)}
 	for i := range 8 {
 		n := r.IntN(len(set.deposits))
 		if i%2 == 0 {
@@ -307,9 +324,7 @@ func (d *depositGame) mineSome() {
 		b := d.next(at, transfers...)
 		d.blocks = append(d.blocks, b) // the next one is its child
 		blocks = append(blocks, b)
-		for _, t := range transfers {
-			d.mined[keyOf(t)] = true
-		}
+		d.note(b)
 	}
 	observe := func(ctx context.Context, s *settle.Service) error { return s.Observe(ctx, d.chainKey, blocks) }
 	if d.IntN(4) == 0 {
@@ -322,6 +337,30 @@ func (d *depositGame) mineSome() {
 			d.t.Errorf("blocks that were read: %v", err)
 		}
 	}
+}
+
+// note remembers what a block has, that was mined on top of the chain.
+func (d *depositGame) note(b settle.Block) {
+	d.finality[b.Hash] = d.blocks[d.line].Number
+	for _, t := range b.Transfers {
+		d.mined[keyOf(t)] = true
+		for _, below := range d.blocks {
+			for _, p := range below.Transfers {
+				if p.Before(t.Position) && d.isReverse(p, t) {
+					d.returns[returnOf(p, t)] = true
+				}
+			}
+		}
+	}
+}
+
+// isReverse reports whether a transfer goes from where a payment to an address ends to who made it.
+func (d *depositGame) isReverse(p, t invoice.Transfer) bool {
+	receiver := p.To
+	if id := d.set.owner[p.To]; id != "" {
+		receiver = d.set.byID[id].Merchant
+	}
+	return p.Token == t.Token && p.From == t.To && receiver == t.From
 }
 
 // race has both replicas do the same.

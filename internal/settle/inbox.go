@@ -16,7 +16,7 @@ type InboxItem struct {
 	Position string
 	Payment  store.PaymentRow     // of an unattributed or claimed one
 	Invoice  invoice.Invoice      // of an exception
-	Refund   invoice.RefundRecord // of an approval
+	Refund   invoice.RefundRecord // to be approved, or without a payment
 }
 
 // ObjectID returns the id of what the item is about.
@@ -72,7 +72,7 @@ func (s *Service) readItems(ctx context.Context, entries []store.InboxEntry, mer
 	var seen, invoiceIDs, refundIDs []string
 	for _, e := range entries {
 		switch {
-		case e.Kind == invoice.ItemApproval:
+		case e.Kind == invoice.ItemApproval, e.Kind == invoice.ItemWithoutPayment:
 			refundIDs = append(refundIDs, e.Key)
 		case e.Kind == invoice.ItemUnattributed, e.Kind == invoice.ItemClaimed:
 			seen = append(seen, e.Key)
@@ -152,7 +152,10 @@ func (s *Service) AdoptItems(ctx context.Context) error {
 				if _, err := tx.LockCursor(ctx, key); err != nil {
 					return err
 				}
-				return tx.RefreshItems(ctx, ids...)
+				if err := tx.RefreshItems(ctx, ids...); err != nil {
+					return err
+				}
+				return tx.RefreshRefundsOf(ctx, ids)
 			})
 			if err != nil {
 				return err

@@ -79,16 +79,18 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 		r.ID, r.ObservedAt = e.refundID, b.service.seconds()
 	}
 	m, ok, err := b.matchRefund(ctx, e)
-	if err != nil || !ok {
-		return err // a stored one stays orphaned
+	if err == nil && !ok && known {
+		m, ok, err = b.keptMatch(ctx, was, e)
 	}
-	p := m.Payment
+	if err != nil || !ok {
+		return err
+	}
 	r.Transfer = e.Transfer
 	r.Status, r.ConfirmedAt = b.status()
 	if e.BlockNumber <= b.chain.finalized { // its attribution was deferred
 		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.seconds()
 	}
-	r.PaymentID, r.InvoiceID, r.MerchantID, r.PreparedID = p.ID, p.InvoiceID, p.MerchantID, m.PreparedID
+	r = matched(r, m)
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		b.refunded = append(b.refunded, r)
 		if err := b.invoices.load(ctx, r.InvoiceID); err != nil {
@@ -97,6 +99,13 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	}
 	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
 	return b.saveRefund(ctx, was, r)
+}
+
+// matched returns a refund as one of the payment that matches.
+func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
+	p := m.Payment
+	r.PaymentID, r.InvoiceID, r.MerchantID, r.PreparedID = p.ID, p.InvoiceID, p.MerchantID, m.PreparedID
+	return r
 }
 
 // orphanRefund orphans the pending refund that a transfer was stored as, now

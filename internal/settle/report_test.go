@@ -53,9 +53,10 @@ func (m *machine) checkReport(r *rapid.T) {
 	}
 }
 
-// addUp adds up the listed payments that were confirmed in a period, and their refunds.
+// addUp adds up the listed payments that were confirmed in a period, and the refunds that were,
+// also of payments that are not.
 func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
-	listed, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{MerchantID: m.merchant, Limit: 1000})
+	listed, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{MerchantID: m.merchant, IncludePending: true, Limit: 1000})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -66,7 +67,9 @@ func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		f.add(within(p.ConfirmedAt), inv, p, due)
+		if p.Status == invoice.Confirmed {
+			f.add(within(p.ConfirmedAt), inv, p, due)
+		}
 		refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
 		if err != nil {
 			r.Fatal(err)

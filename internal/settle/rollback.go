@@ -51,8 +51,9 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err != nil {
 		return err
 	}
-	var ids, loose []string // invoices, and payments without one
+	var dropped, ids, loose []string // payments, their invoices, and payments without one
 	for _, p := range payments {
+		dropped = append(dropped, p.ID)
 		if p.Attributed() {
 			ids = append(ids, p.InvoiceID)
 		} else {
@@ -90,6 +91,9 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 		return err
 	}
 	if err := tx.RefreshItems(ctx, loose...); err != nil {
+		return err
+	}
+	if err := tx.RefreshRefundsOf(ctx, dropped); err != nil {
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, number)

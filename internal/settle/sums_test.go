@@ -41,6 +41,8 @@ func TestRunningSumsFollowEveryHistory(t *testing.T) {
 				"confirm": m.confirm,
 				"rescan":  m.rescan,
 				"fill":    m.fill,
+				"lose":    m.losePayment,
+				"return":  m.returnPayment,
 				"by hand": m.byHand,
 				"":        m.checkSums,
 			})

@@ -26,9 +26,11 @@ type transferBatch struct {
 	dirty    map[string]bool             // whether a payment is in unsaved
 	// reattributed are the ids of unsaved payments whose invoice changed.
 	reattributed []string
-	lastSeq      int64            // number of the newest event before the batch
-	created      map[string]int64 // numbers of invoice.created events by invoice, 0 if removed; read on demand
-	invoices     *invoiceSet      // candidates, and the invoices of known payments
+	// minedAgain are the ids of payments that were orphaned.
+	minedAgain []string
+	lastSeq    int64            // number of the newest event before the batch
+	created    map[string]int64 // numbers of invoice.created events by invoice, 0 if removed; read on demand
+	invoices   *invoiceSet      // candidates, and the invoices of known payments
 
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
 	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
@@ -221,12 +223,20 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 		if err := b.attribute(ctx, e, &p.Payment); err != nil {
 			return err
 		}
+		if known && was.InvoiceID != p.InvoiceID {
+			if err := b.moveRefunds(ctx, was, p.Payment); err != nil {
+				return err
+			}
+		}
 	}
 	if b.chain.final {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}
 	b.put(was, p)
 	b.authorize(e, p.Payment)
+	if known && !was.SameMovement(e.Transfer) {
+		return b.judgeRefunds(ctx, p.Payment)
+	}
 	return nil
 }
 
@@ -248,6 +258,9 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	}
 	if was.ID != "" && was.InvoiceID != p.InvoiceID {
 		b.reattributed = append(b.reattributed, p.ID)
+	}
+	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {
+		b.minedAgain = append(b.minedAgain, p.ID)
 	}
 	b.payments[p.ID] = p
 	b.addRefundable(p.Payment)
@@ -321,6 +334,9 @@ func (b *transferBatch) finish(ctx context.Context) error {
 		return err
 	}
 	if err := b.refundSums.save(ctx); err != nil {
+		return err
+	}
+	if err := b.tx.RefreshRefundsOf(ctx, b.minedAgain); err != nil {
 		return err
 	}
 	if err := b.tx.AddToDeposits(ctx, b.confirmed, b.swept); err != nil {

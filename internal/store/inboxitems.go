@@ -39,7 +39,7 @@ type itemTable struct {
 // itemTableOf returns the table with the items of a kind, of all merchants or of one.
 func itemTableOf(kind invoice.ItemKind, merchantID string) itemTable {
 	switch {
-	case kind == invoice.ItemApproval:
+	case kind == invoice.ItemApproval, kind == invoice.ItemWithoutPayment:
 		return itemTable{name: "refund_records", position: "list_id", key: "id"}
 	case kind != invoice.ItemUnattributed && kind != invoice.ItemClaimed:
 		return itemTable{name: "invoices", position: "id", key: "id", prefix: invoice.PrefixInvoice}

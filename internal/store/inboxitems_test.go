@@ -27,6 +27,9 @@ func recordInbox(t *testing.T, read *store.Store, what *string) {
 	must(t, err)
 	_, err = read.RefundRecordsByID(t.Context(), []string{"ref_1", "ref_2"})
 	must(t, err)
+	*what = "inbox: refunds of payments"
+	_, err = read.RecordsOfPayments(t.Context(), []string{"pay_1", "pay_2"})
+	must(t, err)
 	more := true
 	for cursor := (store.ItemCursor{}); more; {
 		*what = "inbox: candidates"

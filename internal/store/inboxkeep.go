@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -148,8 +149,34 @@ func (tx *Tx) refreshInvoices(ctx context.Context, ids []string) error {
 }
 
 func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
-	return sendIn(ctx, &tx.queries, "UPDATE refund_records SET item = CASE WHEN status = 'awaiting_approval' THEN "+
-		undecided("refund_records.id", "'approval'", "refund_records.recipient")+" END WHERE id IN ", ids)
+	refunds, err := tx.RefundRecordsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	rows := make([][]any, len(refunds))
+	for i, r := range refunds {
+		kind, version := invoice.ItemOfRefund(r, time.Time{}) // while it has not expired
+		rows[i] = []any{r.ID, orNull(string(kind)), orNull(version)}
+	}
+	return tx.sendFrom(ctx, []string{"id", "kind", "version"}, rows,
+		"UPDATE refund_records SET item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE refund_records.id = wanted.id")
+}
+
+// RefreshRefundsOf sets the items of the refunds of payments that a reorg dropped or that are
+// mined again. The cursors of their chains must be locked.
+func (tx *Tx) RefreshRefundsOf(ctx context.Context, paymentIDs []string) error {
+	ids, err := tx.RecordsOfPayments(ctx, paymentIDs)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return tx.refreshRefunds(ctx, ids)
+}
+
+// RecordsOfPayments returns the ids of the records of refunds of payments, in no order.
+func (q *queries) RecordsOfPayments(ctx context.Context, paymentIDs []string) ([]string, error) {
+	return queryIn(paymentIDs, func(chunk []any) ([]string, error) {
+		return queryAll(ctx, q, scanID, "SELECT id FROM refund_records WHERE payment_id IN "+parameterList(0, len(chunk)), chunk...)
+	})
 }
 
 // itemCandidates are the objects that may be items, and those that are stored as items, by the
@@ -168,6 +195,8 @@ var itemCandidates = []struct{ table, condition, order string }{
 	{"payments", "item = 'unattributed'", "seen_id"},
 	{"payments", "item = 'claimed'", "seen_id"},
 	{"refund_records", "item = 'approval'", "list_id"},
+	{"refund_records", "item = 'refund_without_payment'", "list_id"},
+	{"payments", "status = 'orphaned'", "seen_id"}, // whose refunds may be items
 }
 
 // ItemCandidate is an object whose item may have to be set.

@@ -21,8 +21,8 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back,
-		refunds.id, refunds.tx_hash, refunds.block_number, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status,
+		refunds.id, refunds.tx_hash, refunds.block_number, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
@@ -34,13 +34,11 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
 		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
-		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back),
-		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
+		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus,
+		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
 	r.ManyInvoices = many == 1
-	if back.Less(paid) {
-		r.Left = paid.Minus(back)
-	}
+	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
 	return r, err
 }
 
@@ -58,7 +56,10 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
 	if r.PreparedID == "" {
-		return tx.insertRecord(ctx, r)
+		if err := tx.insertRecord(ctx, r); err != nil {
+			return err
+		}
+		return tx.RefreshItems(ctx, r.ID)
 	}
 	if _, err := tx.exec(ctx, "DELETE FROM refund_records WHERE id = $1 AND tag IS NULL", r.ID); err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
@@ -67,11 +68,11 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 	if r.Status != invoice.Orphaned {
 		status, args = "$4", append(args, string(r.Status))
 	}
-	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, item = NULL, status = "+status+" WHERE id = $3", args...)
+	_, err = tx.exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
 	if err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
-	return nil
+	return tx.RefreshItems(ctx, r.PreparedID)
 }
 
 // unpreparedColumns are the columns of the record of a refund that was not prepared.
@@ -102,12 +103,17 @@ func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey strin
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
 }
 
-// SetRefundInvoices sets the invoices of the records of payments to those of the payments.
+// SetRefundInvoices sets the invoices of the records of payments to those of the payments, and
+// marks the rollups of their refunds.
 func (tx *Tx) SetRefundInvoices(ctx context.Context, paymentIDs []string) error {
-	return sendIn(ctx, &tx.queries, `UPDATE refund_records SET
+	err := sendIn(ctx, &tx.queries, `UPDATE refund_records SET
 		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
 		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
 		WHERE payment_id IN `, paymentIDs)
+	if err != nil {
+		return err
+	}
+	return tx.markRefundsStale(ctx, paymentIDs)
 }
 
 // InsertPreparedRefund inserts a prepared refund. hash is that of its request, and is not

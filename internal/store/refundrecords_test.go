@@ -16,7 +16,7 @@ import (
 func preparedRefund(id string) invoice.RefundRecord {
 	p := samplePayment(1)
 	return invoice.RefundRecord{
-		ID: id, PaymentID: p.ID, ChainKey: p.ChainKey, Token: p.Token, Currency: p.Currency, From: p.To, Payer: p.From, Left: p.Amount,
+		ID: id, PaymentID: p.ID, ChainKey: p.ChainKey, Token: p.Token, Currency: p.Currency, From: p.To, Payer: p.From, Left: p.Amount, PaymentStatus: p.Status,
 		Status: invoice.RefundPending, CreatedAt: at(2000), Tag: invoice.Hash{9, byte(len(id))}, Amount: invoice.NewAmount(60), To: p.From,
 		Reason: "naïve \"quotes\" ☕", Account: invoice.AccountUnknown, ManyInvoices: true, ClaimToken: strings.Repeat("t", 32), ExpiresAt: at(3000),
 	}
@@ -89,7 +89,7 @@ func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
 				"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
 				"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
 				"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
-				"chain_key = 'mars'", "id = 'pay_1'",
+				"chain_key = 'mars'", "id = 'pay_1'", "item = 'late'",
 			} {
 				result, err := db.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_prepared'")
 				if err == nil {

@@ -157,7 +157,12 @@ func (tx *Tx) markStale(ctx context.Context, payments []PaymentRow) error {
 	if err := tx.insertStale(ctx, rows); err != nil {
 		return err
 	}
-	refunds, err := queryIn(ids, func(chunk []any) ([][]any, error) {
+	return tx.markRefundsStale(ctx, ids)
+}
+
+// markRefundsStale marks the rollups of the confirmed refunds of payments.
+func (tx *Tx) markRefundsStale(ctx context.Context, paymentIDs []string) error {
+	refunds, err := queryIn(paymentIDs, func(chunk []any) ([][]any, error) {
 		return queryAll(ctx, &tx.queries, func(row scanner) ([]any, error) {
 			var id string
 			var at time.Time

@@ -122,6 +122,16 @@ func (c *Chain) Fork(n int) {
 	c.canonical = c.canonical[:len(c.canonical)-n]
 }
 
+// IsAncestor reports whether a block is another one or an ancestor of it.
+func (c *Chain) IsAncestor(b, of *Block) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for of != nil && of.Number > b.Number {
+		of = c.byHash[of.Parent]
+	}
+	return of == b
+}
+
 // Tag sets the height of a tag, such as safe. A tag that was not set is
 // unknown to the nodes.
 func (c *Chain) Tag(tag string, number uint64) {
