@@ -227,6 +227,7 @@ func boardFilters(rows *seed.Maker) map[string][]string {
 			"payments by hash": "payments?q=" + p.TxHash.String(), "payments by payer": "payments?q=" + p.From.String(), "payments by amount": "payments?q=" + amount,
 			"invoices by amount": "invoices?amount=" + amount, "invoices, late": "invoices?exception=late", "invoices, open": "invoices?status=open",
 			"events by invoice": "events?invoiceId=" + inv.ID, "payments without an invoice": "payments?show=unattributed",
+			"statement of a month": "statement?month=" + rows.At(row).UTC().Format("2006-01"),
 		} {
 			all[name] = append(all[name], "/dashboard/"+path)
 		}
