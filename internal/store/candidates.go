@@ -96,10 +96,11 @@ func (q *queries) InvoicesWithTolerance(ctx context.Context, lookups []AmountLoo
 }
 
 // lookupColumns are the first columns of a lookup in the table wanted, and
-// payable the conditions that they set.
+// payable the conditions that they set. Of two columns it compares expressions, since
+// PostgreSQL would otherwise read all open invoices of a chain by their expiry, for each lookup.
 var lookupColumns = []string{"n BIGINT", "chain", "receiver", "coin", "lowest BIGINT", "highest BIGINT", "mined BIGINT"}
 
-const payable = "merchant_address = receiver AND chain_key = chain AND token = coin AND from_block < highest AND expires_at >= mined"
+const payable = "merchant_address = receiver AND chain_key = chain AND token = coin AND from_block + 0 < highest AND expires_at + 0 >= mined"
 
 // values returns the values of lookupColumns for the nth lookup.
 func (l AmountLookup) values(n int) []any {
