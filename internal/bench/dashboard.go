@@ -266,7 +266,7 @@ func newVisitor(ctx context.Context, w *world, merchant string) (*visitor, error
 	}
 	board := dashboard.New(dashboard.Config{API: http.NotFoundHandler(), Sessions: new(session.Manager), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	for _, r := range board.Routes() {
-		if !r.Long && !strings.HasSuffix(r.Pattern, ".csv") {
+		if page := !r.Long || r.Pattern == "GET /dashboard/statement"; page && !strings.HasSuffix(r.Pattern, ".csv") {
 			v.routes.Handle(r.Pattern, r.Handler)
 		}
 	}
