@@ -23,7 +23,7 @@ func (db *sqliteDB) load(ctx context.Context, s *Store, rows iter.Seq2[Rows, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	file.SetMaxOpenConns(1) // settings are those of a connection
-	indexes, err := droppableIndexes(ctx, file)
+	indexes, err := s.droppableIndexes(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,21 +47,13 @@ func (db *sqliteDB) load(ctx context.Context, s *Store, rows iter.Seq2[Rows, err
 }
 
 // droppableIndexes returns the indexes of loadedTables that are not a part of their tables' definitions.
-func droppableIndexes(ctx context.Context, file *sql.DB) (all []definition, err error) {
-	rows, err := file.QueryContext(ctx, "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN "+
-		parameterList(0, len(loadedTables))+" ORDER BY tbl_name, name", toAny(loadedTables)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+func (q *queries) droppableIndexes(ctx context.Context) ([]definition, error) {
+	return queryAll(ctx, q, func(row scanner) (definition, error) {
 		d := definition{kind: "index"}
-		if err := rows.Scan(&d.table, &d.name, &d.text); err != nil {
-			return nil, err
-		}
-		all = append(all, d)
-	}
-	return all, rows.Err()
+		err := row.Scan(&d.table, &d.name, &d.text)
+		return d, err
+	}, "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN "+
+		parameterList(0, len(loadedTables))+" ORDER BY tbl_name, name", toAny(loadedTables)...)
 }
 
 func execAll(ctx context.Context, file *sql.DB, statements []string) error {
