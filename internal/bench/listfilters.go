@@ -23,7 +23,7 @@ var listFilters = []listFilter{
 	{"invoices?merchantId&status", func(l listed, n int) string {
 		return fmt.Sprintf("invoices?limit=1&merchantId=%s&status=%s", l.merchant(n), l.Invoice(n).Status)
 	}, 0},
-	{"invoices?reference", func(l listed, n int) string { return fmt.Sprintf("invoices?reference=order-%d", n) }, 0},
+	{"invoices?reference", func(_ listed, n int) string { return fmt.Sprintf("invoices?reference=order-%d", n) }, 0},
 	{"invoices?merchantId&reference", func(l listed, n int) string {
 		return fmt.Sprintf("invoices?merchantId=%s&reference=order-%d", l.merchant(n), n)
 	}, 0},
@@ -89,7 +89,7 @@ var listFilters = []listFilter{
 
 	{"invoices?q=ID", func(l listed, n int) string { return "invoices?q=" + l.Invoice(n).ID }, 0},
 	{"invoices?q=beginning of an ID", func(l listed, n int) string { return "invoices?q=" + l.Invoice(n).ID[:12] }, 0},
-	{"invoices?q=reference", func(l listed, n int) string { return fmt.Sprintf("invoices?q=order-%d", n) }, 0},
+	{"invoices?q=reference", func(_ listed, n int) string { return fmt.Sprintf("invoices?q=order-%d", n) }, 0},
 	{"invoices?q=on-chain id", func(l listed, n int) string { return "invoices?q=" + l.Invoice(n).CommitmentID.String() }, 0},
 	{"invoices?q=txHash", func(l listed, n int) string { return "invoices?q=" + l.payment(n).TxHash.String() }, 0},
 	{"invoices?q=beginning of a txHash", func(l listed, n int) string { return "invoices?q=" + l.payment(n).TxHash.String()[:12] }, 0},
@@ -97,7 +97,7 @@ var listFilters = []listFilter{
 	{"invoices?q=settlement address", func(l listed, n int) string { return "invoices?limit=5&q=" + l.Address(l.Owner(n)).String() }, 0},
 	{"invoices?q=payment's ID", func(l listed, n int) string { return "invoices?q=" + l.payment(n).ID }, 0},
 	{"invoices?q=event's ID", func(l listed, n int) string { return "invoices?q=" + l.events[n%len(l.events)] }, 0},
-	{"invoices?q=unknown hash", func(l listed, n int) string { return "invoices?q=" + dustHash(uint64(n)).String() }, 0},
+	{"invoices?q=unknown hash", func(_ listed, n int) string { return "invoices?q=" + dustHash(uint64(n)).String() }, 0},
 	{"invoices?q=unknown account", func(_ listed, n int) string { return "invoices?q=" + account(n).String() }, 0},
 	{"invoices?q=unknown text", func(_ listed, n int) string { return fmt.Sprintf("invoices?q=nothing-%d", n) }, 0},
 }
