@@ -6,7 +6,10 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -129,13 +132,55 @@ func (b *statementBuilder) addInvoices(ctx context.Context) error {
 			return err
 		}
 	}
+	return b.addStated(ctx, f)
+}
+
+// addStated adds the invoices of a filter. Those of both halves of the period are read at the
+// same time, and added as they come.
+func (b *statementBuilder) addStated(ctx context.Context, f store.StatedFilter) error {
+	middle := invoice.FirstID(invoice.PrefixInvoice, f.From.Add(f.To.Sub(f.From)/2))
+	first, second := f, f
+	first.End, second.After = middle+"0", middle // the first half has the invoice with that id
+	pages := make(chan []store.StatedInvoice)
+	group, ctx := errgroup.WithContext(ctx)
+	var reading sync.WaitGroup
+	for _, half := range []store.StatedFilter{first, second} {
+		reading.Add(1)
+		group.Go(func() error {
+			defer reading.Done()
+			return b.readStated(ctx, half, pages)
+		})
+	}
+	group.Go(func() error {
+		reading.Wait()
+		close(pages)
+		return nil
+	})
+	group.Go(func() error {
+		for page := range pages {
+			if err := b.addAll(ctx, page); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// readStated sends the invoices of a filter in pages.
+func (b *statementBuilder) readStated(ctx context.Context, f store.StatedFilter, pages chan<- []store.StatedInvoice) error {
 	for {
 		page, err := b.db.StatedInvoices(ctx, f)
 		if err != nil {
 			return err
 		}
-		if err := b.addAll(ctx, page); err != nil || len(page) < f.Limit {
-			return err
+		select {
+		case pages <- page:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if len(page) < f.Limit {
+			return nil
 		}
 		f.After = page[len(page)-1].ID
 	}

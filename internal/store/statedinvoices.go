@@ -27,16 +27,17 @@ type StatedInvoice struct {
 	ConfirmedAt time.Time // when the last of its payments was confirmed; zero without one
 }
 
-// statedInvoices selects invoices that were issued. A draft that was made void was not: it
-// never had an amount to transfer or an address, or blocks in which it was open. Adding 0 keeps
-// PostgreSQL from reading all payments in the order of their confirmation.
-func statedInvoices(contained, index string) string {
-	return `SELECT id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, CASE WHEN ` + contained + ` THEN 1 ELSE 0 END,
-			CASE WHEN ` + contained + ` THEN created_at ELSE coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'open'), created_at) END,
-			CASE WHEN status = 'void' AND NOT (` + contained + `) THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = invoices.id AND status = 'void'), expires_at) END,
-			CASE WHEN payment_count > 0 AND NOT (` + contained + `) THEN (SELECT max(confirmed_at + 0) FROM payments WHERE invoice_id = invoices.id AND status = 'confirmed') END
-		FROM invoices ` + index + `WHERE status <> 'draft'
-			AND (status <> 'void' OR transfer_amount IS NOT NULL OR deposit_address IS NOT NULL OR closed_block > from_block) AND `
+// statedInvoices selects invoices that were issued, from those that end selects. A draft that was made
+// void was not: it never had an amount to transfer or an address, or blocks in which it was open.
+// Adding 0 keeps PostgreSQL from reading all payments in the order of their confirmation.
+func statedInvoices(contained, index, end string) string {
+	const columns = "id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, "
+	return "SELECT " + columns + `contained,
+			CASE WHEN contained = 1 THEN created_at ELSE coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'open'), created_at) END,
+			CASE WHEN status = 'void' AND contained = 0 THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'void'), expires_at) END,
+			CASE WHEN payment_count > 0 AND contained = 0 THEN (SELECT max(confirmed_at + 0) FROM payments WHERE invoice_id = stated.id AND status = 'confirmed') END
+		FROM (SELECT ` + columns + `created_at, CASE WHEN ` + contained + ` THEN 1 ELSE 0 END AS contained FROM invoices ` + index + `WHERE status <> 'draft'
+			AND (status <> 'void' OR transfer_amount IS NOT NULL OR deposit_address IS NOT NULL OR closed_block > from_block) AND ` + end + ") AS stated"
 }
 
 func scanStatedInvoice(row scanner) (s StatedInvoice, err error) {
@@ -60,8 +61,8 @@ type StatedFilter struct {
 func (q *queries) StatedInvoices(ctx context.Context, f StatedFilter) ([]StatedInvoice, error) {
 	contained := `created_at >= $5 AND expires_at < $6 AND id NOT IN (SELECT invoice_id FROM payments ` + q.indexedBy("payments_confirmed_late") + `
 		WHERE invoice_id IS NOT NULL AND confirmed_at - block_time > 86400 AND merchant_id = $1 AND confirmed_at >= $7)`
-	return queryAll(ctx, q, scanStatedInvoice, statedInvoices(contained, q.indexedBy("invoices_by_merchant"))+
-		"merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id > $2 AND id < $3 ORDER BY merchant_id, id LIMIT $4",
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices(contained, q.indexedBy("invoices_by_merchant"),
+		"merchant_id = $1 AND (merchant_id, id) > ($1, $2) AND id > $2 AND id < $3 ORDER BY merchant_id, id LIMIT $4"),
 		f.MerchantID, f.After, f.End, f.Limit, f.From.Unix(), f.To.Add(-UsualDelay).Unix(), f.To.Unix())
 }
 
@@ -135,23 +136,23 @@ func (q *queries) longLivedInvoices(ctx context.Context, f EarlierFilter, after 
 	if after.ID == "" {
 		after.ExpiresAt = f.settled()
 	}
-	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_long_lived"))+
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_long_lived"),
 		`expires_at - created_at > 86400 AND merchant_id = $1 AND (expires_at, id) > ($2, $3) AND expires_at < $4 AND id < $5
-		ORDER BY merchant_id, expires_at, id LIMIT $6`, f.MerchantID, after.ExpiresAt.Unix(), after.ID, f.To.Add(invoice.MaxLifetime).Unix(), f.End, f.Limit)
+		ORDER BY merchant_id, expires_at, id LIMIT $6`), f.MerchantID, after.ExpiresAt.Unix(), after.ID, f.To.Add(invoice.MaxLifetime).Unix(), f.End, f.Limit)
 }
 
 // overdueInvoices returns open invoices that should have expired, by id.
 func (q *queries) overdueInvoices(ctx context.Context, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
-	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_by_merchant_status"))+
+	return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.indexedBy("invoices_by_merchant_status"),
 		`merchant_id = $1 AND status = 'open' AND (merchant_id, status, id) > ($1, 'open', $2) AND id > $2 AND id < $3 AND expires_at < $4
-		ORDER BY merchant_id, status, id LIMIT $5`, f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
+		ORDER BY merchant_id, status, id LIMIT $5`), f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
 }
 
 // closedInvoices returns those of the invoices with the ids that are not open and have expired.
 func (q *queries) closedInvoices(ctx context.Context, f EarlierFilter, ids []string) ([]StatedInvoice, error) {
 	return queryIn(ids, func(chunk []any) ([]StatedInvoice, error) {
-		return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", "")+
-			"status <> 'open' AND id < $1 AND expires_at < $2 AND id IN "+parameterList(2, len(chunk)), append([]any{f.End, f.settled().Unix()}, chunk...)...)
+		return queryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", "",
+			"status <> 'open' AND id < $1 AND expires_at < $2 AND id IN "+parameterList(2, len(chunk))), append([]any{f.End, f.settled().Unix()}, chunk...)...)
 	})
 }
 
