@@ -398,5 +398,6 @@ func confirm(ctx context.Context, service *settle.Service, line invoice.Header) 
 	if err != nil {
 		return err
 	}
-	return service.Confirm(ctx, "base", line, revision)
+	_, err = service.Confirm(ctx, "base", line, revision)
+	return err
 }

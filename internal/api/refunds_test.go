@@ -72,7 +72,8 @@ func (s integration) observe(t *testing.T, at invoice.Header, transfer invoice.T
 	must(t, s.service.Observe(t.Context(), "base", []settle.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
 	_, revision, err := s.service.Pending(t.Context(), "base", at.Number)
 	must(t, err)
-	must(t, s.service.Confirm(t.Context(), "base", at, revision))
+	_, err = s.service.Confirm(t.Context(), "base", at, revision)
+	must(t, err)
 }
 
 func must(t *testing.T, err error) {

@@ -270,7 +270,8 @@ func (d *dust) confirm(ctx context.Context, line invoice.Header) error {
 	if err != nil {
 		return err
 	}
-	return d.Confirm(ctx, chain.Local, line, revision)
+	_, err = d.Confirm(ctx, chain.Local, line, revision)
+	return err
 }
 
 func dustHash(n uint64) invoice.Hash {

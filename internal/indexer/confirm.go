@@ -44,9 +44,11 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized uint6
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision); err != nil {
+	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision)
+	if err != nil {
 		return false, err
 	}
+	ix.expiring = more
 	ix.tracker.Finalize(at)
 	return at.Number == last.Number, nil
 }

@@ -63,14 +63,15 @@ func (l *faultyLedger) Rollback(ctx context.Context, key string, to invoice.Head
 	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
 }
 
-func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) error {
-	return l.change(func() error {
-		err := l.Ledger.Confirm(ctx, key, line, revision)
+func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) (more bool, err error) {
+	err = l.change(func() error {
+		more, err = l.Ledger.Confirm(ctx, key, line, revision)
 		if err == nil {
 			l.judge(line)
 		}
 		return err
 	})
+	return more, err
 }
 
 func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {

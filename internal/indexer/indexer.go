@@ -121,6 +121,7 @@ type Indexer struct {
 	lostRaces      int                     // syncs lost to another replica, in a row
 	lastNotBehind  time.Time               // when last not all nodes were behind what was read
 	noQuorum       bool                    // the last sync found no quorum
+	expiring       bool                    // there may be invoices whose time to expire has come
 	distinctChecks map[chainPair]time.Time // when a node was checked against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
@@ -156,6 +157,7 @@ func New(c Config) *Indexer {
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
 		maxInFlight:    maxInFlight,
 		lastNotBehind:  c.Now(),
+		expiring:       true, // the process before may have left some
 		status:         Status{ChainKey: c.Chain.Key},
 		ranges:         map[*chain.Node]adaptiveRanges{},
 		loops:          map[string]*loop{},

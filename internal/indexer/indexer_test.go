@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,25 @@ func TestLifeOfAPayment(t *testing.T) {
 	}
 	if s := f.Status(); s.Head != 4 || s.ChainKey != "test" || !strings.HasPrefix(s.Source, "http://127.0.0.1") {
 		t.Errorf("status is %+v", s)
+	}
+}
+
+// TestExpiryLetsBlocksBeRead mines a block after each part of very many invoices that expire, and
+// none after the last parts.
+func TestExpiryLetsBlocksBeRead(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.ledger.due = 4
+	f.chain.MineEmpty(4)
+	for range 2 {
+		if more, err := f.sync(t.Context()); err != nil || !more {
+			t.Fatalf("sync returned %t, %v; want more to do", more, err)
+		}
+		f.chain.Mine()
+	}
+	f.catchUp(t)
+	if want := []uint64{5, 6, 6, 6}; !slices.Equal(f.ledger.expired, want) {
+		t.Errorf("invoices expired when the newest blocks were %v, want %v", f.ledger.expired, want)
 	}
 }
 

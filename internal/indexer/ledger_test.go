@@ -32,6 +32,8 @@ type memory struct {
 	events   map[settle.RegistryEvent]int
 	lines    []invoice.Header // of each Confirm
 	fills    []uint64         // the last block of each Fill
+	due      int              // calls of Expire that it takes until nothing is left
+	expired  []uint64         // the newest block at each of these
 	breaches []string
 
 	// fail, when set, is called before and after each change. An error before the
@@ -205,8 +207,20 @@ func (m *memory) Orphaned(_ context.Context, _ string, through uint64) ([]invoic
 	return found, nil
 }
 
-func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revision int64) error {
-	return m.change(func() error {
+func (m *memory) Expire(context.Context, string) (more bool, err error) {
+	err = m.change(func() error {
+		if m.due > 0 {
+			m.due--
+			m.expired = append(m.expired, m.cursor.Indexed.Number)
+		}
+		more = m.due > 0
+		return nil
+	})
+	return more, err
+}
+
+func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revision int64) (more bool, err error) {
+	err = m.change(func() error {
 		if line.Number <= m.cursor.Confirmed.Number {
 			return m.breach("block %d is confirmed although block %d is", line.Number, m.cursor.Confirmed.Number)
 		}
@@ -223,6 +237,7 @@ func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revis
 		m.lines = append(m.lines, line)
 		return nil
 	})
+	return m.due > 0, err
 }
 
 func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through invoice.Header) error {

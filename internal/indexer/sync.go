@@ -72,7 +72,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 		ix.lastSynced = t
 	}
 	// Without a change, another sync at once would have the same outcome.
-	return more && ix.position() != before, nil
+	return more && (ix.expiring || ix.position() != before), nil
 }
 
 // position returns the newest indexed block and the newest final one.
@@ -109,10 +109,14 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 			return false, err
 		}
 	}
+	expiring := ix.expiring
 	settled, err := ix.confirm(ctx, n, t, line)
+	if err == nil && expiring {
+		ix.expiring, err = ix.cfg.Ledger.Expire(ctx, ix.cfg.Chain.Key)
+	}
 	// The others may call more final before the node has a new head.
 	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
-	return !settled || line < own || ix.tracker.Tip().Number < t.head.Number, err
+	return !settled || ix.expiring || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
 // observe records blocks on top of the newest indexed one.
@@ -152,9 +156,11 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 				return settle.ErrCursorMoved // the next sync continues where the rollback ended
 			}
 		}
-		if err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, cursor.Revision); err != nil {
+		more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, cursor.Revision)
+		if err != nil {
 			return err
 		}
+		ix.expiring = more
 		ix.tracker.Finalize(through)
 		ix.catchup.reached(through.Number + 1)
 		ix.updateStatus(func(s *Status) { s.at(ix.tracker); s.Succeeded = ix.cfg.Now() })

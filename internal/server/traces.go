@@ -105,8 +105,21 @@ func (l tracedLedger) Rollback(ctx context.Context, chainKey string, to invoice.
 }
 
 // Confirm makes blocks final.
-func (l tracedLedger) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) error {
-	return tracedChange(ctx, "confirm blocks", chainKey, func(ctx context.Context) error { return l.Service.Confirm(ctx, chainKey, finalized, revision) })
+func (l tracedLedger) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error) {
+	err = tracedChange(ctx, "confirm blocks", chainKey, func(ctx context.Context) error {
+		more, err = l.Service.Confirm(ctx, chainKey, finalized, revision)
+		return err
+	})
+	return more, err
+}
+
+// Expire has invoices expire.
+func (l tracedLedger) Expire(ctx context.Context, chainKey string) (more bool, err error) {
+	err = tracedChange(ctx, "expire invoices", chainKey, func(ctx context.Context) error {
+		more, err = l.Service.Expire(ctx, chainKey)
+		return err
+	})
+	return more, err
 }
 
 // Fill records blocks of the gap.

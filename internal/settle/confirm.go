@@ -20,7 +20,8 @@ const keptHeaders = 256
 
 // Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are
 // confirmed, invoices are paid, and intents whose event is in these blocks are
-// finished. Then the invoices expire whose expiresAt the chain has passed. The
+// finished. Then the invoices expire whose expiresAt the chain has passed; more
+// reports that it left some of them to Expire, since there are very many. The
 // finalized block must be one that was read; one that is final already changes
 // nothing.
 //
@@ -28,7 +29,7 @@ const keptHeaders = 256
 // If the chain has another revision, they have been replaced since. Then, and
 // when the finalized block is not one that was read, it returns ErrCursorMoved
 // and changes nothing.
-func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) error {
+func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error) {
 	return s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if finalized.Number <= cur.Confirmed.Number {
 			return nil
@@ -122,13 +123,24 @@ func changedItems(refunds []invoice.Refund) (ids []string) {
 	return ids
 }
 
+// Expire has invoices expire that an earlier call left open, and attributes undecided payments that
+// it left. more reports whether it leaves some itself.
+func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err error) {
+	return s.updateAndExpire(ctx, chainKey, unchanged)
+}
+
+// unchanged changes nothing in a transaction.
+func unchanged(*store.Tx, *outbox, *store.Cursor) error { return nil }
+
 // updateAndExpire runs a transaction that may raise the finalized height or close
 // the gap, under the chain's cursor. In it, undecided payments are attributed
 // and invoices expire that can now. If these are more than one transaction
-// handles, others follow, and creates that wait go first.
-func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) error {
+// handles, others follow for expiryShift, and creates that wait go first. more reports whether
+// some are left.
+func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
+	started := s.now()
 	for pace := newExpiryPace(); ; {
-		more, took := false, time.Duration(0)
+		var took time.Duration
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
 			began := s.now()
 			cur, err := lockRunning(ctx, tx, chainKey)
@@ -147,10 +159,13 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			took = s.now().Sub(began)
 			return err
 		})
-		if err != nil || !more {
-			return err
+		if err != nil {
+			return false, err
 		}
-		fn = func(*store.Tx, *outbox, *store.Cursor) error { return nil }
+		if !more || s.now().Sub(started) >= expiryShift {
+			return more, nil
+		}
+		fn = unchanged
 		wait.Sleep(ctx, pace.next(took), s.creates.Idle())
 	}
 }

@@ -11,6 +11,8 @@ const (
 	// expiryRest is the part of a transaction's time for which the next one lets creates that
 	// wait go first, so that very many creates do not keep invoices from expiring.
 	expiryRest = 4
+	// expiryShift is how long invoices expire until the chain's newer blocks are read.
+	expiryShift = 2 * time.Second
 )
 
 // expiryPace is how many invoices a transaction expires, so that others wait little for it.

@@ -47,7 +47,7 @@ type auditedGap struct {
 // finished. Payments that are confirmed already stay as they are. The gap
 // shrinks in the same transaction. Undecided payments are attributed once all
 // blocks that were never read are read, and invoices that the gap kept from
-// expiring expire once it is closed.
+// expiring expire once it is closed; of very many, some when the next block is final.
 //
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
 // when through is above the gap or the finalized height, and ErrFinalityViolated
@@ -56,7 +56,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	return s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved
@@ -82,6 +82,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		}
 		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
+	return err
 }
 
 // checkAscending returns an error unless the blocks are in ascending order and

@@ -194,7 +194,11 @@ func confirm(ctx context.Context, s *settle.Service, chainKey string, line invoi
 	if err != nil {
 		return err
 	}
-	return s.Confirm(ctx, chainKey, line, revision)
+	more, err := s.Confirm(ctx, chainKey, line, revision)
+	for more && err == nil {
+		more, err = s.Expire(ctx, chainKey)
+	}
+	return err
 }
 
 // at returns a time that is given in Unix seconds.
