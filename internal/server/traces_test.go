@@ -100,7 +100,7 @@ func TestTraces(t *testing.T) {
 	}
 	for _, name := range []string{
 		"POST /api/invoices", "create invoice", "create invoices", "database transaction", "webhook invoice.created",
-		"reading the head", "observe blocks", "confirm blocks", "eth_getBlockByNumber",
+		"reading the head", "observe blocks", "confirm blocks", "expire invoices", "eth_getBlockByNumber",
 	} {
 		if len(spans[name]) == 0 {
 			t.Errorf("no span is called %s", name)
@@ -111,7 +111,7 @@ func TestTraces(t *testing.T) {
 	}
 	for child, parents := range map[string][]string{
 		"create invoice": {"POST /api/invoices"}, "confirm blocks": {"reading the head"}, "webhook invoice.created": {""}, "create invoices": {""},
-		"database transaction": {"create invoices", "observe blocks", "confirm blocks", "reading the head", "POST /api/invoices", "create invoice", "manage transactions"},
+		"database transaction": {"create invoices", "observe blocks", "confirm blocks", "expire invoices", "reading the head", "POST /api/invoices", "create invoice", "manage transactions"},
 	} {
 		for _, span := range spans[child] {
 			if got := parentOf(spans, span); !slices.Contains(parents, got) {

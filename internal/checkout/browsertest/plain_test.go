@@ -2,13 +2,13 @@ package browsertest_test
 
 import (
 	"math/big"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/browsertest"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // TestPayOverSlowNetwork pays over a network of 400 ms and 50 kB/s.
@@ -32,11 +32,12 @@ func TestWithoutScripts(t *testing.T) {
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
 	p.Go(w.CheckoutURL(inv.ID))
-	amount, ok := new(big.Int).SetString(strings.Replace(p.Text("#send code"), ".", "", 1), 10) // six decimals
-	if !ok {
-		t.Fatalf("the amount is %q", p.Text("#send code"))
+	amount, err := invoice.ParseDecimal(p.Text("#send code"), 6)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), amount, nil); err != nil {
+	bytes := amount.Bytes()
+	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), new(big.Int).SetBytes(bytes[:]), nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, w, inv.ID, "#status.state-paid")
