@@ -43,15 +43,11 @@ type InvoicedAmount struct {
 // InvoicedAmounts returns the amounts of up to limit invoices in a state that were created at
 // a time or later, newest first, of one merchant or of all.
 func (q *queries) InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]InvoicedAmount, error) {
-	index, w := "invoices_by_status", where{}
-	if merchantID != "" {
-		index = "invoices_by_merchant_status"
-		w.equal("merchant_id", merchantID)
-	}
-	w.equal("status", string(status))
-	w.add("id >= $%d", invoice.FirstID(invoice.PrefixInvoice, since))
+	list := &selection{rows: "invoices", from: "invoices"}
+	first, end := Span{From: since}.ids(invoice.PrefixInvoice)
+	InvoiceFilter{MerchantID: merchantID, Status: status}.byState(list, first, end)
 	return queryAll(ctx, q, func(row scanner) (a InvoicedAmount, err error) {
 		err = row.Scan(&a.ChainKey, &a.Currency, amountCol(&a.Amount))
 		return a, err
-	}, "SELECT chain_key, currency, amount FROM invoices "+q.indexedBy(index)+w.text()[1:]+" ORDER BY id DESC LIMIT "+parameter(w.next()), append(w.args, limit)...)
+	}, list.text(q, "chain_key, currency, amount", ""), append(list.args, limit)...)
 }
