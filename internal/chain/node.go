@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Node is a node of a pool: a client with its health. Callers report the outcome
@@ -75,7 +77,7 @@ func (p *Node) ReportFailure(err error) {
 	p.update(func(r *healthRecord, now time.Time) {
 		if now.Before(r.backoffUntil) {
 			// Of concurrent calls that fail, one counts.
-			r.backoffUntil = later(r.backoffUntil, now.Add(wanted))
+			r.backoffUntil = times.Later(r.backoffUntil, now.Add(wanted))
 			return
 		}
 		if now.Sub(r.backoffUntil) >= FailuresResetAfter {
@@ -92,13 +94,6 @@ func (p *Node) ReportFailure(err error) {
 		p.pool.conf.Logger.Log(context.Background(), level, "node failed, backing off",
 			"chain", p.pool.conf.Chain.Key, "node", p.String(), "pause", pause.Round(time.Millisecond), "err", err)
 	})
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // isNodeFailure reports whether an error is the node's failure.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -178,10 +179,10 @@ func follow(last store.ClockReading, source, own time.Time) time.Time {
 	if last.Now.IsZero() {
 		return own
 	}
-	own = later(own, last.Now)
+	own = times.Later(own, last.Now)
 	followed := last.Now.Add(source.Sub(last.Source))
 	if followed.Sub(own).Abs() <= tolerance {
-		return later(followed, last.Now)
+		return times.Later(followed, last.Now)
 	}
 	return own
 }
@@ -193,11 +194,4 @@ func resume(last store.ClockReading, source time.Time) time.Time {
 		return source
 	}
 	return last.Now.Add(max(0, min(source.Sub(last.Source), longestOutage)))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

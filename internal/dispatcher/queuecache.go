@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // maxTurns is how many queues one lease request names at most.
@@ -76,7 +77,7 @@ func (c *queueCache) answered(q delivery.Queue) {
 // blocked. It reports whether the queue is due.
 func (c *queueCache) place(merchantID string, healthy, blocked bool, notBefore, now time.Time) (due bool) {
 	q, ok := c.heads[merchantID]
-	at := latest(q.Head, notBefore)
+	at := times.Later(q.Head, notBefore)
 	due = ok && !at.After(now)
 	for kind, ready := range c.ready {
 		if due && !blocked && kind == healthy {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/times"
 )
 
 func TestLaneRoom(t *testing.T) {
@@ -183,7 +184,7 @@ func TestQueueCacheProperties(t *testing.T) {
 				if !ok {
 					continue
 				}
-				switch wake := latest(q.Head, all[m].heldUntil); {
+				switch wake := times.Later(q.Head, all[m].heldUntil); {
 				case wake.After(now) && (wakes.IsZero() || wake.Before(wakes)):
 					wakes = wake
 				case !wake.After(now) && !all[m].blocked:

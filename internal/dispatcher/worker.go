@@ -24,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -246,7 +247,7 @@ func (r *run) observe(now time.Time) {
 			if r.merchant(m).unreachable {
 				continue
 			}
-			due := latest(q.Head, r.merchant(m).breaker.Until)
+			due := times.Later(q.Head, r.merchant(m).breaker.Until)
 			if !due.After(now) && (oldest.IsZero() || due.Before(oldest)) {
 				oldest = due
 			}
@@ -263,7 +264,7 @@ func (r *run) place(merchantID string, now time.Time) {
 	for _, l := range r.lanes {
 		notBefore := m.breaker.Until
 		if !m.backoffUntil.After(now.Add(putBackBackoff)) { // unless the clock was set back
-			notBefore = latest(notBefore, m.backoffUntil)
+			notBefore = times.Later(notBefore, m.backoffUntil)
 		}
 		if end := l.cache.heads[merchantID].End; !end.IsZero() && end.Add(-delivery.FinalWindow).Before(notBefore) {
 			notBefore = end.Add(-delivery.FinalWindow) // what waits gets its last attempt behind an open breaker, too
@@ -273,14 +274,6 @@ func (r *run) place(merchantID string, now time.Time) {
 		}
 	}
 	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
-}
-
-// latest returns the later of two times.
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // setBreaker notes the state of a merchant's breaker.

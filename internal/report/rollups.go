@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -159,7 +160,7 @@ func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) er
 	}
 	changed, err := replaceRollups(ctx, tx, r.checked, to)
 	if changed {
-		if err := addDays(ctx, tx, store.DayStart(r.checked), earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
+		if err := addDays(ctx, tx, store.DayStart(r.checked), times.Earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
 			return err
 		}
 		r.logger.WarnContext(ctx, "rollups differed from payments, corrected", "from", r.checked, "to", to)

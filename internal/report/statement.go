@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // StatementReader reads from the database. *store.Store implements it.
@@ -136,54 +137,31 @@ func (b *statementBuilder) addInvoices(ctx context.Context) error {
 }
 
 // addStated adds the invoices of a filter. Those of both halves of the period are read at the
-// same time, and added as they come.
+// same time.
 func (b *statementBuilder) addStated(ctx context.Context, f store.StatedFilter) error {
 	middle := invoice.FirstID(invoice.PrefixInvoice, f.From.Add(f.To.Sub(f.From)/2))
 	first, second := f, f
 	first.End, second.After = middle+"0", middle // the first half has the invoice with that id
-	pages := make(chan []store.StatedInvoice)
 	group, ctx := errgroup.WithContext(ctx)
-	var reading sync.WaitGroup
+	var adding sync.Mutex
 	for _, half := range []store.StatedFilter{first, second} {
-		reading.Add(1)
 		group.Go(func() error {
-			defer reading.Done()
-			return b.readStated(ctx, half, pages)
+			for {
+				page, err := b.db.StatedInvoices(ctx, half)
+				if err != nil {
+					return err
+				}
+				adding.Lock()
+				err = b.addAll(ctx, page)
+				adding.Unlock()
+				if err != nil || len(page) < half.Limit {
+					return err
+				}
+				half.After = page[len(page)-1].ID
+			}
 		})
 	}
-	group.Go(func() error {
-		reading.Wait()
-		close(pages)
-		return nil
-	})
-	group.Go(func() error {
-		for page := range pages {
-			if err := b.addAll(ctx, page); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 	return group.Wait()
-}
-
-// readStated sends the invoices of a filter in pages.
-func (b *statementBuilder) readStated(ctx context.Context, f store.StatedFilter, pages chan<- []store.StatedInvoice) error {
-	for {
-		page, err := b.db.StatedInvoices(ctx, f)
-		if err != nil {
-			return err
-		}
-		select {
-		case pages <- page:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if len(page) < f.Limit {
-			return nil
-		}
-		f.After = page[len(page)-1].ID
-	}
 }
 
 // addAll adds invoices.
@@ -213,40 +191,26 @@ func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoi
 	b.add(l, entry{inv.OpenedAt, inv.Amount}, 1, &l.Invoiced)
 	left, last := inv.Amount, inv.OpenedAt
 	for _, p := range paid {
-		p.at = later(p.at, inv.OpenedAt)
+		p.at = times.Later(p.at, inv.OpenedAt)
 		b.add(l, p, -1, &l.Settled)
-		left, last = left.Minus(p.amount), later(last, p.at)
+		left, last = left.Minus(p.amount), times.Later(last, p.at)
 	}
 	if left.IsZero() {
 		return nil
 	}
 	// What is left ends with the invoice, and not before what was paid of it. One that became void
 	// after expiresAt, because the chain was not read to there, ends as if it had expired.
-	ended := func(at time.Time) entry { return entry{later(at, last), left} }
+	ended := func(at time.Time) entry { return entry{times.Later(at, last), left} }
 	switch inv.Status {
 	case invoice.Paid:
 		b.add(l, ended(last), -1, &l.Waived)
 	case invoice.Expired:
 		b.add(l, ended(inv.ExpiresAt), -1, &l.Expired)
 	case invoice.Void:
-		b.add(l, ended(earlier(inv.VoidedAt, inv.ExpiresAt)), -1, &l.Canceled)
+		b.add(l, ended(times.Earlier(inv.VoidedAt, inv.ExpiresAt)), -1, &l.Canceled)
 	case invoice.Open, invoice.Drafted:
 	}
 	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // add adds an entry to the opening balance with a sign if it is of before the period, and to a

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // shop is a merchant in a database, whose invoices are created, paid and closed as time goes by.
@@ -260,7 +261,7 @@ func TestStatementReadsEnough(t *testing.T) {
 				}
 				for range 4 {
 					from, to := b.near("from"), b.near("to")
-					b.want(from, later(to, from.Add(time.Second)))
+					b.want(from, times.Later(to, from.Add(time.Second)))
 				}
 			}
 		})

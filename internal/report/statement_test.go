@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // account has the invoices of a merchant with their confirmed payments and refunds.
@@ -121,7 +122,7 @@ func newAccount(r *rapid.T) *account {
 			stated.Status = invoice.Expired
 		case stated.Status == invoice.Open && rapid.Bool().Draw(r, "void"):
 			stated.Status, stated.ClosedBlock = invoice.Void, block
-			stated.VoidedAt = later(mined, opened).Add(time.Hour)
+			stated.VoidedAt = times.Later(mined, opened).Add(time.Hour)
 		}
 		for n, p := range b.payments {
 			if p.InvoiceID == inv.ID {
@@ -161,7 +162,7 @@ func (b *account) demanded(at time.Time) (sum int64) {
 			if part > 0 && ended.Before(p.ConfirmedAt) {
 				ended = p.ConfirmedAt
 			}
-			if later(p.ConfirmedAt, inv.OpenedAt).Before(at) {
+			if times.Later(p.ConfirmedAt, inv.OpenedAt).Before(at) {
 				counted += part
 			}
 		}
@@ -171,12 +172,12 @@ func (b *account) demanded(at time.Time) (sum int64) {
 		sum -= counted
 		switch inv.Status {
 		case invoice.Expired:
-			ended = later(ended, inv.ExpiresAt)
+			ended = times.Later(ended, inv.ExpiresAt)
 		case invoice.Void:
 			if inv.VoidedAt.Before(inv.ExpiresAt) {
-				ended = later(ended, inv.VoidedAt)
+				ended = times.Later(ended, inv.VoidedAt)
 			} else {
-				ended = later(ended, inv.ExpiresAt)
+				ended = times.Later(ended, inv.ExpiresAt)
 			}
 		case invoice.Open, invoice.Drafted:
 			continue
@@ -191,13 +192,6 @@ func (b *account) demanded(at time.Time) (sum int64) {
 
 // hour returns a time in hours since 1970.
 func hour(n int64) time.Time { return time.Unix(n*3600, 0) }
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
 
 func units(a invoice.Amount) uint64 {
 	word := a.Bytes()

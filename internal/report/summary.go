@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -63,7 +64,7 @@ func Total(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := store.DayStart(r.From.Add(store.Day-time.Second)), store.DayStart(earlier(r.To, through))
+	from, to := store.DayStart(r.From.Add(store.Day-time.Second)), store.DayStart(times.Earlier(r.To, through))
 	if !from.Before(to) {
 		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // AuthorizationChecker checks authorizations at the nodes of a chain.
@@ -102,7 +103,7 @@ func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a
 	if checked.IsUsed && !inv.IsNamedByNonce(a.Nonce) {
 		return AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNonceUsed)
 	}
-	return checked, inv.CheckAuthorization(a, earlier(now, checked.Time), later(now, checked.Time))
+	return checked, inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time))
 }
 
 // countAuthorization signals a refusal.
@@ -128,7 +129,7 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv inv
 		return known, err
 	}
 	now := s.now()
-	if err := inv.CheckAuthorization(a, earlier(now, checked.Time), later(now, checked.Time)); err != nil {
+	if err := inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time)); err != nil {
 		return store.Authorization{}, err
 	}
 	if err := s.mayAccept(ctx, tx, inv, a); err != nil {
@@ -201,20 +202,6 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 		}
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // loadAuthorizations reads which invoices the authorizations of the entries are bound to.
