@@ -64,6 +64,15 @@ func tracedChange(ctx context.Context, name, chainKey string, do func(context.Co
 	return err
 }
 
+// tracedPart is tracedChange for a change that may leave more to do.
+func tracedPart(ctx context.Context, name, chainKey string, do func(context.Context) (bool, error)) (more bool, err error) {
+	err = tracedChange(ctx, name, chainKey, func(ctx context.Context) error {
+		more, err = do(ctx)
+		return err
+	})
+	return more, err
+}
+
 // Create creates an invoice.
 func (l tracedLedger) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
 	return traced(ctx, "create invoice", func(ctx context.Context) (invoice.Invoice, error) { return l.Service.Create(ctx, r) })
@@ -106,20 +115,12 @@ func (l tracedLedger) Rollback(ctx context.Context, chainKey string, to invoice.
 
 // Confirm makes blocks final.
 func (l tracedLedger) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error) {
-	err = tracedChange(ctx, "confirm blocks", chainKey, func(ctx context.Context) error {
-		more, err = l.Service.Confirm(ctx, chainKey, finalized, revision)
-		return err
-	})
-	return more, err
+	return tracedPart(ctx, "confirm blocks", chainKey, func(ctx context.Context) (bool, error) { return l.Service.Confirm(ctx, chainKey, finalized, revision) })
 }
 
 // Expire has invoices expire.
 func (l tracedLedger) Expire(ctx context.Context, chainKey string) (more bool, err error) {
-	err = tracedChange(ctx, "expire invoices", chainKey, func(ctx context.Context) error {
-		more, err = l.Service.Expire(ctx, chainKey)
-		return err
-	})
-	return more, err
+	return tracedPart(ctx, "expire invoices", chainKey, func(ctx context.Context) (bool, error) { return l.Service.Expire(ctx, chainKey) })
 }
 
 // Fill records blocks of the gap.
