@@ -30,6 +30,7 @@ func recordReports(t *testing.T, read *store.Store, what *string) {
 		must(t, err)
 		_, err = read.DayRollups(t.Context(), store.RollupFilter{MerchantID: merchant, From: at(1), To: at(1000), Limit: 500})
 		must(t, err)
+		*what = "sums: of " + merchant
 		_, err = read.InvoicedAmounts(t.Context(), merchant, invoice.Expired, at(1), 500)
 		must(t, err)
 	}
