@@ -15,18 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/ethclient"
-	"github.com/ethereum/go-ethereum/rpc"
-
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/devchain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -87,55 +81,6 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 	}
 	b.report.row(kind, fmt.Sprintf("rows made for the dashboard: %d invoices", b.board), seeded.Round(time.Second), "", "", "")
 	return nil
-}
-
-// startSeeded starts a server on an empty database that it fills with rows.
-func startSeeded(ctx context.Context, database string, rows *seed.Maker) (_ *world, err error) {
-	node, err := devchain.Start(ctx, devchain.Config{})
-	if err != nil {
-		return nil, err
-	}
-	if err := loadRows(ctx, database, node, rows); err != nil {
-		return nil, errors.Join(err, node.Close())
-	}
-	return startOn(ctx, node, serverConfig{Database: database})
-}
-
-// loadRows fills an empty database with rows, as if the service had read the node's chain.
-func loadRows(ctx context.Context, database string, node *devchain.Chain, rows *seed.Maker) (err error) {
-	head, err := newestBlock(ctx, node)
-	if err != nil {
-		return err
-	}
-	s, err := store.Open(ctx, database)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return s.Load(ctx, func(yield func(store.Rows, error) bool) {
-		for r, err := range rows.Batches() {
-			for i := range r.Chains {
-				r.Chains[i].Head = head
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}, func(store.LoadProgress) {})
-}
-
-// newestBlock returns the newest block of a node.
-func newestBlock(ctx context.Context, node *devchain.Chain) (invoice.Header, error) {
-	client, err := rpc.DialContext(ctx, node.RPCURL())
-	if err != nil {
-		return invoice.Header{}, err
-	}
-	defer client.Close()
-	head, err := ethclient.NewClient(client).HeaderByNumber(ctx, nil)
-	if err != nil {
-		return invoice.Header{}, err
-	}
-	return invoice.Header{Number: head.Number.Uint64(), Hash: invoice.Hash(head.Hash()), Time: time.Unix(int64(head.Time), 0)}, nil
 }
 
 // waitForSums waits until the service has added up what was settled, as it had at the time.

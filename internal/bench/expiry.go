@@ -156,21 +156,3 @@ func expiringRows(at time.Time) iter.Seq2[store.Rows, error] {
 		}
 	}
 }
-
-// appendRows inserts rows into a database that a server uses.
-func appendRows(ctx context.Context, url string, rows iter.Seq2[store.Rows, error]) (err error) {
-	s, err := store.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	for r, err := range rows {
-		if err == nil {
-			err = s.Append(ctx, r)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
