@@ -26,6 +26,9 @@ const (
 	dustPause = 50 * time.Millisecond
 )
 
+// dustToken is the token of payments of services without a node.
+var dustToken = invoice.Address{0x70}
+
 // dustMerchants knows every merchant, and all of them want events.
 type dustMerchants struct{}
 
@@ -183,7 +186,7 @@ type dust struct {
 }
 
 func newDust(s *store.Store) *dust {
-	d := &dust{token: invoice.Address{0x70}}
+	d := &dust{token: dustToken}
 	d.Service = settle.New(settle.Config{
 		Store:     s,
 		Chains:    []chain.Chain{{Key: chain.Local, ID: 1337, Tokens: []chain.Token{{Currency: chain.USDC, Address: d.token, Decimals: 6}}}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
-	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -44,7 +41,7 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	at := time.Now().Truncate(time.Second).Add(time.Second)
-	if err := appendRows(ctx, url, expiringRows(at)); err != nil {
+	if err := appendRows(ctx, url, openRows(expiring, at)); err != nil {
 		return fmt.Errorf("make rows: %w", err)
 	}
 	if kind != "sqlite" {
@@ -132,27 +129,4 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 	err := group.Wait()
 	slices.Sort(took)
 	return took, err
-}
-
-// expiringRows returns the open invoices that expire at a time.
-func expiringRows(at time.Time) iter.Seq2[store.Rows, error] {
-	return func(yield func(store.Rows, error) bool) {
-		merchant, created := account(0), at.Add(-time.Hour)
-		rows := store.Rows{Since: created, Addresses: []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m0"}}}
-		for first := 0; yield(rows, nil) && first < expiring; first += seedBatch {
-			rows = store.Rows{}
-			for row := first; row < min(first+seedBatch, expiring); row++ {
-				id, price := fmt.Sprintf("inv_%026d", row), invoice.NewAmount(uint64(1_000_000+row))
-				rows.Invoices = append(rows.Invoices, invoice.Invoice{
-					ID: id, CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
-					CreatedAt: created, FromBlock: 1, TransferAmount: price,
-					Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{1}, Amount: price, ExpiresAt: at},
-				})
-				rows.Events = append(rows.Events, store.LoadedEvent{Event: store.Event{
-					ID: fmt.Sprintf("evt_%026d", row), Seq: int64(row) + 1, Type: invoice.EventCreated, Subject: id, InvoiceID: id, MerchantID: "m0",
-					Body: []byte(eventBody), CreatedAt: created,
-				}})
-			}
-		}
-	}
 }

@@ -58,7 +58,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust), " +
+const partNames = "service (creates, links, replicas, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -170,6 +170,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"settle", "chain", b.measureSettle},
 		{"dust", "chain", b.measureDust},
 		{"price", "service", b.measurePrice},
+		{"attribution", "chain", b.measureAttribution},
 		{"doors", "service", b.measureDoors},
 		{"exports", "service", b.measureExports},
 		{"lists", "service", b.measureLists},
@@ -230,7 +231,7 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
-	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured; 0 leaves it out")
+	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured, and with how many open invoices attribution; 0 leaves both out")
 	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
 	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
 	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")

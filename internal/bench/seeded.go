@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
@@ -72,4 +74,33 @@ func appendRows(ctx context.Context, url string, rows iter.Seq2[store.Rows, erro
 		}
 	}
 	return nil
+}
+
+// openRows returns open invoices of one settlement address that expire at a time.
+func openRows(n int, expires time.Time) iter.Seq2[store.Rows, error] {
+	return func(yield func(store.Rows, error) bool) {
+		since := expires.Add(-time.Hour)
+		rows := store.Rows{Since: since, Addresses: []store.SettlementAddress{{ChainKey: chain.Local, Address: account(0), MerchantID: "m0"}}}
+		for first := 0; yield(rows, nil) && first < n; first += seedBatch {
+			rows = store.Rows{}
+			for row := first; row < min(first+seedBatch, n); row++ {
+				inv := openInvoice(row, expires)
+				rows.Invoices = append(rows.Invoices, inv)
+				rows.Events = append(rows.Events, store.LoadedEvent{Event: store.Event{
+					ID: fmt.Sprintf("evt_%026d", row), Seq: int64(row) + 1, Type: invoice.EventCreated, Subject: inv.ID, InvoiceID: inv.ID, MerchantID: "m0",
+					Body: []byte(eventBody), CreatedAt: since,
+				}})
+			}
+		}
+	}
+}
+
+// openInvoice returns an invoice of openRows. Each has another amount.
+func openInvoice(row int, expires time.Time) invoice.Invoice {
+	price := invoice.NewAmount(uint64(1_000_000 + row))
+	return invoice.Invoice{
+		ID: fmt.Sprintf("inv_%026d", row), CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
+		CreatedAt: expires.Add(-time.Hour), FromBlock: 1, TransferAmount: price,
+		Terms: invoice.Terms{Merchant: account(0), Token: dustToken, Amount: price, ExpiresAt: expires},
+	}
 }
