@@ -58,7 +58,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
+const partNames = "service (creates, links, replicas, cost, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -156,6 +156,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"creates", "service", b.measureCreates},
 		{"links", "service", b.measureLinks},
 		{"replicas", "service", b.measureReplicas},
+		{"cost", "service", b.measureCost},
 		{"latency", "service", b.measureLatency},
 		{"readers", "service", b.measureReaders},
 		{"memory", "service", b.measureMemory},

@@ -164,7 +164,11 @@ func (b *bench) serverCPU(ctx context.Context, kind string) (cpu time.Duration, 
 	if err := db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
 		return 0, err
 	}
-	server := statOf(strconv.Itoa(backend)).parent
+	return cpuOfChildren(statOf(strconv.Itoa(backend)).parent)
+}
+
+// cpuOfChildren returns the CPU time of a process and of its children.
+func cpuOfChildren(server string) (cpu time.Duration, err error) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, err

@@ -23,8 +23,12 @@ func TestRoundTripsOfACreate(t *testing.T) {
 		most int64
 	}{"without a key": {"", 3}, "with a key": {"order-1", 5}} {
 		before := proxy.Turns()
+		_, committed := proxy.Statements()
 		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: test.key}); err != nil {
 			t.Fatal(err)
+		}
+		if _, commits := proxy.Statements(); commits != committed+1 {
+			t.Errorf("a create %s took %d commits, want 1", name, commits-committed)
 		}
 		if n := proxy.Turns() - before; n > test.most {
 			t.Errorf("a create %s took %d round trips, want at most %d", name, n, test.most)

@@ -33,6 +33,8 @@ type Proxy struct {
 	turns    atomic.Int64
 	work     sync.WaitGroup
 
+	statements, commits atomic.Int64
+
 	mu     sync.Mutex
 	closed bool
 	links  map[*link]bool
@@ -101,6 +103,9 @@ func (p *Proxy) Cut() bool {
 // had received.
 func (p *Proxy) Turns() int64 { return p.turns.Load() }
 
+// Statements returns how many statements were completed, and how many of them were commits.
+func (p *Proxy) Statements() (all, commits int64) { return p.statements.Load(), p.commits.Load() }
+
 // Close closes all connections.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
@@ -141,7 +146,7 @@ func (p *Proxy) forward(l *link) {
 	var both sync.WaitGroup
 	for i, from := range l.ends {
 		both.Go(func() {
-			_, err := io.Copy(lossy{p, l, l.ends[1-i], i == 0}, delayed(from, p.delay))
+			_, err := io.Copy(&lossy{proxy: p, link: l, to: l.ends[1-i], asks: i == 0}, delayed(from, p.delay))
 			if !l.lost.Load() || errors.Is(err, net.ErrClosed) {
 				l.close()
 			}
@@ -167,15 +172,20 @@ type lossy struct {
 	link  *link
 	to    io.Writer
 	asks  bool // the writer is the client
+
+	answers messages // of the server
 }
 
 // Write is io.Writer's.
-func (w lossy) Write(b []byte) (int, error) {
+func (w *lossy) Write(b []byte) (int, error) {
 	if w.link.lost.Load() {
 		return len(b), nil
 	}
 	if w.link.asks.Swap(w.asks) != w.asks && w.asks {
 		w.proxy.turns.Add(1)
+	}
+	if !w.asks {
+		w.answers.scan(b, &w.proxy.statements, &w.proxy.commits)
 	}
 	return w.to.Write(b)
 }

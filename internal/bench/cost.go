@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+const (
+	// costBurst is how many invoices are created at the same moment, and costPause the time
+	// between two bursts.
+	costBurst, costPause = 32, 40 * time.Millisecond
+	// costBlock is how many payments a block has, and costBlocks how many such blocks there are.
+	costBlock, costBlocks = 200, 8
+	// costExpiring is how many invoices expire at the same moment.
+	costExpiring = 5000
+	// costPoll is the interval at which PostgreSQL is asked whether work has ended.
+	costPoll = 50 * time.Millisecond
+	// lockPoll is the interval at which the lock of events is looked at.
+	lockPoll = 2 * time.Millisecond
+)
+
+// costRun is a service whose costs are measured.
+type costRun struct {
+	*world
+
+	url      string
+	conn     *pgx.Conn // of the measurement
+	proxy    *storetest.Proxy
+	receiver *process
+	client   *http.Client
+	made     int64 // creates
+	paid     int64 // payments
+	idle     usage // in a second
+}
+
+// startCost starts a service on a fresh database, through a proxy if its statements are counted.
+func (b *bench) startCost(ctx context.Context, kind, name string, counted, delivers bool) (_ *costRun, err error) {
+	r := &costRun{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	if r.url, err = b.url(ctx, kind, name); err != nil {
+		return r, err
+	}
+	if r.conn, err = pgx.Connect(ctx, r.url); err != nil {
+		return r, err
+	}
+	conf := serverConfig{Database: r.url, Profile: b.profileOf(name)}
+	if counted {
+		if r.proxy, conf.Database, err = storetest.StartProxy(ctx, r.url, 0); err != nil {
+			return r, err
+		}
+	}
+	if delivers {
+		var port string
+		if r.receiver, port, err = startProcess(ctx, "sink", struct{}{}); err != nil {
+			return r, err
+		}
+		conf.Webhook = poster.Endpoint{URL: "http://127.0.0.1:" + port, Secret: deliverSecret}
+	}
+	if r.world, err = b.start(ctx, conf); err != nil {
+		return r, err
+	}
+	return r, r.waitReady(ctx)
+}
+
+// profileOf returns where a server writes its profile; empty if profiles are not asked for.
+func (b *bench) profileOf(name string) string {
+	if b.profile == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s.pprof", b.profile, name)
+}
+
+func (r *costRun) stop() (err error) {
+	r.client.CloseIdleConnections()
+	if r.world != nil {
+		err = r.world.stop()
+	}
+	if r.receiver != nil {
+		err = errors.Join(err, r.receiver.stop())
+	}
+	if r.proxy != nil {
+		err = errors.Join(err, r.proxy.Close())
+	}
+	if r.conn != nil {
+		err = errors.Join(err, r.conn.Close(context.Background()))
+	}
+	return err
+}
+
+// spent returns what fn uses, more than a service without work.
+func (r *costRun) spent(ctx context.Context, fn func() error) (usage, error) {
+	before, err := r.usage(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	if err := fn(); err != nil {
+		return usage{}, err
+	}
+	after, err := r.usage(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	return after.plus(before, -1).above(r.idle), nil
+}
+
+// rest measures a service without work.
+func (r *costRun) rest(ctx context.Context, during time.Duration) error {
+	used, err := r.spent(ctx, func() error { return r.pause(ctx, during) })
+	r.idle = used.per(during.Seconds())
+	return err
+}
+
+// pause waits for a time.
+func (r *costRun) pause(ctx context.Context, during time.Duration) error {
+	if !wait.Sleep(ctx, during, nil) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// creates are invoices that were created, and what that took.
+type creates struct {
+	usage
+
+	made, transactions float64
+	hold               time.Duration // of the lock of events by a transaction
+}
+
+// batch is how many invoices a transaction created.
+func (c creates) batch() float64 { return c.made / c.transactions }
+
+// creating measures creates by fn. With looked it then has fn run again, and looks at the lock of
+// events meanwhile.
+func (r *costRun) creating(ctx context.Context, fn func(ctx context.Context) error, looked bool) (c creates, err error) {
+	made := func(fn func(ctx context.Context) error) (made, transactions float64, err error) {
+		last, err := r.number(ctx, "SELECT coalesce(max(seq), 0) FROM events")
+		if err != nil {
+			return 0, 0, err
+		}
+		first := r.made
+		if err := fn(ctx); err != nil {
+			return 0, 0, err
+		}
+		n, err := r.number(ctx, fmt.Sprintf("SELECT count(DISTINCT xmin::text) FROM events WHERE type = 'invoice.created' AND seq > %d", last))
+		return float64(r.made - first), float64(n), err
+	}
+	c.made, c.transactions, err = made(func(ctx context.Context) error {
+		c.usage, err = r.spent(ctx, func() error { return fn(ctx) })
+		return err
+	})
+	if err != nil || !looked {
+		return c, err
+	}
+	var part float64
+	began := time.Now()
+	_, transactions, err := made(func(ctx context.Context) error {
+		part, err = r.locked(ctx, fn)
+		return err
+	})
+	c.hold = time.Duration(part * float64(time.Since(began)) / transactions)
+	return c, err
+}
+
+// number returns the number that a query selects.
+func (r *costRun) number(ctx context.Context, query string) (n int64, err error) {
+	err = r.conn.QueryRow(ctx, query).Scan(&n)
+	return n, err
+}
+
+// together creates invoices with clients that each wait for an answer, for a time.
+func (r *costRun) together(clients int, during time.Duration) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		began, first := time.Now(), r.made
+		made, err := create(ctx, r.world, clients, func(int64) bool { return time.Since(began) < during })
+		r.made = first + made
+		return err
+	}
+}
+
+// bursts creates many invoices at the same moment, again and again, for a time.
+func (r *costRun) bursts(during time.Duration) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		merchant, expires := devchain.Address(r.node.Keys.Merchant).Hex(), time.Now().Add(24*time.Hour).Unix()
+		for began := time.Now(); time.Since(began) < during; {
+			var group errgroup.Group
+			for i := range int64(costBurst) {
+				group.Go(func() error {
+					return post(ctx, r.client, r.server.url+"/api/invoices", "", newInvoice(merchant, r.made+i, expires))
+				})
+			}
+			if err := group.Wait(); err != nil {
+				return err
+			}
+			r.made += costBurst
+			if err := r.pause(ctx, costPause); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// locked has the lock of events looked at while fn runs, and returns how often it was held.
+func (r *costRun) locked(ctx context.Context, fn func(ctx context.Context) error) (part float64, err error) {
+	conn, err := pgx.Connect(ctx, r.url)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	ended := make(chan error, 1)
+	go func() { ended <- fn(ctx) }()
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for held, looks := 0, 0; ; looks++ {
+		select {
+		case err := <-ended:
+			return float64(held) / float64(max(1, looks)), err
+		case <-tick.C:
+			var n int
+			// The key is that of internal/store.
+			if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1903520116 AND mode = 'ExclusiveLock' AND granted").Scan(&n); err != nil {
+				return 0, errors.Join(err, <-ended)
+			}
+			held += min(n, 1)
+		}
+	}
+}
+
+// until waits until a query selects a number.
+func (r *costRun) until(ctx context.Context, query string, want int64) error {
+	ctx, cancel := context.WithTimeout(ctx, eventPatience)
+	defer cancel()
+	for {
+		n, err := r.number(ctx, query)
+		if err != nil || n == want {
+			return err
+		}
+		if !wait.Sleep(ctx, costPoll, nil) {
+			return fmt.Errorf("%s: %d, want %d: %w", query, n, want, ctx.Err())
+		}
+	}
+}
+
+// prepare has the planner know the tables, and the statements prepared.
+func (r *costRun) prepare(ctx context.Context) error {
+	if err := r.together(connections/4, 2*time.Second)(ctx); err != nil {
+		return err
+	}
+	if _, err := r.conn.Exec(ctx, "VACUUM ANALYZE"); err != nil {
+		return err
+	}
+	return r.until(ctx, "SELECT count(*) FROM deliveries", 0)
+}
+
+// finalBlocks is how many blocks after its own make a payment final.
+func finalBlocks() int {
+	local, _ := chain.Lookup(chain.Local)
+	return int(local.Finality.Depth)
+}

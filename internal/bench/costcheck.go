@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/bench/costmodel"
+)
+
+const (
+	// costCounted is how long a step is measured of which the statements are counted.
+	costCounted = 2 * time.Second
+	// laneShare is the part of the service's CPU time of a create that its transaction takes
+	// (settle.createAll, of that and net/http's handlers), as a profile of 64 clients has it.
+	laneShare = 0.46
+	// largeCPUs, largeSync and largeClients are a larger machine, for which the model is evaluated.
+	largeCPUs, largeSync, largeClients = 16, time.Millisecond, 1024
+)
+
+// measureCost measures what each step of an invoice's life costs, and compares what a simulation
+// predicts from that with the rates of the service. What it predicts was measured under
+// other conditions: one client, and bursts with pauses.
+func (b *bench) measureCost(ctx context.Context, kind string) error {
+	if kind == "sqlite" {
+		return nil // the model is of PostgreSQL
+	}
+	counted, err := b.measureSteps(ctx, kind, true, costCounted)
+	if err != nil {
+		return fmt.Errorf("count statements: %w", err)
+	}
+	c, err := b.measureSteps(ctx, kind, false, b.turn)
+	if err != nil {
+		return err
+	}
+	disk, err := syncTime(b.dir)
+	if err != nil {
+		return err
+	}
+	b.report.row(kind, "sync to disk", disk.Round(time.Microsecond), "", "", "mean of 200 writes of a page of 8 kB")
+	c.report(b, kind, &counted)
+	model := c.model(disk)
+	if err := b.checkCreates(ctx, kind, model, disk); err != nil {
+		return err
+	}
+	if err := b.checkLives(ctx, kind, &model, disk); err != nil {
+		return err
+	}
+	b.extrapolate(kind, model)
+	return nil
+}
+
+// report adds the rows of all steps, with the statements that were counted apart.
+func (c *costs) report(b *bench, kind string, counted *costs) {
+	const unit = time.Microsecond
+	for i, s := range c.steps {
+		cpu := s.each.cpu
+		b.report.row(kind, "CPU of service and database: "+s.name, cpu.Served().Round(unit), "", "",
+			fmt.Sprintf("%v of the service, %v of PostgreSQL, %v of client, chain and receiver; %s; WAL %.1f kB, disk %.1f kB; %s", cpu.Service.Round(unit),
+				cpu.Database.Round(unit), cpu.Client.Round(unit), counted.steps[i].each.counts(), s.each.wal/1e3, s.each.disk/1e3, s.note))
+	}
+	for _, made := range []creates{c.alone, c.burst} {
+		b.report.row(kind, fmt.Sprintf("lock of events, held by a transaction of %.1f", made.batch()), made.hold.Round(unit), "", "", "with the sync, and waits for a CPU")
+	}
+}
+
+// extrapolate adds rows of what the model says of a larger machine, without the clients' CPU time.
+func (b *bench) extrapolate(kind string, model costmodel.Constants) {
+	model.Create.Fixed.Client, model.Create.Each.Client, model.Seen.Client, model.Final.Client, model.Deliver.Client = 0, 0, 0, 0, 0
+	where := fmt.Sprintf("%d CPUs, sync %v", largeCPUs, largeSync)
+	for _, replicas := range []int{1, 3} {
+		m := costmodel.Machine{CPUs: largeCPUs, Sync: largeSync, Replicas: replicas}
+		made := costmodel.Creates(model, m, largeClients, b.creates)
+		b.report.row(kind, fmt.Sprintf("creates/s by the model, %s, replicas: %d", where, replicas), fmt.Sprintf("%.0f", made.Rate), "", "",
+			fmt.Sprintf("%d connections, transactions of %.1f; bounds: %s", largeClients, made.Batch, bounds(model.CreateLimits(m, made.Batch))))
+	}
+	m := costmodel.Machine{CPUs: largeCPUs, Sync: largeSync, Replicas: 1}
+	limits := model.LifeLimits(m, connections, costBlock)
+	least := slices.MinFunc(limits, func(a, b costmodel.Limit) int { return cmp.Compare(a.Rate, b.Rate) })
+	b.report.row(kind, fmt.Sprintf("whole lives/s by the model, %s", where), fmt.Sprintf("%.0f", least.Rate), "", "",
+		fmt.Sprintf("transactions of %d, blocks of %d; %.2f events each; bounds: %s", connections, costBlock, model.Events, bounds(limits)))
+}
+
+// bounds writes limits.
+func bounds(limits []costmodel.Limit) string {
+	var all []string
+	for _, l := range limits {
+		all = append(all, fmt.Sprintf("%s %.0f", l.Resource, l.Rate))
+	}
+	return strings.Join(all, ", ")
+}
+
+// model returns the constants of the model.
+func (c *costs) model(disk time.Duration) costmodel.Constants {
+	n1, n2 := c.alone.batch(), c.burst.batch()
+	m := costmodel.Constants{
+		LaneShare: laneShare, Request: c.request.cpu.Client, Block: c.block.cpu, Seen: c.seen.cpu, Final: c.final.cpu, Deliver: c.event.cpu, Idle: c.idle.cpu,
+		Create: costmodel.BatchOf(n1, c.alone.per(c.alone.transactions).cpu, n2, c.burst.per(c.burst.transactions).cpu),
+	}
+	// A transaction that waits for a CPU holds the lock for longer than it computes.
+	held := func(c creates) time.Duration {
+		return min(max(0, c.hold-disk), c.per(c.transactions).cpu.Database)
+	}
+	m.Hold.Fixed, m.Hold.Each = costmodel.Line(n1, held(c.alone), n2, held(c.burst))
+	return m
+}
+
+// machine is this one, of which other programs left some CPUs free during a measurement.
+func machine(during usage, disk time.Duration) costmodel.Machine {
+	return costmodel.Machine{CPUs: during.free(runtime.NumCPU()), Sync: disk, Replicas: 1}
+}
+
+// predicted adds a row of a prediction.
+func (b *bench) predicted(kind, what string, predicted costmodel.Created, measured, batch float64, m costmodel.Machine) {
+	b.report.row(kind, what, fmt.Sprintf("%.0f", predicted.Rate), fmt.Sprintf("%.0f", measured), fmt.Sprintf("%.2f", predicted.Rate/measured),
+		fmt.Sprintf("ceiling: measured; transactions of %.1f, and %.1f measured; other programs left %.2f CPUs", predicted.Batch, batch, m.CPUs))
+}
+
+// checkCreates compares predictions of creates with the service.
+func (b *bench) checkCreates(ctx context.Context, kind string, model costmodel.Constants, disk time.Duration) error {
+	r, err := b.startCost(ctx, kind, "checkedcreates", false, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(func() error {
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		for _, clients := range []int{4, 16, connections} {
+			made, err := r.creating(ctx, r.together(clients, b.creates), false)
+			if err != nil {
+				return err
+			}
+			m := machine(made.usage, disk)
+			b.predicted(kind, fmt.Sprintf("creates/s predicted, %d connections", clients), costmodel.Creates(model, m, clients, b.creates), made.made/made.took.Seconds(), made.batch(), m)
+		}
+		return nil
+	}(), r.stop())
+}
+
+// checkLives compares the prediction of whole lives with the service. It counts the events of a life.
+func (b *bench) checkLives(ctx context.Context, kind string, model *costmodel.Constants, disk time.Duration) error {
+	r, err := b.startCost(ctx, kind, "checkedlives", false, true)
+	if err != nil {
+		return err
+	}
+	return errors.Join(func() error {
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		events := "SELECT count(*) FROM events"
+		before, err := r.number(ctx, events)
+		if err != nil {
+			return err
+		}
+		made, err := r.creating(ctx, r.lives(b.creates), false)
+		if err != nil {
+			return err
+		}
+		after, err := r.number(ctx, events)
+		if err != nil {
+			return err
+		}
+		model.Events = float64(after-before) / made.made
+		m := machine(made.usage, disk)
+		b.predicted(kind, fmt.Sprintf("invoices/s created, paid and delivered, predicted, %d connections, a block every %v", lifeClients, lifeInterval),
+			costmodel.Lives(*model, m, lifeClients, lifeInterval, b.creates), made.made/made.took.Seconds(), made.batch(), m)
+		return nil
+	}(), r.stop())
+}

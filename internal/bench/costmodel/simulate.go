@@ -1,0 +1,99 @@
+package costmodel
+
+import "time"
+
+// simSeed makes simulations repeatable.
+const simSeed = 1
+
+// simulation is a service with clients that each wait for an answer before their next request.
+type simulation struct {
+	*engine
+	c       Constants
+	m       Machine
+	lanes   slots
+	lock    slots    // of events
+	waiting []func() // creates, by what is called when they are answered
+	created int
+	batches int
+}
+
+func newSimulation(c Constants, m Machine) *simulation {
+	s := &simulation{engine: newEngine(m.CPUs, simSeed), c: c, m: m}
+	s.lanes.free, s.lock.free = lanes*max(1, m.Replicas), 1
+	return s
+}
+
+// Created is the outcome of a simulation.
+type Created struct {
+	Rate  float64 // a second
+	Batch float64 // invoices in a transaction
+}
+
+// Creates simulates clients that create invoices for a time.
+func Creates(c Constants, m Machine, clients int, during time.Duration) Created {
+	s := newSimulation(c, m)
+	var client func()
+	client = func() {
+		s.compute(c.Create.Each.Client, func() { s.create(client) })
+	}
+	for range clients {
+		client()
+	}
+	s.run(during)
+	return s.result()
+}
+
+func (s *simulation) result() Created {
+	return Created{float64(s.created) / s.now, float64(s.created) / float64(max(1, s.batches))}
+}
+
+// create handles a request, and calls then when it is answered.
+func (s *simulation) create(then func()) {
+	s.compute(share(s.c.Create.Each.Service, 1-s.c.LaneShare), func() {
+		s.waiting = append(s.waiting, then)
+		if s.lanes.free > 0 {
+			s.lanes.free--
+			s.runLane()
+		}
+	})
+}
+
+// runLane creates waiting invoices, batch after batch, until none waits.
+func (s *simulation) runLane() {
+	n := min(batch, len(s.waiting))
+	if n == 0 {
+		s.lanes.free++
+		return
+	}
+	calls := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	service := s.c.Create.Fixed.Service + share(s.c.Create.Each.Service, s.c.LaneShare*float64(n))
+	s.compute(service, func() {
+		s.transact(s.c.Create.Of(float64(n)).Database, s.c.Hold.Of(float64(n)), func() {
+			s.created += n
+			s.batches++
+			s.compute(s.c.Create.Fixed.Client, func() {})
+			for _, then := range calls {
+				then()
+			}
+			s.runLane()
+		})
+	})
+}
+
+// transact is a transaction of the database, which holds the lock of events at its end.
+func (s *simulation) transact(cpu, hold time.Duration, then func()) {
+	s.compute(max(0, cpu-hold), func() {
+		s.lock.acquire(func() {
+			s.compute(min(cpu, hold), func() {
+				s.wait(s.m.Sync, func() {
+					s.lock.release()
+					then()
+				})
+			})
+		})
+	})
+}
+
+// share returns a part of a time.
+func share(d time.Duration, part float64) time.Duration { return time.Duration(part * float64(d)) }
