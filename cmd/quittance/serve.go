@@ -93,6 +93,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	for _, warning := range cfg.Warnings {
 		logger.Warn("configuration", "warning", warning)
 	}
+	limitMemory(os.DirFS("/"), os.Getenv("GOMEMLIMIT"), logger)
 	tracer, stopTraces, err := otlp.Start(ctx, otlp.Config{Version: readBuild().Version, Logger: logger})
 	if err != nil {
 		return err

@@ -22,8 +22,8 @@ const (
 	// database that fails over without its last commits may count another change to the
 	// version that it lost.
 	refreshInterval = time.Minute
-	// maxCached bounds the keys of each map of the cache.
-	maxCached = 10_000
+	// MaxCached bounds the keys of each map of the cache.
+	MaxCached = 10_000
 )
 
 type hash = [access.HashSize]byte
@@ -154,10 +154,10 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 	return v.(*cachedKey), nil
 }
 
-// insert adds an entry to a map of at most maxCached entries. It drops some entry of a
+// insert adds an entry to a map of at most MaxCached entries. It drops some entry of a
 // full map.
 func insert[V any](m map[hash]V, h hash, v V) {
-	if len(m) >= maxCached {
+	if len(m) >= MaxCached {
 		for old := range m {
 			delete(m, old)
 			break

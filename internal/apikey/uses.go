@@ -25,7 +25,7 @@ func (u *uses) note(k *cachedKey, now time.Time) {
 	if u.at == nil {
 		u.at = make(map[string]time.Time)
 	}
-	if len(u.at) < maxCached {
+	if len(u.at) < MaxCached {
 		u.at[k.ID] = now
 	}
 }

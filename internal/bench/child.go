@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ type serverConfig struct {
 	OwnDoors     bool            // each door has an address of its own
 	PerOwner     int             // requests a second that an owner of keys may make; 0 for no limit
 	Proxies      clientip.Proxies
+	MemoryLimit  int64         // as of GOMEMLIMIT, in bytes; 0 for none
 	Gasless      bool          // payers' authorizations are sent, from the account of OperatorKey
 	OperatorKey  hexutil.Bytes // empty for none
 }
@@ -76,6 +78,9 @@ func serveChild(ctx context.Context, text string) (err error) {
 			return err
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if c.MemoryLimit > 0 {
+		debug.SetMemoryLimit(c.MemoryLimit)
 	}
 	local, _ := chain.Lookup(chain.Local)
 	local.RPC = []string{c.RPC}

@@ -61,7 +61,7 @@ func (b *bench) measureDashboard(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := startSeeded(ctx, database, rows)
+	w, err := startSeeded(ctx, database, rows, serverConfig{})
 	if err != nil {
 		return fmt.Errorf("make rows: %w", err)
 	}

@@ -106,7 +106,7 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	if err != nil {
 		return listed{}, err
 	}
-	w, err := startSeeded(ctx, database, rows)
+	w, err := startSeeded(ctx, database, rows, serverConfig{})
 	if err != nil {
 		return listed{}, fmt.Errorf("make rows: %w", err)
 	}

@@ -58,7 +58,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, cost, latency, readers, memory, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
+const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -134,6 +134,7 @@ type bench struct {
 	open       int
 	blocks     int
 	million    int
+	closed     int
 	profile    string
 	events     int
 	trickle    time.Duration
@@ -160,6 +161,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"latency", "service", b.measureLatency},
 		{"readers", "service", b.measureReaders},
 		{"memory", "service", b.measureMemory},
+		{"limit", "service", b.measureLimit},
 		{"stored", "chain", b.measureStored},
 		{"burst", "chain", b.measureBurst},
 		{"calls", "chain", b.measureCalls},
@@ -233,6 +235,7 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
 	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured, and with how many open invoices attribution; 0 leaves both out")
+	flag.IntVar(&b.closed, "million-closed", 0, "how many closed invoices the database has besides, which takes 2 KB of disk and about 30 µs each")
 	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
 	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
 	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")

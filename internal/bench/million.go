@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // quietBlocks are the blocks of ten minutes at two seconds each.
@@ -25,6 +29,9 @@ func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	began := time.Now()
+	if err := b.loadClosed(ctx, database); err != nil {
+		return fmt.Errorf("make closed invoices: %w", err)
+	}
 	if err := seedHistory(ctx, database, n, max(b.million, n.payments())); err != nil {
 		return err
 	}
@@ -51,9 +58,24 @@ func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	b.report.row(kind, fmt.Sprintf("resident memory, %d addresses and open invoices", b.million),
+	b.report.row(kind, fmt.Sprintf("resident memory, %d addresses and open invoices, %d closed", b.million, b.closed),
 		fmt.Sprintf("%d MB", peak>>20), "", "", fmt.Sprintf(
 			"its peak; %d MB after %d more blocks; %d payments back-filled in %.1fs; rows made in %.0fs",
 			now>>20, quietBlocks, n.payments(), filled.Seconds(), seeded.Seconds()))
 	return nil
+}
+
+// loadClosed fills a database with the invoices of a year, nearly all of them closed. The cursor
+// of their chain is left out, so that the server reads the chain from its start block.
+func (b *bench) loadClosed(ctx context.Context, database string) error {
+	if b.closed == 0 {
+		return nil
+	}
+	rows, err := seed.New(seed.Config{
+		Invoices: b.closed, Merchants: max(listedMerchants, b.closed/listedOf), Until: time.Now(), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+	})
+	if err != nil {
+		return err
+	}
+	return loadChanged(ctx, database, rows, func(r *store.Rows) { r.Chains = nil })
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // startSeeded starts a server on an empty database that it fills with rows.
-func startSeeded(ctx context.Context, database string, rows *seed.Maker) (_ *world, err error) {
+func startSeeded(ctx context.Context, database string, rows *seed.Maker, conf serverConfig) (_ *world, err error) {
 	node, err := devchain.Start(ctx, devchain.Config{})
 	if err != nil {
 		return nil, err
@@ -23,15 +23,25 @@ func startSeeded(ctx context.Context, database string, rows *seed.Maker) (_ *wor
 	if err := loadRows(ctx, database, node, rows); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
-	return startOn(ctx, node, serverConfig{Database: database})
+	conf.Database = database
+	return startOn(ctx, node, conf)
 }
 
 // loadRows fills an empty database with rows, as if the service had read the node's chain.
-func loadRows(ctx context.Context, database string, node *devchain.Chain, rows *seed.Maker) (err error) {
+func loadRows(ctx context.Context, database string, node *devchain.Chain, rows *seed.Maker) error {
 	head, err := newestBlock(ctx, node)
 	if err != nil {
 		return err
 	}
+	return loadChanged(ctx, database, rows, func(r *store.Rows) {
+		for i := range r.Chains {
+			r.Chains[i].Head = head
+		}
+	})
+}
+
+// loadChanged fills an empty database with rows, after a change of each batch.
+func loadChanged(ctx context.Context, database string, rows *seed.Maker, change func(*store.Rows)) (err error) {
 	s, err := store.Open(ctx, database)
 	if err != nil {
 		return err
@@ -39,9 +49,7 @@ func loadRows(ctx context.Context, database string, node *devchain.Chain, rows *
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return s.Load(ctx, func(yield func(store.Rows, error) bool) {
 		for r, err := range rows.Batches() {
-			for i := range r.Chains {
-				r.Chains[i].Head = head
-			}
+			change(&r)
 			if !yield(r, err) {
 				return
 			}

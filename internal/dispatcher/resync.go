@@ -18,8 +18,8 @@ const (
 	// expireEvery is the shortest time between two runs of expiring, unless the
 	// first left something over.
 	expireEvery = time.Minute
-	// maxKnown is how many merchants without a queue a worker remembers.
-	maxKnown = 65_536
+	// MaxKnown is how many merchants without a queue a worker remembers.
+	MaxKnown = 65_536
 	// expireMerchants is how many merchants one transaction expires deliveries
 	// of, and expireBatch how many deliveries at most, since others wait for it.
 	// After expireBatches transactions the rest is left to the next resync.
@@ -181,7 +181,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 	for id := range found.breakers {
 		r.place(id, now)
 	}
-	if len(r.merchants) > maxKnown {
+	if len(r.merchants) > MaxKnown {
 		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
 			unused := len(m.inFlight) == 0 && !m.leasing && !m.unreachable && !r.queued(id)
 			if unused {

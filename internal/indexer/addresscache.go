@@ -12,8 +12,8 @@ import (
 const (
 	// maxLookup is how many accounts one query of the ledger names.
 	maxLookup = 1000
-	// maxCached is how many accounts a cache holds.
-	maxCached = 1 << 18
+	// MaxCached is how many accounts a cache holds.
+	MaxCached = 1 << 18
 )
 
 // addressCache caches which accounts are settlement addresses, so that the ledger
@@ -55,7 +55,7 @@ func (c *addressCache) watched(ctx context.Context, accounts []invoice.Address) 
 			return nil, err
 		}
 		c.mu.Lock()
-		if len(c.known)+len(some) > maxCached {
+		if len(c.known)+len(some) > MaxCached {
 			clear(c.known)
 		}
 		for _, a := range some {

@@ -428,7 +428,7 @@ func TestAddressCache(t *testing.T) {
 			t.Errorf("%s was asked about %d times", a, n)
 		}
 	}
-	for i := range maxCached/maxLookup + 1 {
+	for i := range MaxCached/maxLookup + 1 {
 		some := make([]invoice.Address, maxLookup)
 		for j := range some {
 			some[j] = invoice.Address{0xdd, byte(i), byte(i >> 8), byte(j), byte(j >> 8)}
@@ -437,7 +437,7 @@ func TestAddressCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(c.known) > maxCached {
+	if len(c.known) > MaxCached {
 		t.Errorf("%d answers are remembered", len(c.known))
 	}
 }

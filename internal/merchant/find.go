@@ -14,8 +14,8 @@ const (
 	// cacheTime is how long a merchant that was read is used. So a change by another
 	// process is felt within that time.
 	cacheTime = time.Second
-	// maxCached bounds the merchants in the cache.
-	maxCached = 10_000
+	// MaxCached bounds the merchants in the cache. A profile may have 30 KB.
+	MaxCached = 2000
 )
 
 // Find returns a merchant as it is now, and whether invoices may be created for it. The
@@ -77,7 +77,7 @@ func (c *cache) get(id string, now time.Time) (cached, bool) {
 func (c *cache) put(id string, found cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil || len(c.all) >= maxCached {
+	if c.all == nil || len(c.all) >= MaxCached {
 		c.all = make(map[string]cached)
 	}
 	c.all[id] = found

@@ -31,6 +31,8 @@ const (
 	MaxPending = 100
 	// MaxOwners bounds the owners of keys whose requests wait to be written.
 	MaxOwners = 1000
+	// MaxWaiting bounds the requests of all owners of keys that wait to be written.
+	MaxWaiting = 10_000
 	// MaxKept is how many requests of an owner of keys are kept, and up to MaxUncounted more
 	// until they are counted again.
 	MaxKept      = 1000
@@ -98,6 +100,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	pending map[string][]Entry // by owner, oldest first: at most MaxOwners of at most MaxPending
+	waiting int                // number of entries in pending: at most MaxWaiting
 }
 
 // New returns a Log. It panics if a required field is missing.
@@ -118,17 +121,19 @@ func (l *Log) Add(e Entry) {
 	e.Path, e.Detail = clean(e.Path, maxPath), clean(e.Detail, maxDetail)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waiting, known := l.pending[e.MerchantID]
+	own, known := l.pending[e.MerchantID]
 	switch {
-	case !known && len(l.pending) == MaxOwners:
+	case len(own) == MaxPending:
+		oldest := max(0, slices.IndexFunc(own, func(e Entry) bool { return e.Status < http.StatusBadRequest }))
+		own = slices.Delete(own, oldest, oldest+1)
+		l.waiting--
+		l.cfg.Dropped(1)
+	case !known && len(l.pending) == MaxOwners, l.waiting == MaxWaiting:
 		l.cfg.Dropped(1)
 		return
-	case len(waiting) == MaxPending:
-		oldest := max(0, slices.IndexFunc(waiting, func(e Entry) bool { return e.Status < http.StatusBadRequest }))
-		waiting = slices.Delete(waiting, oldest, oldest+1)
-		l.cfg.Dropped(1)
 	}
-	l.pending[e.MerchantID] = append(waiting, e)
+	l.pending[e.MerchantID] = append(own, e)
+	l.waiting++
 }
 
 // clean returns a text that every database takes, without keys, cut to a number of
@@ -147,18 +152,19 @@ func (l *Log) take() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []Entry
-	for owner, waiting := range l.pending {
-		n := min(len(waiting), MaxBatch-len(batch))
-		batch = append(batch, waiting[:n]...)
-		if n == len(waiting) {
+	for owner, own := range l.pending {
+		n := min(len(own), MaxBatch-len(batch))
+		batch = append(batch, own[:n]...)
+		if n == len(own) {
 			delete(l.pending, owner)
 		} else {
-			l.pending[owner] = slices.Delete(waiting, 0, n)
+			l.pending[owner] = slices.Delete(own, 0, n)
 		}
 		if len(batch) == MaxBatch {
 			break
 		}
 	}
+	l.waiting -= len(batch)
 	return batch
 }
 

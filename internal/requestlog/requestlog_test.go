@@ -145,6 +145,35 @@ func TestDatabaseFails(t *testing.T) {
 	}
 }
 
+// TestWaitingIsBounded adds as many requests of each owner as may wait, while nothing is
+// written, and later those of others.
+func TestWaitingIsBounded(t *testing.T) {
+	t.Parallel()
+	m, dropped := new(memory), 0
+	l := newLog(m, &dropped)
+	for i := range requestlog.MaxOwners * requestlog.MaxPending {
+		l.Add(requestlog.Entry{MerchantID: fmt.Sprint(i / requestlog.MaxPending)})
+	}
+	if want := requestlog.MaxOwners*requestlog.MaxPending - requestlog.MaxWaiting; dropped != want {
+		t.Errorf("%d were dropped; want %d", dropped, want)
+	}
+	l.Add(requestlog.Entry{MerchantID: "0", Status: 400}) // in place of an older one
+	for range requestlog.MaxWaiting/requestlog.MaxBatch + 1 {
+		l.Flush(t.Context())
+	}
+	refused := 0
+	for _, e := range m.entries {
+		refused += e.Status / 400
+	}
+	if len(m.entries) != requestlog.MaxWaiting || refused != 1 {
+		t.Errorf("%d were written, %d of them refused; want %d and 1", len(m.entries), refused, requestlog.MaxWaiting)
+	}
+	dropped = 0
+	if l.Add(requestlog.Entry{MerchantID: "late"}); dropped != 0 {
+		t.Error("one was dropped when no other waited")
+	}
+}
+
 // TestFailuresStay adds one refused request and then more others than may wait.
 func TestFailuresStay(t *testing.T) {
 	t.Parallel()

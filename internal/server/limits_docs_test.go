@@ -23,9 +23,11 @@ import (
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/gasless"
+	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
@@ -66,8 +68,15 @@ func limitRows() []string {
 		row("elements examined for a part of a page | %d", store.MaxExamined),
 		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
 		row("the text `q` | %d characters", invoice.MaxLabel),
-		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read",
-			store.SQLiteWriterCache/1000, store.SQLiteReaderCache/1000, store.SQLiteReaders),
+		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read; %d prepared statements of each",
+			store.SQLiteWriterCache/1000, store.SQLiteReaderCache/1000, store.SQLiteReaders, store.SQLiteStatements),
+		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait", apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, apikey.MaxCached),
+		row("merchants in memory | %d", merchant.MaxCached),
+		row("addresses in memory | %d that are stored and %d that merchants hold; %d while a chain's old blocks are read", settle.MaxSettlements, settle.MaxHoldings, indexer.MaxCached),
+		row("transfer amounts in memory | %d free ones of %d prices; %d prices without a free one", invoice.MaxSuffix, settle.MaxShortlists, settle.MaxExhausted),
+		row("events in memory for streams | %d; %d MiB of bodies", eventfeed.MaxEvents, eventfeed.MaxBytes>>20),
+		row("opened pages in memory | %d; %d that wait", maxOpened, maxOpenings),
+		row("merchants in memory for deliveries | %d to which nothing is to be delivered; all others", dispatcher.MaxKnown),
 		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
@@ -125,8 +134,8 @@ func limitRows() []string {
 		row("streams of the dashboard's open pages | %d of a person; %d in all", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
-		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys; %d written in %d s",
-			requestlog.MaxKept, requestlog.MaxUncounted, requestlog.Lifetime/day, requestlog.MaxPending, requestlog.MaxOwners, requestlog.MaxBatch, seconds(requestlog.Interval)),
+		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys %d in all; %d written in %d s",
+			requestlog.MaxKept, requestlog.MaxUncounted, requestlog.Lifetime/day, requestlog.MaxPending, requestlog.MaxOwners, requestlog.MaxWaiting, requestlog.MaxBatch, seconds(requestlog.Interval)),
 		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
 		row("idle connections | %d s", seconds(idleTimeout)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,8 @@ type metrics struct {
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cpu := collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/cpu/classes/(gc/total|idle|total):cpu-seconds$")}
+	reg.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(cpu)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	register := promauto.With(reg)
 	return &metrics{
 		connections: register.NewGauge(prometheus.GaugeOpts{

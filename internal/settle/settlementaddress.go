@@ -16,8 +16,8 @@ const (
 	// holdingTime is how long a merchant that held an address is taken to hold it. So a
 	// create costs no statement more while many come, and a loss is felt within that time.
 	holdingTime = time.Second
-	// maxHoldings bounds the holdings that a holdingCache holds.
-	maxHoldings = 100_000
+	// MaxHoldings bounds the holdings that a holdingCache holds.
+	MaxHoldings = 100_000
 )
 
 // holdings are those that the transaction of creates has made sure of.
@@ -128,7 +128,7 @@ func (h *holdingCache) stale(calls []*createCall, now time.Time) (stale []*creat
 func (h *holdingCache) remember(found holdings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.found) > maxHoldings {
+	if len(h.found) > MaxHoldings {
 		clear(h.found)
 	}
 	for _, key := range found.found {

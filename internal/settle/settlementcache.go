@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// maxSettlements bounds the settlement addresses that a settlementCache holds.
-const maxSettlements = 100_000
+// MaxSettlements bounds the settlement addresses that a settlementCache holds.
+const MaxSettlements = 100_000
 
 // settlementCache holds merchants' settlement addresses that are in the
 // database, so that a create need not insert them. Rows are never deleted, but a
@@ -43,7 +43,7 @@ func (s *settlementCache) missing(calls []*createCall) []store.SettlementAddress
 func (s *settlementCache) remember(calls []*createCall, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.stored) > maxSettlements {
+	if len(s.stored) > MaxSettlements {
 		clear(s.stored)
 	}
 	for _, c := range calls {

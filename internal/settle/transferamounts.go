@@ -34,10 +34,10 @@ const (
 	Quarantine = 24 * time.Hour
 	// exhaustedTTL is how long an amount is remembered to have no free suffix.
 	exhaustedTTL = 5 * time.Second
-	// maxExhausted bounds how many such amounts are remembered.
-	maxExhausted = 4096
-	// maxShortlists bounds for how many amounts a shortlist is kept.
-	maxShortlists = 256
+	// MaxExhausted bounds how many such amounts are remembered.
+	MaxExhausted = 4096
+	// MaxShortlists bounds for how many amounts a shortlist is kept.
+	MaxShortlists = 256
 )
 
 // suffixCache remembers which suffixes of an amount are free, so that they are
@@ -228,7 +228,7 @@ func (f *suffixCache) next(base store.AmountKey) (choice, bool) {
 func (f *suffixCache) keep(base store.AmountKey, choices []choice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.shortlist) >= maxShortlists {
+	if len(f.shortlist) >= MaxShortlists {
 		clear(f.shortlist)
 	}
 	f.shortlist[base] = choices
@@ -244,7 +244,7 @@ func (f *suffixCache) isExhausted(base store.AmountKey) bool {
 func (f *suffixCache) exhaust(base store.AmountKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.exhausted) > maxExhausted {
+	if len(f.exhausted) > MaxExhausted {
 		clear(f.exhausted)
 	}
 	f.exhausted[base] = f.now().Add(exhaustedTTL)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,6 +46,16 @@ func (r recorder) send(ctx context.Context, each func(scanner) (bool, error), qu
 
 // SQLiteText is sqliteText.
 var SQLiteText = sqliteText
+
+// Statements is statements.
+type Statements = statements
+
+// NewStatements returns statements on a database, and a function that returns how many are
+// prepared.
+func NewStatements(db *sql.DB) (on *Statements, prepared func() int) {
+	s := &statements{on: db}
+	return s, func() int { return len(s.cache) }
+}
 
 // SessionSettings is sessionSettings.
 var SessionSettings = sessionSettings

@@ -9,23 +9,33 @@ import (
 	"sync"
 )
 
+// SQLiteStatements bounds the prepared statements of SQLite's writing connection, and of each of
+// those that read.
+const SQLiteStatements = 500
+
 // statements runs statements on SQLite. It rewrites PostgreSQL's parameters
-// ($1) and caches a prepared statement for each text, since parsing costs more
-// than running most of them. The cache is bounded because every text is a
-// constant or one of few variants. No statement may contain a dollar sign of
+// ($1) and caches a prepared statement for each of the first SQLiteStatements texts, since
+// parsing costs more than running most of them. The service has about 200 texts, but the
+// filters of lists can be combined to many more. No statement may contain a dollar sign of
 // another meaning.
 type statements struct {
-	on interface {
-		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-	}
+	on    sqliteConn
 	mu    sync.Mutex
-	cache map[string]*sql.Stmt
+	cache map[string]*sql.Stmt // at most SQLiteStatements
 }
 
+// sqliteConn is a connection, or a pool of them.
+type sqliteConn interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// prepared returns the prepared statement of a text, or nil for a text beyond SQLiteStatements.
 func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stmt := s.cache[query]; stmt != nil {
+	if stmt := s.cache[query]; stmt != nil || len(s.cache) >= SQLiteStatements {
 		return stmt, nil
 	}
 	stmt, err := s.on.PrepareContext(ctx, sqliteText(query))
@@ -68,6 +78,9 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 	if err != nil {
 		return nil, err
 	}
+	if stmt == nil {
+		return s.on.ExecContext(ctx, sqliteText(query), args...)
+	}
 	return stmt.ExecContext(ctx, args...)
 }
 
@@ -75,6 +88,9 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {
 		return nil, err
+	}
+	if stmt == nil {
+		return s.on.QueryContext(ctx, sqliteText(query), args...)
 	}
 	return stmt.QueryContext(ctx, args...)
 }
