@@ -142,6 +142,7 @@ type bench struct {
 	waiting    int
 	exported   int
 	listed     int
+	expiring   int
 	pages      int
 	board      int
 	boardTurns int
@@ -243,6 +244,7 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
 	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
 	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
+	flag.IntVar(&b.expiring, "expiring", 100_000, "how many invoices expire in the same second")
 	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
 	flag.IntVar(&b.board, "dashboard", 1_000_000, "with how many invoices the dashboard is measured")
 	flag.IntVar(&b.boardTurns, "dashboard-turns", 100, "how often each page and act of the dashboard is measured")

@@ -140,9 +140,10 @@ func unchanged(*store.Tx, *outbox, *store.Cursor) error { return nil }
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
 	started := s.now()
 	for pace := newExpiryPace(); ; {
-		var took time.Duration
+		var held time.Duration // that others waited
+		began := time.Now()
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
-			began := s.now()
+			out.held = &held
 			cur, err := lockRunning(ctx, tx, chainKey)
 			if err != nil {
 				return err
@@ -156,7 +157,6 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			}
 			more, err = s.expire(ctx, tx, out, chainKey, cur, pace.batch)
 			more = more || moreUndecided
-			took = s.now().Sub(began)
 			return err
 		})
 		if err != nil {
@@ -166,7 +166,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			return more, nil
 		}
 		fn = unchanged
-		wait.Sleep(ctx, pace.next(took), s.creates.Idle())
+		wait.Sleep(ctx, pace.next(time.Since(began), held), s.creates.Idle())
 	}
 }
 

@@ -7,30 +7,37 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestExpiryPace checks that the batches of expiring invoices come near the time that one may
-// take, whatever a transaction and an invoice cost, and stay within their bounds.
+// TestExpiryPace checks that the batches of expiring invoices come near the time for which one may
+// keep others waiting, whatever a transaction, an invoice and its event cost, and stay within their bounds.
 func TestExpiryPace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		fixed := time.Duration(rapid.IntRange(0, int(expiryTurn)/2).Draw(t, "a transaction"))
-		each := time.Duration(rapid.IntRange(1, int(time.Millisecond)).Draw(t, "an invoice"))
-		cost := func(batch int) time.Duration { return fixed + time.Duration(batch)*each }
+		fixed := time.Duration(rapid.IntRange(0, 10*int(expiryTurn)).Draw(t, "a transaction"))
+		fixedHeld := time.Duration(rapid.IntRange(0, int(expiryTurn)/2).Draw(t, "a lock"))
+		each := time.Duration(rapid.IntRange(0, int(time.Millisecond)).Draw(t, "an invoice"))
+		eachHeld := time.Duration(rapid.IntRange(1, int(time.Millisecond)).Draw(t, "an event"))
+		cost := func(batch int) (took, held time.Duration) {
+			held = fixedHeld + time.Duration(batch)*eachHeld
+			return fixed + time.Duration(batch)*each + held, held
+		}
 		p := newExpiryPace()
-		for range 20 {
+		for range 40 {
 			before := p.batch
-			took := cost(p.batch)
-			if rest := p.next(took); rest > took/4 {
-				t.Fatalf("creates go first for %v after a transaction of %v", rest, took)
+			took, held := cost(p.batch)
+			if rest := p.next(took, held); rest > held/4 {
+				t.Fatalf("creates go first for %v after they waited for %v", rest, held)
 			}
 			if p.batch < leastExpiring || p.batch > mostExpiring || p.batch > 2*before {
 				t.Fatalf("a batch of %d follows one of %d", p.batch, before)
 			}
 		}
-		if p.batch > leastExpiring && cost(p.batch) > expiryTurn*3/2 {
-			t.Fatalf("batches of %d take %v", p.batch, cost(p.batch))
+		took, held := cost(p.batch)
+		most := max(expiryTurn, took/expiryShare)
+		if p.batch > leastExpiring && held > most*3/2 {
+			t.Fatalf("others wait %v for batches of %d, which take %v", held, p.batch, took)
 		}
-		if p.batch < mostExpiring && cost(p.batch) < expiryTurn/3 {
-			t.Fatalf("batches of %d take %v alone", p.batch, cost(p.batch))
+		if p.batch < mostExpiring && held < most/3 {
+			t.Fatalf("others wait only %v for batches of %d, which take %v", held, p.batch, took)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
@@ -16,6 +17,7 @@ type outbox struct {
 	intents      []store.Intent
 	unattributed []invoice.Payment // that no rule attributes
 	audit        []access.Entry
+	held         *time.Duration // set to how long the transaction kept others from inserting events; nil where nobody asks
 }
 
 // update runs a transaction with an outbox, saves the outbox in it, and wakes
@@ -47,7 +49,10 @@ func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.AppendAudit(ctx, out.audit...); err != nil {
 		return err
 	}
-	return tx.InsertEvents(ctx, out.events)
+	if err := tx.InsertEvents(ctx, out.events); err != nil || len(out.events) == 0 || out.held == nil {
+		return err
+	}
+	return tx.MeasureHold(ctx, out.held)
 }
 
 // signal wakes the components that an outbox, which was committed, has work for.

@@ -64,6 +64,28 @@ func TestRoundTripsOfABlock(t *testing.T) {
 	}
 }
 
+// TestRoundTripsOfExpiry checks that a transaction expires many invoices in as many round trips as few.
+func TestRoundTripsOfExpiry(t *testing.T) {
+	t.Parallel()
+	w, proxy := proxied(t)
+	turns := func(invoices int) int64 {
+		for range invoices {
+			w.create()
+		}
+		w.mine(w.draft().ExpiresAt.Unix() + 1)
+		before := proxy.Turns()
+		w.final()
+		return proxy.Turns() - before
+	}
+	for range 2 {
+		turns(5) // they prepare the statements
+		turns(80)
+	}
+	if few, many := turns(5), turns(80); many > few {
+		t.Errorf("80 invoices expire in %d round trips, 5 in %d", many, few)
+	}
+}
+
 // proxied returns a world on PostgreSQL, and the proxy that counts its round trips.
 func proxied(t *testing.T) (*world, *storetest.Proxy) {
 	t.Helper()

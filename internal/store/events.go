@@ -108,7 +108,23 @@ func (tx *Tx) lockEvents(ctx context.Context) error {
 	if !tx.postgres {
 		return nil
 	}
-	return tx.send(ctx, nil, "SELECT pg_advisory_xact_lock($1)", eventsLock)
+	return tx.send(ctx, func(row scanner) error { return row.Scan(&tx.heldSince) }, "SELECT clock_timestamp() FROM pg_advisory_xact_lock($1)", eventsLock)
+}
+
+// MeasureHold sets *held, once the transaction is committed, to how long it kept others from inserting
+// events before its commit: on PostgreSQL from the lock of events on, on SQLite from its beginning. It
+// follows InsertEvents.
+func (tx *Tx) MeasureHold(ctx context.Context, held *time.Duration) error {
+	if !tx.postgres {
+		*held = time.Since(tx.heldSince)
+		return nil
+	}
+	return tx.send(ctx, func(row scanner) error {
+		var until time.Time
+		err := row.Scan(&until)
+		*held = until.Sub(tx.heldSince)
+		return err
+	}, "SELECT clock_timestamp()")
 }
 
 // LastSeq returns the newest event's sequence number, or 0.

@@ -20,7 +20,7 @@ func Recorded(s *Store, report func(query string, args []any)) *Store {
 
 // RecordedTx returns a transaction that reports its statements.
 func RecordedTx(tx *Tx, report func(query string, args []any)) *Tx {
-	return &Tx{queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
+	return &Tx{queries: queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
 }
 
 // recorder reports the statements that pass through it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -176,7 +177,7 @@ func (w *groupWriter) call(j *job) (err error) {
 	}()
 	whole, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	err = j.fn(&Tx{queries{
+	err = j.fn(&Tx{heldSince: time.Now(), queries: queries{
 		run:     sqlRunner{w.stmts},
 		timeout: func(context.Context) (context.Context, context.CancelFunc) { return w.timeout(whole) },
 		onError: func(err error) {

@@ -107,7 +107,7 @@ func (p *postgresDB) run(ctx context.Context, tx *postgresTx, fn func(*Tx) error
 			err = errors.Join(err, inTime(context.WithoutCancel(ctx), tx.rollback))
 		}
 	}()
-	if err := fn(&Tx{queries{run: tx, postgres: true, onError: p.checkServer}}); err != nil {
+	if err := fn(&Tx{queries: queries{run: tx, postgres: true, onError: p.checkServer}}); err != nil {
 		return err
 	}
 	return inTime(ctx, tx.commit)

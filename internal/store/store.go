@@ -15,6 +15,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -42,6 +43,9 @@ type Store struct {
 // nor by several goroutines at once.
 type Tx struct {
 	queries
+	// heldSince is when the transaction began to keep others from inserting events, by the clock of
+	// PostgreSQL, whose last round trip sets it, or on SQLite by that of this process.
+	heldSince time.Time
 }
 
 // dialect is what differs between the databases.
