@@ -20,7 +20,9 @@ import (
 const (
 	// costBurst is how many invoices are created at the same moment, and costPause the time
 	// between two bursts.
-	costBurst, costPause = 32, 40 * time.Millisecond
+	costBurst, costPause = 32, 10 * time.Millisecond
+	// blockPause is the time that the service has for an empty block.
+	blockPause = 40 * time.Millisecond
 	// costBlock is how many payments a block has, and costBlocks how many such blocks there are.
 	costBlock, costBlocks = 200, 8
 	// costExpiring is how many invoices expire at the same moment.

@@ -62,7 +62,7 @@ func (c *costs) report(b *bench, kind string, counted *costs) {
 		cpu := s.each.cpu
 		b.report.row(kind, "CPU of service and database: "+s.name, cpu.Served().Round(unit), "", "",
 			fmt.Sprintf("%v of the service, %v of PostgreSQL, %v of client, chain and receiver; %s; WAL %.1f kB, disk %.1f kB; %s", cpu.Service.Round(unit),
-				cpu.Database.Round(unit), cpu.Client.Round(unit), counted.steps[i].each.counts(), s.each.wal/1e3, s.each.disk/1e3, s.note))
+				cpu.Database.Round(unit), cpu.Client.Round(unit), counted.steps[i].each.counts(), max(0, s.each.wal/1e3), max(0, s.each.disk/1e3), s.note))
 	}
 	for _, made := range []creates{c.alone, c.burst} {
 		b.report.row(kind, fmt.Sprintf("lock of events, held by a transaction of %.1f", made.batch()), made.hold.Round(unit), "", "", "with the sync, and waits for a CPU")
@@ -116,9 +116,11 @@ func machine(during usage, disk time.Duration) costmodel.Machine {
 }
 
 // predicted adds a row of a prediction.
-func (b *bench) predicted(kind, what string, predicted costmodel.Created, measured, batch float64, m costmodel.Machine) {
+func (b *bench) predicted(kind, what string, predicted costmodel.Created, made creates, m costmodel.Machine) {
+	measured := made.made / made.took.Seconds()
 	b.report.row(kind, what, fmt.Sprintf("%.0f", predicted.Rate), fmt.Sprintf("%.0f", measured), fmt.Sprintf("%.2f", predicted.Rate/measured),
-		fmt.Sprintf("ceiling: measured; transactions of %.1f, and %.1f measured; other programs left %.2f CPUs", predicted.Batch, batch, m.CPUs))
+		fmt.Sprintf("ceiling: measured; CPU %v, and %v measured; transactions of %.1f, and %.1f measured; other programs left %.2f CPUs", predicted.CPU.Round(time.Microsecond),
+			made.per(made.made).total().Round(time.Microsecond), predicted.Batch, made.batch(), m.CPUs))
 }
 
 // checkCreates compares predictions of creates with the service.
@@ -137,7 +139,7 @@ func (b *bench) checkCreates(ctx context.Context, kind string, model costmodel.C
 				return err
 			}
 			m := machine(made.usage, disk)
-			b.predicted(kind, fmt.Sprintf("creates/s predicted, %d connections", clients), costmodel.Creates(model, m, clients, b.creates), made.made/made.took.Seconds(), made.batch(), m)
+			b.predicted(kind, fmt.Sprintf("creates/s predicted, %d connections", clients), costmodel.Creates(model, m, clients, b.creates), made, m)
 		}
 		return nil
 	}(), r.stop())
@@ -169,7 +171,7 @@ func (b *bench) checkLives(ctx context.Context, kind string, model *costmodel.Co
 		model.Events = float64(after-before) / made.made
 		m := machine(made.usage, disk)
 		b.predicted(kind, fmt.Sprintf("invoices/s created, paid and delivered, predicted, %d connections, a block every %v", lifeClients, lifeInterval),
-			costmodel.Lives(*model, m, lifeClients, lifeInterval, b.creates), made.made/made.took.Seconds(), made.batch(), m)
+			costmodel.Lives(*model, m, lifeClients, lifeInterval, b.creates), made, m)
 		return nil
 	}(), r.stop())
 }

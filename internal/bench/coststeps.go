@@ -108,7 +108,7 @@ func (r *costRun) sealAndPause(ctx context.Context) error {
 	if err := r.node.Seal(ctx); err != nil {
 		return err
 	}
-	return r.pause(ctx, costPause)
+	return r.pause(ctx, blockPause)
 }
 
 // fullBlock creates and pays invoices, seals their block and those that make it final, and adds

@@ -48,6 +48,9 @@ func (u usage) free(cpus int) float64 {
 	return max(0.1, float64(cpus)-max(0, u.others.Seconds())/u.took.Seconds())
 }
 
+// total is the CPU time of everything.
+func (u usage) total() time.Duration { return u.cpu.Client + u.cpu.Served() }
+
 // counts writes what does not depend on the machine.
 func (u usage) counts() string {
 	return fmt.Sprintf("%.2f round trips, %.2f statements, %.2f commits", max(0, u.turns), max(0, u.statements), max(0, u.commits))

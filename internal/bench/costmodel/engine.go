@@ -12,6 +12,7 @@ type engine struct {
 	rand *rand.Rand
 
 	now     float64 // seconds
+	used    float64 // seconds of CPU, of all tasks
 	served  float64 // seconds of CPU that a task which was always running would have had
 	running tasks   // by the value of served at which they end
 	waiting tasks   // by the time at which they end
@@ -24,6 +25,7 @@ func newEngine(cpus float64, seed uint64) *engine {
 // compute has then called after about as much CPU time: half of it to one and a half.
 func (e *engine) compute(cpu time.Duration, then func()) {
 	took := cpu.Seconds() * (0.5 + e.rand.Float64())
+	e.used += took
 	heap.Push(&e.running, task{e.served + took, then})
 }
 

@@ -25,8 +25,9 @@ func newSimulation(c Constants, m Machine) *simulation {
 
 // Created is the outcome of a simulation.
 type Created struct {
-	Rate  float64 // a second
-	Batch float64 // invoices in a transaction
+	Rate  float64       // a second
+	Batch float64       // invoices in a transaction
+	CPU   time.Duration // of an invoice, the client's included
 }
 
 // Creates simulates clients that create invoices for a time.
@@ -44,7 +45,8 @@ func Creates(c Constants, m Machine, clients int, during time.Duration) Created 
 }
 
 func (s *simulation) result() Created {
-	return Created{float64(s.created) / s.now, float64(s.created) / float64(max(1, s.batches))}
+	made := float64(max(1, s.created))
+	return Created{made / s.now, made / float64(max(1, s.batches)), time.Duration(s.used / made * float64(time.Second))}
 }
 
 // create handles a request, and calls then when it is answered.
