@@ -153,7 +153,7 @@ func addressesOf(cfg config.Config) []server.Address {
 // serverConfig converts the configuration for the server.
 func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger, tracer trace.Tracer) server.Config {
 	out := server.Config{
-		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, WebhookAllow: cfg.WebhookAllow,
+		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow,
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),

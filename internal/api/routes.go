@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Route is a route of the interface.
@@ -31,6 +32,18 @@ var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/invoices/{id}":            func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 	"POST /checkout/{id}/authorization": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 	"GET /checkout/{id}/authorization":  func(r *http.Request) bool { return r.URL.Query().Has("wait") },
+}
+
+// standbyRoutes are the routes whose lists and sums a standby of the database may serve.
+//
+// A single object costs the primary as much as the position that the standby must have. Events and audit entries are
+// followed by cursor: a standby may have one that a failover loses. The others are about access, or
+// decide what is done next.
+var standbyRoutes = map[string]bool{
+	"GET /api/invoices": true, "GET /api/invoices/{id}/payments": true, "GET /api/invoices/{id}/timeline": true,
+	"GET /api/payments": true, "GET /api/payments/{id}/refunds": true, "GET /api/refunds": true, "GET /api/claims": true,
+	"GET /api/customers":       true,
+	"GET /api/reports/summary": true, "GET /api/reports/invoices": true, "GET /api/reports/statement": true, "GET /api/reports/settlement": true,
 }
 
 // publicRoutes are the routes for payers' programs, which need neither a key nor a
@@ -153,6 +166,16 @@ func (a *API) route(pattern string, scope access.Scope, h handler) Route {
 	if scope != "" || r.Public { // a provider chose the URL of its notices
 		h = checked(r.Parameters, h)
 	}
+	if standbyRoutes[pattern] {
+		h = onStandby(h)
+	}
 	r.Handler = a.serve(h)
 	return r
+}
+
+// onStandby has a handler's reads served by a standby of the database, if there is one.
+func onStandby(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return h(w, r.WithContext(store.OnStandby(r.Context())))
+	}
 }

@@ -50,6 +50,7 @@ type Config struct {
 	// readiness check fails.
 	StopDelay time.Duration
 	Database  string // sqlite:PATH or postgres://…
+	ReadOnly  string // postgres://… of a standby of the database that serves lists; may be empty
 	Log       Log
 	Merchants []Merchant
 	Providers []Provider

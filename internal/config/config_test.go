@@ -223,6 +223,32 @@ func TestURLsByReference(t *testing.T) {
 	}
 }
 
+// TestStandbyOfDatabase reads the URL of a standby in each form, and refuses wrong ones.
+func TestStandbyOfDatabase(t *testing.T) {
+	for text, want := range map[string]string{
+		"{url: postgres://quittance@db/quittance, readOnly: postgres://quittance@db2/quittance}": "postgres://quittance@db2/quittance",
+		"{urlEnv: DATABASE_URL, readOnly: {urlEnv: DATABASE_URL}}":                               "postgres://me:hunter2@db/quittance",
+		"{urlEnv: DATABASE_URL}": "",
+		"{url: postgres://db/quittance, readOnly: postgres://me:hunter2@db2/quittance}": "error: database.readOnly: holds a password",
+		"{url: postgres://me:hunter2@db/quittance}":                                     "error: database: holds a password",
+		"{url: postgres://db/quittance, urlEnv: DATABASE_URL}":                          "error: database: want one of url, urlEnv and urlFile",
+		"{url: postgres://db/quittance, readOnly: sqlite:copy.db}":                      "error: database.readOnly: is no standby's URL",
+		"{url: sqlite:quittance.db, readOnly: postgres://db2/quittance}":                "error: database.readOnly: is for PostgreSQL alone",
+		"{readOnly: postgres://db2/quittance}":                                          "error: database.readOnly: is for PostgreSQL alone",
+		"{url: postgres://db/quittance, readOnly: {urlEnv: NONE}}":                      "error: database.readOnly.urlEnv: the environment variable NONE is not set",
+		"{url: postgres://db/quittance, readonly: postgres://db2/quittance}":            "error: ",
+	} {
+		cfg, err := config.Parse([]byte(strings.Replace(full, "postgres://quittance@db/quittance", text, 1)), secrets)
+		message, refused := strings.CutPrefix(want, "error: ")
+		switch {
+		case refused != (err != nil), !refused && cfg.ReadOnly != want, refused && !strings.Contains(err.Error(), message):
+			t.Errorf("database %s has the standby %q, %v; want %s", text, cfg.ReadOnly, err, want)
+		case err != nil && strings.Contains(err.Error(), "hunter2"):
+			t.Errorf("database %s: the error shows the password: %v", text, err)
+		}
+	}
+}
+
 // TestNodes counts them.
 func TestNodes(t *testing.T) {
 	nodes := make([]string, config.MaxNodes+1)

@@ -49,6 +49,8 @@ func addSettings(to map[string]bool, of reflect.Type, path string) {
 		switch {
 		case options == "inline":
 			addSettings(to, kind, path)
+		case kind == reflect.TypeFor[databaseFile]():
+			to[path+name], to[below+"readOnly"] = true, true
 		case kind.Kind() == reflect.Struct && kind != reflect.TypeFor[location]():
 			addSettings(to, kind, below)
 		default:

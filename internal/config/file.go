@@ -14,7 +14,7 @@ type file struct {
 	HTTP      httpFile       `yaml:"http"`
 	Limits    limitsFile     `yaml:"limits"`
 	Log       logFile        `yaml:"log"`
-	Database  location       `yaml:"database"`
+	Database  databaseFile   `yaml:"database"`
 	Merchants []merchantFile `yaml:"merchants"`
 	Providers []providerFile `yaml:"providers"`
 	Chains    []chainFile    `yaml:"chains"`
@@ -137,6 +137,29 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 	}
 	err := yaml.NodeToValue(node, &reference, yaml.Strict(), yaml.DisallowUnknownField())
 	l.env, l.file = reference.Env, reference.File
+	return err
+}
+
+// databaseFile is a location, or a mapping that has its URL as url or by reference and a standby
+// as readOnly.
+type databaseFile struct {
+	location
+	readOnly location
+}
+
+// UnmarshalYAML accepts both forms.
+func (d *databaseFile) UnmarshalYAML(node ast.Node) error {
+	if _, ok := node.(*ast.MappingNode); !ok {
+		return d.location.UnmarshalYAML(node)
+	}
+	var m struct {
+		URL      string   `yaml:"url"`
+		Env      string   `yaml:"urlEnv"`
+		File     string   `yaml:"urlFile"`
+		ReadOnly location `yaml:"readOnly"`
+	}
+	err := yaml.NodeToValue(node, &m, yaml.Strict(), yaml.DisallowUnknownField())
+	d.location, d.readOnly = location{m.URL, m.Env, m.File}, m.ReadOnly
 	return err
 }
 

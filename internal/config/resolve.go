@@ -30,7 +30,8 @@ func (r *resolver) fail(path, format string, args ...any) {
 
 func (f file) resolve(src Source) (Config, error) {
 	r := &resolver{src: src}
-	cfg := Config{Database: r.database(f.Database), TLS: r.tls(f.TLS, f.MasterKey != (masterKeyFile{})), Proxies: r.proxies(f.HTTP)}
+	cfg := Config{Database: r.database(f.Database.location), TLS: r.tls(f.TLS, f.MasterKey != (masterKeyFile{})), Proxies: r.proxies(f.HTTP)}
+	cfg.ReadOnly = r.readOnly(f.Database.readOnly, cfg.Database)
 	cfg.Addresses = r.addresses(f, cfg.TLS != nil, len(cfg.Proxies.Trusted) > 0)
 	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
 	var host string

@@ -47,12 +47,13 @@ func (f file) withDefaults(cfg Config) file {
 	f.Limits = limitsFile{PerOwner: number(uint64(cfg.PerOwner)), PerAddress: number(uint64(cfg.PerAddress))}
 	f.Log = logFile{Format: string(cfg.Log.Format), Level: strings.ToLower(cfg.Log.Level.String())}
 	f.Webhooks.Retention = retentionFile{Events: days(cfg.KeepEvents), Attempts: days(cfg.KeepAttempts)}
-	if f.Database == (location{}) {
+	if f.Database.location == (location{}) {
 		f.Database.url = DefaultDatabase
 	}
 	if !strings.HasPrefix(f.Database.url, "sqlite:") {
 		f.Database.url = origin(f.Database.url)
 	}
+	f.Database.readOnly.url = origin(f.Database.readOnly.url)
 	for i := range f.Merchants {
 		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
 		f.Merchants[i].Collection = string(cfg.Merchants[i].Collection)
@@ -124,6 +125,19 @@ func (l location) MarshalYAML() (any, error) {
 		return map[string]string{"urlFile": l.file}, nil
 	}
 	return l.url, nil
+}
+
+// MarshalYAML writes a mapping if there is a standby.
+func (d databaseFile) MarshalYAML() (any, error) {
+	if d.readOnly == (location{}) {
+		return d.location.MarshalYAML()
+	}
+	return struct {
+		URL      string   `yaml:"url"`
+		Env      string   `yaml:"urlEnv"`
+		File     string   `yaml:"urlFile"`
+		ReadOnly location `yaml:"readOnly"`
+	}{d.url, d.env, d.file, d.readOnly}, nil
 }
 
 // MarshalYAML writes a whole number as such, and any other text as text.

@@ -54,6 +54,19 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// TestShowStandby shows a standby as it was written, without its account.
+func TestShowStandby(t *testing.T) {
+	for database, want := range map[string]string{
+		"{url: postgres://db/quittance, readOnly: postgres://quittance@db2/quittance}": "database:\n  url: postgres://db/…\n  readOnly: postgres://…\n",
+		"{urlEnv: DATABASE_URL, readOnly: {urlEnv: DATABASE_URL}}":                     "database:\n  urlEnv: DATABASE_URL\n  readOnly:\n    urlEnv: DATABASE_URL\n",
+	} {
+		shown := show(t, strings.Replace(full, "postgres://quittance@db/quittance", database, 1))
+		if !strings.Contains(shown, want) || shown != show(t, shown) {
+			t.Errorf("%s is shown as\n%s", database, shown)
+		}
+	}
+}
+
 // TestShowFillsDefaults wants each setting that has a default in docs/configuration.md to
 // be shown with it when the file leaves it out.
 func TestShowFillsDefaults(t *testing.T) {

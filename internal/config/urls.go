@@ -73,21 +73,58 @@ func (r *resolver) database(l location) string {
 	if l == (location{}) {
 		return DefaultDatabase
 	}
+	if l.url != "" && (l.env != "" || l.file != "") {
+		r.fail("database", "want one of url, urlEnv and urlFile")
+		return ""
+	}
 	url, ok := r.location("database", l)
 	if !ok {
 		return ""
 	}
 	switch kind := scheme(url); {
-	case kind == "sqlite", kind == "postgres", kind == "postgresql":
-		if l.url != "" && holdsPassword(url) {
-			r.fail("database", "holds a password; %s", insteadOfURL)
-		}
+	case kind == "sqlite", isPostgres(url):
+		r.refusePassword("database", l)
 	case kind == "", l.url == "":
 		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
 	default:
 		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
 	}
 	return url
+}
+
+// readOnly returns the URL of a standby of the database, or "".
+func (r *resolver) readOnly(l location, database string) string {
+	const path = "database.readOnly"
+	if l == (location{}) {
+		return ""
+	}
+	if database != "" && !isPostgres(database) {
+		r.fail(path, "is for PostgreSQL alone; the database is SQLite")
+		return ""
+	}
+	url, ok := r.location(path, l)
+	if !ok {
+		return ""
+	}
+	if !isPostgres(url) {
+		r.fail(path, "is no standby's URL; want postgres://…")
+		return ""
+	}
+	r.refusePassword(path, l)
+	return url
+}
+
+// isPostgres reports whether a URL is one of PostgreSQL.
+func isPostgres(url string) bool {
+	kind := scheme(url)
+	return kind == "postgres" || kind == "postgresql"
+}
+
+// refusePassword refuses a password in a URL that is written out.
+func (r *resolver) refusePassword(path string, l location) {
+	if l.url != "" && holdsPassword(l.url) {
+		r.fail(path, "holds a password; %s", insteadOfURL)
+	}
 }
 
 // location returns a URL. ok is false when it could not be read.

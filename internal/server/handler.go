@@ -20,8 +20,9 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
 	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
+	reader := s.store.Reader()
 	rest := api.New(api.Config{
-		Ledger: tracedLedger{s.settle}, Reader: s.store, Summarized: s.store,
+		Ledger: tracedLedger{s.settle}, Reader: reader, Summarized: reader,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},

@@ -77,6 +77,8 @@ func limitRows() []string {
 		row("events in memory for streams | %d; %d MiB of bodies", eventfeed.MaxEvents, eventfeed.MaxBytes>>20),
 		row("opened pages in memory | %d; %d that wait", maxOpened, maxOpenings),
 		row("merchants in memory for deliveries | %d to which nothing is to be delivered; all others", dispatcher.MaxKnown),
+		row("the standby of PostgreSQL | %d connections of a process; a read waits %d ms for it and takes %d s; %d s until it is tried again",
+			store.StandbyConns, store.StandbyWait/time.Millisecond, seconds(store.StandbyTimeout), seconds(store.StandbyRetry)),
 		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),

@@ -63,6 +63,7 @@ const (
 type Config struct {
 	Listeners []*Listener // one for each door at most; Run closes them
 	Database  string      // as store.Open takes it
+	ReadOnly  string      // a standby of the database that serves lists, as store.OpenWithStandby takes it; empty: none
 	Chains    []Chain
 	Merchants Merchants
 	// AllowListDelay is when a change of a merchant's allowed addresses takes effect.
@@ -200,8 +201,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	s.store, err = store.Open(ctx, cfg.Database)
-	if err != nil {
+	if s.store, err = s.openStore(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.store.Close()) }()

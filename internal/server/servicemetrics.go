@@ -85,3 +85,13 @@ func openStreams(page *checkout.Checkout) prometheus.Collector {
 		Help: "Open checkout pages that have a stream.",
 	}, func() float64 { return float64(page.OpenStreams()) })
 }
+
+// countReads returns a function that counts the statements that a standby may run.
+func countReads(reg prometheus.Registerer) func(server, reason string) {
+	total := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+		Name: "quittance_list_reads_total",
+		Help: "Statements of lists that the database's standby may run, by the server that ran them and why.",
+	}, []string{"server", "reason"})
+	total.WithLabelValues("standby", "replayed") // export 0 before the first one
+	return func(server, reason string) { total.WithLabelValues(server, reason).Inc() }
+}

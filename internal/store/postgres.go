@@ -51,7 +51,7 @@ var migrationLock, migrationTransaction = fmt.Sprintf("SELECT pg_try_advisory_xa
 })
 
 func openPostgres(ctx context.Context, url string) (*Store, error) {
-	cfg, err := parsePostgres(url)
+	cfg, err := parsePostgres(url, pgconn.ValidateConnectTargetSessionAttrsReadWrite)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // parsePostgres returns the configuration of connections to the URL's server. With
-// several hosts, one that takes no writes is never chosen, and all hosts together have
+// several hosts, the first one that suits is chosen, and all hosts together have
 // connectTimeout: a host that does not answer must leave time for the next one.
-func parsePostgres(url string) (*pgx.ConnConfig, error) {
+func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -24,7 +24,7 @@ func parsePostgres(url string) (*pgx.ConnConfig, error) {
 	cfg.DialFunc = dialer().DialContext
 	hosts := len(hostsOf(cfg))
 	if hosts > 1 && cfg.ValidateConnect == nil {
-		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+		cfg.ValidateConnect = suits
 	}
 	if limit := connectTimeout / time.Duration(hosts); cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > limit {
 		cfg.ConnectTimeout = limit

@@ -79,13 +79,18 @@ func (tx *postgresTx) send(_ context.Context, each func(scanner) (bool, error), 
 
 func (tx *postgresTx) waitForRows(each func(scanner) (bool, error), query string, args []any) {
 	tx.wait(query, args, func(results pgx.BatchResults) error {
-		rows, err := results.Query()
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return readRows(postgresRows{rows}, each)
+		return readBatchRows(results, each)
 	})
+}
+
+// readBatchRows calls each with the rows of the next result.
+func readBatchRows(results pgx.BatchResults, each func(scanner) (bool, error)) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return readRows(postgresRows{rows}, each)
 }
 
 // postgresRows scan as those of database/sql do.

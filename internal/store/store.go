@@ -34,6 +34,7 @@ var ErrConflict = errors.New("state was changed by another process")
 type Store struct {
 	queries // outside a transaction
 	dialect dialect
+	standby *standby // nil without one
 
 	closing  sync.Once
 	closeErr error
@@ -137,7 +138,12 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 // Close waits for running transactions and closes the database. A second call
 // returns the result of the first.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closeErr = s.dialect.close() })
+	s.closing.Do(func() {
+		if s.standby != nil {
+			s.closeErr = s.standby.close()
+		}
+		s.closeErr = errors.Join(s.closeErr, s.dialect.close())
+	})
 	return s.closeErr
 }
 
@@ -150,6 +156,8 @@ type queries struct {
 	timeout func(ctx context.Context) (context.Context, context.CancelFunc)
 	// onError is called with the error of each failed statement, unless it is nil.
 	onError func(error)
+	// standby may run queries, unless it is nil.
+	standby *standby
 }
 
 // withTimeout returns the context of a statement.
@@ -207,19 +215,32 @@ func (tx *Tx) Flush(ctx context.Context) error {
 	return tx.wrapError(ctx, tx.run.flush(ctx))
 }
 
+// query runs a query on the standby, if there is one and the context allows it, or else on run.
+// It calls start before the first row, and again if it begins anew.
+func (q *queries) query(ctx context.Context, start func(), each func(scanner) (bool, error), query string, args []any) error {
+	start()
+	if q.standby != nil {
+		if done, err := q.standby.query(ctx, each, query, args); done {
+			return err
+		}
+		start()
+	}
+	return q.run.query(ctx, each, query, args...)
+}
+
 // queryAll reads all rows of a query with one scan function.
 func queryAll[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
 	var all []T
-	err := q.run.query(ctx, func(row scanner) (bool, error) {
+	err := q.query(ctx, func() { all = nil }, func(row scanner) (bool, error) {
 		v, err := scan(row)
 		if err != nil {
 			return false, err
 		}
 		all = append(all, v)
 		return true, nil
-	}, query, args...)
+	}, query, args)
 	if err != nil {
 		return nil, q.wrapError(ctx, err)
 	}
@@ -231,11 +252,11 @@ func queryRow[T any](ctx context.Context, q *queries, scan func(scanner) (T, err
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
 	found := false
-	err = q.run.query(ctx, func(row scanner) (bool, error) {
+	err = q.query(ctx, func() { found = false }, func(row scanner) (bool, error) {
 		found = true
 		v, err = scan(row)
 		return false, err
-	}, query, args...)
+	}, query, args)
 	if err == nil && !found {
 		return v, ErrNotFound
 	}

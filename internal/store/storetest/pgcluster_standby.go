@@ -18,14 +18,27 @@ import (
 // (Options.Fsync), and returns once each commit of the primary waits for it. The caller
 // ends it with Stop.
 func StartStandby(ctx context.Context, primary *Cluster) (*Cluster, error) {
-	c, err := newCluster(ctx, Options{Fsync: true})
+	c, err := StartReplica(ctx, primary)
+	if err != nil {
+		return nil, err
+	}
+	if err := primary.awaitStandby(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// StartReplica starts a standby that commits of the primary do not wait for. The caller ends it
+// with Stop.
+func StartReplica(ctx context.Context, primary *Cluster) (*Cluster, error) {
+	c, err := newCluster(ctx, Options{Fsync: primary.fsync})
 	if err != nil {
 		return nil, err
 	}
 	if err := c.copyFrom(ctx, primary); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
-	if err := errors.Join(c.launchOnFreePort(ctx), primary.awaitStandby(ctx)); err != nil {
+	if err := c.launchOnFreePort(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil

@@ -1,0 +1,15 @@
+package server
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// openStore opens the database, and its standby if there is one.
+func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
+	if s.cfg.ReadOnly == "" {
+		return store.Open(ctx, s.cfg.Database)
+	}
+	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
+}
