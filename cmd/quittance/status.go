@@ -153,6 +153,9 @@ func state(c admin.Chain, offline bool) string {
 	case !offline:
 		words = append(words, "not ready")
 	}
+	if !offline && !c.Reading {
+		words = append(words, "read by another replica")
+	}
 	for _, p := range []struct {
 		what string
 		*admin.Progress

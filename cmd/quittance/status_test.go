@@ -15,7 +15,7 @@ import (
 func TestPrintStatus(t *testing.T) {
 	now := time.Unix(1_764_000_000, 0)
 	running := admin.Status{Chains: []admin.Chain{{
-		ChainKey: "base", Ready: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
+		ChainKey: "base", Ready: true, Reading: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
 		Providers: []admin.Provider{
 			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
 			{Provider: "https://other.example", State: chain.StateBackoff, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
@@ -30,14 +30,14 @@ func TestPrintStatus(t *testing.T) {
 		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown}},
 		Writer:    &admin.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
 	}, {
-		ChainKey: "house", Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
+		ChainKey: "house", Reading: true, Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
 	}, {
-		ChainKey: "moon", Error: "it serves chain id 1",
+		ChainKey: "moon", Reading: true, Error: "it serves chain id 1",
 		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
 	}}}
 	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
 base     38211203  38211203  38211170   0               ready
-polygon  61200000  61190000  61189872   10000 (5h0m0s)  ready, catching up 61180000 to 61199872: 50.3 %, 1234 blocks/s, 5m10s left, back-filling 60000000 to 61180000: 0.0 %
+polygon  61200000  61190000  61189872   10000 (5h0m0s)  ready, read by another replica, catching up 61180000 to 61199872: 50.3 %, 1234 blocks/s, 5m10s left, back-filling 60000000 to 61180000: 0.0 %
 house    120       100       90         20 (4m0s)       halted
 moon     0         0         0          0               not ready
 

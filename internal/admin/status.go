@@ -27,6 +27,7 @@ type Chain struct {
 	Finality  string     `json:"finality"`
 	Quorum    int        `json:"agree"`     // how many nodes must report the same payment
 	Ready     bool       `json:"ready"`     // its indexer is running
+	Reading   bool       `json:"reading"`   // by this replica; otherwise by another
 	Head      uint64     `json:"head"`      // newest block that the nodes reported
 	Indexed   uint64     `json:"indexed"`   // newest block whose payments are stored
 	Confirmed uint64     `json:"confirmed"` // newest block that is final

@@ -52,6 +52,10 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 		ix.backfill.end()
 		return false, nil
 	}
+	if !ix.reads() {
+		ix.backfill.follow(gap.Next, gap.Last)
+		return false, nil
+	}
 	last := min(gap.Last, cursor.Confirmed.Number)
 	if gap.Next > last {
 		return false, nil // what is not final yet is read when it is

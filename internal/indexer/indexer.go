@@ -57,6 +57,9 @@ type Config struct {
 	// Others are the keys of the other chains of the service, and Senior those
 	// of them that go before this one where both turn out to be one chain.
 	Others, Senior []string
+	// Reads reports whether this replica is to read the chain; nil is always. Others follow how far the one that
+	// does has come. The ledger's cursor keeps two that both read from recording one block.
+	Reads func() bool
 	// OnSync, when set, is called after each sync with the status.
 	OnSync func(Status)
 	// Watchdog watches the work under way; nil is one of the indexer's own.
@@ -66,6 +69,7 @@ type Config struct {
 // Status is a snapshot of an Indexer's work.
 type Status struct {
 	ChainKey    string
+	Reading     bool      // by this replica
 	Source      string    // the node that was asked last
 	Head        uint64    // of that node, as last seen
 	Indexed     uint64    // newest block read
@@ -103,6 +107,12 @@ func (e *HaltedError) Error() string {
 	return fmt.Sprintf("indexing of chain %s is halted: %s", e.ChainKey, e.Reason)
 }
 
+// othersProgress is the newest block that another replica has read, and since when.
+type othersProgress struct {
+	at    invoice.Hash
+	since time.Time
+}
+
 // Indexer reads one chain into the ledger.
 type Indexer struct {
 	cfg     Config
@@ -122,6 +132,7 @@ type Indexer struct {
 	lastNotBehind  time.Time               // when last not all nodes were behind what was read
 	noQuorum       bool                    // the last sync found no quorum
 	expiring       bool                    // there may be invoices whose time to expire has come
+	others         othersProgress          // while another replica reads the chain
 	distinctChecks map[chainPair]time.Time // when a node was checked against another chain; zero when that is decided
 
 	// filled belongs to the goroutine that fills the gap: the newest block that
@@ -133,7 +144,9 @@ type Indexer struct {
 	ranges   map[*chain.Node]adaptiveRanges
 	loops    map[string]*loop // under way, by name
 	lastNode *chain.Node      // by the last sync
-	probes   map[*chain.Node]probe
+
+	failingSince time.Time // zero while this replica succeeds
+	probes       map[*chain.Node]probe
 }
 
 // New returns an indexer that has not begun yet. It panics without a required field.
@@ -177,6 +190,7 @@ func (ix *Indexer) Status() Status {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	s := ix.status
+	s.Reading = ix.reads()
 	s.Blooms = BloomsUnknown
 	if p, ok := ix.probes[ix.lastNode]; ok {
 		s.Blooms = p.blooms
@@ -267,6 +281,7 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 func (ix *Indexer) report(err error) {
 	ix.mu.Lock()
 	before := ix.status
+	ix.noteFailure(err)
 	ix.status.Error, ix.status.Halted = "", ""
 	if ix.tracker != nil {
 		ix.status.at(ix.tracker)

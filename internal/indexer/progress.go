@@ -61,6 +61,17 @@ func (m *meter) begin(from, to uint64) {
 	m.logger.Info("reading older blocks", "from", from, "to", to)
 }
 
+// follow records how far another replica has come.
+func (m *meter) follow(at, to uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if m.progress == nil {
+		m.began = now
+	}
+	m.progress, m.samples = &Progress{From: at, To: to, At: at}, []sample{{at, now}}
+}
+
 // reached records the block to be read next.
 func (m *meter) reached(block uint64) {
 	m.mu.Lock()

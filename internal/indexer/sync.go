@@ -49,6 +49,9 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	}
 	ix.updateStatus(func(s *Status) { s.Head = t.head.Number })
 	ix.measureSkew(t.head)
+	if !ix.reads() {
+		return false, ix.standBy(ctx, t)
+	}
 	if t.head.Hash == ix.lastSynced.head.Hash && t.tagged.Hash == ix.lastSynced.tagged.Hash {
 		return false, nil
 	}
@@ -196,18 +199,7 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 		default:
 		}
 	}
-	if cursor.Halted != "" {
-		return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: cursor.Halted}
-	}
-	if ix.tracker != nil && ix.tracker.Tip().Hash == cursor.Indexed.Hash && ix.tracker.Final().Hash == cursor.Confirmed.Hash {
-		return nil
-	}
-	stored, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
-	if err != nil {
-		return err
-	}
-	ix.tracker = NewTracker(cursor, stored)
-	return nil
+	return ix.adopt(ctx, cursor)
 }
 
 // startMargin is how much older than the first invoice the first block is that is read

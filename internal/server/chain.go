@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/ecdsa"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -39,6 +40,19 @@ type chainWorkers struct {
 	wake    chan struct{} // of the writer
 }
 
+func (s *Server) buildChains() error {
+	s.share = s.newShare()
+	for _, c := range s.cfg.Chains {
+		run, err := s.newChainWorkers(c)
+		if err != nil {
+			return fmt.Errorf("chain %s: %w", c.Key, err)
+		}
+		s.chains = append(s.chains, run)
+		s.byKey[c.Key] = run
+	}
+	return nil
+}
+
 func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1)}
 	run.pool, err = chain.OpenPool(chain.PoolConfig{Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger})
@@ -49,7 +63,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	run.indexer = indexer.NewSupervisor(indexer.Config{
 		Chain: c.Chain, Pool: run.pool, Ledger: tracedLedger{s.settle}, Logger: s.cfg.Logger, Now: s.cfg.Now,
 		Others: others, Senior: others[:senior],
-		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog,
+		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog, Reads: s.reads(c.Key),
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{

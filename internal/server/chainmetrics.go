@@ -10,6 +10,8 @@ import (
 var (
 	chainBlock = prometheus.NewDesc("quittance_chain_block",
 		"Block numbers of a chain: its head, the newest one indexed, the newest one confirmed.", []string{"chain", "block"}, nil)
+	chainReading = prometheus.NewDesc("quittance_chain_reading",
+		"1 while this replica reads the chain. Summed over all replicas it is 1, but for seconds.", []string{"chain"}, nil)
 	chainHalted = prometheus.NewDesc("quittance_chain_halted",
 		"1 while the chain's indexer waits for somebody to look and resume it.", []string{"chain"}, nil)
 	chainBackfill = prometheus.NewDesc("quittance_chain_backfill_blocks",
@@ -26,7 +28,7 @@ type chainCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{chainBlock, chainHalted, chainBackfill, chainRestarts, chainSkew} {
+	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainSkew} {
 		out <- d
 	}
 }
@@ -53,6 +55,11 @@ func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Statu
 	gauge(chainBlock, float64(st.Head), "head")
 	gauge(chainBlock, float64(st.Indexed), "indexed")
 	gauge(chainBlock, float64(st.Confirmed), "confirmed")
+	reading := 0.0
+	if st.Reading {
+		reading = 1
+	}
+	gauge(chainReading, reading)
 	halted := 0.0
 	if st.Halted != "" {
 		halted = 1

@@ -184,3 +184,9 @@ func (s clockedStore) AcquireWorkLease(ctx context.Context, l store.WorkLease, n
 	scheduled := s.clock.Now()
 	return s.Store.AcquireWorkLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
 }
+
+// ShareWork shares work until-now, by the schedule's clock.
+func (s clockedStore) ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]store.SharedWork, error) {
+	scheduled := s.clock.Now()
+	return s.Store.ShareWork(ctx, holder, works, wanted, scheduled, scheduled.Add(until.Sub(now)))
+}

@@ -34,6 +34,7 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/replicas"
 	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
@@ -150,9 +151,10 @@ type Server struct {
 	openings      *openings
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
-	clock         *clock.Clock   // of the delivery schedule
-	mailer        *mailer.Mailer // nil without an SMTP server
-	ids           *invoice.IDs   // of requests
+	clock         *clock.Clock    // of the delivery schedule
+	mailer        *mailer.Mailer  // nil without an SMTP server
+	ids           *invoice.IDs    // of requests
+	share         *replicas.Share // of the chains; nil if all are this replica's
 	requests      *requestlog.Log
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
@@ -291,13 +293,8 @@ func (s *Server) build(ctx context.Context) error {
 		},
 		VerifyContracts: s.verifyContracts, Gasless: s.gasless(),
 	})
-	for _, c := range s.cfg.Chains {
-		run, err := s.newChainWorkers(c)
-		if err != nil {
-			return fmt.Errorf("chain %s: %w", c.Key, err)
-		}
-		s.chains = append(s.chains, run)
-		s.byKey[c.Key] = run
+	if err := s.buildChains(); err != nil {
+		return err
 	}
 	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock),
 		healthCollector{s.health}, buildInfo(s.cfg.Build))
@@ -385,6 +382,10 @@ func (s *Server) serve(ctx context.Context) error {
 			cleaner.Run(ctx)
 			return nil
 		})
+	}
+	if s.share != nil {
+		s.share.Join(ctx)
+		group.Go(s.runWorker(ctx, s.share.Run))
 	}
 	for _, run := range s.chains {
 		group.Go(s.runWorker(ctx, run.run))

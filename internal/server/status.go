@@ -33,7 +33,7 @@ func (r *chainWorkers) status(now time.Time) admin.Chain {
 	st := r.indexer.Status()
 	out := admin.Chain{
 		ChainKey: r.Key, ChainID: r.ID, Finality: r.Finality.String(), Quorum: max(1, r.Quorum),
-		Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
+		Reading: st.Reading, Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
 		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
 		Halted: st.Halted, Error: st.Error, Providers: admin.Providers(r.pool),
 		Checks: admin.Checks(r.Chain, string(st.Blooms)),

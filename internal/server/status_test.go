@@ -65,11 +65,11 @@ func TestStatus(t *testing.T) {
 		return st.Chains[0].Confirmed == 2 && st.Chains[1].Providers[0].State == chain.StateBackoff && st.Chains[1].Error != ""
 	})
 	want := admin.Status{Chains: []admin.Chain{{
-		ChainKey: "good", ChainID: 7, Finality: "1", Quorum: 1, Ready: true, Head: 3, Indexed: 3, Confirmed: 2,
+		ChainKey: "good", ChainID: 7, Finality: "1", Quorum: 1, Ready: true, Reading: true, Head: 3, Indexed: 3, Confirmed: 2,
 		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
 		Checks:    admin.Checks(good.Chain, "unknown"),
 	}, {
-		ChainKey: "down", ChainID: 8, Finality: "1", Quorum: 2,
+		ChainKey: "down", ChainID: 8, Finality: "1", Quorum: 2, Reading: true,
 		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff}},
 		Checks:    admin.Checks(down.Chain, "unknown"),
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},

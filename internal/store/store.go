@@ -120,6 +120,9 @@ func (s *Store) system() string {
 	return "sqlite"
 }
 
+// Shared reports whether several services may use the database at the same time.
+func (s *Store) Shared() bool { return s.postgres }
+
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)

@@ -1,0 +1,64 @@
+package replicas
+
+import (
+	"slices"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// plan is what a replica does in a round.
+type plan struct {
+	has        []string // that it keeps
+	take, give []string
+	free       map[string]bool // works that nobody has
+}
+
+// makePlan returns the plan of a replica. It takes what is free, unless a candidate with less
+// work would: that one has a round's time. It gives away what it is unable to do if there is a
+// candidate, and, one piece in a round, what a candidate with less work would take that has less even
+// with it.
+func makePlan(me string, works []string, states map[string]store.SharedWork, wasFree map[string]bool, unable []string) plan {
+	p := plan{free: make(map[string]bool)}
+	l := loads{me: me, of: make(map[string]int)}
+	for _, state := range states {
+		l.of[state.Holder]++
+	}
+	balanced := false
+	for _, work := range works {
+		state, isUnable := states[work], slices.Contains(unable, work)
+		switch {
+		case state.Holder == me && (isUnable && l.lighter(state, -len(works)) || !isUnable && !balanced && l.lighter(state, 2)):
+			p.give = append(p.give, work)
+			l.of[me]--
+			balanced = balanced || !isUnable
+		case state.Holder == me:
+			p.has = append(p.has, work)
+		case state.Holder == "":
+			p.free[work] = true
+			if l.takes(state, wasFree[work]) {
+				p.take = append(p.take, work)
+				l.of[me]++
+			}
+		}
+	}
+	return p
+}
+
+// loads is how many pieces of work each replica has.
+type loads struct {
+	me string
+	of map[string]int
+}
+
+// lighter reports whether another candidate has at least so much less work than this replica.
+func (l loads) lighter(state store.SharedWork, by int) bool {
+	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me && l.of[c] <= l.of[l.me]-by })
+}
+
+// takes reports whether this replica takes what is free.
+func (l loads) takes(state store.SharedWork, wasFree bool) bool {
+	if !slices.Contains(state.Candidates, l.me) {
+		return len(state.Candidates) == 0
+	}
+	return wasFree || !l.lighter(state, 1)
+}

@@ -1,0 +1,156 @@
+// Package replicas divides work among the replicas of a service, so that each piece of it is
+// done by one of them, each has about as much as the others, and that of a dead one is taken
+// over within seconds.
+//
+// It saves doing work twice, and does not exclude it: for a moment, two replicas may do the same
+// piece. What must not be done twice needs a check in its own transaction.
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Times of a Share.
+const (
+	// roundEvery is how often a replica extends its leases and looks at those of the others.
+	roundEvery = time.Second
+	// leaseTTL is how long a lease lasts that is not extended. A dead replica's work is taken
+	// over after that and one round.
+	leaseTTL = 3 * time.Second
+	// unwantedAfter is for how long a replica leaves to others what it was unable to do.
+	unwantedAfter = time.Minute
+	// leaveTimeout bounds giving back the leases at the end.
+	leaveTimeout = 5 * time.Second
+)
+
+// Store is what a Share needs of the database. Times are those of the replicas' common clock.
+type Store interface {
+	ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]store.SharedWork, error)
+	AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error)
+	ReleaseWorkLease(ctx context.Context, l store.WorkLease) error
+	LeaveWork(ctx context.Context, holder string) error
+}
+
+// Config configures a Share. All of it is required.
+type Config struct {
+	Store  Store
+	Holder string   // a random id of the replica
+	Works  []string // the pieces of work that this replica can do
+	// Able reports whether this replica succeeds in a piece of work. One that does not leaves it to another that
+	// would take it.
+	Able func(work string) bool
+	// Changed is called when a piece of work becomes this replica's.
+	Changed func(work string)
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Share is the share of a replica. It is safe for concurrent use.
+type Share struct {
+	conf Config
+
+	// What follows belongs to the goroutine of Run.
+	free     map[string]bool      // works that nobody had in the last round
+	unwanted map[string]time.Time // until when works are left to others
+
+	mu    sync.Mutex
+	until map[string]time.Time // until when the works of this replica are surely its own
+}
+
+// New returns a share without work.
+func New(conf Config) *Share {
+	return &Share{conf: conf, free: make(map[string]bool), unwanted: make(map[string]time.Time), until: make(map[string]time.Time)}
+}
+
+// Has reports whether a piece of work is this replica's.
+func (s *Share) Has(work string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conf.Now().Before(s.until[work])
+}
+
+// Join takes what is free. So a replica alone has all of its work when it begins.
+func (s *Share) Join(ctx context.Context) {
+	if err := s.round(ctx, s.conf.Now()); err != nil && ctx.Err() == nil {
+		s.conf.Logger.Warn("dividing work among replicas failed, will retry", "err", err)
+	}
+}
+
+// Run takes part until ctx ends, and then gives its work back. Call Join before.
+func (s *Share) Run(ctx context.Context) error {
+	for wait.Sleep(ctx, roundEvery, nil) {
+		s.Join(ctx)
+	}
+	s.set(nil, time.Time{})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	return s.conf.Store.LeaveWork(ctx, s.conf.Holder)
+}
+
+// round extends what this replica has, and takes or gives away what is due.
+func (s *Share) round(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTTL)
+	defer cancel()
+	var wanted, unable []string
+	for _, work := range s.conf.Works {
+		switch {
+		case !s.conf.Able(work):
+			unable = append(unable, work)
+		case !now.Before(s.unwanted[work]):
+			wanted = append(wanted, work)
+		}
+	}
+	works, err := s.conf.Store.ShareWork(ctx, s.conf.Holder, s.conf.Works, wanted, now, now.Add(leaseTTL))
+	if err != nil {
+		return err
+	}
+	p := makePlan(s.conf.Holder, s.conf.Works, works, s.free, unable)
+	for _, work := range p.take {
+		taken, err := s.conf.Store.AcquireWorkLease(ctx, store.WorkLease{Name: work, Holder: s.conf.Holder}, now, now.Add(leaseTTL))
+		if err != nil {
+			return fmt.Errorf("take %s: %w", work, err)
+		}
+		if taken {
+			p.has = append(p.has, work)
+		}
+	}
+	s.free = p.free
+	began := s.set(p.has, now.Add(leaseTTL))
+	for _, work := range p.give {
+		if slices.Contains(unable, work) {
+			s.unwanted[work] = now.Add(unwantedAfter)
+		}
+		if err := s.conf.Store.ReleaseWorkLease(ctx, store.WorkLease{Name: work, Holder: s.conf.Holder}); err != nil {
+			return fmt.Errorf("give %s away: %w", work, err)
+		}
+		s.conf.Logger.Info("work is left to another replica", "work", work)
+	}
+	for _, work := range began {
+		s.conf.Logger.Info("work of this replica", "work", work)
+		s.conf.Changed(work)
+	}
+	return nil
+}
+
+// set replaces the works of this replica, and returns those that it did not have.
+func (s *Share) set(works []string, until time.Time) (began []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.until
+	s.until = make(map[string]time.Time, len(works))
+	for _, work := range works {
+		if _, had := before[work]; !had {
+			began = append(began, work)
+		}
+		s.until[work] = until
+	}
+	return began
+}
