@@ -111,6 +111,17 @@ func nodesOf(p *chain.Pool) func() []txmgr.Client {
 	}
 }
 
+// startChains starts the workers of all chains in the group, which end with ctx.
+func (s *Server) startChains(ctx context.Context, group *errgroup.Group) {
+	if s.share != nil {
+		s.share.Join(ctx)
+		group.Go(s.runWorker(ctx, s.share.Run))
+	}
+	for _, run := range s.chains {
+		group.Go(s.runWorker(ctx, run.run))
+	}
+}
+
 // run runs the workers until ctx ends.
 func (r *chainWorkers) run(ctx context.Context) error {
 	var group errgroup.Group

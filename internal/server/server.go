@@ -383,13 +383,7 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
-	if s.share != nil {
-		s.share.Join(ctx)
-		group.Go(s.runWorker(ctx, s.share.Run))
-	}
-	for _, run := range s.chains {
-		group.Go(s.runWorker(ctx, run.run))
-	}
+	s.startChains(ctx, group)
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(s.baseURL())
 	}
