@@ -58,7 +58,7 @@ func (r report) row(cells ...any) {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
+const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -135,6 +135,9 @@ type bench struct {
 	blocks     int
 	million    int
 	closed     int
+	churn      time.Duration
+	churnKeep  time.Duration
+	churnRate  int
 	profile    string
 	events     int
 	trickle    time.Duration
@@ -163,6 +166,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"readers", "service", b.measureReaders},
 		{"memory", "service", b.measureMemory},
 		{"limit", "service", b.measureLimit},
+		{"churn", "service", b.measureChurn},
 		{"stored", "chain", b.measureStored},
 		{"burst", "chain", b.measureBurst},
 		{"calls", "chain", b.measureCalls},
@@ -237,6 +241,9 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
 	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured, and with how many open invoices attribution; 0 leaves both out")
 	flag.IntVar(&b.closed, "million-closed", 0, "how many closed invoices the database has besides, which takes 2 KB of disk and about 30 µs each")
+	flag.DurationVar(&b.churn, "churn", 10*time.Minute, "how long invoices are created, paid, expired and forgotten while PostgreSQL's tables are measured, which takes 2 MB of disk a second at 500, and 1 GB; 0 leaves it out")
+	flag.DurationVar(&b.churnKeep, "churn-keep", 0, "for how long events are kept meanwhile; an eighth of the time by default")
+	flag.IntVar(&b.churnRate, "churn-rate", 500, "how many invoices are created in a second meanwhile")
 	flag.StringVar(&b.profile, "profile", "", "a folder for profiles of CPU time")
 	flag.IntVar(&b.events, "events", 20_000, "how many events the throughput of deliveries is measured with")
 	flag.DurationVar(&b.trickle, "trickle", 20*time.Second, "how long events are committed whose latency is measured")

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -14,14 +15,16 @@ const (
 	cleanBatch = 500
 	// cleanTimeout bounds it.
 	cleanTimeout = 30 * time.Second
-	// cleanEvery is the time between two rounds.
+	// cleanEvery is the default time between two rounds.
 	cleanEvery = time.Hour
 	// restartEvery is how often the log of attempts is gone through from its
 	// beginning, to remove the attempts of events that were pending when they were
 	// passed, or that were sent again since.
 	restartEvery = 24 * time.Hour
 	// restFactor is how many times as long as a batch took the cleaner rests
-	// after it, so that no delivery waits behind more than one batch.
+	// after it, so that no delivery waits behind more than one batch. It is halved each time
+	// that a round lasts as long as the time between two, down to 1: otherwise more events
+	// than that would be recorded in the same time, without end.
 	restFactor = 10
 )
 
@@ -35,11 +38,12 @@ type Log interface {
 	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
 }
 
-// CleanerConfig configures a Cleaner. All fields but Watchdog are required.
+// CleanerConfig configures a Cleaner. All fields but Every and Watchdog are required.
 type CleanerConfig struct {
 	Log          Log
 	KeepEvents   time.Duration // events, with all that is known of their deliveries
 	KeepAttempts time.Duration // the log of attempts
+	Every        time.Duration // between two rounds; default one hour
 	// Now ends the age of an event. It must not jump forward, since nothing that
 	// was removed comes back.
 	Now      func() time.Time
@@ -56,6 +60,7 @@ func NewCleaner(conf CleanerConfig) *Cleaner {
 	if conf.Watchdog == nil {
 		conf.Watchdog = watchdog.New(0)
 	}
+	conf.Every = cmp.Or(conf.Every, cleanEvery)
 	return &Cleaner{conf}
 }
 
@@ -71,7 +76,7 @@ func (c *Cleaner) Run(ctx context.Context) {
 		if err := c.round(ctx, &attempts); err != nil && ctx.Err() == nil {
 			c.conf.Logger.ErrorContext(ctx, "removal of old events failed, will retry", "err", err)
 		}
-		if !wait.Sleep(ctx, cleanEvery, nil) {
+		if !wait.Sleep(ctx, c.conf.Every, nil) {
 			return
 		}
 	}
@@ -108,6 +113,7 @@ func (c *Cleaner) partitions(ctx context.Context, now time.Time) (rowsBefore tim
 type cleanFunc func(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 
 func (c *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time, done *int64) error {
+	round := time.Now()
 	for more := true; more && ctx.Err() == nil; {
 		began := time.Now()
 		var err error
@@ -115,7 +121,8 @@ func (c *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time
 			return err
 		}
 		if more {
-			wait.Sleep(ctx, restFactor*time.Since(began), nil)
+			factor := max(1, restFactor>>(time.Since(round)/c.conf.Every))
+			wait.Sleep(ctx, time.Duration(factor)*time.Since(began), nil)
 		}
 	}
 	return ctx.Err()

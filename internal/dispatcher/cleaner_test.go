@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // log is a fake event log in which 700 events and the attempts of 500 events are old. It
@@ -200,6 +201,41 @@ func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: old})
 		if err != nil || len(left) != 3 {
 			t.Errorf("%d events are left, %v; want the 3 new ones", len(left), err)
+		}
+	})
+}
+
+// backlog is a fake event log in which a batch takes a second. It ends the cleaner after a time.
+type backlog struct {
+	log
+
+	began time.Time
+	ends  []time.Duration // of batches
+}
+
+func (b *backlog) CleanEvents(ctx context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
+	wait.Sleep(ctx, time.Second, nil)
+	if b.ends = append(b.ends, time.Since(b.began)); b.ends[len(b.ends)-1] >= 4*time.Hour {
+		b.end()
+	}
+	return after + int64(limit), true, nil
+}
+
+// TestCleanerCatchesUp has the cleaner rest for less time the longer a round lasts.
+func TestCleanerCatchesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := &backlog{log: log{end: cancel}, began: time.Now()}
+		dispatcher.NewCleaner(dispatcher.CleanerConfig{Log: b, KeepEvents: time.Hour, KeepAttempts: time.Hour, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
+		batches := make([]int, 4)
+		for _, end := range b.ends[:len(b.ends)-1] {
+			batches[end/time.Hour]++
+		}
+		for hour, want := range []int{3600 / 11, 3600 / 6, 3600 / 3, 3600 / 2} {
+			if got := batches[hour]; got < want-1 || got > want+1 {
+				t.Errorf("%d batches in hour %d of a round; want about %d", got, hour, want)
+			}
 		}
 	})
 }
