@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -29,8 +30,8 @@ const (
 	costExpiring = 5000
 	// costPoll is the interval at which PostgreSQL is asked whether work has ended.
 	costPoll = 50 * time.Millisecond
-	// lockPoll is the interval at which the lock of events is looked at.
-	lockPoll = 2 * time.Millisecond
+	// heldTurns is how many transactions insert events alone.
+	heldTurns = 200
 )
 
 // costRun is a service whose costs are measured.
@@ -141,41 +142,23 @@ type creates struct {
 	usage
 
 	made, transactions float64
-	hold               time.Duration // of the lock of events by a transaction
 }
 
 // batch is how many invoices a transaction created.
 func (c creates) batch() float64 { return c.made / c.transactions }
 
-// creating measures creates by fn. With looked it then has fn run again, and looks at the lock of
-// events meanwhile.
-func (r *costRun) creating(ctx context.Context, fn func(ctx context.Context) error, looked bool) (c creates, err error) {
-	made := func(fn func(ctx context.Context) error) (made, transactions float64, err error) {
-		last, err := r.number(ctx, "SELECT coalesce(max(seq), 0) FROM events")
-		if err != nil {
-			return 0, 0, err
-		}
-		first := r.made
-		if err := fn(ctx); err != nil {
-			return 0, 0, err
-		}
-		n, err := r.number(ctx, fmt.Sprintf("SELECT count(DISTINCT xmin::text) FROM events WHERE type = 'invoice.created' AND seq > %d", last))
-		return float64(r.made - first), float64(n), err
-	}
-	c.made, c.transactions, err = made(func(ctx context.Context) error {
-		c.usage, err = r.spent(ctx, func() error { return fn(ctx) })
-		return err
-	})
-	if err != nil || !looked {
+// creating measures creates by fn.
+func (r *costRun) creating(ctx context.Context, fn func(ctx context.Context) error) (c creates, err error) {
+	last, err := r.number(ctx, "SELECT coalesce(max(seq), 0) FROM events")
+	if err != nil {
 		return c, err
 	}
-	var part float64
-	began := time.Now()
-	_, transactions, err := made(func(ctx context.Context) error {
-		part, err = r.locked(ctx, fn)
-		return err
-	})
-	c.hold = time.Duration(part * float64(time.Since(began)) / transactions)
+	first := r.made
+	if c.usage, err = r.spent(ctx, func() error { return fn(ctx) }); err != nil {
+		return c, err
+	}
+	n, err := r.number(ctx, fmt.Sprintf("SELECT count(DISTINCT xmin::text) FROM events WHERE type = 'invoice.created' AND seq > %d", last))
+	c.made, c.transactions = float64(r.made-first), float64(n)
 	return c, err
 }
 
@@ -218,32 +201,6 @@ func (r *costRun) bursts(during time.Duration) func(ctx context.Context) error {
 	}
 }
 
-// locked has the lock of events looked at while fn runs, and returns how often it was held.
-func (r *costRun) locked(ctx context.Context, fn func(ctx context.Context) error) (part float64, err error) {
-	conn, err := pgx.Connect(ctx, r.url)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	ended := make(chan error, 1)
-	go func() { ended <- fn(ctx) }()
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for held, looks := 0, 0; ; looks++ {
-		select {
-		case err := <-ended:
-			return float64(held) / float64(max(1, looks)), err
-		case <-tick.C:
-			var n int
-			// The key is that of internal/store.
-			if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1903520116 AND mode = 'ExclusiveLock' AND granted").Scan(&n); err != nil {
-				return 0, errors.Join(err, <-ended)
-			}
-			held += min(n, 1)
-		}
-	}
-}
-
 // until waits until a query selects a number.
 func (r *costRun) until(ctx context.Context, query string, want int64) error {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
@@ -274,4 +231,30 @@ func (r *costRun) prepare(ctx context.Context) error {
 func finalBlocks() int {
 	local, _ := chain.Lookup(chain.Local)
 	return int(local.Finality.Depth)
+}
+
+// held returns how long the lock of events is held for one event and for connections of them,
+// with the sync: as long as a transaction that does nothing else takes, the fastest tenth of them,
+// which wait for no other program.
+func (b *bench) held(ctx context.Context, kind string) (one, many time.Duration, err error) {
+	s, _, err := b.openStore(ctx, kind, "held")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	merchants := merchantNames("m", connections)
+	if err := addMerchants(ctx, s, merchants); err != nil {
+		return 0, 0, err
+	}
+	var took [2][]time.Duration
+	for range heldTurns {
+		for i, n := range []int{1, connections} {
+			began := time.Now()
+			if _, err := scheduleFor(ctx, s, merchants[:n], began, func([]store.Event) {}); err != nil {
+				return 0, 0, err
+			}
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	return exactQuantile(took[0], 0.1), exactQuantile(took[1], 0.1), nil
 }

@@ -38,13 +38,12 @@ func (b *bench) measureCost(ctx context.Context, kind string) error {
 	if err != nil {
 		return err
 	}
-	disk, err := syncTime(b.dir)
+	disk, hold, err := b.costOfLock(ctx, kind)
 	if err != nil {
 		return err
 	}
-	b.report.row(kind, "sync to disk", disk.Round(time.Microsecond), "", "", "mean of 200 writes of a page of 8 kB")
 	c.report(b, kind, &counted)
-	model := c.model(disk)
+	model := c.model(hold)
 	if err := b.checkCreates(ctx, kind, model, disk); err != nil {
 		return err
 	}
@@ -55,6 +54,28 @@ func (b *bench) measureCost(ctx context.Context, kind string) error {
 	return nil
 }
 
+// costOfLock measures a sync to disk, and how long the lock of events is held besides.
+func (b *bench) costOfLock(ctx context.Context, kind string) (disk time.Duration, hold costmodel.Hold, err error) {
+	syncs, err := syncTimes(b.dir)
+	if err != nil {
+		return 0, hold, err
+	}
+	for _, took := range syncs {
+		disk += took / time.Duration(len(syncs))
+	}
+	one, many, err := b.held(ctx, kind)
+	if err != nil {
+		return 0, hold, err
+	}
+	const unit = time.Microsecond
+	fastest := exactQuantile(syncs, 0.1)
+	hold.Fixed, hold.Each = costmodel.Line(1, max(0, one-fastest), connections, max(0, many-fastest))
+	b.report.row(kind, "sync to disk", disk.Round(unit), "", "", fmt.Sprintf("mean of %d writes of a page of 8 kB; %v the fastest tenth", len(syncs), fastest.Round(unit)))
+	b.report.row(kind, "lock of events, held for 1 event", one.Round(unit), "", "", fmt.Sprintf("with the sync; the fastest tenth of %d", heldTurns))
+	b.report.row(kind, fmt.Sprintf("lock of events, held for %d events", connections), many.Round(unit), "", "", fmt.Sprintf("with the sync; the fastest tenth of %d", heldTurns))
+	return disk, hold, nil
+}
+
 // report adds the rows of all steps, with the statements that were counted apart.
 func (c *costs) report(b *bench, kind string, counted *costs) {
 	const unit = time.Microsecond
@@ -63,9 +84,6 @@ func (c *costs) report(b *bench, kind string, counted *costs) {
 		b.report.row(kind, "CPU of service and database: "+s.name, cpu.Served().Round(unit), "", "",
 			fmt.Sprintf("%v of the service, %v of PostgreSQL, %v of client, chain and receiver; %s; WAL %.1f kB, disk %.1f kB; %s", cpu.Service.Round(unit),
 				cpu.Database.Round(unit), cpu.Client.Round(unit), counted.steps[i].each.counts(), max(0, s.each.wal/1e3), max(0, s.each.disk/1e3), s.note))
-	}
-	for _, made := range []creates{c.alone, c.burst} {
-		b.report.row(kind, fmt.Sprintf("lock of events, held by a transaction of %.1f", made.batch()), made.hold.Round(unit), "", "", "with the sync, and waits for a CPU")
 	}
 }
 
@@ -96,17 +114,12 @@ func bounds(limits []costmodel.Limit) string {
 }
 
 // model returns the constants of the model.
-func (c *costs) model(disk time.Duration) costmodel.Constants {
+func (c *costs) model(hold costmodel.Hold) costmodel.Constants {
 	n1, n2 := c.alone.batch(), c.burst.batch()
 	m := costmodel.Constants{
-		LaneShare: laneShare, Request: c.request.cpu.Client, Block: c.block.cpu, Seen: c.seen.cpu, Final: c.final.cpu, Deliver: c.event.cpu, Idle: c.idle.cpu,
+		LaneShare: laneShare, Request: c.request.cpu.Client, Block: c.block.cpu, Seen: c.seen.cpu, Final: c.final.cpu, Deliver: c.event.cpu, Idle: c.idle.cpu, Hold: hold,
 		Create: costmodel.BatchOf(n1, c.alone.per(c.alone.transactions).cpu, n2, c.burst.per(c.burst.transactions).cpu),
 	}
-	// A transaction that waits for a CPU holds the lock for longer than it computes.
-	held := func(c creates) time.Duration {
-		return min(max(0, c.hold-disk), c.per(c.transactions).cpu.Database)
-	}
-	m.Hold.Fixed, m.Hold.Each = costmodel.Line(n1, held(c.alone), n2, held(c.burst))
 	return m
 }
 
@@ -134,7 +147,7 @@ func (b *bench) checkCreates(ctx context.Context, kind string, model costmodel.C
 			return err
 		}
 		for _, clients := range []int{4, 16, connections} {
-			made, err := r.creating(ctx, r.together(clients, b.creates), false)
+			made, err := r.creating(ctx, r.together(clients, b.creates))
 			if err != nil {
 				return err
 			}
@@ -160,7 +173,7 @@ func (b *bench) checkLives(ctx context.Context, kind string, model *costmodel.Co
 		if err != nil {
 			return err
 		}
-		made, err := r.creating(ctx, r.lives(b.creates), false)
+		made, err := r.creating(ctx, r.lives(b.creates))
 		if err != nil {
 			return err
 		}

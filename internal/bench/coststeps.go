@@ -64,11 +64,11 @@ func lifeSteps(ctx context.Context, r *costRun, c *costs, during time.Duration) 
 	}
 	c.idle = r.idle
 	c.step("idle, a second", c.idle, "")
-	if c.alone, err = r.creating(ctx, r.together(1, during), r.proxy == nil); err != nil {
+	if c.alone, err = r.creating(ctx, r.together(1, during)); err != nil {
 		return err
 	}
 	c.step("create, one at a time", c.alone.per(c.alone.made), "%.0f", c.alone.made)
-	if c.burst, err = r.creating(ctx, r.bursts(during), r.proxy == nil); err != nil {
+	if c.burst, err = r.creating(ctx, r.bursts(during)); err != nil {
 		return err
 	}
 	c.step(fmt.Sprintf("create, in bursts of %d", costBurst), c.burst.per(c.burst.made), "%.0f in transactions of %.1f", c.burst.made, c.burst.batch())
@@ -161,7 +161,7 @@ func eventSteps(ctx context.Context, r *costRun, c *costs, during time.Duration)
 	}
 	delivered, err := r.creating(ctx, func(ctx context.Context) error {
 		return errors.Join(r.bursts(during)(ctx), r.until(ctx, "SELECT count(*) FROM deliveries", 0))
-	}, false)
+	})
 	if err != nil {
 		return err
 	}

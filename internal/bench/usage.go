@@ -104,28 +104,29 @@ func machineCPU() (time.Duration, error) {
 	return time.Duration(user+nice+system+interrupts+soft+stolen) * clockTick, nil
 }
 
-// syncTime returns how long a write of a page and its sync to disk take.
-func syncTime(dir string) (_ time.Duration, err error) {
+// syncTimes returns how long writes of a page with their syncs to disk take.
+func syncTimes(dir string) (took []time.Duration, err error) {
 	const pages, page = 200, 8 << 10
 	file, err := os.CreateTemp(dir, "sync")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it is removed with its folder
 	if _, err := file.Write(make([]byte, pages*page)); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := file.Sync(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	began := time.Now()
 	for i := range pages {
+		began := time.Now()
 		if _, err := file.WriteAt(make([]byte, page), int64(i*page)); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := syscall.Fdatasync(int(file.Fd())); err != nil {
-			return 0, err
+			return nil, err
 		}
+		took = append(took, time.Since(began))
 	}
-	return time.Since(began) / pages, nil
+	return took, nil
 }
