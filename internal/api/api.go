@@ -258,6 +258,7 @@ type API struct {
 	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
 	reports       *slots
 	summarized    SummaryReader
+	refused       func(limit string)
 	exports       *slots // of CSV
 	operations    Operations
 	onProblem     func(context.Context, apitypes.Problem)
@@ -284,7 +285,7 @@ func New(c Config) *API {
 		onProblem: c.OnProblem, operations: c.Operations,
 		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
-		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized,
+		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized, refused: c.Refused,
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),

@@ -14,6 +14,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // handler answers a request, or returns an error before it writes a response.
@@ -48,6 +50,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Code == apitypes.CodeUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge(err))
 	}
+	a.countBusy(err)
 	level := slog.LevelDebug
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
 		level = slog.LevelError
@@ -64,6 +67,16 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if err := write(w, p.Status, "application/problem+json", p); err != nil {
 		a.logger.DebugContext(r.Context(), "write response", "err", err)
+	}
+}
+
+// countBusy counts a request that the database is too busy for.
+func (a *API) countBusy(err error) {
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		a.refused("reads")
+	case errors.Is(err, settle.ErrCreatesWait):
+		a.refused("creates")
 	}
 }
 

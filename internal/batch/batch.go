@@ -4,6 +4,7 @@ package batch
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -57,6 +58,19 @@ func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 		go b.run(ctx)
 	}
 	return call.result
+}
+
+// Withdraw removes a call that still waits, by the channel that Submit returned. If it reports
+// true, the call is never flushed; otherwise it was taken, and its result is to come.
+func (b *Batcher[V, R]) Withdraw(result <-chan R) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.waiting, func(c *Call[V, R]) bool { return c.result == result })
+	if i < 0 {
+		return false
+	}
+	b.waiting = slices.Concat(b.waiting[:i], b.waiting[i+1:]) // Take may have returned a part of the array
+	return true
 }
 
 // Idle returns a channel that is closed when no call waits or is flushed, which may be at once.

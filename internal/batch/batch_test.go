@@ -87,3 +87,50 @@ func TestIdle(t *testing.T) {
 		<-b.Idle()
 	})
 }
+
+// TestWithdraw checks that a call is withdrawn or flushed, and never both.
+func TestWithdraw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 50
+		release := make(chan struct{})
+		var flushed [calls]bool
+		b := batch.New(batch.Config[int, int]{
+			Lanes: 1,
+			Take:  batch.First[int, int](4),
+			Flush: func(_ context.Context, some []*batch.Call[int, int]) {
+				<-release
+				for _, c := range some {
+					flushed[c.Value] = true
+					c.Finish(c.Value)
+				}
+			},
+		})
+		var results [calls]<-chan int
+		for i := range calls {
+			results[i] = b.Submit(t.Context(), i)
+			synctest.Wait()
+		}
+		var withdrawn [calls]bool
+		for i := 0; i < calls; i += 3 {
+			if i == calls/2/3*3 { // some batches later
+				release <- struct{}{}
+				release <- struct{}{}
+				synctest.Wait()
+			}
+			withdrawn[i] = b.Withdraw(results[i])
+			if b.Withdraw(results[i]) {
+				t.Errorf("call %d was withdrawn twice", i)
+			}
+		}
+		if withdrawn[0] || !withdrawn[3] {
+			t.Errorf("withdrawn: the call that was flushed at once %v, one that waits %v", withdrawn[0], withdrawn[3])
+		}
+		close(release)
+		<-b.Idle()
+		for i := range calls {
+			if flushed[i] == withdrawn[i] {
+				t.Errorf("call %d: flushed %v, withdrawn %v", i, flushed[i], withdrawn[i])
+			}
+		}
+	})
+}

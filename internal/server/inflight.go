@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // maxInFlight bounds the requests of a door that are served at a time.
@@ -29,6 +30,18 @@ func (l *limits) capped(r route, writeError errorWriter) http.Handler {
 			l.metrics.refused.WithLabelValues("in_flight").Inc()
 			writeError(w, r, ratelimit.ErrBusy)
 			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// asReader returns a handler whose requests that only read share the connections to the database. Those of
+// the operator's door ask for the service's health.
+func asReader(door Door, next http.Handler) http.Handler {
+	reader := map[Door]store.ReadShare{PublicDoor: store.PayerReads, APIDoor: store.MerchantReads}[door]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reader != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			r = r.WithContext(store.ForReads(r.Context(), reader))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -63,6 +63,8 @@ func limitRows() []string {
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("a verification of the audit log | %d minutes; counts as a settlement report", api.VerifyTimeout/time.Minute),
 		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout), api.MaxFoundCustomers),
+		row("creates that wait for a transaction | %d s until it begins; 64 in a transaction 2 at a time", seconds(settle.CreateWait)),
+		row("statements of requests that read | of merchants and operators half of the connections to the database with those of payers three quarters; a statement waits %d s", seconds(store.ReadWait)),
 		row("lists being read | %d", api.MaxPages),
 		row("a page of a list | %d elements %d by default; %d MiB; a cursor of %d bytes", api.MaxPage, api.DefaultPage, api.MaxPageBytes>>20, api.MaxCursor),
 		row("elements examined for a part of a page | %d", store.MaxExamined),

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
 )
@@ -22,7 +24,13 @@ const (
 	createLanes = 2
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
+	// CreateWait is how long a create waits for a transaction to begin.
+	CreateWait = 5 * time.Second
 )
+
+// ErrCreatesWait is the error of a create whose transaction did not begin within CreateWait, since those before
+// it take the database that long. It created nothing, and will not.
+var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", ratelimit.ErrBusy)
 
 // create is an invoice to be inserted, with the idempotency key of its request.
 type create struct {
@@ -46,12 +54,27 @@ var (
 
 // insert inserts an invoice in one transaction with those that are created at the
 // same time. It returns errKeyTaken or errReserved, and inserts nothing, when the key
-// has been used or the reference is reserved, and errNotHeld when the merchant may not
-// use the address. Where ctx ends first, the invoice may still be inserted.
+// has been used or the reference is reserved, errNotHeld when the merchant may not
+// use the address, and ErrCreatesWait when it has waited for CreateWait. Where ctx ends while
+// the transaction runs, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
+	result := s.creates.Submit(ctx, &c)
+	queued := time.NewTimer(CreateWait)
+	defer queued.Stop()
 	select {
-	case err := <-s.creates.Submit(ctx, &c):
+	case err := <-result:
+		return c.inv, err
+	case <-queued.C:
+		if s.creates.Withdraw(result) {
+			return invoice.Invoice{}, ErrCreatesWait
+		}
+	case <-ctx.Done():
+		s.creates.Withdraw(result)
+		return invoice.Invoice{}, ctx.Err()
+	}
+	select { // the database is at it
+	case err := <-result:
 		return c.inv, err
 	case <-ctx.Done():
 		return invoice.Invoice{}, ctx.Err()

@@ -160,3 +160,21 @@ func (tx *Tx) WriteForEver(ctx context.Context) error {
 func (tx *Tx) PutListenerInTransaction(ctx context.Context, l Listener, now time.Time) error {
 	return tx.putListener(ctx, l, now)
 }
+
+// Read reads outside of a transaction, and calls reading while it does.
+func (s *Store) Read(ctx context.Context, reading func()) error {
+	_, err := queryRow(ctx, &s.queries, func(scanner) (struct{}, error) {
+		reading()
+		return struct{}{}, nil
+	}, "SELECT 1")
+	return err
+}
+
+// ReadShares returns how many connections read for merchants, and for all readers.
+func (s *Store) ReadShares() (merchants, all int64) {
+	conns := int64(SQLiteReaders)
+	if s.postgres {
+		conns = postgresConns
+	}
+	return conns / 2, conns * 3 / 4
+}

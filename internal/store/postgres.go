@@ -61,7 +61,7 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address(cfg), classify(connecting, err))
 	}
-	return &Store{queries: queries{run: sqlRunner{p.db}, postgres: true, onError: p.checkServer}, dialect: p}, nil
+	return &Store{queries: queries{run: shareReads(sqlRunner{p.db}, postgresConns), postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
 
 func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {

@@ -58,7 +58,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	read.SetMaxOpenConns(SQLiteReaders)
 	read.SetMaxIdleConns(SQLiteReaders)
 	db := &sqliteDB{path: path, write: write, read: read, reader: &statements{on: read}}
-	return &Store{queries: queries{run: sqlRunner{db.reader}}, dialect: db}, nil
+	return &Store{queries: queries{run: shareReads(sqlRunner{db.reader}, SQLiteReaders)}, dialect: db}, nil
 }
 
 // makePrivate creates a missing file that only its owner can read; SQLite gives

@@ -1,0 +1,119 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestCreatesWhileTheDatabaseIsHeld has another session hold what every create needs: on PostgreSQL the lock
+// of events, on SQLite the file's only writer. Each of many creates ends in time. One that waited too
+// long for its transaction was not created, and the same key creates one invoice, whatever came of the first try.
+func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		const creates, timeout = 500, 10 * time.Second // a request's
+		w := db.world(t)
+		w.create() // it prepares the statements, and claims the address
+		release := db.hold(t)
+		requests, errs := make([]settle.CreateRequest, creates), make([]error, creates)
+		began := time.Now()
+		var group sync.WaitGroup
+		for i := range creates {
+			d := w.draft()
+			d.Amount = invoice.NewAmount(uint64(2_000_000 + 1000*i))
+			requests[i] = settle.CreateRequest{Draft: d, Scope: w.merchant}
+			if i%2 == 0 {
+				requests[i].IdempotencyKey = fmt.Sprint("order-", i)
+			}
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				_, errs[i] = w.Create(ctx, requests[i])
+			})
+		}
+		group.Wait()
+		if took := time.Since(began); took > timeout+5*time.Second {
+			t.Errorf("the creates took %v", took)
+		}
+		release()
+		again := time.Now()
+		w.create() // behind what the database still works at
+		if took := time.Since(again); took > settle.CreateWait {
+			t.Errorf("a create took %v once the database was free", took)
+		}
+		withdrawn := 0
+		for i, err := range errs {
+			n := db.invoicesOf(t, w, requests[i])
+			switch {
+			case errors.Is(err, settle.ErrCreatesWait):
+				withdrawn++
+				if n != 0 {
+					t.Errorf("create %d was refused, and made %d invoices", i, n)
+				}
+			case err == nil && n != 1, n > 1:
+				t.Errorf("create %d made %d invoices and returned %v", i, n, err)
+			case err != nil && !store.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("create %d: %v, want an error that asks to try again", i, err)
+			}
+		}
+		if withdrawn < creates/2 {
+			t.Errorf("%d of %d creates were refused before their transaction, want most", withdrawn, creates)
+		}
+		for i := 0; i < creates; i += 2 {
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), requests[i]); err != nil {
+					t.Errorf("create %d with its key again: %v", i, err)
+				} else if n := db.invoicesOf(t, w, requests[i]); n != 1 {
+					t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// hold has a session of its own hold what creates need, until release is called.
+func (db *database) hold(t *testing.T) (release func()) {
+	t.Helper()
+	statement := "UPDATE chains SET halted = halted"
+	if strings.HasSuffix(t.Name(), "postgres") {
+		statement = "SELECT pg_advisory_xact_lock(1903520116)" // the lock of events
+	}
+	conn, err := db.sql.Conn(t.Context())
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), "BEGIN")
+	}
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), statement)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// invoicesOf counts the invoices of a create, whose amount no other create has.
+func (db *database) invoicesOf(t *testing.T, w *world, r settle.CreateRequest) (n int) {
+	t.Helper()
+	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)
+	if err := db.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
