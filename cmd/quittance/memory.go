@@ -25,7 +25,7 @@ const (
 // GOMEMLIMIT, whose value is given, sets. The root of system is that of the file system.
 func limitMemory(system fs.FS, variable string, logger *slog.Logger) {
 	if variable != "" { // the runtime has read it
-		logger.Info("memory limit", "GOMEMLIMIT", variable)
+		logger.Info("memory limit", "gomemlimit", variable)
 		return
 	}
 	allowed, err := containerMemory(system)
@@ -38,9 +38,9 @@ func limitMemory(system fs.FS, variable string, logger *slog.Logger) {
 	}
 	limit := goMemory(allowed)
 	debug.SetMemoryLimit(limit)
-	logger.Info("memory limit", "containerBytes", allowed, "goBytes", limit)
+	logger.Info("memory limit", "container_bytes", allowed, "go_bytes", limit)
 	if allowed < leastMemory {
-		logger.Warn("little memory: requests are slow under load", "containerBytes", allowed, "recommendedBytes", leastMemory)
+		logger.Warn("little memory: requests are slow under load", "container_bytes", allowed, "recommended_bytes", leastMemory)
 	}
 }
 

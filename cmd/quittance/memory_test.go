@@ -63,9 +63,9 @@ func TestLimitMemory(t *testing.T) {
 		"of a small container":    {"134217728", "", (128 - 32) * mib / 10 * 9, "little memory", "WARN  "},
 		"of a tiny container":     {"16777216", "", 8 * mib / 10 * 9, "little memory", "not read"},
 		"none":                    {"max", "", 77 * mib, "", "memory"},
-		"of the variable":         {"1073741824", "100MiB", 77 * mib, "GOMEMLIMIT=100MiB", "goBytes"},
-		"switched off":            {"1073741824", "off", 77 * mib, "GOMEMLIMIT=off", "goBytes"},
-		"of a file that is wrong": {"lots", "", 77 * mib, "not read", "goBytes"},
+		"of the variable":         {"1073741824", "100MiB", 77 * mib, "gomemlimit=100MiB", "go_bytes"},
+		"switched off":            {"1073741824", "off", 77 * mib, "gomemlimit=off", "go_bytes"},
+		"of a file that is wrong": {"lots", "", 77 * mib, "not read", "go_bytes"},
 	} {
 		debug.SetMemoryLimit(77 * mib)
 		var log strings.Builder

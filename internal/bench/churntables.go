@@ -70,7 +70,7 @@ func (t *tableSamples) run(ctx context.Context, during time.Duration) error {
 	for began := time.Now(); wait.Sleep(ctx, churnSample, nil); {
 		now, err := t.sample(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the time is over
 		}
 		if err != nil {
 			return err

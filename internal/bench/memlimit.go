@@ -65,7 +65,7 @@ type memoryUse struct {
 	made              int64
 }
 
-func (u memoryUse) perCreate() time.Duration {
+func (u *memoryUse) perCreate() time.Duration {
 	return (u.cpu / time.Duration(max(1, u.made))).Round(time.Microsecond)
 }
 

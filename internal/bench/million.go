@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"time"
 
+	"github.com/ethereum/go-ethereum/ethclient"
+
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -29,7 +33,7 @@ func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	began := time.Now()
-	if err := b.loadClosed(ctx, database); err != nil {
+	if err := b.loadClosed(ctx, database, n); err != nil {
 		return fmt.Errorf("make closed invoices: %w", err)
 	}
 	if err := seedHistory(ctx, database, n, max(b.million, n.payments())); err != nil {
@@ -65,9 +69,9 @@ func (b *bench) measureMillion(ctx context.Context, kind string) (err error) {
 	return nil
 }
 
-// loadClosed fills a database with the invoices of a year, nearly all of them closed. The cursor
-// of their chain is left out, so that the server reads the chain from its start block.
-func (b *bench) loadClosed(ctx context.Context, database string) error {
+// loadClosed fills a database with the invoices of a year, nearly all of them closed. The server
+// will read the chain from the node's history on.
+func (b *bench) loadClosed(ctx context.Context, database string, n *node) error {
 	if b.closed == 0 {
 		return nil
 	}
@@ -77,5 +81,19 @@ func (b *bench) loadClosed(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
-	return loadChanged(ctx, database, rows, func(r *store.Rows) { r.Chains = nil })
+	eth, err := ethclient.DialContext(ctx, n.HTTP)
+	if err != nil {
+		return err
+	}
+	defer eth.Close()
+	before, err := eth.HeaderByNumber(ctx, new(big.Int).SetUint64(n.First-1))
+	if err != nil {
+		return err
+	}
+	head := invoice.Header{Number: before.Number.Uint64(), Hash: invoice.Hash(before.Hash()), Time: time.Unix(int64(before.Time), 0)}
+	return loadChanged(ctx, database, rows, func(r *store.Rows) {
+		for i := range r.Chains {
+			r.Chains[i].Head = head
+		}
+	})
 }
