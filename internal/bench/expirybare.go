@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -61,16 +62,7 @@ func (b *bench) expiryCeiling(ctx context.Context, kind string) (_ float64, err 
 	}
 	all, began := b.expiring/bareExpiring, time.Now()
 	for first := 0; first < all; first += bareBatch {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return 0, err
-		}
-		for _, statement := range []string{bareInvoices, bareAmounts, fmt.Sprintf(bareEvents, b.expiring, eventBody)} {
-			if _, err := tx.ExecContext(ctx, statement, openID(first), openID(min(first+bareBatch, all))); err != nil {
-				return 0, errors.Join(err, tx.Rollback())
-			}
-		}
-		if err := tx.Commit(); err != nil {
+		if err := b.expireBare(ctx, db, first, min(first+bareBatch, all)); err != nil {
 			return 0, err
 		}
 	}
@@ -80,6 +72,20 @@ func (b *bench) expiryCeiling(ctx context.Context, kind string) (_ float64, err 
 		err = fmt.Errorf("%d invoices are open after %d of %d expired", left, all, b.expiring)
 	}
 	return float64(all) / took.Seconds(), err
+}
+
+// expireBare expires the invoices from one row to another in a transaction.
+func (b *bench) expireBare(ctx context.Context, db *sql.DB, first, end int) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{bareInvoices, bareAmounts, fmt.Sprintf(bareEvents, b.expiring, eventBody)} {
+		if _, err := tx.ExecContext(ctx, statement, openID(first), openID(end)); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
 }
 
 // openID is the id of an invoice of openRows.

@@ -102,7 +102,7 @@ func (s *standby) query(ctx context.Context, each func(scanner) (bool, error), q
 	}
 	reads.toPrimary()
 	s.cfg.OnRead("primary", reason)
-	return false, nil //nolint:nilerr // the primary runs the query
+	return false, nil
 }
 
 // verdict names the reason for which the primary runs a query, and whether the standby is left.
