@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 // filters reads by the index of one of them and examines the rows for the others, so a
 // page may end before it is full.
 const MaxExamined = 5000
+
+var maxExamined = strconv.Itoa(MaxExamined)
 
 // selection is the statement of a list, in descending order of a key. An index answers the
 // conditions of where in that order. The rows that it finds, up to MaxExamined, are
@@ -29,6 +32,8 @@ type selection struct {
 	index    string   // that SQLite must use; empty for its choice
 	order    []string // columns of the index
 	key      []string // columns of the index that are the key
+	lower    string   // the condition on the index's columns where the rows end
+	ends     bool     // lower may be false of rows whose first column has the value
 	found    int      // arguments of where
 	examined []string // other conditions
 }
@@ -40,13 +45,16 @@ type selection struct {
 func (s *selection) between(index string, columns, values []string, first, end string) {
 	s.index = index
 	row := "(" + strings.Join(columns, ", ") + ")"
-	for _, bound := range []struct{ comparison, id string }{{">=", first}, {"<", end}} {
+	compare := func(comparison, id string) string {
 		n := len(s.args)
-		for _, v := range append(values[:len(values):len(values)], bound.id) {
+		for _, v := range append(values[:len(values):len(values)], id) {
 			s.args = append(s.args, v)
 		}
-		s.conditions = append(s.conditions, row+" "+bound.comparison+" "+parameterList(n, len(columns)))
+		return row + " " + comparison + " " + parameterList(n, len(columns))
 	}
+	s.lower = compare(">=", first)
+	s.ends = len(columns) > 2 || len(columns) == 2 && len(first) > len(invoice.PrefixInvoice)
+	s.conditions = append(s.conditions, compare("<", end))
 	s.order, s.key = columns, columns[len(columns)-1:]
 	s.found = len(s.args)
 }
@@ -78,7 +86,8 @@ func list[T, K any](ctx context.Context, q *queries, s *selection, columns, join
 	if err != nil || len(found) == limit || len(s.examined) == 0 {
 		return found, last, err
 	}
-	last, err = queryRow(ctx, q, key, "SELECT "+strings.Join(s.key, ", ")+" FROM "+s.source(q)+s.where.text()+orderBy(s.order)+
+	r := s.reading(q, maxExamined)
+	last, err = queryRow(ctx, q, key, "SELECT "+strings.Join(r.key, ", ")+" FROM "+r.from+r.where.text()+orderBy(r.order)+
 		fmt.Sprintf(" LIMIT 1 OFFSET %d", MaxExamined-1), s.args[:s.found]...)
 	if errors.Is(err, ErrNotFound) {
 		err = nil
@@ -86,31 +95,73 @@ func list[T, K any](ctx context.Context, q *queries, s *selection, columns, join
 	return found, last, err
 }
 
-// source returns the table to read, with the index for SQLite.
-func (s *selection) source(q *queries) string {
-	source := s.from
+// reading is what a selection reads by an index.
+type reading struct {
+	where
+	from       string
+	joined, on string // the rows that are listed, if they are not from
+	order, key []string
+}
+
+// reading returns what is read, of which no more than limit is wanted.
+func (s *selection) reading(q *queries, limit string) reading {
+	r := reading{where: s.where, from: s.from, joined: s.joined, on: s.on, order: s.order, key: s.key}
 	if s.index != "" {
-		source += " " + q.indexedBy(s.index)
+		r.from += " " + q.indexedBy(s.index)
 	}
+	if s.lower == "" {
+		return r
+	}
+	if !q.postgres || !s.ends {
+		r.conditions = append(slices.Clone(r.conditions), s.lower)
+		return r
+	}
+	// PostgreSQL does not end a scan at a row to which those of an index are compared, unless their first columns
+	// differ: it would read the rest of a merchant's rows, or of a state's. So the limit ends it, and what is
+	// read of many rows is in the index.
+	name, columns := s.from, "*"
+	if len(s.examined) > 0 {
+		columns = strings.Join(s.order, ", ")
+		if s.joined == "" {
+			name, r.joined = "listed", s.rows
+			r.on = s.key[0] + " = " + strings.Replace(s.key[0], s.from+".", name+".", 1)
+		}
+	}
+	r.from = "(SELECT " + columns + " FROM " + r.from + r.where.text() + orderBy(s.order) + " LIMIT " + limit + ") AS " + name
+	rename := strings.NewReplacer(s.from+".", name+".")
+	r.conditions = []string{rename.Replace(s.lower)}
+	r.order = make([]string, len(s.order))
+	for i, column := range s.order {
+		r.order[i] = rename.Replace(column)
+	}
+	r.key = r.order[len(r.order)-1:]
+	return r
+}
+
+// source returns what is read, joined with the rows that are listed.
+func (r reading) source(q *queries) string {
 	switch {
-	case s.joined == "":
+	case r.joined == "":
+		return r.from
 	case q.postgres: // OFFSET keeps it from hashing the whole table
-		source += " CROSS JOIN LATERAL (SELECT * FROM " + s.joined + " WHERE " + s.on + " OFFSET 0) AS " + s.joined
+		return r.from + " CROSS JOIN LATERAL (SELECT * FROM " + r.joined + " WHERE " + r.on + " OFFSET 0) AS " + r.joined
 	default:
-		source += " CROSS JOIN " + s.joined + " ON " + s.on // in this order
+		return r.from + " CROSS JOIN " + r.joined + " ON " + r.on // in this order
 	}
-	return source
 }
 
 // text returns the statement of the list. Its last parameter is the limit.
 func (s *selection) text(q *queries, columns, join string) string {
-	end := " LIMIT " + parameter(s.next())
+	limit := parameter(s.next())
+	end := " LIMIT " + limit
 	if len(s.examined) == 0 {
-		return "SELECT " + columns + " FROM " + s.source(q) + join + s.where.text() + orderBy(s.order) + end
+		r := s.reading(q, limit)
+		return "SELECT " + columns + " FROM " + r.source(q) + join + r.where.text() + orderBy(r.order) + end
 	}
-	inner, order := s.rows+".*", slices.Clone(s.order)
-	if s.joined != "" { // the outer statement does not see the columns of from
-		for i, column := range s.order {
+	r := s.reading(q, maxExamined)
+	inner, order := s.rows+".*", slices.Clone(r.order)
+	if r.joined != "" { // the outer statement does not see the columns of from
+		for i, column := range r.order {
 			order[i] = fmt.Sprintf("%s.order%d", s.rows, i)
 			inner += fmt.Sprintf(", %s AS order%d", column, i)
 		}
@@ -120,8 +171,8 @@ func (s *selection) text(q *queries, columns, join string) string {
 		// an order of the outer one.
 		end = orderBy(order) + end
 	}
-	return "SELECT " + columns + " FROM (SELECT " + inner + " FROM " + s.source(q) + s.where.text() + orderBy(s.order) +
-		fmt.Sprintf(" LIMIT %d) AS ", MaxExamined) + s.rows + join + " WHERE " + strings.Join(s.examined, " AND ") + end
+	return "SELECT " + columns + " FROM (SELECT " + inner + " FROM " + r.source(q) + r.where.text() + orderBy(r.order) +
+		" LIMIT " + maxExamined + ") AS " + s.rows + join + " WHERE " + strings.Join(s.examined, " AND ") + end
 }
 
 func orderBy(key []string) string { return " ORDER BY " + strings.Join(key, " DESC, ") + " DESC" }

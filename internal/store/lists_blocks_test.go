@@ -1,0 +1,76 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before
+// its limit. With as many rows of one merchant, the rest of an index has hundreds.
+func TestShortListsReadFewBlocks(t *testing.T) {
+	t.Parallel()
+	const most = 80
+	url := storetest.Postgres(t)
+	s := storetest.Open(t, url)
+	until := time.Unix(1_800_000_000, 0)
+	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
+	must(t, err)
+	must(t, s.Load(t.Context(), rows.Batches(), func(store.LoadProgress) {}))
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
+	must(t, err)
+
+	some := rows.Invoice(15_000)
+	merchant, details := some.MerchantID, some.Details
+	basket := []store.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
+	newest := store.Span{From: rows.Invoice(19_999).CreatedAt}
+	for name, f := range map[string]store.InvoiceFilter{
+		"reference":              {Reference: details.Reference},
+		"merchant and reference": {MerchantID: merchant, Reference: details.Reference},
+		"reference and state":    {MerchantID: merchant, Reference: details.Reference, Status: some.Status},
+		"pair":                   {Metadata: basket},
+		"merchant and pair":      {MerchantID: merchant, Metadata: basket},
+		"customer":               {MerchantID: merchant, Customer: details.Customer.ID},
+		"amount":                 {Amount: some.Amount.String()},
+		"none void in a second":  {MerchantID: merchant, Status: invoice.Void, Created: newest},
+		"of a second":            {Created: newest},
+		"of merchant, a second":  {MerchantID: merchant, Created: newest},
+	} {
+		f.Limit = 5
+		var list []statement
+		read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{name, query, args}) })
+		if _, _, err := read.Invoices(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list {
+			if n := blocksOf(t, conn, l); n > most {
+				t.Errorf("%s: %d blocks are read, want %d at most\n%s", name, n, most, l.query)
+			}
+		}
+	}
+}
+
+// blocksOf returns how many blocks PostgreSQL reads for a statement.
+func blocksOf(t *testing.T, conn *pgx.Conn, s statement) int {
+	t.Helper()
+	var text string
+	must(t, conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.query, s.args...).Scan(&text))
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	must(t, json.Unmarshal([]byte(text), &plans))
+	return plans[0].Plan.Hit + plans[0].Plan.Read
+}
