@@ -123,9 +123,9 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 func (l listed) newestEvents(ctx context.Context) (ids []string, err error) {
 	page, err := getPage(ctx, http.DefaultClient, l.server.url+"/api/events?limit=200")
 	for _, e := range page.Events {
-		var object struct{ ID string }
-		err = errors.Join(err, json.Unmarshal(e, &object))
-		ids = append(ids, object.ID)
+		var listed struct{ Event struct{ ID string } }
+		err = errors.Join(err, json.Unmarshal(e, &listed))
+		ids = append(ids, listed.Event.ID)
 	}
 	return ids, err
 }
