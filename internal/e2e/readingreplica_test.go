@@ -23,7 +23,9 @@ func TestReadingReplica(t *testing.T) {
 		replicas = append(replicas[:at], replicas[at+1:]...)
 		made := s.create(replicas[0], (i+1)*10_000)
 		tx := s.payTransferAmount(made)
-		s.awaitPayment(replicas[0], made.ID, tx, apitypes.PaymentPending)
+		if err := await(within(s, s.patience), func() bool { return len(s.payments(replicas[0])) > i }); err != nil {
+			t.Fatal("no payment was seen after the replica that reads was killed")
+		}
 		t.Logf("%v after the replica that reads was killed, a payment is seen", time.Since(killed).Round(time.Millisecond))
 		s.awaitPayment(replicas[0], made.ID, tx, apitypes.PaymentConfirmed)
 		replicas = append(replicas, s.start())
