@@ -22,6 +22,9 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 		var more bool
 		var err error
 		ix.step(ctx, loopGap, func(ctx context.Context) { more, err = ix.fill(ctx) })
+		ix.mu.Lock()
+		ix.noteFailure(loopGap, err)
+		ix.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
 			return

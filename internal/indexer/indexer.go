@@ -145,7 +145,7 @@ type Indexer struct {
 	loops    map[string]*loop // under way, by name
 	lastNode *chain.Node      // by the last sync
 
-	failingSince time.Time // zero while this replica succeeds
+	failingSince map[string]time.Time // by loop, while it fails
 	probes       map[*chain.Node]probe
 }
 
@@ -174,6 +174,7 @@ func New(c Config) *Indexer {
 		status:         Status{ChainKey: c.Chain.Key},
 		ranges:         map[*chain.Node]adaptiveRanges{},
 		loops:          map[string]*loop{},
+		failingSince:   map[string]time.Time{},
 		distinctChecks: map[chainPair]time.Time{},
 		probes:         map[*chain.Node]probe{},
 	}
@@ -229,8 +230,8 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		switch {
 		case errors.As(err, &halted):
 			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
-		case errors.As(err, &noQuorum):
-			// Indexing continues; only confirming waits.
+		case errors.As(err, &noQuorum), errors.Is(err, errUnread):
+			// Indexing continues, or another replica begins; only confirming waits.
 			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
@@ -281,7 +282,7 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 func (ix *Indexer) report(err error) {
 	ix.mu.Lock()
 	before := ix.status
-	ix.noteFailure(err)
+	ix.noteFailure(loopHead, err)
 	ix.status.Error, ix.status.Halted = "", ""
 	if ix.tracker != nil {
 		ix.status.at(ix.tracker)

@@ -69,7 +69,11 @@ func (m *meter) follow(at, to uint64) {
 	if m.progress == nil {
 		m.began = now
 	}
-	m.progress, m.samples = &Progress{From: at, To: to, At: at}, []sample{{at, now}}
+	from := at
+	if p := m.progress; p != nil {
+		from = min(from, p.From)
+	}
+	m.progress, m.samples = &Progress{From: from, To: to, At: at}, []sample{{at, now}}
 }
 
 // reached records the block to be read next.

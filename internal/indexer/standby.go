@@ -3,7 +3,6 @@ package indexer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/settle"
@@ -13,10 +12,8 @@ import (
 // should read the chain instead.
 const failingAfter, stuckAfter = 5 * time.Second, 30 * time.Second
 
-// unreadError means that this replica could read a chain, and the one that should does not.
-type unreadError struct{ reason string }
-
-func (e *unreadError) Error() string { return e.reason }
+// errUnread means that no replica has begun to read a chain.
+var errUnread = errors.New("no replica has begun to read the chain yet")
 
 // Failing reports whether another replica should read the chain instead.
 func (s *Supervisor) Failing() bool { return s.indexer().failing() }
@@ -25,57 +22,61 @@ func (ix *Indexer) failing() bool {
 	now := ix.cfg.Now()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if since := ix.failingSince; !since.IsZero() {
-		return now.Sub(since) > failingAfter
+	for _, since := range ix.failingSince {
+		if now.Sub(since) > failingAfter {
+			return true
+		}
 	}
-	last := ix.status.Succeeded
-	return ix.reads() && !last.IsZero() && ix.status.Error == "" && now.Sub(last) > stuckAfter
+	head := ix.loops[loopHead]
+	return ix.reads() && head != nil && time.Since(head.advanced) > stuckAfter
 }
 
-// noteFailure notes whether this replica fails to read the chain, or to follow it, and since
-// when. The caller holds mu.
-func (ix *Indexer) noteFailure(err error) {
-	var unread *unreadError
+// noteFailure notes since when a loop fails, for a reason that another replica may not have. The
+// caller holds mu.
+func (ix *Indexer) noteFailure(loop string, err error) {
+	var noQuorum *NoQuorumError
 	var halted *HaltedError
-	switch {
-	case err == nil, errors.As(err, &unread), errors.As(err, &halted):
-		ix.failingSince = time.Time{}
-	case ix.failingSince.IsZero():
-		ix.failingSince = ix.cfg.Now()
+	switch since := ix.failingSince[loop]; {
+	case err == nil, errors.Is(err, errUnread), errors.As(err, &noQuorum), errors.As(err, &halted):
+		delete(ix.failingSince, loop)
+	case since.IsZero():
+		ix.failingSince[loop] = ix.cfg.Now()
 	}
 }
 
 // reads reports whether this replica is to read the chain.
 func (ix *Indexer) reads() bool { return ix.cfg.Reads == nil || ix.cfg.Reads() }
 
-// standBy takes over how far another replica has read the chain. It is an error when that one
-// reads nothing for maxBehind.
-func (ix *Indexer) standBy(ctx context.Context, t heads) error {
+// standBy takes over how far another replica has read the chain. unread reports that the other reads
+// nothing for maxBehind, so that this one had better read, whoever has the lease.
+func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, err error) {
 	ix.lastSynced, ix.expiring = heads{}, true // what the other leaves is found at the first sync
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !cursor.Started {
-		return &unreadError{fmt.Sprintf("no replica has begun to read chain %s yet", ix.cfg.Chain.Key)}
+	if cursor.Started {
+		if err := ix.adopt(ctx, cursor); err != nil {
+			return false, err
+		}
 	}
-	if err := ix.adopt(ctx, cursor); err != nil {
-		return err
+	if t.head.Number < cursor.Indexed.Number {
+		return false, &nodeError{node: n.Node, err: errNodeBehind, reported: true}
 	}
-	if next := cursor.Indexed.Number + 1; t.head.Number >= next+2*maxBlocks {
+	if next := cursor.Indexed.Number + 1; cursor.Started && t.head.Number >= next+2*maxBlocks {
 		ix.catchup.follow(next, t.head.Number-maxBlocks)
 	} else {
 		ix.catchup.end()
 	}
-	now := ix.cfg.Now()
-	if read := cursor.Indexed.Hash; ix.others.since.IsZero() || read != ix.others.at || cursor.Indexed.Number >= t.head.Number {
-		ix.others = othersProgress{read, now}
+	now, read := ix.cfg.Now(), cursor.Indexed.Hash
+	idle := now.Sub(ix.others.since)
+	if ix.others.since.IsZero() || read != ix.others.at || cursor.Indexed.Number == t.head.Number && idle <= maxBehind {
+		ix.others, idle = othersProgress{read, now}, 0
 	}
-	if idle := now.Sub(ix.others.since); idle > maxBehind {
-		return &unreadError{fmt.Sprintf("the replica that reads chain %s has read nothing for %s, and is at block %d of %d",
-			ix.cfg.Chain.Key, idle.Round(time.Second), cursor.Indexed.Number, t.head.Number)}
+	if idle <= maxBehind && !cursor.Started {
+		return false, errUnread
 	}
-	return nil
+	return idle > maxBehind, nil
 }
 
 // adopt sets the tracker to the ledger's cursor.

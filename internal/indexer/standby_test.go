@@ -3,7 +3,6 @@ package indexer
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,7 +43,7 @@ func (f *fixture) standBySync(t *testing.T) Status {
 func TestStandby(t *testing.T) {
 	f := newFixture(t, nil)
 	standby, reads := newStandby(t, f, nil)
-	if _, err := standby.sync(t.Context()); err == nil || err.Error() != "no replica has begun to read chain test yet" {
+	if _, err := standby.sync(t.Context()); !errors.Is(err, errUnread) {
 		t.Errorf("before the chain was read: %v", err)
 	}
 	for i := range 20 {
@@ -100,36 +99,64 @@ func TestStandbyOfGap(t *testing.T) {
 	}
 }
 
-// TestStandbyOfNobody has no replica read the chain, which is an error after maxBehind, and a
-// reason for another replica to try.
+// TestStandbyOfNobody has no replica read the chain, so that one reads it after maxBehind, until another does.
 func TestStandbyOfNobody(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.Mine()
 	f.catchUp(t)
 	c := newClock()
 	standby, _ := newStandby(t, f, func(conf *Config) { conf.Now = c.Now })
-	c.Add(time.Hour)
 	standby.standBySync(t) // nothing is to be read
 	f.chain.Mine()
 	standby.standBySync(t)
 	c.Add(maxBehind)
-	standby.standBySync(t)
-	c.Add(time.Millisecond)
-	_, err := standby.sync(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "has read nothing for 30s, and is at block 1 of 2") {
-		t.Errorf("when nobody reads the chain: %v", err)
+	if s := standby.standBySync(t); s.Indexed != 1 {
+		t.Errorf("a standby reads too early: %+v", s)
 	}
-	standby.report(err)
-	if c.Add(time.Hour); standby.failing() {
-		t.Error("a replica that could read the chain leaves it to others because nobody does")
+	c.Add(time.Millisecond)
+	for range 3 {
+		standby.catchUp(t)
+		if cursor, _ := f.ledger.Cursor(t.Context(), ""); cursor.Indexed.Number != f.chain.Head().Number {
+			t.Errorf("nobody reads block %d", f.chain.Head().Number)
+		}
+		f.chain.Mine()
+		c.Add(time.Second)
+	}
+	f.catchUp(t) // another reads
+	standby.standBySync(t)
+	f.chain.Mine()
+	before := standby.node.Calls("eth_getLogs")
+	standby.standBySync(t)
+	if standby.node.Calls("eth_getLogs") != before {
+		t.Error("a standby reads though another does")
 	}
 }
 
-// TestFailing has a replica leave the chain to others when its nodes fail for failingAfter, or a sync takes
+// TestStandbyBehind has a standby whose node lacks blocks that were read, and which so cannot take over.
+func TestStandbyBehind(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	c := newClock()
+	standby, _ := newStandby(t, f, func(conf *Config) { conf.Now = c.Now })
+	standby.node.Lag(2)
+	standby.standBySync(t)
+	c.Add(maxBehind)
+	if _, err := standby.sync(t.Context()); !errors.Is(err, errNodeBehind) {
+		t.Errorf("a standby that lacks blocks: %v", err)
+	}
+}
+
+// TestFailing has a replica leave the chain to others when one of its loops fails for failingAfter, or a sync takes
 // more than stuckAfter.
 func TestFailing(t *testing.T) {
 	c := newClock()
 	f := newFixture(t, func(conf *Config) { conf.Now = c.Now })
+	note := func(loop string, err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.noteFailure(loop, err)
+	}
 	want := func(when string, want bool) {
 		t.Helper()
 		if f.failing() != want {
@@ -137,26 +164,25 @@ func TestFailing(t *testing.T) {
 		}
 	}
 	want("at the start", false)
-	f.report(nil)
-	for _, err := range []error{errors.New("no node answers"), &NoQuorumError{"one node alone"}} {
-		f.report(err)
+	for _, loop := range []string{loopHead, loopGap} {
+		note(loop, errors.New("no node answers"))
 		c.Add(failingAfter)
-		f.report(err)
+		note(loop, errors.New("no node answers"))
 		want("after failures for a while", false)
 		c.Add(1)
 		want("after failures for longer", true)
-		f.report(&unreadError{"another does not read"})
-		want("after another failed", false)
-		f.report(nil)
+		note(loop, nil)
+		want("after a success", false)
 	}
-	f.report(&HaltedError{testChain.Key, "for a test"})
-	c.Add(time.Hour)
-	want("while it is halted", false)
-	f.report(nil)
-	c.Add(stuckAfter)
-	want("in a sync that takes long", false)
-	c.Add(1)
-	want("in a sync that takes longer", true)
+	for _, err := range []error{errUnread, &NoQuorumError{"one node alone"}, &HaltedError{testChain.Key, "for a test"}} {
+		note(loopHead, err)
+		c.Add(time.Hour)
+		want(err.Error(), false)
+	}
+	f.loops[loopHead] = &loop{advanced: time.Now()}
+	want("in a sync", false)
+	f.loops[loopHead].advanced = time.Now().Add(-stuckAfter)
+	want("in a sync that takes long", true)
 }
 
 // TestStandbyOfHalted shows a halt on all replicas.

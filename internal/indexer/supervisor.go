@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -141,6 +142,9 @@ func (s *Supervisor) replace(w *Indexer) {
 	next.status = w.Status()
 	next.status.CatchUp, next.status.Backfill = nil, nil
 	next.status.Restarts++
+	w.mu.Lock()
+	maps.Copy(next.failingSince, w.failingSince)
+	w.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = next

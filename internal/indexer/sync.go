@@ -49,8 +49,11 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	}
 	ix.updateStatus(func(s *Status) { s.Head = t.head.Number })
 	ix.measureSkew(t.head)
-	if !ix.reads() {
-		return false, ix.standBy(ctx, t)
+	standsBy := !ix.reads()
+	if standsBy {
+		if unread, err := ix.standBy(ctx, n, t); !unread {
+			return false, err
+		}
 	}
 	if t.head.Hash == ix.lastSynced.head.Hash && t.tagged.Hash == ix.lastSynced.tagged.Hash {
 		return false, nil
@@ -73,6 +76,9 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	ix.lostRaces = 0
 	if !more {
 		ix.lastSynced = t
+	}
+	if standsBy { // what this replica reads is no progress of another
+		ix.others.at = ix.tracker.Tip().Hash
 	}
 	// Without a change, another sync at once would have the same outcome.
 	return more && (ix.expiring || ix.position() != before), nil

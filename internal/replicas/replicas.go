@@ -60,6 +60,7 @@ type Share struct {
 	// What follows belongs to the goroutine of Run.
 	free     map[string]bool      // works that nobody had in the last round
 	unwanted map[string]time.Time // until when works are left to others
+	failed   bool                 // the last round
 
 	mu    sync.Mutex
 	until map[string]time.Time // until when the works of this replica are surely its own
@@ -79,9 +80,11 @@ func (s *Share) Has(work string) bool {
 
 // Join takes what is free. So a replica alone has all of its work when it begins.
 func (s *Share) Join(ctx context.Context) {
-	if err := s.round(ctx, s.conf.Now()); err != nil && ctx.Err() == nil {
+	err := s.round(ctx, s.conf.Now())
+	if err != nil && !s.failed && ctx.Err() == nil {
 		s.conf.Logger.Warn("dividing work among replicas failed, will retry", "err", err)
 	}
+	s.failed = err != nil
 }
 
 // Run takes part until ctx ends, and then gives its work back. Call Join before.

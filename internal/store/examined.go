@@ -34,6 +34,7 @@ type selection struct {
 	key      []string // columns of the index that are the key
 	lower    string   // the condition on the index's columns where the rows end
 	ends     bool     // lower may be false of rows whose first column has the value
+	many     bool     // many rows may be read that lower is false of
 	found    int      // arguments of where
 	examined []string // other conditions
 }
@@ -120,7 +121,7 @@ func (s *selection) reading(q *queries, limit string) reading {
 	// differ: it would read the rest of a merchant's rows, or of a state's. So the limit ends it, and what is
 	// read of many rows is in the index.
 	name, columns := s.from, "*"
-	if len(s.examined) > 0 {
+	if s.many || len(s.examined) > 0 {
 		columns = strings.Join(s.order, ", ")
 		if s.joined == "" {
 			name, r.joined = "listed", s.rows

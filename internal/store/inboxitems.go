@@ -64,6 +64,7 @@ func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time
 	}
 	s.between(index, columns, values, first, end)
 	if kind == invoice.ItemApproval {
+		s.ends = false // else those that have expired would be read for the condition
 		s.add("expires_at > $%d", invoice.UnixSeconds(now))
 	}
 	return s

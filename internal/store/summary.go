@@ -46,6 +46,7 @@ func (q *queries) InvoicedAmounts(ctx context.Context, merchantID string, status
 	list := &selection{rows: "invoices", from: "invoices"}
 	first, end := Span{From: since}.ids(invoice.PrefixInvoice)
 	InvoiceFilter{MerchantID: merchantID, Status: status}.byState(list, first, end)
+	list.many = true
 	return queryAll(ctx, q, func(row scanner) (a InvoicedAmount, err error) {
 		err = row.Scan(&a.ChainKey, &a.Currency, amountCol(&a.Amount))
 		return a, err
