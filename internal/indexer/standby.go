@@ -48,7 +48,7 @@ func (ix *Indexer) noteFailure(loop string, err error) {
 func (ix *Indexer) reads() bool { return ix.cfg.Reads == nil || ix.cfg.Reads() }
 
 // standBy takes over how far another replica has read the chain. unread reports that the other reads
-// nothing for maxBehind, so that this one had better read, whoever has the lease.
+// nothing for maxBehind. Then this one is to read it, without the lease.
 func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, err error) {
 	ix.lastSynced, ix.expiring = heads{}, true // what the other leaves is found at the first sync
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
