@@ -47,6 +47,24 @@ func (ix *Indexer) noteFailure(loop string, err error) {
 // reads reports whether this replica is to read the chain.
 func (ix *Indexer) reads() bool { return ix.cfg.Reads == nil || ix.cfg.Reads() }
 
+// follows stands by while another replica reads the chain.
+func (ix *Indexer) follows(ctx context.Context, n node, t heads) (followed bool, err error) {
+	if ix.reads() {
+		return false, nil
+	}
+	unread, err := ix.standBy(ctx, n, t)
+	return !unread, err
+}
+
+// noteOwnProgress notes that what was read is no progress of another replica.
+func (ix *Indexer) noteOwnProgress() {
+	if ix.reads() {
+		ix.others = othersProgress{}
+		return
+	}
+	ix.others.at = ix.tracker.Tip().Hash
+}
+
 // standBy takes over how far another replica has read the chain. unread reports that the other reads
 // nothing for maxBehind. Then this one is to read it, without the lease.
 func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, err error) {

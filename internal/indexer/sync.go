@@ -49,11 +49,8 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	}
 	ix.updateStatus(func(s *Status) { s.Head = t.head.Number })
 	ix.measureSkew(t.head)
-	standsBy := !ix.reads()
-	if standsBy {
-		if unread, err := ix.standBy(ctx, n, t); !unread {
-			return false, err
-		}
+	if followed, err := ix.follows(ctx, n, t); followed {
+		return false, err
 	}
 	if t.head.Hash == ix.lastSynced.head.Hash && t.tagged.Hash == ix.lastSynced.tagged.Hash {
 		return false, nil
@@ -77,9 +74,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	if !more {
 		ix.lastSynced = t
 	}
-	if standsBy { // what this replica reads is no progress of another
-		ix.others.at = ix.tracker.Tip().Hash
-	}
+	ix.noteOwnProgress()
 	// Without a change, another sync at once would have the same outcome.
 	return more && (ix.expiring || ix.position() != before), nil
 }
