@@ -47,7 +47,7 @@ func (ix *Indexer) noteFailure(loop string, err error) {
 // reads reports whether this replica is to read the chain.
 func (ix *Indexer) reads() bool { return ix.cfg.Reads == nil || ix.cfg.Reads() }
 
-// follows stands by while another replica reads the chain.
+// follows takes over what another replica has read, unless this one is to read the chain.
 func (ix *Indexer) follows(ctx context.Context, n node, t heads) (followed bool, err error) {
 	if ix.reads() {
 		return false, nil
