@@ -139,13 +139,12 @@ type Indexer struct {
 	// it recorded.
 	filled invoice.Header
 
-	mu       sync.Mutex
-	status   Status
-	ranges   map[*chain.Node]adaptiveRanges
-	loops    map[string]*loop // under way, by name
-	lastNode *chain.Node      // by the last sync
-
+	mu           sync.Mutex
+	status       Status
+	ranges       map[*chain.Node]adaptiveRanges
+	loops        map[string]*loop     // under way, by name
 	failingSince map[string]time.Time // by loop, while it fails
+	lastNode     *chain.Node          // by the last sync
 	probes       map[*chain.Node]probe
 }
 

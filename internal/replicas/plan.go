@@ -27,7 +27,7 @@ func makePlan(me string, works []string, states map[string]store.SharedWork, was
 	for _, work := range works {
 		state, isUnable := states[work], slices.Contains(unable, work)
 		switch {
-		case state.Holder == me && (isUnable && l.lighter(state, -len(works)) || !isUnable && !balanced && l.lighter(state, 2)):
+		case state.Holder == me && (isUnable && l.others(state) || !isUnable && !balanced && l.lighter(state, 2)):
 			p.give = append(p.give, work)
 			l.of[me]--
 			balanced = balanced || !isUnable
@@ -48,6 +48,11 @@ func makePlan(me string, works []string, states map[string]store.SharedWork, was
 type loads struct {
 	me string
 	of map[string]int
+}
+
+// others reports whether there is another candidate.
+func (l loads) others(state store.SharedWork) bool {
+	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me })
 }
 
 // lighter reports whether another candidate has at least so much less work than this replica.

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"strings"
+
+	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/replicas"
 )
 
@@ -14,16 +17,14 @@ func (s *Server) newShare() *replicas.Share {
 		return nil
 	}
 	var works []string
-	byWork := make(map[string]string)
 	for _, c := range s.cfg.Chains {
-		work := readingWork + c.Key
-		works = append(works, work)
-		byWork[work] = c.Key
+		works = append(works, readingWork+c.Key)
 	}
+	indexerOf := func(work string) *indexer.Supervisor { return s.byKey[strings.TrimPrefix(work, readingWork)].indexer }
 	return replicas.New(replicas.Config{
 		Store: clockedStore{s.store, s.clock}, Holder: s.ids.New("lse_"), Works: works,
-		Able:    func(work string) bool { return !s.byKey[byWork[work]].indexer.Failing() },
-		Changed: func(work string) { s.byKey[byWork[work]].indexer.Wake() },
+		Able:    func(work string) bool { return !indexerOf(work).Failing() },
+		Changed: func(work string) { indexerOf(work).Wake() },
 		Now:     s.cfg.Now, Logger: s.cfg.Logger,
 	})
 }
