@@ -87,6 +87,3 @@ func (b *bench) expireBare(ctx context.Context, db *sql.DB, first, end int) erro
 	}
 	return tx.Commit()
 }
-
-// openID is the id of an invoice of openRows.
-func openID(row int) string { return fmt.Sprintf("inv_%026d", row) }

@@ -112,3 +112,6 @@ func openInvoice(row int, expires time.Time) invoice.Invoice {
 		Terms: invoice.Terms{Merchant: account(0), Token: dustToken, Amount: price, ExpiresAt: expires},
 	}
 }
+
+// openID is the id of an invoice of openRows.
+func openID(row int) string { return fmt.Sprintf("inv_%026d", row) }
