@@ -26,7 +26,7 @@ func TestReseal(t *testing.T) {
 	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it made a database: %v", err)
 	}
-	for _, fresh := range storetest.Databases() {
+	for _, fresh := range storetest.MigratedDatabases() {
 		url := fresh(t)
 		db := storetest.Open(t, url)
 		seal := func(version int64) ([]byte, string, error) {

@@ -23,7 +23,7 @@ import (
 // on the same service. It reports what the key adds, in percent: to the handler alone, and
 // to a request over the loopback interface.
 func BenchmarkAuthentication(b *testing.B) {
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
 			s := storetest.Open(b, url(b))
 			handler, path, key := authenticated(b, s)

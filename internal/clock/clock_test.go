@@ -105,7 +105,7 @@ func TestTimeBetweenProcesses(t *testing.T) {
 // Replicas share one time, on PostgreSQL by the database's clock: theirs may be
 // hours apart.
 func TestReplicas(t *testing.T) {
-	s := storetest.Open(t, storetest.Postgres(t))
+	s := storetest.Open(t, storetest.MigratedPostgres(t))
 	one, two := &machine{wall: time.Now()}, &machine{wall: time.Now().Add(-5 * time.Hour)}
 	c, d := one.open(t, s), two.open(t, s)
 	if apart := d.Now().Sub(c.Now()); apart < 0 || apart > time.Minute {

@@ -23,7 +23,7 @@ var (
 // TestKilled kills a worker between the receiver's 2xx and the record of it. The event
 // must be posted again under the same id.
 func TestKilled(t *testing.T) {
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			database := url(t)
 			s := storetest.Open(t, database)

@@ -142,7 +142,7 @@ func TestStop(t *testing.T) {
 // TestTwoWorkers checks that two processes on one database deliver every event once.
 func TestTwoWorkers(t *testing.T) {
 	const merchants, each = 10, 30
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	var mu sync.Mutex
 	seen := map[string]int{}
 	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {

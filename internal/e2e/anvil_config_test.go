@@ -46,7 +46,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 		func(e entryOf) entryOf { e.token = nobody; return e })
 	wrong("wrong-registry", "there is no contract at "+nobody+" on chain wrong-registry, where its registry should be; correct the address",
 		func(e entryOf) entryOf { e.registry = nobody; return e })
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second}, chains...)
+	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second}, chains...)
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()

@@ -33,7 +33,7 @@ func TestAnvilHistories(t *testing.T) {
 			if seed%3 == 0 {
 				o.BlockTime = time.Second
 			}
-			database := storetest.Postgres(t)
+			database := storetest.MigratedPostgres(t)
 			if seed%2 == 0 {
 				database = "sqlite:" + filepath.Join(t.TempDir(), "pay.db")
 			}

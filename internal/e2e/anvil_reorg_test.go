@@ -16,7 +16,7 @@ import (
 // TestAnvilReorg orphans a pending payment, and then one that was final.
 func TestAnvilReorg(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.Postgres(t), anviltest.Options{})
+	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{})
 	r := s.start()
 	made := s.create(r, 5_000_000)
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)

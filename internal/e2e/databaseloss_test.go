@@ -55,7 +55,7 @@ func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 		}
 	})
 	var database string
-	if s.proxy, database, err = storetest.StartProxy(t.Context(), storetest.Postgres(t), 0); err != nil {
+	if s.proxy, database, err = storetest.StartProxy(t.Context(), storetest.MigratedPostgres(t), 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

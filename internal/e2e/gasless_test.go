@@ -83,7 +83,7 @@ func (d *deafNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // paid once.
 func TestGasless(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGaslessWorld(t, database(t))

@@ -33,7 +33,7 @@ const killInterval = 5 * time.Second
 // twice, and each event arrives once.
 func TestKilledReplicas(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	p := newProxy(t, replicas)
 	front := &replica{url: p.URL}

@@ -14,7 +14,7 @@ import (
 // takes over and sees what is paid meanwhile, and all show how far the chain was read.
 func TestReadingReplica(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	for i := range 2 {
 		at := s.readingReplica(replicas)

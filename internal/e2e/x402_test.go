@@ -182,7 +182,7 @@ func (s *service) shop(a *agents, url, key string) string {
 // protocol from npm, on both databases.
 func TestX402(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, a := newX402Service(t, database(t))
@@ -260,7 +260,7 @@ func TestX402Dev(t *testing.T) {
 // answer.
 func TestX402Kills(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for kind, prepare := range map[string]func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int){

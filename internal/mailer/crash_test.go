@@ -67,7 +67,7 @@ func startChild(t *testing.T, database string, server *smtpServer, ahead time.Du
 // process did not learn of it, is sent again under the same id.
 func TestKilledMailer(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		for stage, copies := range map[string]int{"RCPT": 1, "END": 2} {
 			t.Run(name+" "+stage, func(t *testing.T) {
 				t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkStatement makes statements of months of a merchant with 100,000 invoices of a year.
 func BenchmarkStatement(b *testing.B) {
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
 			until := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 			s := seeded(b, url(b), seed.Config{Invoices: 100_000, Merchants: 1, Open: 250, Until: until, BlockTime: 2 * time.Second})

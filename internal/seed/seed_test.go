@@ -202,7 +202,7 @@ func TestLoadRefusesUsedDatabases(t *testing.T) {
 // TestInterruptedLoad checks that PostgreSQL keeps nothing of a load that fails.
 func TestInterruptedLoad(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t, storetest.Postgres(t))
+	s := storetest.Open(t, storetest.MigratedPostgres(t))
 	m := maker(t, config(100))
 	interrupted := errors.New("interrupted")
 	err := s.Load(t.Context(), func(yield func(store.Rows, error) bool) {
@@ -225,7 +225,7 @@ func TestInterruptedLoad(t *testing.T) {
 // table.
 func TestLoadDoesNotWaitForServices(t *testing.T) {
 	t.Parallel()
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	s, service := storetest.Open(t, url), storetest.Open(t, url)
 	must(t, service.Update(t.Context(), func(tx *store.Tx) error {
 		if _, err := tx.LastSeq(t.Context()); err != nil {

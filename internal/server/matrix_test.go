@@ -452,7 +452,7 @@ func anonymous(a answer) string {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))

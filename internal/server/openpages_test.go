@@ -76,7 +76,7 @@ func (s *pageStream) want(state string) {
 // TestOpenPages follows an invoice that its merchant makes void, and stops the service.
 func TestOpenPages(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _ := scripted(t, "house", 7)

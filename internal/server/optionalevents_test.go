@@ -16,7 +16,7 @@ import (
 // TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for
 // payment.unattributed, and then pays too little.
 func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			receiver, arrived := newReceiver(t)
 			config, c, _ := scriptedChain(t, "house", 7)

@@ -66,7 +66,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
 	}}
 	const secret = "secret of the provider"
-	database := storetest.Postgres(t)
+	database := storetest.MigratedPostgres(t)
 	log := new(logtest.Buffer)
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyringtest.New(t),

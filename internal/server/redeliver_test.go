@@ -19,7 +19,7 @@ import (
 // refused otherwise.
 func TestRedeliverToTerminals(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := database(t)

@@ -120,7 +120,7 @@ func (w *matrixWorld) create(merchant string, n int) (ids []string) {
 // TestEventStream follows the events of a merchant, with interruptions.
 func TestEventStream(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))
@@ -207,7 +207,7 @@ func (w *matrixWorld) wantRevoked() {
 // both have all events in the order of the list.
 func TestStreamsOfReplicas(t *testing.T) {
 	t.Parallel()
-	database := storetest.Postgres(t)
+	database := storetest.MigratedPostgres(t)
 	var urls []string
 	var streams []*stream
 	for range 2 {

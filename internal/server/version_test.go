@@ -12,7 +12,7 @@ import (
 // TestVersions names versions of the interface in requests, on both databases.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))

@@ -15,7 +15,7 @@ import (
 // concurrently. Its service chooses suffix 1 first.
 func onPostgres(t *testing.T) *world {
 	t.Helper()
-	u := storetest.Postgres(t)
+	u := storetest.MigratedPostgres(t)
 	w := (&database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)}).world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 1}
 	w.Service = w.service()

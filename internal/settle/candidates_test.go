@@ -151,7 +151,7 @@ func TestTooManyCandidates(t *testing.T) {
 // eachAlone runs the test on each database, while no other test runs.
 func eachAlone(t *testing.T, test func(t *testing.T, db *database)) {
 	t.Helper()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			u := url(t)
 			test(t, &database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)})

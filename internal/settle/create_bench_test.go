@@ -13,7 +13,7 @@ import (
 // BenchmarkCreate creates invoices from 64 goroutines, each with its own price, with and
 // without an idempotency key.
 func BenchmarkCreate(b *testing.B) {
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		for _, keyed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/keyed=%t", name, keyed), func(b *testing.B) {
 				u := url(b)

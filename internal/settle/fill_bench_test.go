@@ -13,7 +13,7 @@ import (
 // an invoice, and with transfers that pay none. Each iteration adds 10,000 transfers to
 // the same database, so -benchtime=10x is a back-fill of 100,000.
 func BenchmarkFill(b *testing.B) {
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		for _, paying := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/paying=%t", name, paying), func(b *testing.B) {
 				u := url(b)

@@ -89,7 +89,7 @@ func TestRoundTripsOfExpiry(t *testing.T) {
 // proxied returns a world on PostgreSQL, and the proxy that counts its round trips.
 func proxied(t *testing.T) (*world, *storetest.Proxy) {
 	t.Helper()
-	proxy, through, err := storetest.StartProxy(t.Context(), storetest.Postgres(t), 0)
+	proxy, through, err := storetest.StartProxy(t.Context(), storetest.MigratedPostgres(t), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestConcurrentAudit(t *testing.T) {
 // TestAuditIsAppendOnly tries to change and remove entries.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := fresh(t)
@@ -212,7 +212,7 @@ func TestVerifyAudit(t *testing.T) {
 		"one hash computed again": {[]string{"UPDATE audit_entries SET object = 'x' WHERE seq = 2", rewrite + " 2"}, 2, access.Changed},
 		"all computed again":      {[]string{"UPDATE audit_entries SET object = 'x' WHERE seq = 2", rewrite}, 5, access.Rewritten},
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for what, c := range cases {

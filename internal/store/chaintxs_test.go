@@ -27,7 +27,7 @@ var (
 // open: int_0 of inv_0 and so on.
 func eachWriter(t *testing.T, n int, test func(t *testing.T, s *store.Store, db *sql.DB)) {
 	t.Helper()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := url(t)

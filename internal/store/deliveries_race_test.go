@@ -19,7 +19,7 @@ import (
 // together respect a merchant's limit in flight.
 func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	const merchants, queued, askers, perMerchant = 5, 20, 8, 3
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := url(t)
@@ -81,7 +81,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 // another process is leasing, without waiting for it, because the number in flight is not
 // known yet.
 func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	one, other := storetest.Open(t, url), storetest.Open(t, url)
 	storetest.Schedule(t, one, "a", 0, 9, now-10)
 	storetest.Schedule(t, other, "b", 0, 1, now)

@@ -14,7 +14,7 @@ import (
 // which records the outcome. Otherwise a transaction of four statements leases it. Reading
 // the endpoint of a merchant that is not in the configuration takes another one.
 func TestStatementsForOneEvent(t *testing.T) {
-	s := storetest.Open(t, storetest.Postgres(t))
+	s := storetest.Open(t, storetest.MigratedPostgres(t))
 	storetest.Schedule(t, s, "m", 0, 2, now)
 	trust(t, s, "m")
 	var texts []string

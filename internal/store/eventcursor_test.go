@@ -51,7 +51,7 @@ type cursorRun struct {
 // or after they insert, some are rolled back, and connections are lost at any time.
 func TestCursorOfEventsMissesNone(t *testing.T) {
 	t.Parallel()
-	direct := storetest.Postgres(t)
+	direct := storetest.MigratedPostgres(t)
 	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })

@@ -70,7 +70,7 @@ func TestEventListsUseTheirIndexes(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		url := storetest.Postgres(t)
+		url := storetest.MigratedPostgres(t)
 		s := storetest.Open(t, url)
 		db := indexesAlone(t, url)
 		checkEventLists(t, s, db, planReader{

@@ -123,7 +123,7 @@ func checkEvents(t *testing.T, s *store.Store, f store.EventFilter, all []store.
 func TestEventsInOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	const writers, each = 8, 40
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	s, other := storetest.Open(t, url), storetest.Open(t, url)
 	for w := range writers {
 		insert(t, s, sample(fmt.Sprint("inv_", w), fmt.Sprint("m", w)))

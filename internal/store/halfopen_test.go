@@ -19,7 +19,7 @@ const recoveryLimit = 20 * time.Second
 // lossy opens a store whose connections can be cut.
 func lossy(t *testing.T) (*store.Store, *storetest.Proxy, string) {
 	t.Helper()
-	direct := storetest.Postgres(t)
+	direct := storetest.MigratedPostgres(t)
 	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })

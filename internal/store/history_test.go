@@ -68,7 +68,7 @@ var boundedRows = map[string]struct {
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, rows := range boundedRows {
-		for database, url := range storetest.Databases() {
+		for database, url := range storetest.MigratedDatabases() {
 			t.Run(name+" "+database, func(t *testing.T) {
 				t.Parallel()
 				dsn := url(t)
@@ -111,7 +111,7 @@ func TestHistoryIsBounded(t *testing.T) {
 // form that was signed last.
 func TestHistoryOfCosts(t *testing.T) {
 	t.Parallel()
-	for database, url := range storetest.Databases() {
+	for database, url := range storetest.MigratedDatabases() {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
 			dsn := url(t)

@@ -12,7 +12,7 @@ import (
 // and that an open store keeps working.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := url(t)

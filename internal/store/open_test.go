@@ -146,7 +146,7 @@ func TestOpenAtOnce(t *testing.T) {
 // stores at once.
 func TestOpenAgain(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

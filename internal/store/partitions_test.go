@@ -28,7 +28,7 @@ func day(n int) time.Time { return time.Date(2026, 1, 1+n, 0, 0, 0, 0, time.UTC)
 
 func newPartitioned(t *testing.T) partitioned {
 	t.Helper()
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	p := partitioned{storetest.Open(t, url), t, url, storetest.SQL(t, url)}
 	insert(t, p.Store, sample("inv_1", "m"))
 	return p

@@ -91,7 +91,7 @@ func byNumber(mails []store.ReceiptMail, of store.ReceiptMail) (found store.Rece
 // TestReceiptMailsForgetAddresses checks that a mail that was sent or given up keeps none.
 func TestReceiptMailsForgetAddresses(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := database(t)

@@ -17,7 +17,7 @@ import (
 // TestRedeliverOfTimes redelivers the events of some seconds. Replicas with different
 // clocks inserted them, so the order of their numbers is not the order of their times.
 func TestRedeliverOfTimes(t *testing.T) {
-	for _, fresh := range storetest.Databases() {
+	for _, fresh := range storetest.MigratedDatabases() {
 		url := fresh(t)
 		s := storetest.Open(t, url)
 		const base = 1_764_000_000

@@ -75,7 +75,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 
 func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

@@ -15,7 +15,7 @@ import (
 // the schema must reject.
 func TestImpossibleStatesAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

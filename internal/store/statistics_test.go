@@ -15,7 +15,7 @@ import (
 // again once it has doubled.
 func TestUpdateStatistics(t *testing.T) {
 	t.Parallel()
-	url := storetest.Postgres(t)
+	url := storetest.MigratedPostgres(t)
 	s := storetest.Open(t, url)
 	db := storetest.SQL(t, url)
 	if _, err := db.ExecContext(t.Context(), "ALTER TABLE merchants SET (autovacuum_enabled = false)"); err != nil {

@@ -171,7 +171,7 @@ func TestUpdateWithAContextThatEnded(t *testing.T) {
 
 func TestClosedStore(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		s, err := store.Open(t.Context(), url(t))
 		must(t, err)
 		must(t, s.Ping(t.Context()))
@@ -196,7 +196,7 @@ func TestClosedStore(t *testing.T) {
 // stored.
 func TestCloseWaitsForWork(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.Databases() {
+	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)

@@ -408,7 +408,7 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 // TestKilledWriterOfAuthorizations kills writers, each a process, at a random request to
 // the node, while authorizations come and go: each is carried out once.
 func TestKilledWriterOfAuthorizations(t *testing.T) {
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := database(t)

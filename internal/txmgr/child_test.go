@@ -86,7 +86,7 @@ func runChild(args []string) error {
 // TestKilledWriter kills writers, each a process, at a random request to the
 // node: before it arrives, or after it was carried out.
 func TestKilledWriter(t *testing.T) {
-	for name, database := range storetest.Databases() {
+	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := database(t)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,18 +22,15 @@ type late struct {
 	rest   []byte
 }
 
-// delayed returns a reader of what from has, a time later. It reads until from ends.
-func delayed(from io.Reader, by time.Duration) io.Reader {
-	if by == 0 {
-		return from
-	}
+// delayed returns a reader of what from has, a time later, which may change. It reads until from ends.
+func delayed(from io.Reader, by *atomic.Int64) io.Reader {
 	chunks := make(chan chunk, inFlight)
 	go func() {
 		defer close(chunks)
 		for {
 			buffer := make([]byte, 16<<10)
 			n, err := from.Read(buffer)
-			chunks <- chunk{time.Now().Add(by), buffer[:n], err}
+			chunks <- chunk{time.Now().Add(time.Duration(by.Load())), buffer[:n], err}
 			if err != nil {
 				return
 			}

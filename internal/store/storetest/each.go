@@ -17,7 +17,7 @@ import (
 // Each runs the test on a fresh database of each of Databases.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	for name, url := range Databases() {
+	for name, url := range MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, Open(t, url(t)))
@@ -28,12 +28,19 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 // Databases returns, by name, a function for each kind of database that creates
 // a fresh one for a test and returns its URL. With -short there is SQLite
 // alone.
-func Databases() map[string]func(testing.TB) string {
+func Databases() map[string]func(testing.TB) string { return databases(SQLite, Postgres) }
+
+// MigratedDatabases is Databases with databases that have the schema.
+func MigratedDatabases() map[string]func(testing.TB) string {
+	return databases(Migrated, MigratedPostgres)
+}
+
+func databases(sqlite, postgres func(testing.TB) string) map[string]func(testing.TB) string {
 	if testing.Short() {
 		testdeps.LeaveOut("PostgreSQL")
-		return map[string]func(testing.TB) string{"sqlite": SQLite}
+		return map[string]func(testing.TB) string{"sqlite": sqlite}
 	}
-	return map[string]func(testing.TB) string{"sqlite": SQLite, "postgres": Postgres}
+	return map[string]func(testing.TB) string{"sqlite": sqlite, "postgres": postgres}
 }
 
 // SQLite returns the URL of a database that does not exist yet. It is in memory if there is
@@ -61,14 +68,11 @@ func Migrated(tb testing.TB) string {
 }
 
 // Open opens the database for the length of the test. A SQLite database that
-// does not exist yet begins as a copy of one with the schema, and so does a
-// database of Postgres that is empty.
+// does not exist yet begins as a copy of one with the schema.
 func Open(tb testing.TB, url string) *store.Store {
 	tb.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		copySchema(tb, path)
-	} else if err := copyTemplate(tb.Context(), url); err != nil {
-		tb.Fatalf("storetest: copy a database with the schema: %v", err)
 	}
 	s, err := store.Open(tb.Context(), url)
 	if err != nil {

@@ -26,7 +26,7 @@ const joinEnv = "STORETEST_JOIN"
 func TestMain(m *testing.M) {
 	base := os.Getenv(joinEnv)
 	if base == "" {
-		testdeps.Short("TestOpen.*", "TestSharedCluster.*", "TestPostgres.*", "TestCluster.*", "TestStartCluster.*")
+		testdeps.Short("TestMigratedPostgres", "TestSharedCluster.*", "TestPostgres.*", "TestCluster.*", "TestStartCluster.*")
 		os.Exit(m.Run())
 	}
 	c, err := joinCluster(context.Background(), base)

@@ -6,40 +6,25 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestOpenKeepsWhatIsThere opens databases that are not empty: they are not replaced by a copy of
-// the template.
-func TestOpenKeepsWhatIsThere(t *testing.T) {
+// TestMigratedPostgres changes a database with the schema, and makes another one: it has the schema alone.
+func TestMigratedPostgres(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ change, query, want string }{
-		"a table":   {"CREATE TABLE kept AS SELECT 'x' AS kept", "SELECT kept FROM kept", "x"},
-		"a setting": {"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET application_name = %L', current_database(), 'kept'); END $$", "SHOW application_name", "kept"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := Postgres(t)
-			if _, err := connect(t, url).Exec(t.Context(), test.change); err != nil {
-				t.Fatal(err)
-			}
-			Open(t, url)
-			if got := scan(t, url, test.query); got != test.want {
-				t.Errorf("%s returns %q, want %q", test.query, got, test.want)
-			}
-		})
-	}
-}
-
-// TestOpenCopiesTheTemplate changes a database, and opens another one: it has the schema alone.
-func TestOpenCopiesTheTemplate(t *testing.T) {
-	t.Parallel()
-	first := Postgres(t)
-	Open(t, first)
-	if _, err := connect(t, first).Exec(t.Context(), "CREATE TABLE first ()"); err != nil {
+	if _, err := connect(t, MigratedPostgres(t)).Exec(t.Context(), "CREATE TABLE first ()"); err != nil {
 		t.Fatal(err)
 	}
-	second := Postgres(t)
-	Open(t, second)
+	second := MigratedPostgres(t)
 	if got := scan(t, second, "SELECT count(*) FILTER (WHERE relname = 'invoices') || ' ' || count(*) FILTER (WHERE relname = 'first') FROM pg_class"); got != "1 0" {
 		t.Errorf("it has %s tables of these names, want 1 0", got)
+	}
+	Open(t, second)
+}
+
+// TestPostgresIsEmpty requires that a database without the schema has no tables.
+func TestPostgresIsEmpty(t *testing.T) {
+	t.Parallel()
+	MigratedPostgres(t)
+	if got := scan(t, Postgres(t), "SELECT count(*)::text FROM pg_class WHERE relnamespace = 'public'::regnamespace"); got != "0" {
+		t.Errorf("it has %s tables and indexes, want none", got)
 	}
 }
 

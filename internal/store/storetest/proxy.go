@@ -29,7 +29,7 @@ const (
 type Proxy struct {
 	listener net.Listener
 	target   string
-	delay    time.Duration // of each byte, in each direction
+	delay    atomic.Int64 // of each byte in each direction, in nanoseconds
 	turns    atomic.Int64
 	work     sync.WaitGroup
 
@@ -58,11 +58,15 @@ func StartProxy(ctx context.Context, target string, roundTrip time.Duration) (*P
 	if err != nil {
 		return nil, "", fmt.Errorf("start a proxy: %w", err)
 	}
-	p := &Proxy{listener: listener, target: u.Host, delay: roundTrip / 2, links: make(map[*link]bool)}
+	p := &Proxy{listener: listener, target: u.Host, links: make(map[*link]bool)}
+	p.SetRoundTrip(roundTrip)
 	u.Host = listener.Addr().String()
 	p.work.Go(func() { p.accept(context.WithoutCancel(ctx)) })
 	return p, u.String(), nil
 }
+
+// SetRoundTrip makes a round trip take so much longer than without the proxy, from now on.
+func (p *Proxy) SetRoundTrip(d time.Duration) { p.delay.Store(int64(d / 2)) }
 
 // Lose makes the connections that exist now half-open and returns how many
 // there were. Later ones work.
@@ -146,7 +150,7 @@ func (p *Proxy) forward(l *link) {
 	var both sync.WaitGroup
 	for i, from := range l.ends {
 		both.Go(func() {
-			_, err := io.Copy(&lossy{proxy: p, link: l, to: l.ends[1-i], asks: i == 0}, delayed(from, p.delay))
+			_, err := io.Copy(&lossy{proxy: p, link: l, to: l.ends[1-i], asks: i == 0}, delayed(from, &p.delay))
 			if !l.lost.Load() || errors.Is(err, net.ErrClosed) {
 				l.close()
 			}
