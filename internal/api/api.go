@@ -108,7 +108,7 @@ type Reader interface {
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If
 	// merchantID is set, only invoices of that merchant are returned.
-	NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error)
+	NearInvoices(ctx context.Context, lookups []store.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
 	// RefundRecord returns the refund with the id, or that of the transfer with the id, or
 	// store.ErrNotFound.
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)

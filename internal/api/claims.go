@@ -69,16 +69,22 @@ func fromClaims(claims []store.Claim) []apitypes.Claim {
 // merchantID is set, only invoices of that merchant are added.
 func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow, merchantID string) error {
 	var ids []string
+	var lookups []store.NearLookup
+	for _, p := range found {
+		if !p.Attributed() {
+			ids = append(ids, p.ID)
+			lookups = append(lookups, store.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
+		}
+	}
+	near, err := a.reader.NearInvoices(ctx, lookups, merchantID)
+	if err != nil {
+		return fmt.Errorf("find candidates: %w", err)
+	}
 	for i, p := range found {
-		if p.Attributed() {
-			continue
+		if !p.Attributed() {
+			list[i].Candidates = apiconv.PaymentCandidates(invoice.Suggest(p.Transfer, near[0], MaxCandidates))
+			near = near[1:]
 		}
-		ids = append(ids, p.ID)
-		near, err := a.reader.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Add(time.Second))
-		if err != nil {
-			return fmt.Errorf("find the candidates of %s: %w", p.ID, err)
-		}
-		list[i].Candidates = apiconv.PaymentCandidates(invoice.Suggest(p.Transfer, near, MaxCandidates))
 	}
 	claims, err := a.reader.ClaimsOfPayments(ctx, ids, merchantID, MaxListedClaims)
 	if err != nil {

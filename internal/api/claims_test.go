@@ -13,11 +13,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-func (b *backend) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, _ time.Time) ([]invoice.NearInvoice, error) {
-	var near []invoice.NearInvoice
-	for _, inv := range b.invoices {
-		if (merchantID == "" || inv.MerchantID == merchantID) && inv.Merchant == t.To {
-			near = append(near, invoice.NearInvoice{Invoice: inv, Covered: inv.Status == invoice.Paid})
+func (b *backend) NearInvoices(ctx context.Context, lookups []store.NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
+	near := make([][]invoice.NearInvoice, len(lookups))
+	for n, l := range lookups {
+		for _, inv := range b.invoices {
+			if (merchantID == "" || inv.MerchantID == merchantID) && inv.Merchant == l.Transfer.To {
+				near[n] = append(near[n], invoice.NearInvoice{Invoice: inv, Covered: inv.Status == invoice.Paid})
+			}
 		}
 	}
 	return near, b.fail(ctx)

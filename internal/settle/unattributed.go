@@ -56,10 +56,11 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {
-		var err error
-		if near, err = tx.NearInvoices(ctx, p.Transfer, merchantID, p.ObservedAt.Add(time.Second)); err != nil {
+		found, err := tx.NearInvoices(ctx, []store.NearLookup{{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)}}, merchantID)
+		if err != nil {
 			return err
 		}
+		near = found[0]
 	}
 	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, maxSuggestions))
 	return s.emitTo(out, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)

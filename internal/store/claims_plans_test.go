@@ -41,7 +41,7 @@ var claimReads = []struct {
 		return err
 	}, []string{"claims_payment_id_invoice_id_key"}},
 	{"near invoices", func(ctx context.Context, s *store.Store) error {
-		_, err := s.NearInvoices(ctx, samplePayment(1).Transfer, "m", invoice.Unix(2_000_000_000))
+		_, err := s.NearInvoices(ctx, []store.NearLookup{{Transfer: samplePayment(1).Transfer, CreatedBefore: invoice.Unix(2_000_000_000)}}, "m")
 		return err
 	}, []string{"invoices_closed_by_amount_direct", "invoices_near", "invoices_partly_paid"}},
 	{"merchants of unattributed payments", func(ctx context.Context, s *store.Store) error {
@@ -87,7 +87,7 @@ func TestClaimReadsUseTheirIndexes(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		url := storetest.Postgres(t)
+		url := storetest.MigratedPostgres(t)
 		s := storetest.Open(t, url)
 		db := indexesAlone(t, url)
 		checkClaimReads(t, s, db, planReader{

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,126 +18,141 @@ const (
 	nearLimit = 10
 )
 
-// nearRows selects the unpaid invoices of an address. It repeats the condition
-// of the index invoices_near.
-const nearRows = " FROM invoices WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND status IN ('open', 'expired') AND length(amount) = $4 AND amount "
+// NearLookup is a search for the invoices that a transfer could be meant for.
+type NearLookup struct {
+	Transfer      invoice.Transfer
+	CreatedBefore time.Time // of the invoices
+}
 
-// NearInvoices returns direct invoices of the transfer's receiver, chain and token
-// that it could be meant for though no rule attributes it: unpaid ones with its
-// amount or the next amounts above and below, partly paid ones, and closed ones
-// with exactly its amount. Of equal amounts it takes the newest that were
-// created before a time. The number of rows it reads is
-// bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
-func (q *queries) NearInvoices(ctx context.Context, t invoice.Transfer, merchantID string, createdBefore time.Time) ([]invoice.NearInvoice, error) {
-	n := nearSearch{q: q, t: t, merchantID: merchantID, createdBefore: createdBefore, before: invoice.FirstID(invoice.PrefixInvoice, createdBefore)}
-	for _, find := range []func(context.Context) error{n.unpaid, n.partlyPaid, n.closed} {
-		if err := find(ctx); err != nil {
+// nearColumns are the first columns of a lookup in the table wanted.
+var nearColumns = []string{"n BIGINT", "chain", "receiver", "coin", "moved"}
+
+// values returns the values of nearColumns for the nth lookup.
+func (l NearLookup) values(n int) []any {
+	t := l.Transfer
+	return []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String()}
+}
+
+// firstNewer returns the first id of what was created at CreatedBefore.
+func (l NearLookup) firstNewer() string {
+	return invoice.FirstID(invoice.PrefixInvoice, l.CreatedBefore)
+}
+
+// NearInvoices returns, for each of the lookups, direct invoices of the transfer's receiver, chain
+// and token that it could be meant for though no rule attributes it, without their line items:
+// unpaid ones with its amount or the next amounts above and below, partly paid ones, and closed
+// ones with exactly its amount. Of equal amounts it takes the newest. The number of rows it reads
+// for a lookup is bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
+func (q *queries) NearInvoices(ctx context.Context, lookups []NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
+	ids := make([][]string, len(lookups))
+	for _, find := range []func(context.Context, []NearLookup) ([][]string, error){q.unpaidNear, q.partlyPaidNear, q.closedNear} {
+		found, err := find(ctx, lookups)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return n.found, nil
-}
-
-// nearSearch collects the results of NearInvoices.
-type nearSearch struct {
-	q          *queries
-	t          invoice.Transfer
-	merchantID string // empty for all
-	// An invoice must have been created before createdBefore; before is the first id
-	// of that time.
-	createdBefore time.Time
-	before        string
-	found         []invoice.NearInvoice
-}
-
-// receiver returns the first parameters of the statements.
-func (n *nearSearch) receiver() []any {
-	return []any{n.t.To.String(), n.t.ChainKey, n.t.Token.String()}
-}
-
-func (n *nearSearch) add(invoices []invoice.Invoice, err error) error {
-	for _, inv := range invoices {
-		known := slices.ContainsFunc(n.found, func(k invoice.NearInvoice) bool { return k.ID == inv.ID })
-		wanted := n.merchantID == "" || inv.MerchantID == n.merchantID
-		if !known && wanted && !inv.IsDeposit() && inv.ChainKey == n.t.ChainKey && inv.Token == n.t.Token {
-			n.found = append(n.found, invoice.NearInvoice{
-				Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer},
-				Covered: inv.Status == invoice.Paid || inv.Covered(),
-			})
+		for n := range found {
+			ids[n] = append(ids[n], found[n]...)
 		}
 	}
-	return err
-}
-
-// unpaid adds unpaid invoices by their amounts.
-func (n *nearSearch) unpaid(ctx context.Context) error {
-	if err := n.of(ctx, n.t.Amount.String()); err != nil {
-		return err
+	byID, err := q.invoicesByID(ctx, ids)
+	if err != nil {
+		return nil, err
 	}
-	for _, next := range []func(context.Context, string) (string, error){n.above, n.below} {
-		amount := n.t.Amount.String()
-		for range nearAmounts {
-			var err error
-			if amount, err = next(ctx, amount); err != nil {
-				return err
-			}
-			if amount == "" {
-				break
-			}
-			if err := n.of(ctx, amount); err != nil {
-				return err
+	near := make([][]invoice.NearInvoice, len(lookups))
+	for n, l := range lookups {
+		taken := make(map[string]bool)
+		for _, id := range ids[n] {
+			inv, ok := byID[id]
+			wanted := ok && !taken[id] && (merchantID == "" || inv.MerchantID == merchantID)
+			if wanted && !inv.IsDeposit() && inv.ChainKey == l.Transfer.ChainKey && inv.Token == l.Transfer.Token {
+				taken[id] = true
+				near[n] = append(near[n], invoice.NearInvoice{
+					Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer},
+					Covered: inv.Status == invoice.Paid || inv.Covered(),
+				})
 			}
 		}
 	}
-	return nil
+	return near, nil
 }
 
-// of adds the newest unpaid invoices with an amount.
-func (n *nearSearch) of(ctx context.Context, amount string) error {
-	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+nearRows+"= $5 AND id < $6 ORDER BY id DESC LIMIT $7",
-		append(n.receiver(), len(amount), amount, n.before, nearLimit)...))
-}
-
-// above returns the next greater amount, with at most one more digit, or an
-// empty text. Numbers of the same length compare like their texts.
-func (n *nearSearch) above(ctx context.Context, amount string) (string, error) {
-	const query = "SELECT amount" + nearRows + "> $5 ORDER BY amount LIMIT 1"
-	found, err := n.first(ctx, query, len(amount), amount)
-	if found != "" || err != nil {
-		return found, err
+// invoicesByID returns the invoices of all lists, without their line items.
+func (q *queries) invoicesByID(ctx context.Context, lists [][]string) (map[string]invoice.Invoice, error) {
+	byID := make(map[string]invoice.Invoice)
+	var ids []string
+	for _, list := range lists {
+		for _, id := range list {
+			if _, known := byID[id]; !known {
+				byID[id] = invoice.Invoice{}
+				ids = append(ids, id)
+			}
+		}
 	}
-	return n.first(ctx, query, len(amount)+1, "")
-}
-
-// below returns the next smaller amount, with at most one digit less, or an
-// empty text.
-func (n *nearSearch) below(ctx context.Context, amount string) (string, error) {
-	const query = "SELECT amount" + nearRows + "< $5 ORDER BY amount DESC LIMIT 1"
-	found, err := n.first(ctx, query, len(amount), amount)
-	if found != "" || err != nil || len(amount) == 1 {
-		return found, err
+	clear(byID)
+	found, err := q.InvoicesWithoutLines(ctx, ids)
+	for _, inv := range found {
+		byID[inv.ID] = inv
 	}
-	return n.first(ctx, query, len(amount)-1, strings.Repeat("9", len(amount)))
+	return byID, err
 }
 
-func (n *nearSearch) first(ctx context.Context, query string, digits int, amount string) (string, error) {
-	found, err := queryAll(ctx, n.q, scanID, query, append(n.receiver(), digits, amount)...)
-	if len(found) == 0 {
-		return "", err
+// nearRows selects the unpaid invoices of an address with amounts of as many digits. It repeats
+// the condition of the index invoices_near.
+func (q *queries) nearRows(digits string) string {
+	return " FROM invoices " + q.indexedBy("invoices_near") + "WHERE merchant_address = receiver AND chain_key = chain AND token = coin AND status IN ('open', 'expired') AND length(amount) = " +
+		digits + " AND amount "
+}
+
+// unpaidNear returns the newest unpaid invoices of each of the amounts near the lookups'.
+func (q *queries) unpaidNear(ctx context.Context, lookups []NearLookup) ([][]string, error) {
+	rows := make([][]any, len(lookups))
+	for n, l := range lookups {
+		rows[n] = l.values(n)
 	}
-	return found[0], err
+	// Numbers of the same length compare like their texts. The next amount has as many digits, or one
+	// more or less: all numbers are below a letter, in every collation.
+	above := fmt.Sprintf("coalesce((SELECT amount%s> found ORDER BY amount LIMIT 1), (SELECT amount%s> '' ORDER BY amount LIMIT 1))",
+		q.nearRows("length(found)"), q.nearRows("length(found) + 1"))
+	below := fmt.Sprintf("coalesce((SELECT amount%s< found ORDER BY amount DESC LIMIT 1), (SELECT amount%s< 'a' ORDER BY amount DESC LIMIT 1))",
+		q.nearRows("length(found)"), q.nearRows("length(found) - 1"))
+	walk := func(name, next string) string {
+		return fmt.Sprintf(`SELECT found FROM (WITH RECURSIVE %[1]s (step, found) AS (
+			SELECT 0, moved UNION ALL SELECT step + 1, %[2]s FROM %[1]s WHERE step < %[3]d AND found IS NOT NULL
+		) SELECT found FROM %[1]s WHERE step > 0) AS %[1]s_found WHERE found IS NOT NULL`, name, next, nearAmounts)
+	}
+	amounts, err := q.lookUp(ctx, nearColumns, rows, "SELECT string_agg(found, ' ') FROM ("+walk("listed_above", above)+" UNION ALL "+walk("listed_below", below)+") AS listed")
+	if err != nil {
+		return nil, err
+	}
+	var byAmount [][]any
+	for n, l := range lookups {
+		for _, amount := range append(strings.Fields(amounts[n]), l.Transfer.Amount.String()) {
+			values := l.values(n)
+			values[len(values)-1] = amount
+			byAmount = append(byAmount, append(values, l.firstNewer()))
+		}
+	}
+	return q.listInvoices(ctx, append(nearColumns, "newer"), byAmount, nearLimit,
+		fmt.Sprintf("SELECT id FROM (SELECT id%s= moved AND id < newer ORDER BY id DESC LIMIT %d) AS listed", q.nearRows("length(moved)"), nearLimit))
 }
 
-// partlyPaid adds the newest invoices of which a remainder is due.
-func (n *nearSearch) partlyPaid(ctx context.Context) error {
-	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE merchant_address = $1 AND chain_key = $2 AND token = $3 AND remaining IS NOT NULL AND id < $4 ORDER BY id DESC LIMIT $5`,
-		append(n.receiver(), n.before, nearLimit)...))
+// partlyPaidNear returns the newest invoices of which a remainder is due.
+func (q *queries) partlyPaidNear(ctx context.Context, lookups []NearLookup) ([][]string, error) {
+	rows := make([][]any, len(lookups))
+	for n, l := range lookups {
+		rows[n] = append(l.values(n), l.firstNewer())
+	}
+	return q.listInvoices(ctx, append(nearColumns, "newer"), rows, nearLimit, fmt.Sprintf(`SELECT id FROM (SELECT id FROM invoices `+q.indexedBy("invoices_partly_paid")+`
+		WHERE merchant_address = receiver AND chain_key = chain AND token = coin AND remaining IS NOT NULL AND id < newer ORDER BY id DESC LIMIT %d) AS listed`, nearLimit))
 }
 
-// closed adds the invoices with exactly the amount that were closed last.
-func (n *nearSearch) closed(ctx context.Context) error {
-	return n.add(queryAll(ctx, n.q, scanInvoice, "SELECT "+invoiceColumns+` FROM invoices
-		WHERE amount = $1 AND merchant_address = $2 AND collection = 'direct' AND status <> 'open' AND status <> 'draft' AND created_at < $3 ORDER BY closed_block DESC LIMIT $4`,
-		n.t.Amount.String(), n.t.To.String(), invoice.UnixSeconds(n.createdBefore), nearLimit))
+// closedNear returns the invoices with exactly the amount that were closed last.
+func (q *queries) closedNear(ctx context.Context, lookups []NearLookup) ([][]string, error) {
+	rows := make([][]any, len(lookups))
+	for n, l := range lookups {
+		rows[n] = append(l.values(n), invoice.UnixSeconds(l.CreatedBefore))
+	}
+	return q.listInvoices(ctx, append(nearColumns, "newer BIGINT"), rows, nearLimit, fmt.Sprintf(`SELECT id FROM (SELECT id FROM invoices `+q.indexedBy("invoices_closed_by_amount_direct")+`
+		WHERE amount = moved AND merchant_address = receiver AND collection = 'direct' AND status <> 'open' AND status <> 'draft' AND created_at < newer
+		ORDER BY closed_block DESC LIMIT %d) AS listed`, nearLimit))
 }

@@ -63,11 +63,16 @@ func TestNearInvoices(t *testing.T) {
 
 		moved := samplePayment(1).Transfer
 		moved.To, moved.Amount = invoice.Address{0xaa}, invoice.NewAmount(1000)
+		other := store.NearLookup{Transfer: moved, CreatedBefore: invoice.Unix(2000)}
+		other.Transfer.To = invoice.Address{0xab}
 		find := func() []string {
-			found, err := s.NearInvoices(t.Context(), moved, "m", invoice.Unix(2000))
+			found, err := s.NearInvoices(t.Context(), []store.NearLookup{other, {Transfer: moved, CreatedBefore: invoice.Unix(2000)}, other}, "m")
 			must(t, err)
+			if len(found) != 3 || len(found[0]) != 1 || len(found[2]) != 1 {
+				t.Fatalf("of another address: %+v", found)
+			}
 			var got []string
-			for _, inv := range found {
+			for _, inv := range found[1] {
 				got = append(got, names[inv.ID])
 			}
 			slices.Sort(got)
@@ -82,8 +87,9 @@ func TestNearInvoices(t *testing.T) {
 		if diff := cmp.Diff(want, find()); diff != "" {
 			t.Errorf("around 1000 (-want +got):\n%s", diff)
 		}
-		if found, err := s.NearInvoices(t.Context(), moved, "other", invoice.Unix(2000)); err != nil || len(found) != 0 {
-			t.Errorf("another merchant finds %d invoices, %v", len(found), err)
+		found, err := s.NearInvoices(t.Context(), []store.NearLookup{{Transfer: moved, CreatedBefore: invoice.Unix(2000)}}, "other")
+		if err != nil || len(found) != 1 || len(found[0]) != 0 {
+			t.Errorf("another merchant finds %+v, %v", found, err)
 		}
 		for amount, want := range map[uint64][]string{
 			99_999:    {"1010", "1020", "1030", "99999"}, // also with one digit less
@@ -98,4 +104,27 @@ func TestNearInvoices(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRoundTripsOfNearInvoices checks that a page of payments takes as many round trips as one payment.
+func TestRoundTripsOfNearInvoices(t *testing.T) {
+	t.Parallel()
+	proxy, through, err := storetest.StartProxy(t.Context(), storetest.Postgres(t), 0)
+	must(t, err)
+	s := storetest.Open(t, through)
+	t.Cleanup(func() { must(t, proxy.Close()) })
+	turns := func(lookups int) int64 {
+		all := make([]store.NearLookup, lookups)
+		for i := range all {
+			all[i] = store.NearLookup{Transfer: samplePayment(i).Transfer, CreatedBefore: invoice.Unix(2000)}
+		}
+		before := proxy.Turns()
+		_, err := s.NearInvoices(t.Context(), all, "m")
+		must(t, err)
+		return proxy.Turns() - before
+	}
+	turns(2) // it prepares the statements
+	if one, many := turns(1), turns(100); many > one {
+		t.Errorf("100 payments take %d round trips, one takes %d", many, one)
+	}
 }
