@@ -194,7 +194,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 			return false, err
 		}
 	}
-	if err := tx.UpdateInvoices(ctx, due); err != nil {
+	if err := tx.ExpireInvoices(ctx, chainKey, due); err != nil {
 		return false, err
 	}
 	return len(due) == batch, nil

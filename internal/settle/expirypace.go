@@ -4,10 +4,10 @@ import "time"
 
 const (
 	// leastExpiring and mostExpiring bound the invoices that one transaction expires.
-	leastExpiring, mostExpiring = 50, 500
+	leastExpiring, mostExpiring = 25, 500
 	// expiryTurn is how long such a transaction may keep others from inserting events before its
 	// commit. A commit takes as long with few invoices as with many.
-	expiryTurn = 10 * time.Millisecond
+	expiryTurn = 3 * time.Millisecond
 	// expiryShare is the part of a transaction's time for which it may keep others from inserting
 	// events, where that is longer than expiryTurn. On SQLite it is all of its time.
 	expiryShare = 5
@@ -21,7 +21,7 @@ const (
 // expiryPace is how many invoices a transaction expires, so that others wait little for it.
 type expiryPace struct{ batch int }
 
-func newExpiryPace() *expiryPace { return &expiryPace{2 * leastExpiring} }
+func newExpiryPace() *expiryPace { return &expiryPace{4 * leastExpiring} }
 
 // next sets the size of the next batch by how long this one took, and for how long of that it
 // kept others from inserting events. It returns how long creates may go first. The size changes by half

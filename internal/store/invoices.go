@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -124,9 +123,7 @@ func (tx *Tx) UpdateInvoices(ctx context.Context, invoices []invoice.Invoice) er
 	if err != nil {
 		return err
 	}
-	return sendIn(ctx, &tx.queries, `UPDATE told_amounts SET live = 0, closed_block =
-		(SELECT invoices.closed_block FROM invoices WHERE invoices.id = told_amounts.invoice_id)
-		WHERE closed_block IS NULL AND invoice_id IN `, closed)
+	return sendIn(ctx, &tx.queries, freeAmounts+" WHERE closed_block IS NULL AND invoice_id IN ", closed)
 }
 
 // updatedValues returns the values of updatedColumns.
@@ -162,15 +159,6 @@ func (q *queries) InvoicesWithoutLines(ctx context.Context, ids []string) ([]inv
 // reads the whole table, and is called only when a chain is first started.
 func (q *queries) FirstInvoice(ctx context.Context, chainKey string) (invoice.Invoice, error) {
 	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE chain_key = $1 ORDER BY id LIMIT 1", chainKey)
-}
-
-// ExpiringInvoices returns open invoices of the chain, with their details, that expire
-// before a time and cannot be paid by a transfer up to the block from, those that
-// expire first first.
-func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
-	return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+`
-		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' ORDER BY expires_at LIMIT $4`,
-		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }
 
 // where collects the conditions of a query.

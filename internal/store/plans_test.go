@@ -61,7 +61,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		url := storetest.Postgres(t)
+		url := storetest.MigratedPostgres(t)
 		statements := recordStatements(t, storetest.Open(t, url))
 		defer func() { checkFilteredOnPostgres(t, url, statements) }()
 		db := indexesAlone(t, url)
@@ -464,7 +464,10 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.PaymentsOfTransaction(ctx, []string{"base", "ethereum"}, invoice.Hash{1})
 			return err
 		},
-		"near": func() error { _, err := read.NearInvoices(ctx, moved, "m", invoice.Unix(2_000_000_000)); return err },
+		"near": func() error {
+			_, err := read.NearInvoices(ctx, []store.NearLookup{{moved, invoice.Unix(2_000_000_000)}, {moved, invoice.Unix(2_000_000_000)}}, "m")
+			return err
+		},
 		"merchants of unattributed": func() error {
 			_, err := read.MerchantsOfUnattributed(ctx, []string{"pay_1", "pay_2"})
 			return err
@@ -593,6 +596,9 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			},
 			"reckoned": func() error {
 				return write.UpdateInvoices(ctx, []invoice.Invoice{sample("inv_1", "m"), sample("inv_2", "m")})
+			},
+			"expire": func() error {
+				return write.ExpireInvoices(ctx, "base", []invoice.Invoice{sample("inv_1", "m"), sample("inv_2", "m")})
 			},
 			"add to deposits": func() error {
 				inv := invoice.Invoice{ID: "inv_3", DepositAddress: invoice.Address{0xda}}
