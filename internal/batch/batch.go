@@ -1,11 +1,12 @@
 // Package batch lets calls that are made at the same time share one
-// transaction: a group commit. A batch never waits to fill.
+// transaction: a group commit. A call waits for a batch to fill only while another batch is flushed.
 package batch
 
 import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Call is a submitted value whose submitter waits for the result.
@@ -17,10 +18,15 @@ type Call[V, R any] struct {
 // Finish passes the result to the submitter. Flush calls it once for each call.
 func (c *Call[V, R]) Finish(result R) { c.result <- result }
 
-// Config configures a Batcher. All fields are required.
+// Config configures a Batcher. With one lane, Full and Patience are not used; all else is required.
 type Config[V, R any] struct {
-	// Lanes is how many batches are flushed at the same time.
+	// Lanes is how many batches are flushed at the same time, at most.
 	Lanes int
+	// Full is how many calls have to wait for another lane to be used, since few large batches cost less than many
+	// small ones.
+	Full int
+	// Patience is how long the batch under way may take until another lane is used for fewer calls.
+	Patience time.Duration
 	// Take splits the waiting calls, at least one, into the next batch, which is
 	// not empty, and the calls that go on waiting.
 	Take func(waiting []*Call[V, R]) (next, rest []*Call[V, R])
@@ -37,25 +43,29 @@ type Batcher[V, R any] struct {
 	// mu guards the fields below. While calls wait, at least one lane is running.
 	mu      sync.Mutex
 	waiting []*Call[V, R]
-	running int           // lanes that are in use
+	lanes   []*lane       // that are in use
 	idle    chan struct{} // closed when no lane is in use any more; nil if nobody asks
 }
+
+// lane flushes batches one after another.
+type lane struct{ began time.Time } // when it took its batch
 
 // New returns a Batcher.
 func New[V, R any](cfg Config[V, R]) *Batcher[V, R] {
 	return &Batcher[V, R]{cfg: cfg}
 }
 
-// Submit adds a call, and starts a lane if one is free. The channel receives the
+// Submit adds a call, and starts a lane if none runs, or if one is free and needed. The channel receives the
 // result of the call; nobody has to wait for it.
 func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 	call := &Call[V, R]{Value: value, result: make(chan R, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = append(b.waiting, call)
-	if b.running < b.cfg.Lanes {
-		b.running++
-		go b.run(ctx)
+	if len(b.lanes) < b.cfg.Lanes && b.needed(nil) {
+		l := &lane{time.Now()}
+		b.lanes = append(b.lanes, l)
+		go b.run(ctx, l)
 	}
 	return call.result
 }
@@ -73,13 +83,20 @@ func (b *Batcher[V, R]) Withdraw(result <-chan R) bool {
 	return true
 }
 
+// Waiting returns how many calls wait to be taken.
+func (b *Batcher[V, R]) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
 // Idle returns a channel that is closed when no call waits or is flushed, which may be at once.
 func (b *Batcher[V, R]) Idle() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.idle == nil {
 		idle := make(chan struct{})
-		if b.running == 0 {
+		if len(b.lanes) == 0 {
 			close(idle)
 			return idle
 		}
@@ -88,24 +105,40 @@ func (b *Batcher[V, R]) Idle() <-chan struct{} {
 	return b.idle
 }
 
-// run flushes batch after batch until no call waits.
-func (b *Batcher[V, R]) run(ctx context.Context) {
-	for next := b.take(); len(next) > 0; next = b.take() {
+// needed reports whether the waiting calls need a lane that runs no other batch. Callers hold mu.
+func (b *Batcher[V, R]) needed(this *lane) bool {
+	others := 0
+	for _, l := range b.lanes {
+		if l == this {
+			continue
+		}
+		if others++; time.Since(l.began) >= b.cfg.Patience {
+			return true
+		}
+	}
+	return others == 0 || len(b.waiting) >= b.cfg.Full
+}
+
+// run flushes batch after batch until the lane is not needed.
+func (b *Batcher[V, R]) run(ctx context.Context, l *lane) {
+	for next := b.take(l); len(next) > 0; next = b.take(l) {
 		b.cfg.Flush(ctx, next)
 	}
 }
 
-// take removes the next batch. Where no call waits it frees the lane.
-func (b *Batcher[V, R]) take() (next []*Call[V, R]) {
+// take removes the next batch, or frees the lane.
+func (b *Batcher[V, R]) take(l *lane) (next []*Call[V, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		if b.running--; b.running == 0 && b.idle != nil {
+	if len(b.waiting) == 0 || !b.needed(l) {
+		b.lanes = slices.DeleteFunc(b.lanes, func(other *lane) bool { return other == l })
+		if len(b.lanes) == 0 && b.idle != nil {
 			close(b.idle)
 			b.idle = nil
 		}
 		return nil
 	}
+	l.began = time.Now()
 	next, b.waiting = b.cfg.Take(b.waiting)
 	return next
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/quittance/quittance/internal/batch"
 )
@@ -17,7 +18,8 @@ func TestBatcher(t *testing.T) {
 		var running, most, batches atomic.Int64
 		b := batch.New(batch.Config[int, int]{
 			Lanes: lanes,
-			Take:  batch.First[int, int](limit),
+			Full:  limit, Patience: time.Hour,
+			Take: batch.First[int, int](limit),
 			Flush: func(_ context.Context, some []*batch.Call[int, int]) {
 				most.Store(max(most.Load(), running.Add(1)))
 				batches.Add(1)
@@ -45,14 +47,52 @@ func TestBatcher(t *testing.T) {
 				t.Errorf("call %d got %d, want %d", i, got, 2*i)
 			}
 		}
-		// The first calls go alone, one on each lane, and the rest in full batches.
-		if want := int64(lanes + (calls-lanes+limit-1)/limit); batches.Load() != want || most.Load() > lanes {
+		// The first call goes alone, and the rest in full batches.
+		if want := int64(1 + (calls-1+limit-1)/limit); batches.Load() != want || most.Load() > lanes {
 			t.Errorf("%d batches, %d at once; want %d, and at most %d at once", batches.Load(), most.Load(), want, lanes)
 		}
 		synctest.Wait()
 		if got := <-b.Submit(t.Context(), 7); got != 14 {
 			t.Errorf("after the lanes were freed a call got %d, want 14", got)
 		}
+	})
+}
+
+// TestSlowBatch submits calls while a batch takes long. The first after Batcher.Patience starts another lane.
+func TestSlowBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const patience = time.Second
+		release := make(chan struct{})
+		b := batch.New(batch.Config[int, int]{
+			Lanes: 2, Full: 10, Patience: patience, Take: batch.First[int, int](10),
+			Flush: func(_ context.Context, some []*batch.Call[int, int]) {
+				if some[0].Value == 0 {
+					<-release
+				}
+				for _, c := range some {
+					c.Finish(c.Value)
+				}
+			},
+		})
+		slow := b.Submit(t.Context(), 0)
+		synctest.Wait()
+		first := b.Submit(t.Context(), 1)
+		<-time.After(patience - 1)
+		second := b.Submit(t.Context(), 2)
+		synctest.Wait()
+		if n := b.Waiting(); n != 2 {
+			t.Errorf("%d calls wait within the patience, want 2", n)
+		}
+		<-time.After(1)
+		third := b.Submit(t.Context(), 3)
+		for i, result := range []<-chan int{first, second, third} {
+			if got := <-result; got != i+1 {
+				t.Errorf("a call got %d, want %d", got, i+1)
+			}
+		}
+		close(release)
+		<-slow
+		<-b.Idle()
 	})
 }
 
@@ -110,6 +150,9 @@ func TestWithdraw(t *testing.T) {
 			results[i] = b.Submit(t.Context(), i)
 			synctest.Wait()
 		}
+		if n := b.Waiting(); n != calls-1 {
+			t.Errorf("%d calls wait, want all but the first", n)
+		}
 		var withdrawn [calls]bool
 		for i := 0; i < calls; i += 3 {
 			if i == calls/2/3*3 { // some batches later
@@ -127,6 +170,9 @@ func TestWithdraw(t *testing.T) {
 		}
 		close(release)
 		<-b.Idle()
+		if n := b.Waiting(); n != 0 {
+			t.Errorf("%d calls wait at the end", n)
+		}
 		for i := range calls {
 			if flushed[i] == withdrawn[i] {
 				t.Errorf("call %d: flushed %v, withdrawn %v", i, flushed[i], withdrawn[i])

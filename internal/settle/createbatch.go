@@ -19,17 +19,18 @@ import (
 
 const (
 	// createBatch is how many invoices one transaction creates.
-	createBatch = 64
-	// createLanes is how many such transactions run at once.
-	createLanes = 2
+	createBatch = 128
+	// createLanes is how many such transactions run at once, at most: the second while createBatch invoices wait, or
+	// while the first takes longer than createPatience.
+	createLanes, createPatience = 2, 100 * time.Millisecond
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
 	// CreateWait is how long a create waits for a transaction to begin.
 	CreateWait = 5 * time.Second
 )
 
-// ErrCreatesWait is the error of a create whose transaction did not begin within CreateWait, since those before
-// it take the database that long. It created nothing, and will not.
+// ErrCreatesWait is the error of a create whose transaction did not begin within CreateWait, or before the request's
+// deadline, since those before it take the database that long. It created nothing, and will not.
 var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", ratelimit.ErrBusy)
 
 // create is an invoice to be inserted, with the idempotency key of its request.
@@ -55,7 +56,7 @@ var (
 // insert inserts an invoice in one transaction with those that are created at the
 // same time. It returns errKeyTaken or errReserved, and inserts nothing, when the key
 // has been used or the reference is reserved, errNotHeld when the merchant may not
-// use the address, and ErrCreatesWait when it has waited for CreateWait. Where ctx ends while
+// use the address, and ErrCreatesWait when it has waited too long. Where ctx ends while
 // the transaction runs, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
@@ -70,7 +71,9 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 			return invoice.Invoice{}, ErrCreatesWait
 		}
 	case <-ctx.Done():
-		s.creates.Withdraw(result)
+		if s.creates.Withdraw(result) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return invoice.Invoice{}, ErrCreatesWait
+		}
 		return invoice.Invoice{}, ctx.Err()
 	}
 	select { // the database is at it
@@ -81,10 +84,14 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 	}
 }
 
+// CreatesWaiting returns how many creates wait for a transaction.
+func (s *Service) CreatesWaiting() int { return s.creates.Waiting() }
+
 // createAll inserts the invoices of a batch, in as many transactions as it takes
 // until each has a transfer amount of its own, and finishes their calls.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	ctx = store.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	ctx, span := tracing.StartRoot(ctx, "create invoices")
 	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))

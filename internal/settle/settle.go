@@ -143,7 +143,7 @@ func New(cfg Config) *Service {
 		s.byKey[c.Key] = c
 	}
 	s.creates = batch.New(batch.Config[*create, error]{
-		Lanes: createLanes, Take: batch.First[*create, error](createBatch), Flush: s.createAll,
+		Lanes: createLanes, Full: createBatch, Patience: createPatience, Take: batch.First[*create, error](createBatch), Flush: s.createAll,
 	})
 	return s
 }
