@@ -139,7 +139,7 @@ var problems = []struct {
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this one was not created; repeat the request later."},
-	{store.ErrBusy, apitypes.CodeUnavailable, "Too many requests read the database at the same time; repeat it later."},
+	{store.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},
 	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
 	{gasless.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},
 	{settle.ErrUnverified, apitypes.CodeUnavailable, "No node of the chain has confirmed the code of its deposit factory since the service was started, so no deposit address is given out; repeat the request later."},

@@ -74,7 +74,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (a *API) countBusy(err error) {
 	switch {
 	case errors.Is(err, store.ErrBusy):
-		a.refused("reads")
+		a.refused("connections")
 	case errors.Is(err, settle.ErrCreatesWait):
 		a.refused("creates")
 	}

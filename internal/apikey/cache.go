@@ -111,7 +111,7 @@ func (c *cache) isFresh() bool {
 func (c *cache) check(ctx context.Context) error {
 	_, err, _ := c.calls.Do("version", func() (any, error) {
 		began := c.now()
-		version, err := c.store.KeysVersion(context.WithoutCancel(ctx)) // others wait for it, too
+		version, err := c.store.KeysVersion(store.WithShare(context.WithoutCancel(ctx), 0)) // others wait for it, too
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (c *cache) check(ctx context.Context) error {
 // calls for one key share a read.
 func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, error) {
 	v, err, _ := c.calls.Do("key "+string(h[:]), func() (any, error) {
-		r, err := c.store.KeyByHash(context.WithoutCancel(ctx), h)
+		r, err := c.store.KeyByHash(store.WithShare(context.WithoutCancel(ctx), store.Writes), h)
 		found := &cachedKey{Record: r}
 		c.mu.Lock()
 		defer c.mu.Unlock()

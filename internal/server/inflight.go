@@ -35,15 +35,19 @@ func (l *limits) capped(r route, writeError errorWriter) http.Handler {
 	})
 }
 
-// asReader returns a handler whose requests that only read share the connections to the database. Those of
-// the operator's door ask for the service's health.
-func asReader(door Door, next http.Handler) http.Handler {
-	reader := map[Door]store.ReadShare{PublicDoor: store.PayerReads, APIDoor: store.MerchantReads}[door]
+// inShare returns a handler whose requests share the connections to the database. Those of the
+// operator's door ask for the service's health.
+func inShare(door Door, next http.Handler) http.Handler {
+	reads := map[Door]store.ConnShare{PublicDoor: store.PayerReads, APIDoor: store.MerchantReads}[door]
+	if reads == 0 {
+		return next
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if reader != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-			r = r.WithContext(store.ForReads(r.Context(), reader))
+		share := store.Writes
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			share = reads
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(store.WithShare(r.Context(), share)))
 	})
 }
 

@@ -144,6 +144,6 @@ func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dash
 		if r.door == PublicDoor && s.isSecure(l) {
 			h = withHSTS(h)
 		}
-		return asReader(r.door, h)
+		return inShare(r.door, h)
 	}
 }

@@ -297,7 +297,7 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock),
-		healthCollector{s.health}, buildInfo(s.cfg.Build))
+		createsWaiting(s.settle), healthCollector{s.health}, buildInfo(s.cfg.Build))
 	return nil
 }
 

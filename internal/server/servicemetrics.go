@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -84,6 +85,14 @@ func openStreams(page *checkout.Checkout) prometheus.Collector {
 		Name: "quittance_checkout_streams",
 		Help: "Open checkout pages that have a stream.",
 	}, func() float64 { return float64(page.OpenStreams()) })
+}
+
+// createsWaiting returns a collector of the creates that wait for the database.
+func createsWaiting(s *settle.Service) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_creates_waiting",
+		Help: "Invoices to be created that wait for a transaction of the database.",
+	}, func() float64 { return float64(s.CreatesWaiting()) })
 }
 
 // countReads returns a function that counts the statements that a standby may run.

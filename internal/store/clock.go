@@ -20,7 +20,7 @@ type ClockReading struct {
 // on SQLite. Times have a resolution of milliseconds. next may be called more than
 // once.
 func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) time.Time) (now time.Time, err error) {
-	err = s.Update(ctx, func(tx *Tx) error {
+	err = s.heartbeat(ctx, func(tx *Tx) error {
 		// The row is inserted first, so that it can be locked.
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err

@@ -170,11 +170,13 @@ func (s *Store) Read(ctx context.Context, reading func()) error {
 	return err
 }
 
-// ReadShares returns how many connections read for merchants, and for all readers.
-func (s *Store) ReadShares() (merchants, all int64) {
-	conns := int64(SQLiteReaders)
+// ConnShares returns how many connections requests have: those of merchants that read, all that read, and all.
+func (s *Store) ConnShares() (merchants, readers, requests int64) {
 	if s.postgres {
-		conns = postgresConns
+		return postgresMerchantReads, postgresReads, postgresRequests
 	}
-	return conns / 2, conns * 3 / 4
+	return sqliteMerchantReads, sqliteReads, sqliteRequests
 }
+
+// PostgresConns is postgresConns.
+const PostgresConns = postgresConns

@@ -18,8 +18,12 @@ import (
 )
 
 const (
-	// postgresConns bounds the connections of one process.
-	postgresConns = 24
+	// postgresConns and heartbeatConns bound the connections of one process. The health check, the clock and the
+	// division of work among replicas use heartbeatConns, and nothing else does.
+	postgresConns, heartbeatConns = 21, 3
+	// postgresRequests is how many of postgresConns requests use at a time. Those that read use
+	// postgresReads of these, and those that read for merchants and operators postgresMerchantReads.
+	postgresRequests, postgresReads, postgresMerchantReads = 15, 13, 10
 	// postgresTries bounds how often a transaction runs that the database aborts.
 	postgresTries = 5
 	// pingTries bounds the connections on which the server is pinged.
@@ -61,13 +65,29 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address(cfg), classify(connecting, err))
 	}
-	return &Store{queries: queries{run: shareReads(sqlRunner{p.db}, postgresConns), postgres: true, onError: p.checkServer}, dialect: p}, nil
+	shares := newConnShares(postgresMerchantReads, postgresReads, postgresRequests)
+	p.shares = shares
+	return &Store{queries: queries{run: sharedReads{sqlRunner{p.db}, shares}, postgres: true, onError: p.checkServer}, dialect: p}, nil
 }
 
 func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
+	leave, err := p.shares.enter(ctx, true)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer leave()
+	return p.updateOn(ctx, p.db, fn)
+}
+
+func (p *postgresDB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
+	return p.updateOn(ctx, p.heartbeats, fn)
+}
+
+// updateOn runs fn in a transaction on a connection of the pool.
+func (p *postgresDB) updateOn(ctx context.Context, pool *sql.DB, fn func(*Tx) error) error {
 	var err error
 	for range postgresTries {
-		if err = p.try(ctx, fn); !aborted(err) {
+		if err = p.try(ctx, pool, fn); !aborted(err) {
 			return err
 		}
 	}
@@ -76,10 +96,10 @@ func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
 
 // try runs fn in a transaction once. Each statement of fn has its own timeout;
 // try bounds the commit and the rollback.
-func (p *postgresDB) try(ctx context.Context, fn func(*Tx) error) (err error) {
+func (p *postgresDB) try(ctx context.Context, pool *sql.DB, fn func(*Tx) error) (err error) {
 	connecting, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	conn, err := p.db.Conn(connecting)
+	conn, err := pool.Conn(connecting)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", classify(connecting, err))
 	}
@@ -185,7 +205,7 @@ func postgresMigrations() goose.ProviderOption {
 func (p *postgresDB) ping(ctx context.Context) error {
 	var err error
 	for range pingTries {
-		if err = p.db.PingContext(ctx); !errors.Is(err, driver.ErrBadConn) {
+		if err = p.heartbeats.PingContext(ctx); !errors.Is(err, driver.ErrBadConn) {
 			return err
 		}
 		p.retireConns(time.Now())
@@ -207,4 +227,4 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 	return nil
 }
 
-func (p *postgresDB) close() error { return p.db.Close() }
+func (p *postgresDB) close() error { return errors.Join(p.db.Close(), p.heartbeats.Close()) }

@@ -88,10 +88,12 @@ var serverKeepAlive = fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepali
 
 // postgresDB is a pool of connections to PostgreSQL.
 type postgresDB struct {
-	db       *sql.DB
-	config   *pgx.ConnConfig
-	pooled   bool // a pooler is in between
-	openedAt time.Time
+	db         *sql.DB
+	heartbeats *sql.DB // further connections
+	shares     *connShares
+	config     *pgx.ConnConfig
+	pooled     bool // a pooler is in between
+	openedAt   time.Time
 	// retired is the time since openedAt, in nanoseconds, up to which
 	// connections were created that must not be used again.
 	retired atomic.Int64
@@ -112,17 +114,24 @@ func newPostgresDB(cfg *pgx.ConnConfig, pooled bool) *postgresDB {
 	if pooled {
 		set = func(context.Context, *pgx.Conn) error { return nil }
 	}
-	p.db = sql.OpenDB(withoutCancel(cfg,
+	connector := withoutCancel(cfg,
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 			now := time.Now()
 			conn.PgConn().CustomData()[sessionKey] = &session{createdAt: now, usedAt: now}
 			return set(ctx, conn)
 		}),
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }), // reuse does
-		stdlib.OptionResetSession(p.resetSession)))
-	p.db.SetMaxOpenConns(postgresConns)
-	p.db.SetMaxIdleConns(postgresConns)
+		stdlib.OptionResetSession(p.resetSession))
+	p.db, p.heartbeats = openPool(connector, postgresConns), openPool(connector, heartbeatConns)
 	return p
+}
+
+// openPool returns a pool that keeps as many connections as it may have.
+func openPool(connector driver.Connector, conns int) *sql.DB {
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db
 }
 
 // settings returns a function that executes the settings on a new connection.

@@ -17,7 +17,7 @@ type SharedWork struct {
 // the leases that it has, and returns the state of all of the works.
 func (s *Store) ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]SharedWork, error) {
 	var shares map[string]SharedWork
-	err := s.Update(ctx, func(tx *Tx) (err error) {
+	err := s.heartbeat(ctx, func(tx *Tx) (err error) {
 		if err := tx.nominate(ctx, holder, works, wanted, now, until); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (tx *Tx) sharedWork(ctx context.Context, works []string, now time.Time) (ma
 
 // LeaveWork ends the leases of the holder, and that it would take others.
 func (s *Store) LeaveWork(ctx context.Context, holder string) error {
-	err := s.Update(ctx, func(tx *Tx) error {
+	err := s.heartbeat(ctx, func(tx *Tx) error {
 		if err := tx.send(ctx, nil, "DELETE FROM lease_candidates WHERE holder = $1", holder); err != nil {
 			return err
 		}

@@ -16,7 +16,10 @@ import (
 
 const (
 	// SQLiteReaders is the number of read-only connections.
-	SQLiteReaders = 4
+	SQLiteReaders = 5
+	// sqliteRequests is how many of them requests use at a time. Those that read use sqliteReads of
+	// these, and those that read for merchants and operators sqliteMerchantReads.
+	sqliteRequests, sqliteReads, sqliteMerchantReads = 4, 3, 2
 	// SQLiteWriterCache bounds the pages that the writing connection keeps, in KB.
 	SQLiteWriterCache = 8_000
 	// SQLiteReaderCache bounds those of a read-only connection. What it lacks, the operating
@@ -58,7 +61,8 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	read.SetMaxOpenConns(SQLiteReaders)
 	read.SetMaxIdleConns(SQLiteReaders)
 	db := &sqliteDB{path: path, write: write, read: read, reader: &statements{on: read}}
-	return &Store{queries: queries{run: shareReads(sqlRunner{db.reader}, SQLiteReaders)}, dialect: db}, nil
+	shares := newConnShares(sqliteMerchantReads, sqliteReads, sqliteRequests)
+	return &Store{queries: queries{run: sharedReads{sqlRunner{db.reader}, shares}}, dialect: db}, nil
 }
 
 // makePrivate creates a missing file that only its owner can read; SQLite gives
@@ -91,6 +95,11 @@ func sqliteURI(path, query string) string {
 
 func (db *sqliteDB) update(ctx context.Context, fn func(*Tx) error) error {
 	return db.writer.do(ctx, fn)
+}
+
+// heartbeat is update: transactions wait for the only writer in the order of their arrival.
+func (db *sqliteDB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
+	return db.update(ctx, fn)
 }
 
 func (db *sqliteDB) migrate(ctx context.Context) error {

@@ -96,7 +96,7 @@ func newStandby(c StandbyConfig, config *pgx.ConnConfig, ask func(context.Contex
 		positions: batch.New(batch.Config[struct{}, position]{
 			Lanes: 1, Take: batch.First[struct{}, position](math.MaxInt),
 			Flush: func(ctx context.Context, calls []*batch.Call[struct{}, position]) {
-				ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), positionTimeout, ErrTimeout)
+				ctx, cancel := context.WithTimeoutCause(WithShare(context.WithoutCancel(ctx), 0), positionTimeout, ErrTimeout)
 				defer cancel()
 				state, err := ask(ctx)
 				for _, call := range calls {

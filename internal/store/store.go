@@ -53,6 +53,8 @@ type Tx struct {
 type dialect interface {
 	// update runs fn in a transaction.
 	update(ctx context.Context, fn func(*Tx) error) error
+	// heartbeat runs fn in a transaction that waits for no connection of other work.
+	heartbeat(ctx context.Context, fn func(*Tx) error) error
 	// migrate brings the schema to the newest version.
 	migrate(ctx context.Context) error
 	// load fills an empty database.
@@ -103,8 +105,18 @@ func redact(url string) string {
 // that the database aborts is retried: it must assign what it leaves outside the
 // database, and never append to it.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
+	return s.traced(ctx, fn, s.dialect.update)
+}
+
+// heartbeat is Update for what must not wait while other work has all connections.
+func (s *Store) heartbeat(ctx context.Context, fn func(*Tx) error) error {
+	return s.traced(ctx, fn, s.dialect.heartbeat)
+}
+
+// traced runs a transaction in a span.
+func (s *Store) traced(ctx context.Context, fn func(*Tx) error, update func(context.Context, func(*Tx) error) error) error {
 	ctx, span := tracing.StartChild(ctx, "database transaction", trace.SpanKindClient)
-	err := s.dialect.update(ctx, fn)
+	err := update(ctx, fn)
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("db.system.name", s.system()))
 	}

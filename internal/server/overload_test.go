@@ -1,0 +1,305 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/webhook"
+)
+
+const (
+	// overloadTrip is the round trip to the database, of which a batch of creates takes three.
+	overloadTrip = 200 * time.Millisecond
+	// overloadKeyed and overloadPlain are the clients that create invoices with and without an idempotency key.
+	overloadKeyed, overloadPlain = 300, 500
+	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
+	overloadBacklog = 128
+	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
+	// each of 20 turns, however many wait.
+	overloadPassing = 20 * 2 * 128
+	// overloadPayments is how many payments arrive, each in a block of its own.
+	overloadPayments = 2
+)
+
+// overload is a service on a distant database, and clients that create far more invoices than it takes.
+type overload struct {
+	*testing.T
+	url    string
+	proxy  *storetest.Proxy
+	blocks *chaintest.Chain
+	clock  func() time.Time
+	log    *logtest.Buffer
+	paid   chan string // the invoices of the payment.received events that were delivered
+
+	client            *http.Client
+	stop              atomic.Bool
+	working           sync.WaitGroup
+	begun             atomic.Int64 // creates
+	made              atomic.Int64
+	refused           atomic.Int64 // creates that waited too long for their transaction
+	busy              atomic.Int64 // creates that waited too long for a connection
+	open              atomic.Int64 // creates whose outcome is not known, since their transaction took too long
+	probes, unhealthy atomic.Int64
+}
+
+// TestOverload has many clients create invoices of a merchant on a database that takes fewer by far. Meanwhile
+// each payment becomes its event and is delivered, however many creates wait. The service is ready
+// all the time. Then the database is held until creates are refused: with Retry-After, and without an invoice.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	database := storetest.MigratedPostgres(t)
+	o := startOverload(t, database)
+	invoices := o.createInvoices()
+	o.proxy.SetRoundTrip(overloadTrip)
+	o.begin()
+	o.awaitBacklog()
+	for _, inv := range invoices {
+		made := o.made.Load()
+		o.pay(inv)
+		o.awaitPaid(inv.ID)
+		if n := o.backlog(); n < overloadBacklog {
+			t.Errorf("%d creates wait when the payment is delivered, want %d at least", n, overloadBacklog)
+		}
+		if passed := o.made.Load() - made; passed > overloadPassing {
+			t.Errorf("%d creates were made between a block and the delivery of its payment, want %d at most", passed, overloadPassing)
+		}
+	}
+	o.hold(database)
+	o.end()
+	if o.unhealthy.Load() > 0 || o.probes.Load() == 0 {
+		t.Errorf("%d of %d requests for the service's health were not answered 200\n%s", o.unhealthy.Load(), o.probes.Load(), o.log.String())
+	}
+	var stored int64
+	if err := storetest.SQL(t, database).QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	if least := o.made.Load() + overloadPayments; stored < least || stored > least+o.open.Load() {
+		t.Errorf("%d invoices are stored, want the %d that were answered 201, and %d more at most", stored, least, o.open.Load())
+	}
+	t.Logf("%d creates were made, %d refused, %d for want of a connection, and %d left open; %d health checks", o.made.Load(), o.refused.Load(), o.busy.Load(), o.open.Load(), o.probes.Load())
+}
+
+func startOverload(t *testing.T, database string) *overload {
+	t.Helper()
+	began := time.Now()
+	o := &overload{T: t, log: new(logtest.Buffer), paid: make(chan string, overloadPayments)}
+	proxy, through, err := storetest.StartProxy(t.Context(), database, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o.proxy = proxy
+	receiver := httptest.NewServer(http.HandlerFunc(o.receive))
+	t.Cleanup(receiver.Close)
+	endpoint := poster.Endpoint{URL: receiver.URL, Secret: "whsec_test"}
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	o.blocks = blocks
+	o.clock = func() time.Time { return time.Unix(chaintest.GenesisTime, 0).Add(time.Since(began)) }
+	o.url = startServer(t, Config{
+		Now: o.clock, Database: through, Chains: []Chain{c}, Logger: slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
+		Merchants: Merchants{AcceptAll: true, Endpoints: map[string]poster.Endpoint{"paid": endpoint, "busy": endpoint}},
+	}).url
+	await(t, o.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	o.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: overloadKeyed + overloadPlain}}
+	t.Cleanup(o.client.CloseIdleConnections)
+	return o
+}
+
+// receive notes payments that are delivered.
+func (o *overload) receive(_ http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(webhook.HeaderEvent) != string(invoice.EventReceived) {
+		return
+	}
+	var event struct {
+		Data struct{ Payment struct{ InvoiceID string } }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+		o.Error(err)
+	}
+	o.paid <- event.Data.Payment.InvoiceID
+}
+
+// createInvoices creates the invoices that will be paid.
+func (o *overload) createInvoices() (all [overloadPayments]apitypes.CreateInvoiceResponse) {
+	o.Helper()
+	for i := range all {
+		a := ask(o.T, http.MethodPost, o.url+"/api/invoices", o.invoice("paid", invoice.Address{2}))
+		if err := json.Unmarshal([]byte(a.body), &all[i]); err != nil || a.status != http.StatusCreated {
+			o.Fatalf("create: %d %s, %v", a.status, a.body, err)
+		}
+	}
+	return all
+}
+
+// begin starts the clients, and one that asks for the service's health.
+func (o *overload) begin() {
+	o.Cleanup(o.end)
+	for i := range overloadKeyed + overloadPlain {
+		o.working.Go(func() {
+			for n := 0; !o.stop.Load(); n++ {
+				key := ""
+				if i < overloadKeyed {
+					key = fmt.Sprint("order-", i, "-", n)
+				}
+				if !o.createOne(key) {
+					wait.Sleep(o.Context(), time.Second, nil) // as Retry-After says
+				}
+			}
+		})
+	}
+	o.working.Go(func() {
+		for !o.stop.Load() {
+			for _, path := range []string{"/readyz", "/healthz"} {
+				o.probes.Add(1)
+				if a := ask(o.T, http.MethodGet, o.url+path, ""); a.status != http.StatusOK {
+					o.unhealthy.Add(1)
+				}
+			}
+		}
+	})
+}
+
+// hold keeps the lock of events, for which all transactions that create wait, until one is refused.
+func (o *overload) hold(database string) {
+	o.Helper()
+	tx, err := storetest.SQL(o.T, database).BeginTx(o.Context(), nil)
+	if err != nil {
+		o.Fatal(err)
+	}
+	defer func() {
+		if err := tx.Rollback(); err != nil {
+			o.Error(err)
+		}
+	}()
+	if _, err := tx.ExecContext(o.Context(), "SELECT pg_advisory_xact_lock(1903520116)"); err != nil {
+		o.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); o.refused.Load() == 0; {
+		if time.Now().After(deadline) || !wait.Sleep(o.Context(), overloadTrip, nil) {
+			o.Fatal("no create is refused")
+		}
+	}
+}
+
+// end waits until the clients have their last answers.
+func (o *overload) end() {
+	o.stop.Store(true)
+	o.working.Wait()
+}
+
+// invoice returns the body of a create of a merchant, whose amount no other has.
+func (o *overload) invoice(merchant string, address invoice.Address) string {
+	return fmt.Sprintf(`{"merchantId":"%s","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"house","expiresAt":%d}`, merchant, address, 1_000_000+1000*o.begun.Add(1), o.clock().Unix()+3600)
+}
+
+// createOne creates an invoice, with an idempotency key unless it is empty, and reports whether it was made.
+func (o *overload) createOne(key string) (made bool) {
+	r, err := http.NewRequestWithContext(o.Context(), http.MethodPost, o.url+"/api/invoices", strings.NewReader(o.invoice("busy", invoice.Address{3})))
+	if err != nil {
+		o.Error(err)
+		return false
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	response, err := o.client.Do(r)
+	if err != nil {
+		o.Error(err)
+		return false
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it was read
+	switch {
+	case err != nil:
+		o.Error(err)
+	case response.StatusCode == http.StatusCreated:
+		o.made.Add(1)
+	case response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "":
+		o.Errorf("a create is answered %s %s", response.Status, text)
+	case bytes.Contains(text, []byte("was not created")):
+		o.refused.Add(1)
+	case bytes.Contains(text, []byte("use the database at the same time")):
+		o.busy.Add(1)
+	default:
+		o.open.Add(1)
+	}
+	return response.StatusCode == http.StatusCreated
+}
+
+var createsWaitingLine = regexp.MustCompile(`(?m)^quittance_creates_waiting (\d+)$`)
+
+// backlog returns how many creates wait for a transaction.
+func (o *overload) backlog() int64 {
+	o.Helper()
+	line := createsWaitingLine.FindStringSubmatch(ask(o.T, http.MethodGet, o.url+"/metrics", "").body)
+	if line == nil {
+		o.Fatal("the metrics lack the creates that wait")
+	}
+	n, err := strconv.ParseInt(line[1], 10, 64)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return n
+}
+
+// awaitBacklog waits until the creates that wait fill several batches.
+func (o *overload) awaitBacklog() {
+	o.Helper()
+	for o.backlog() < overloadBacklog {
+		if !wait.Sleep(o.Context(), overloadTrip/10, nil) {
+			o.Fatal("no creates wait")
+		}
+	}
+}
+
+// pay mines a block with the payment of an invoice.
+func (o *overload) pay(made apitypes.CreateInvoiceResponse) {
+	o.Helper()
+	amount, err := invoice.ParseAmount(made.Invoice.TransferAmount)
+	if err != nil {
+		o.Fatal(err)
+	}
+	to, err := invoice.ParseAddress(made.Invoice.MerchantAddress)
+	if err != nil {
+		o.Fatal(err)
+	}
+	o.blocks.MineAt(max(o.clock().Unix(), o.blocks.Head().Time+1), chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, to, amount)))
+}
+
+// awaitPaid waits until the payment of an invoice was delivered.
+func (o *overload) awaitPaid(id string) {
+	o.Helper()
+	select {
+	case got := <-o.paid:
+		if got != id {
+			o.Errorf("a payment of %s is delivered, want %s", got, id)
+		}
+	case <-time.After(time.Minute):
+		o.Fatalf("no payment of %s is delivered\n%s", id, o.log.String())
+	}
+}
