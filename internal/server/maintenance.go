@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -53,8 +54,8 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// maintain deletes expired idempotency keys and sessions and old requests of the API, and completes what a process of an older version
-// has written since: the registries of its invoices, the records of its refunds, and what needs a decision.
+// maintain deletes expired idempotency keys and sessions and old requests of the API, and completes the registries of invoices that
+// a process of an older version has written since.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
@@ -65,19 +66,33 @@ func (s *Server) maintain(ctx context.Context) {
 	if err := s.requests.Clean(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of old requests of the API failed, will retry", "err", err)
 	}
-	if err := s.settle.AdoptRefunds(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("search for refunds of older versions failed, will retry", "err", err)
-	}
-	if !s.adoptedItems {
-		err := s.settle.AdoptItems(ctx)
-		if s.adoptedItems = err == nil; err != nil && ctx.Err() == nil {
-			s.cfg.Logger.Error("search for inbox items of older versions failed, will retry", "err", err)
-		}
-	}
+	s.adopt(ctx)
 	var err error
 	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
 	}
+}
+
+// adopt completes the refunds and the items of the inbox that processes of an older version have written. It does so once, since it reads
+// all refunds, and not at all where that was done store.AdoptionPeriod after the first time.
+func (s *Server) adopt(ctx context.Context) {
+	if s.adopted {
+		return
+	}
+	began := s.cfg.Now()
+	due, err := s.store.AdoptionDue(ctx)
+	if err == nil && due {
+		if err = errors.Join(s.settle.AdoptRefunds(ctx), s.settle.AdoptItems(ctx)); err == nil {
+			err = s.store.Adopted(ctx, began)
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.cfg.Logger.Error("search for refunds and inbox items of older versions failed, will retry", "err", err)
+		}
+		return
+	}
+	s.adopted = true
 }
 
 // expireRefunds stores which prepared refunds have expired, by which lists are filtered.

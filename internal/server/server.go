@@ -159,7 +159,7 @@ type Server struct {
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
-	adoptedItems     bool              // AdoptItems has run
+	adopted          bool              // adopt has succeeded
 	remainderCursors map[string]string // where assignRemainders ended, by chain
 }
 

@@ -129,6 +129,14 @@ func undecided(object, kind, version string) string {
 		" AND d.version = " + version + " AND d.undone_at IS NULL) THEN " + kind + " END"
 }
 
+// setItems sets the items of rows of a table, of which rows hold the id, the kind and the version. It writes
+// only rows whose item changes.
+func (tx *Tx) setItems(ctx context.Context, table string, rows [][]any) error {
+	item := undecided("wanted.id", "wanted.kind", "wanted.version")
+	return tx.sendFrom(ctx, []string{"id", "kind", "version"}, rows,
+		"UPDATE "+table+" SET item = "+item+" FROM wanted WHERE "+table+".id = wanted.id AND "+table+".item IS DISTINCT FROM "+item)
+}
+
 // itemValues returns the item that an invoice is, and its version, whatever was decided.
 func itemValues(inv invoice.Invoice) []any {
 	kind, version := invoice.ItemOf(inv)
@@ -144,8 +152,7 @@ func (tx *Tx) refreshInvoices(ctx context.Context, ids []string) error {
 	for i, inv := range invoices {
 		rows[i] = append([]any{inv.ID}, itemValues(inv)...)
 	}
-	return tx.sendFrom(ctx, []string{"id", "kind", "version"}, rows,
-		"UPDATE invoices SET item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
+	return tx.setItems(ctx, "invoices", rows)
 }
 
 func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
@@ -158,8 +165,7 @@ func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
 		kind, version := invoice.ItemOfRefund(r, time.Time{}) // while it has not expired
 		rows[i] = []any{r.ID, orNull(string(kind)), orNull(version)}
 	}
-	return tx.sendFrom(ctx, []string{"id", "kind", "version"}, rows,
-		"UPDATE refund_records SET item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE refund_records.id = wanted.id")
+	return tx.setItems(ctx, "refund_records", rows)
 }
 
 // RefreshRefundsOf sets the items of the refunds of payments that a reorg dropped or that are
