@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -75,10 +76,13 @@ type liveStreams struct {
 	keys    map[string]int
 	total   int
 	closed  bool
+	// followed is closed once the end of every session that ends will be seen, or nobody looks any more.
+	followed  chan struct{}
+	following bool // followed is closed
 }
 
 func newLiveStreams(feed Feed, now func() time.Time) *liveStreams {
-	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int)}
+	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), followed: make(chan struct{})}
 }
 
 // join counts a stream of a key. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
@@ -109,15 +113,16 @@ func (l *liveStreams) leave(keyID string, stream *liveStream) {
 	l.total--
 }
 
-// add adds a stream that was joined.
-func (l *liveStreams) add(stream *liveStream) {
+// add adds a stream that was joined, and returns a channel that is closed when the end of its session will be seen.
+func (l *liveStreams) add(stream *liveStream) (followed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		stream.End()
-		return
+	} else {
+		l.streams[stream] = struct{}{}
 	}
-	l.streams[stream] = struct{}{}
+	return l.followed
 }
 
 // run sends news to the streams until ctx ends, and then ends them.
@@ -143,7 +148,8 @@ func (l *liveStreams) run(ctx context.Context) {
 func (l *liveStreams) follow(ctx context.Context) {
 	after, err := l.feed.Head(ctx)
 	l.send(func(*liveStream) bool { return true }) // pages may have been read before that position
-	for err == nil && l.count() > 0 {
+	l.follows()
+	for err == nil && !l.idle() {
 		bounded, cancel := context.WithTimeout(ctx, liveHeartbeat)
 		var news eventfeed.News
 		news, err = l.feed.Next(bounded, after)
@@ -192,11 +198,25 @@ func (s *liveStream) message() []byte {
 	return push.Message("version", strconv.AppendInt(nil, int64(s.version), 10))
 }
 
-// count returns the number of streams, and of requests that will be.
-func (l *liveStreams) count() int {
+// idle reports whether there are no streams, and no requests that will be. Then the feed is not followed
+// any more.
+func (l *liveStreams) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.total
+	if l.total == 0 && l.following {
+		l.followed, l.following = make(chan struct{}), false
+	}
+	return l.total == 0
+}
+
+// follows lets requests look again whether their session has ended.
+func (l *liveStreams) follows() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.following {
+		l.following = true
+		close(l.followed)
+	}
 }
 
 // send says that something has changed to the streams that a function chooses.
@@ -248,6 +268,7 @@ func (l *liveStreams) beat() {
 
 // close ends all streams, and refuses further ones.
 func (l *liveStreams) close() {
+	l.follows()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -286,9 +307,15 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 		d.cfg.Logger.DebugContext(r.Context(), "begin a stream", "err", err)
 		return nil
 	}
-	d.live.add(s)
 	ctx, cancel := longrequest.Context(context.Background(), r)
 	defer cancel()
+	select {
+	case <-d.live.add(s):
+	case <-ctx.Done():
+	}
+	if _, _, err := d.findSession(r); errors.Is(err, session.ErrSignedOut) { // it ended before
+		s.End()
+	}
 	s.Serve(ctx, left)
 	return nil
 }
