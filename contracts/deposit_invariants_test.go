@@ -65,6 +65,7 @@ type depositModel struct {
 	receives string                  // manner of the merchant that is a contract
 	armed    *modelDeposit           // that the hostile token sweeps of USDC inside its next transfer
 	blocked  map[common.Address]bool // by the hostile token
+	firsts   int                     // sweeps to merchants that had none of the token
 }
 
 type modelDeposit struct {
@@ -215,6 +216,9 @@ func (m *depositModel) expect(deposit modelDeposit, token common.Address) (event
 		m.armed = nil
 		events, _ = m.expect(inner, m.Token)
 	}
+	if m.held[to] == 0 {
+		m.firsts++
+	}
 	if !toReceiver || m.receives != "SendsBack" {
 		m.held[from] -= amount
 		m.held[to] += amount
@@ -243,12 +247,18 @@ func (m *depositModel) batch(r *rapid.T, most int) (batch []contracts.Sweep, wan
 	return batch, want
 }
 
-// sweep sends a batch with any gas that the factory takes. A call back takes more than the least share.
+// burns says whether a sweep may use up its share of the gas.
+func (m *depositModel) burns() bool {
+	return m.manner == "BurnsGas" || m.manner == "BurnsAtBalances" || m.receives == "BurnsGas"
+}
+
+// sweep sends a batch with any gas that the factory takes. A call back takes more than the least share, and so does a
+// first transfer to a merchant (TestFirstSweepAfterABurner).
 func (m *depositModel) sweep(r *rapid.T) {
-	called := m.armed != nil
+	called, firsts := m.armed != nil, m.firsts
 	batch, want := m.batch(r, 6)
 	gas := params.MaxTxGas
-	if !called && rapid.Bool().Draw(r, "with little gas") {
+	if !called && (!m.burns() || m.firsts == firsts) && rapid.Bool().Draw(r, "with little gas") {
 		gas = params.TxGas + 60_000 + 10_000 + uint64(len(batch))*(sweepGas+2_000) + rapid.Uint64Range(0, 50_000).Draw(r, "more gas")
 	}
 	receipt := m.transactWithGas(m.Keys.Payer, m.DepositFactory, m.factory.PackSweep(batch), gas)

@@ -596,6 +596,25 @@ func TestSweepWantsEnoughGas(t *testing.T) {
 	}
 }
 
+// TestFirstSweepAfterABurner sweeps a token that uses up all gas, and then USDC to a merchant that never held it, which
+// costs more than the share that is kept for each. With little gas it stays where it is; with more it arrives.
+func TestFirstSweepAfterABurner(t *testing.T) {
+	w := newWorld(t)
+	hostile := w.hostile()
+	hostile.behave("BurnsAtBalances")
+	burner := w.toMerchant(1, hostile.address)
+	first := contracts.Sweep{Merchant: common.Address{0xc1}, Id: depositID(2), Token: w.Token}
+	w.fund(w.Token, w.depositOf(first), 5)
+	sweep := func(gas uint64, want int64) {
+		t.Helper()
+		receipt := w.transactWithGas(w.Keys.Payer, w.DepositFactory, w.factory.PackSweep([]contracts.Sweep{burner, first}), gas)
+		w.wantSwept(w.sweptIn(receipt), swept{w.depositOf(burner), hostile.address, failed}, swept{w.depositOf(first), w.Token, want})
+	}
+	sweep(params.TxGas+60_000+10_000+2*(sweepGas+2_000), failed)
+	w.wantBalance(w.depositOf(first), 5)
+	sweep(params.MaxTxGas, 5)
+}
+
 // sweepGas is the factory's GAS_PER_SWEEP.
 const sweepGas = 80_000
 
