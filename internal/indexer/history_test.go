@@ -18,7 +18,7 @@ import (
 // Flags that select the histories.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
-	historyCount = flag.Int("history.count", 2_000, "how many histories to play; a hundredth with -short")
+	historyCount = flag.Int("history.count", 800, "how many histories to play; a hundredth with -short")
 )
 
 const (
@@ -141,7 +141,7 @@ func (d *historyDBs) of(seed uint64) *historyDB {
 		d.run.mu.Lock()
 		defer d.run.mu.Unlock()
 		if d.run.postgres == nil {
-			d.run.postgres = openHistoryDB(d.run.T, storetest.Postgres(d.run.T))
+			d.run.postgres = openHistoryDB(d.run.T, storetest.MigratedPostgres(d.run.T))
 		}
 		return d.run.postgres
 	}

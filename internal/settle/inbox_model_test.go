@@ -42,19 +42,29 @@ func TestInboxModel(t *testing.T) {
 	})
 }
 
-// payments returns the payments that are stored of the machine's transfers.
-func (m *inboxMachine) payments() (found []store.PaymentRow) {
-	seen := make(map[string]bool)
+// ids returns the ids that the machine's transfers have as payments or as refunds.
+func (m *inboxMachine) ids(prefix string) []string {
+	var ids []string
 	for _, t := range m.transfers {
-		p, err := m.db.store.Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
-		if err == nil && !seen[p.ID] {
-			seen[p.ID] = true
-			found = append(found, p)
-		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-			m.t.Fatal(err)
+		if id := invoice.TransferID(prefix, t.ChainKey, t.TxHash, t.Ordinal); !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
+	return ids
+}
+
+// inOrder sorts what is stored as the ids are.
+func inOrder[T any](ids []string, found []T, id func(T) string) []T {
+	slices.SortFunc(found, func(a, b T) int { return slices.Index(ids, id(a)) - slices.Index(ids, id(b)) })
 	return found
+}
+
+// payments returns the payments that are stored of the machine's transfers.
+func (m *inboxMachine) payments() []store.PaymentRow {
+	ids := m.ids(invoice.PrefixPayment)
+	found, err := m.db.store.PaymentsByID(m.t.Context(), ids)
+	m.must(err)
+	return inOrder(ids, found, func(p store.PaymentRow) string { return p.ID })
 }
 
 // some returns one of the values, if there are any.
@@ -114,19 +124,12 @@ func (m *inboxMachine) undoOne(r *rapid.T) {
 	}
 }
 
-// refundIDs returns the ids of the records of refunds: those prepared, and the transfers back.
-func (m *inboxMachine) refundIDs() []string {
-	ids := slices.Clone(m.prepared)
-	for _, t := range m.transfers {
-		id := invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
-		r, err := m.db.store.RefundRecord(m.t.Context(), id)
-		if err == nil && r.ID == id && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-			m.t.Fatal(err)
-		}
-	}
-	return ids
+// refundRecords returns the records of refunds: those prepared, and the transfers back.
+func (m *inboxMachine) refundRecords() []invoice.RefundRecord {
+	ids := append(slices.Clone(m.prepared), m.ids(invoice.PrefixRefund)...)
+	found, err := m.db.store.RefundRecordsByID(m.t.Context(), ids)
+	m.must(err)
+	return inOrder(ids, found, func(r invoice.RefundRecord) string { return r.ID })
 }
 
 func (m *inboxMachine) prepareOne(r *rapid.T) {
@@ -217,21 +220,60 @@ type shown struct {
 	Version string
 }
 
+// stored is everything that the machine's inboxes are computed from.
+type stored struct {
+	invoices []invoice.Invoice
+	payments []store.PaymentRow
+	refunds  []invoice.RefundRecord
+	refunded map[string]invoice.Amount     // by payment
+	holders  map[string][]string           // merchants of unattributed payments
+	decided  map[string][]invoice.Decision // in force, by object
+}
+
+func (m *inboxMachine) readAll() stored {
+	all := stored{payments: m.payments(), refunds: m.refundRecords(), decided: make(map[string][]invoice.Decision)}
+	var invoices, payments, objects []string
+	for _, inv := range m.made {
+		invoices = append(invoices, inv.ID)
+	}
+	for _, p := range all.payments {
+		payments = append(payments, p.ID)
+	}
+	for _, r := range all.refunds {
+		objects = append(objects, r.ID)
+	}
+	objects = append(append(objects, invoices...), payments...)
+	var err error
+	all.invoices, err = m.db.store.InvoicesByID(m.t.Context(), invoices)
+	m.must(err)
+	all.refunded, err = m.db.store.AmountsRefunded(m.t.Context(), payments)
+	m.must(err)
+	all.holders, err = m.db.store.MerchantsOfUnattributed(m.t.Context(), payments)
+	m.must(err)
+	decided, err := m.db.store.DecisionsInForce(m.t.Context(), objects)
+	m.must(err)
+	for _, d := range decided {
+		all.decided[d.ObjectID] = append(all.decided[d.ObjectID], d)
+	}
+	return all
+}
+
 // checkInbox compares the inboxes with those that are computed by examining everything.
 func (m *inboxMachine) checkInbox(r *rapid.T) {
+	all := m.readAll()
 	for _, merchant := range []string{m.merchant, ""} {
 		var got []shown
 		for _, item := range m.listed(r, merchant) {
 			got = append(got, shown{item.ObjectID(), item.Kind, item.Version})
 		}
-		want := m.examine(merchant)
+		want := m.examine(all, merchant)
 		for _, items := range [][]shown{want, got} {
 			slices.SortFunc(items, func(a, b shown) int { return strings.Compare(a.ID, b.ID) })
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
 			r.Fatalf("the inbox of %q (-computed +by index):\n%s", merchant, diff)
 		}
-		if n := m.entries(merchant); n != len(want) {
+		if n := m.entries(all, merchant); n != len(want) {
 			r.Fatalf("the indexes have %d items of %q, want %d", n, merchant, len(want))
 		}
 		counts := make(map[invoice.ItemKind]int)
@@ -249,13 +291,16 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 }
 
 // entries returns how many of the machine's objects the indexes name.
-func (m *inboxMachine) entries(merchant string) (n int) {
-	keys := m.refundIDs()
-	for _, inv := range m.made {
+func (m *inboxMachine) entries(all stored, merchant string) (n int) {
+	var keys []string
+	for _, inv := range all.invoices {
 		keys = append(keys, inv.ID)
 	}
-	for _, p := range m.payments() {
+	for _, p := range all.payments {
 		keys = append(keys, p.SeenID)
+	}
+	for _, r := range all.refunds {
+		keys = append(keys, r.ID)
 	}
 	found, err := m.db.store.InboxEntries(m.t.Context(), store.InboxFilter{MerchantID: merchant, Limit: 100_000}, at(m.seconds.Load()))
 	m.must(err)
@@ -268,36 +313,32 @@ func (m *inboxMachine) entries(merchant string) (n int) {
 }
 
 // examine computes an inbox from everything that is stored.
-func (m *inboxMachine) examine(merchant string) (found []shown) {
+func (m *inboxMachine) examine(all stored, merchant string) (found []shown) {
 	add := func(id string, kind invoice.ItemKind, version string) {
-		decided, err := m.db.store.DecisionsInForce(m.t.Context(), []string{id})
-		m.must(err)
 		about := func(d invoice.Decision) bool {
 			return d.Kind == kind && d.Version == version && (merchant == "" || d.MerchantID == "" || d.MerchantID == merchant)
 		}
-		if kind != "" && !slices.ContainsFunc(decided, about) {
+		if kind != "" && !slices.ContainsFunc(all.decided[id], about) {
 			found = append(found, shown{id, kind, version})
 		}
 	}
-	for _, inv := range m.made {
-		kind, version := invoice.ItemOf(m.invoice(inv.ID))
+	for _, inv := range all.invoices {
+		kind, version := invoice.ItemOf(inv)
 		add(inv.ID, kind, version)
 	}
-	for _, p := range m.payments() {
-		mine, err := m.db.store.HasUnattributed(m.t.Context(), merchant, p.SeenID)
-		m.must(err)
-		if !mine && merchant != "" {
-			continue
-		}
-		refunded, err := m.db.store.AmountsRefunded(m.t.Context(), []string{p.ID})
-		m.must(err)
-		claims, err := m.db.store.ClaimsOfPayments(m.t.Context(), []string{p.ID}, merchant, 10)
-		m.must(err)
-		kind, version := invoice.ItemOfPayment(p.Payment, refunded[p.ID], len(claims[p.ID]))
-		add(p.ID, kind, version)
+	var payments []string
+	for _, p := range all.payments {
+		payments = append(payments, p.ID)
 	}
-	for _, id := range m.refundIDs() {
-		refund := m.refund(id)
+	claims, err := m.db.store.ClaimsOfPayments(m.t.Context(), payments, merchant, 10)
+	m.must(err)
+	for _, p := range all.payments {
+		if merchant == "" || slices.Contains(all.holders[p.ID], merchant) {
+			kind, version := invoice.ItemOfPayment(p.Payment, all.refunded[p.ID], len(claims[p.ID]))
+			add(p.ID, kind, version)
+		}
+	}
+	for _, refund := range all.refunds {
 		kind, version := invoice.ItemOfRefund(refund, at(m.seconds.Load()))
 		if merchant == "" || refund.MerchantID == merchant {
 			add(refund.ID, kind, version)

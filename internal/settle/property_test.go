@@ -16,7 +16,7 @@ import (
 // first on.
 var (
 	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount = flag.Uint64("property.count", 200, "how many cases of each property to play; a hundredth with -short")
+	propertyCount = flag.Uint64("property.count", 80, "how many cases of each property to play; a hundredth with -short")
 )
 
 // casesPerFile is how many cases share a SQLite database.
