@@ -94,7 +94,7 @@ bench: ## run the benchmarks on SQLite and PostgreSQL
 	go run ./internal/bench $(BENCHFLAGS)
 
 # What bench-check measures, and how much of it: minutes, not hours.
-BENCHCHECK = go run ./internal/bench -creates 3s -events 5000 -blocks 200
+BENCHCHECK = go run ./internal/bench -creates 3s -events 5000 -blocks 200 -million 50000 $(BENCHFLAGS)
 
 .PHONY: bench-check
 bench-check: ## compare a small part of the benchmarks with the committed ratios

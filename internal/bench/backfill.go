@@ -120,7 +120,7 @@ func (b *bench) backfill(ctx context.Context, kind string, n *node, url string) 
 	}
 	b.report.ratio(kind, fmt.Sprintf("logs/s back-filled over %s, %d of %d match in %d transactions", transport, n.payments(), n.logs(), n.transactions()),
 		n.rate(took), n.rate(bare), bare.Seconds()/took.Seconds(), "ceiling: "+note)
-	b.report.row(kind, "events/s written by it", fmt.Sprintf("%.0f", float64(events)/took.Seconds()), "", "",
+	b.report.row(kind, "events/s written by it over "+transport, fmt.Sprintf("%.0f", float64(events)/took.Seconds()), "", "",
 		fmt.Sprintf("%d events in %.1fs; CPU %.1fs of the server, %.1fs of the node",
 			events, took.Seconds(), used.Seconds(), (nodeUsed-nodeBefore).Seconds()))
 	return nil

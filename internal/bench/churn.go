@@ -75,6 +75,7 @@ type churn struct {
 	began        time.Time
 	tables       *tableSamples
 	behind       atomic.Int64 // creates that were begun late by a second and more
+	refused      atomic.Int64 // creates with errRefused
 
 	mu   sync.Mutex
 	took [4][]time.Duration // of creates from when they were due, by the quarter of the time
@@ -116,6 +117,9 @@ func (c *churn) create(ctx context.Context) error {
 				switch err := post(creating, client, c.server.url+"/api/invoices", "", churnedInvoice(n)); {
 				case creating.Err() != nil:
 					return nil //nolint:nilerr // the time is over
+				case errors.Is(err, errRefused):
+					c.refused.Add(1)
+					continue
 				case err != nil:
 					return err
 				}
@@ -192,7 +196,7 @@ func (l agedLog) MaintainPartitions(ctx context.Context, now, before time.Time) 
 }
 
 // report adds rows about the latency of creates and about the tables.
-func (c *churn) report(ctx context.Context, r report, kind string) error {
+func (c *churn) report(ctx context.Context, r *report, kind string) error {
 	first, last := c.took[0], c.took[3]
 	if len(first) == 0 || len(last) == 0 {
 		return errors.New("no invoice was created in the first or in the last quarter of the time")
@@ -204,7 +208,7 @@ func (c *churn) report(ctx context.Context, r report, kind string) error {
 	}
 	figure, ceiling := quantile(last, 0.99), quantile(first, 0.99)
 	r.row(kind, fmt.Sprintf("churn of %v, create, p99", c.during), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
-		fmt.Sprintf("last quarter; ceiling: the first; medians %v and %v; %.0f/s of %d/s, %d a second late", quantile(last, 0.5), quantile(first, 0.5),
-			float64(made)/c.during.Seconds(), c.rate, c.behind.Load()))
+		fmt.Sprintf("last quarter; ceiling: the first; medians %v and %v; %.0f/s of %d/s, %d a second late, %d refused", quantile(last, 0.5), quantile(first, 0.5),
+			float64(made)/c.during.Seconds(), c.rate, c.behind.Load(), c.refused.Load()))
 	return c.tables.report(ctx, r, kind, c.keep)
 }

@@ -158,7 +158,7 @@ func seconds(text string) time.Duration {
 var shortLived = []string{"events", "deliveries", "leased", "finished_deliveries", "attempts"}
 
 // report adds a row for each table, the largest first, and one for all.
-func (t *tableSamples) report(ctx context.Context, r report, kind string, keep time.Duration) error {
+func (t *tableSamples) report(ctx context.Context, r *report, kind string, keep time.Duration) error {
 	if t.half == nil {
 		return errors.New("the time is too short for samples of the tables")
 	}

@@ -111,11 +111,19 @@ func post(ctx context.Context, client *http.Client, url, key string, body []byte
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read to its end
 	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("status %d: %s", res.StatusCode, text)
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode == http.StatusServiceUnavailable:
+		return fmt.Errorf("%w: %s", errRefused, text)
+	case res.StatusCode != http.StatusCreated:
+		return fmt.Errorf("status %d: %s", res.StatusCode, text)
 	}
-	return err
+	return nil
 }
+
+// errRefused: the server is too busy for a create.
+var errRefused = errors.New("status 503")
 
 // measureMemory measures the server's resident memory with many open
 // invoices.

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,7 +17,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/quittance/quittance/internal/store"
@@ -33,30 +33,6 @@ func main() {
 	}
 }
 
-// report is the table of figures.
-type report struct {
-	w       *tabwriter.Writer
-	part    string // that is being measured
-	reached map[string]reached
-}
-
-// ratio adds a row of a figure that is the better, the nearer it is to its ceiling, and keeps
-// their ratio for a check.
-func (r report) ratio(kind, what, figure, ceiling string, ratio float64, note string) {
-	r.row(kind, what, figure, ceiling, fmt.Sprintf("%.2f", ratio), note)
-	r.reached[kind+": "+what] = reached{r.part, ratio}
-}
-
-func (r report) row(cells ...any) {
-	for i, c := range cells {
-		if i > 0 {
-			fmt.Fprint(r.w, "\t")
-		}
-		fmt.Fprint(r.w, c)
-	}
-	fmt.Fprintln(r.w)
-}
-
 // partNames are the names of the groups and of the parts in them.
 const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
@@ -67,8 +43,11 @@ type part struct {
 	measure     func(ctx context.Context, kind string) error
 }
 
+// repeatedParts are measured in rounds. The others take long, or have rounds of their own.
+var repeatedParts = []string{"creates", "links", "replicas", "burst", "backfill", "expiry", "attribution"}
+
 func run(ctx context.Context, out io.Writer) (err error) {
-	b := bench{nodes: make(map[history]*node)}
+	b := bench{nodes: make(map[history]*node), report: newReport()}
 	serverRole := flag.String("server", "", "run as the server of a measurement; set by the bench itself")
 	nodeRole := flag.String("node", "", "run as the node of a measurement; set by the bench itself")
 	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
@@ -92,8 +71,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	case *nodeRole != "":
 		return serveNode(ctx, *nodeRole)
 	}
-	if (*check || *update) && *only == "" {
-		*only = checkedParts
+	if *check || *update {
+		*only, b.rounds = cmp.Or(*only, checkedParts), 1
 	}
 	parts, err := b.parts(*only)
 	if err != nil {
@@ -110,10 +89,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, b.cluster.Stop()) }()
 	}
 	defer func() { err = errors.Join(err, b.stopNodes()) }()
-	fmt.Fprintf(out, "%s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	b.report = report{w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), reached: make(map[string]reached)}
-	b.report.row("DATABASE", "WHAT", "FIGURE", "CEILING", "RATIO", "NOTE")
+	fmt.Fprintf(out, "%s, %s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
+		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	measure := b.measureAll
 	switch {
 	case *check:
@@ -121,13 +98,15 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	case *update:
 		measure = b.update
 	}
-	return errors.Join(measure(ctx, *databases, parts), b.report.w.Flush())
+	return errors.Join(measure(ctx, *databases, parts), b.report.write(out))
 }
 
 // bench is one run of all measurements.
 type bench struct {
 	dir        string
+	rounds     int
 	round      int
+	databases  []string // of the part that is measured
 	cluster    *storetest.Cluster
 	creates    time.Duration
 	payments   int
@@ -151,7 +130,7 @@ type bench struct {
 	boardTurns int
 	snapshot   time.Duration
 	turn       time.Duration
-	report     report
+	report     *report
 	nodes      map[history]*node
 }
 
@@ -211,9 +190,10 @@ func (b *bench) parts(only string) ([]part, error) {
 	return chosen, nil
 }
 
-// url returns the URL of a fresh database.
+// url returns the URL of a fresh database, which is removed when the part has been measured.
 func (b *bench) url(ctx context.Context, kind, name string) (string, error) {
 	name = fmt.Sprintf("%s_%d", name, b.round)
+	b.databases = append(b.databases, name)
 	if kind == "sqlite" {
 		return "sqlite:" + b.dir + "/" + name + ".db", nil
 	}
@@ -221,6 +201,23 @@ func (b *bench) url(ctx context.Context, kind, name string) (string, error) {
 		return "", err
 	}
 	return b.cluster.DSN(name), nil
+}
+
+// dropDatabases removes the databases of a part.
+func (b *bench) dropDatabases(ctx context.Context, kind string) (err error) {
+	for _, name := range b.databases {
+		if kind == "sqlite" {
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				if failed := os.Remove(b.dir + "/" + name + ".db" + suffix); !errors.Is(failed, os.ErrNotExist) {
+					err = errors.Join(err, failed)
+				}
+			}
+			continue
+		}
+		err = errors.Join(err, execute(ctx, b.cluster.DSN("postgres"), "DROP DATABASE "+name+" WITH (FORCE)"))
+	}
+	b.databases = nil
+	return err
 }
 
 // openStore opens a fresh database and returns its URL with it.
@@ -235,12 +232,13 @@ func (b *bench) openStore(ctx context.Context, kind, name string) (*store.Store,
 
 // addFlags adds the flags of how much is measured.
 func (b *bench) addFlags() {
+	flag.IntVar(&b.rounds, "rounds", 3, "how often some are measured, of which the medians are printed: "+strings.Join(repeatedParts, ", "))
 	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
 	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
 	flag.IntVar(&b.blocks, "blocks", 2000, "how many blocks are back-filled, of 500 logs each")
 	flag.IntVar(&b.million, "million", 1_000_000, "with how many watched addresses, and an open invoice for each, the memory is measured, and with how many open invoices attribution; 0 leaves both out")
-	flag.IntVar(&b.closed, "million-closed", 0, "how many closed invoices the database has besides, which takes 2 KB of disk and about 30 µs each")
+	flag.IntVar(&b.closed, "million-closed", 0, "how many closed invoices the database has besides, which takes 4 KB of disk each")
 	flag.DurationVar(&b.churn, "churn", 10*time.Minute, "how long invoices are created, paid, expired and forgotten while PostgreSQL's tables are measured, which takes 2 MB of disk a second at 500, and 1 GB; 0 leaves it out")
 	flag.DurationVar(&b.churnKeep, "churn-keep", 0, "for how long events are kept meanwhile; an eighth of the time by default")
 	flag.IntVar(&b.churnRate, "churn-rate", 500, "how many invoices are created in a second meanwhile")

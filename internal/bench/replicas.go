@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quittance/quittance/internal/bench/costmodel"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -87,6 +88,7 @@ func (r *replicas) replace(i int, s *service) {
 // a server has answered.
 type creation struct {
 	replicas *replicas
+	clients  int
 	client   *http.Client
 	began    time.Time
 	made     atomic.Int64
@@ -97,15 +99,15 @@ type creation struct {
 
 // run creates invoices, of which the keys begin with a name, for a time.
 func (c *creation) run(ctx context.Context, name string, during time.Duration) error {
-	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: getTimeout}
+	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: c.clients}, Timeout: getTimeout}
 	defer c.client.CloseIdleConnections()
 	c.began, c.steps = time.Now(), make([]int, during/rateStep)
 	merchant := devchain.Address(c.replicas.node.Keys.Merchant).Hex()
 	expires := c.began.Add(24 * time.Hour).Unix()
 	var begun atomic.Int64
 	var group sync.WaitGroup
-	errs := make(chan error, connections)
-	for range connections {
+	errs := make(chan error, c.clients)
+	for range c.clients {
 		group.Go(func() {
 			for time.Since(c.began) < during && ctx.Err() == nil {
 				n := begun.Add(1)
@@ -163,39 +165,85 @@ func (b *bench) measureReplicas(ctx context.Context, kind string) error {
 	if kind == "sqlite" {
 		return nil // it has one process
 	}
-	var one float64
-	for n := 1; n <= mostReplicas; n++ {
-		rate, err := b.replicasRate(ctx, kind, n)
-		if err != nil {
-			return err
+	for _, clients := range []int{connections, mostReplicas * connections} {
+		var one float64
+		for n := 1; n <= mostReplicas; n++ {
+			rate, note, err := b.replicasRate(ctx, kind, n, clients)
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				one = rate
+				b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, one server, %d connections", clients), fmt.Sprintf("%.0f", rate), "", "", note)
+				continue
+			}
+			b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, %d servers, %d connections", n, clients), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", one),
+				fmt.Sprintf("%.2f", rate/one), "ceiling: one server; "+note)
 		}
-		if n == 1 {
-			one = rate
-			continue
-		}
-		b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, %d servers, %d connections", n, connections), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", one),
-			fmt.Sprintf("%.2f", rate/one), "ceiling: one server")
 	}
 	return b.measureKills(ctx, kind)
 }
 
-func (b *bench) replicasRate(ctx context.Context, kind string, n int) (rate float64, err error) {
-	url, err := b.url(ctx, kind, fmt.Sprintf("replicas%d", n))
+// replicasRate returns how many invoices n servers create in a second for so many clients, and what each costs.
+func (b *bench) replicasRate(ctx context.Context, kind string, n, clients int) (rate float64, note string, err error) {
+	url, err := b.url(ctx, kind, fmt.Sprintf("replicas%d_%d", n, clients))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	r, err := b.startReplicas(ctx, url, n)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, r.stop()) }()
-	c := creation{replicas: r}
+	c := creation{replicas: r, clients: clients}
 	if err := c.run(ctx, "warm", time.Second); err != nil {
+		return 0, "", err
+	}
+	before, err := b.replicasCPU(ctx, kind, r)
+	if err != nil {
+		return 0, "", err
+	}
+	c = creation{replicas: r, clients: clients}
+	if err := c.run(ctx, "rate", b.creates); err != nil {
+		return 0, "", err
+	}
+	made := c.made.Load()
+	rate = float64(made) / time.Since(c.began).Seconds()
+	cpu, err := b.replicasCPU(ctx, kind, r)
+	if err != nil {
+		return 0, "", err
+	}
+	each := func(after, before time.Duration) time.Duration {
+		return ((after - before) / time.Duration(made)).Round(time.Microsecond)
+	}
+	size, err := createsPerTransaction(ctx, url)
+	return rate, fmt.Sprintf("CPU per create %v of the servers, %v of PostgreSQL, %v of the clients; %.1f in a transaction",
+		each(cpu.Service, before.Service), each(cpu.Database, before.Database), each(cpu.Client, before.Client), size), err
+}
+
+// replicasCPU returns the CPU time of the clients, the servers and PostgreSQL.
+func (b *bench) replicasCPU(ctx context.Context, kind string, r *replicas) (all costmodel.CPU, err error) {
+	for _, s := range r.servers {
+		cpu, err := s.cpu()
+		if err != nil {
+			return all, err
+		}
+		all.Service += cpu
+	}
+	all.Client = ownCPU()
+	all.Database, err = b.serverCPU(ctx, kind)
+	return all, err
+}
+
+// createsPerTransaction returns how many invoices one transaction has inserted on average.
+func createsPerTransaction(ctx context.Context, url string) (size float64, err error) {
+	db, err := openSQL(url)
+	if err != nil {
 		return 0, err
 	}
-	c = creation{replicas: r}
-	err = c.run(ctx, "rate", b.creates)
-	return float64(c.made.Load()) / time.Since(c.began).Seconds(), err
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(ctx, "SELECT count(*)::float8 / count(DISTINCT xmin::text) FROM invoices").Scan(&size)
+	return size, err
 }
 
 // measureKills kills three servers in turn while they create invoices, and starts each again. It
@@ -210,7 +258,7 @@ func (b *bench) measureKills(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.stop()) }()
-	c, done := creation{replicas: r}, make(chan error, 1)
+	c, done := creation{replicas: r, clients: connections}, make(chan error, 1)
 	go func() { done <- c.run(ctx, "killed", mostReplicas*killCycle+killCycle/2) }()
 	killed, err := r.killInTurn(ctx)
 	if err := errors.Join(err, <-done); err != nil {

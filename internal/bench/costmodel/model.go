@@ -89,15 +89,15 @@ func (c Constants) Life(n float64) CPU {
 type Machine struct {
 	CPUs float64       // that service, database and client share
 	Sync time.Duration // to disk
-	// Replicas is how many services share the database. Each creates in two transactions at a
-	// time, of up to 64 invoices.
+	// Replicas is how many services share the database. Each creates in one transaction at a
+	// time, of up to 128 invoices, and in two while as many wait.
 	Replicas int
 }
 
 const (
 	// lanes is how many transactions of creates a service runs at once, and batch how many
 	// invoices one of them has (internal/settle).
-	lanes, batch = 2, 64
+	lanes, batch = 2, 128
 	// deliveries is how many events a service delivers at once.
 	deliveries = 64
 )

@@ -19,9 +19,14 @@ type simulation struct {
 
 func newSimulation(c Constants, m Machine) *simulation {
 	s := &simulation{engine: newEngine(m.CPUs, simSeed), c: c, m: m}
-	s.lanes.free, s.lock.free = lanes*max(1, m.Replicas), 1
+	s.lanes.free, s.lock.free = lanes*s.replicas(), 1
 	return s
 }
+
+func (s *simulation) replicas() int { return max(1, s.m.Replicas) }
+
+// busyLanes returns how many transactions of creates run.
+func (s *simulation) busyLanes() int { return lanes*s.replicas() - s.lanes.free }
 
 // Created is the outcome of a simulation.
 type Created struct {
@@ -53,17 +58,17 @@ func (s *simulation) result() Created {
 func (s *simulation) create(then func()) {
 	s.compute(share(s.c.Create.Each.Service, 1-s.c.LaneShare), func() {
 		s.waiting = append(s.waiting, then)
-		if s.lanes.free > 0 {
+		if s.busyLanes() < s.replicas() || s.lanes.free > 0 && len(s.waiting) >= batch {
 			s.lanes.free--
 			s.runLane()
 		}
 	})
 }
 
-// runLane creates waiting invoices, batch after batch, until none waits.
+// runLane creates waiting invoices, batch after batch, until none waits, or too few for another lane.
 func (s *simulation) runLane() {
 	n := min(batch, len(s.waiting))
-	if n == 0 {
+	if n == 0 || n < batch && s.busyLanes() > s.replicas() {
 		s.lanes.free++
 		return
 	}
