@@ -119,11 +119,20 @@ func (p *Page) Emulate(o Options) {
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: o.NoScript})
 	call(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}})
 	if o.Latency > 0 || o.BytesPerSecond > 0 {
-		call(p, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{
+		call(p, emulateNetwork, networkParams{EmulateNetworkConditionsByRuleParams: network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{
 			Latency: float64(o.Latency.Milliseconds()), DownloadThroughput: o.BytesPerSecond, UploadThroughput: o.BytesPerSecond,
-		}}})
+		}}}})
 	}
 }
+
+// networkParams are the parameters of emulateNetwork.
+type networkParams struct {
+	network.EmulateNetworkConditionsByRuleParams
+
+	Offline bool `json:"offline"` // which Chromium 148 requires, and newer ones have in each rule
+}
+
+var emulateNetwork = cdp.Command[networkParams, network.EmulateNetworkConditionsByRuleResult]{Method: network.CommandEmulateNetworkConditionsByRule}
 
 // onNewDocument runs a script in each document before its own scripts.
 func (p *Page) onNewDocument(script string) {

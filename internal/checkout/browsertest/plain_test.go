@@ -32,16 +32,22 @@ func TestWithoutScripts(t *testing.T) {
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
 	p.Go(w.CheckoutURL(inv.ID))
-	amount, err := invoice.ParseDecimal(p.Text("#send code"), 6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bytes := amount.Bytes()
-	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), new(big.Int).SetBytes(bytes[:]), nil); err != nil {
+	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), askedAmount(t, p), nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, w, inv.ID, "#status.state-paid")
 	p.Await(`document.querySelector("noscript meta[http-equiv=refresh]")`)
 	p.Reload()
 	p.AwaitText("#status", "Thank you.")
+}
+
+// askedAmount returns the amount of a plain transfer that the page asks for, in minor units.
+func askedAmount(t *testing.T, p *browsertest.Page) *big.Int {
+	t.Helper()
+	amount, err := invoice.ParseDecimal(p.Text("#send code"), 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := amount.Bytes()
+	return new(big.Int).SetBytes(bytes[:])
 }

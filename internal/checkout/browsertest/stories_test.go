@@ -1,8 +1,6 @@
 package browsertest_test
 
 import (
-	"math/big"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +17,7 @@ func payWithoutScripts(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, o)
 	p.Go(w.CheckoutURL(inv.ID))
-	const decimals = 6
-	whole, fraction, _ := strings.Cut(p.Text("#send code"), ".")
-	amount, ok := new(big.Int).SetString(whole+fraction, 10)
-	if !ok || len(fraction) != decimals {
-		t.Fatalf("the amount is %q", p.Text("#send code"))
-	}
+	amount := askedAmount(t, p)
 	to := common.HexToAddress(p.Text("#send .address code"))
 	if _, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), contracts.NewTestUSDC().PackTransfer(to, amount)); err != nil {
 		t.Fatal(err)
