@@ -6,6 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -84,12 +85,18 @@ func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evide
 // blockEvidence reads the receipts and inputs of a whole block, and returns those
 // requested.
 func (n node) blockEvidence(ctx context.Context, b evidenceRequest) ([]evidence, error) {
-	receipts, err := n.BlockReceipts(ctx, b.block)
-	if err != nil {
-		return nil, n.wrap(err)
-	}
-	inputs, err := n.BlockInputs(ctx, b.block)
-	if err != nil {
+	var receipts []*chain.Receipt
+	var inputs map[common.Hash][]byte
+	both, reading := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		receipts, err = n.BlockReceipts(reading, b.block)
+		return err
+	})
+	both.Go(func() (err error) {
+		inputs, err = n.BlockInputs(reading, b.block)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return nil, n.wrap(err)
 	}
 	byTx := make(map[common.Hash]*chain.Receipt, len(receipts))
