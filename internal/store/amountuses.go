@@ -36,12 +36,12 @@ type AmountUse struct {
 // on the number of invoices.
 func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func() time.Time) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
-	numbered := make([]numberedKey, len(keys))
+	rows := make([][]any, len(keys))
 	for n, k := range keys {
-		numbered[n] = numberedKey{int64(n), k}
+		rows[n] = []any{int64(n), k.ChainKey, k.Merchant.String(), k.Token.String(), k.Amount.String()}
 	}
-	err := inBatches(numbered, numberedKey{n: -1}, func(list []numberedKey) error {
-		return q.amountUses(ctx, list, func(n int64, taken bool, until time.Time) {
+	err := q.lookUpWanted([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows, func(with string, args []any) error {
+		return q.amountUses(ctx, with, args, func(n int64, taken bool, until time.Time) {
 			if until.Before(since()) {
 				until = time.Time{}
 			}
@@ -51,12 +51,6 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func()
 		})
 	})
 	return uses, err
-}
-
-// numberedKey is a requested amount and its index in the request.
-type numberedKey struct {
-	n int64
-	AmountKey
 }
 
 // transferAmountsOfWanted selects the invoices to which the wanted amount was
@@ -77,14 +71,9 @@ const live = 1 << 62
 // assigned again only after earlier invoices with it have expired.
 const maxRecentInvoices = 8
 
-// amountUses looks up each amount with index lookups that stop at the first
+// amountUses looks up each of the wanted amounts with index lookups that stop at the first
 // row. A join could read all open invoices.
-func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report func(n int64, taken bool, until time.Time)) error {
-	rows := make([][]any, len(keys))
-	for i, k := range keys {
-		rows[i] = []any{k.n, k.ChainKey, k.Merchant.String(), k.Token.String(), k.Amount.String()}
-	}
-	text, args := withWanted([]string{"n BIGINT", "chain", "receiver", "coin", "moved"}, rows)
+func (q *queries) amountUses(ctx context.Context, with string, args []any, report func(n int64, taken bool, until time.Time)) error {
 	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 		var n, bare int64
 		var until sql.NullInt64
@@ -98,7 +87,7 @@ func (q *queries) amountUses(ctx context.Context, keys []numberedKey, report fun
 			report(n, bare == 1, time.Time{})
 		}
 		return struct{}{}, err
-	}, text+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
+	}, with+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
 			AND chain_key = chain AND token = coin AND status = 'open' AND collection = 'direct' LIMIT 1 OFFSET 0)
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,

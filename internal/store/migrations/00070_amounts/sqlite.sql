@@ -1,0 +1,1 @@
+-- SQLite has no statistics to set, and dropped these indexes with migration 40.
