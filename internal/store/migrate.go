@@ -44,7 +44,7 @@ func migrator(db *sql.DB, dialect goose.Dialect, of ...goose.ProviderOption) (*g
 	if err != nil {
 		return nil, err
 	}
-	opts := append(of, wideningMigrations(dialect), triggerMigrations(dialect), indexMigrations(dialect), partitionMigration(dialect), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	opts := append(of, wideningMigrations(dialect), blockMigrations(dialect), indexMigrations(dialect), partitionMigration(dialect), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	p, err := goose.NewProvider(dialect, db, files, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)

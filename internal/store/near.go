@@ -115,10 +115,14 @@ func (q *queries) unpaidNear(ctx context.Context, lookups []NearLookup) ([][]str
 		q.nearRows("length(found)"), q.nearRows("length(found) + 1"))
 	below := fmt.Sprintf("coalesce((SELECT amount%s< found ORDER BY amount DESC LIMIT 1), (SELECT amount%s< 'a' ORDER BY amount DESC LIMIT 1))",
 		q.nearRows("length(found)"), q.nearRows("length(found) - 1"))
+	first := "moved"
+	if q.postgres { // which wants one collation in all rows: that of the column
+		first = "coalesce((SELECT amount FROM invoices WHERE FALSE), moved)"
+	}
 	walk := func(name, next string) string {
 		return fmt.Sprintf(`SELECT found FROM (WITH RECURSIVE %[1]s (step, found) AS (
-			SELECT 0, moved UNION ALL SELECT step + 1, %[2]s FROM %[1]s WHERE step < %[3]d AND found IS NOT NULL
-		) SELECT found FROM %[1]s WHERE step > 0) AS %[1]s_found WHERE found IS NOT NULL`, name, next, nearAmounts)
+			SELECT 0, %[4]s UNION ALL SELECT step + 1, %[2]s FROM %[1]s WHERE step < %[3]d AND found IS NOT NULL
+		) SELECT found FROM %[1]s WHERE step > 0) AS %[1]s_found WHERE found IS NOT NULL`, name, next, nearAmounts, first)
 	}
 	amounts, err := q.lookUp(ctx, nearColumns, rows, "SELECT string_agg(found, ' ') FROM ("+walk("listed_above", above)+" UNION ALL "+walk("listed_below", below)+") AS listed")
 	if err != nil {

@@ -1,0 +1,1 @@
+-- SQLite orders texts by their bytes.
