@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,16 +13,19 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no invoice has, where the open invoices of the chain
-// have few prices and one address. By their number of prices, reading all of them seems as cheap as the index of amounts.
+// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open invoice of an address has. Where the open
+// invoices of a chain have few prices and one address, reading all of them seems as cheap to it as the index of amounts.
+//
+// Nor may it choose the index of prices, which does not have the address: very many invoices at others may have the amount. It cannot,
+// not even without the index of open amounts.
 func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	t.Parallel()
-	const prices, most = 2, 10
+	const prices, most = 2, 100 // two of each index for 10 lookups
 	url := storetest.MigratedPostgres(t)
 	s := storetest.Open(t, url)
 	startChain(t, s, "base")
 	var all []invoice.Invoice
-	for i := range 1500 {
+	for i := range 4000 {
 		inv := sample(fmt.Sprintf("inv_%05d", i), "m")
 		inv.Amount = invoice.NewAmount(uint64(1 + i%prices))
 		inv.TransferAmount = invoice.NewAmount(uint64(100_000 + i))
@@ -43,6 +47,17 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	for _, l := range list {
 		if n := blocksOf(t, conn, l); n > most {
 			t.Errorf("%d blocks are read, want %d at most\n%s", n, most, l.query)
+		}
+	}
+	_, err = conn.Exec(t.Context(), "DROP INDEX invoices_open_by_amount_direct, invoices_bound, invoices_closed_by_amount_direct")
+	must(t, err)
+	for _, l := range list {
+		rows, err := conn.Query(t.Context(), "EXPLAIN "+l.query, l.args...)
+		must(t, err)
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		must(t, err)
+		if text := strings.Join(plan, "\n"); strings.Contains(text, "invoices_of_price") {
+			t.Errorf("an amount is looked up in the index of prices\n%s", text)
 		}
 	}
 }

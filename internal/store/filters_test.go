@@ -56,7 +56,7 @@ var filteredPayments = map[string]store.PaymentFilter{
 // filterIndexes are the indexes that these lists must use.
 var filterIndexes = map[string]string{
 	"reference": "_reference", "reference, with all": "_reference", "metadata": "_pair", "metadata, of paid": "_pair",
-	"price": "invoices_by_price", "price of open": "invoices_by_price",
+	"price": "invoices_of_price", "price of open": "invoices_of_price",
 	"customer": "invoice_details_by_customer", "customer, with all": "invoice_details_by_customer",
 	"exception": "exception", "exception of paid": "exception",
 	"invoices to": "invoices_by_address", "invoices to, in may": "invoices_by_address",

@@ -53,7 +53,8 @@ func (f InvoiceFilter) selection(q *queries) *selection {
 		s.byDetail("invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{pairs[0].Key, pairs[0].Value}, first, end)
 		pairs = pairs[1:]
 	case f.Amount != "":
-		s.between("invoices_by_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
+		s.conditions = []string{"length(invoices.id) > 0"} // that of the index
+		s.between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
 	case f.Exception != "" && f.MerchantID != "":
 		s.conditions = []string{"invoices.exception <> ''"}
 		s.between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
