@@ -117,17 +117,14 @@ func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any
 	return found, err
 }
 
+// minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each time, which takes
+// longer than looking up so many.
+const minLookups = 10
+
 // lookUpWanted calls do with the clause WITH wanted that holds rows to look up, up to maxBatch
-// at a time. On SQLite rows of -1, 0 and empty texts, which must match nothing, pad them.
+// at a time. Rows of -1, 0 and empty texts, which must match nothing, pad them: to batchSizes on SQLite, to
+// minLookups on PostgreSQL.
 func (q *queries) lookUpWanted(columns []string, rows [][]any, do func(with string, args []any) error) error {
-	if q.postgres {
-		for part := range slices.Chunk(rows, maxBatch) {
-			if err := q.wanted(columns, part, do); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	nothing := make([]any, len(columns))
 	for i, column := range columns {
 		switch {
@@ -138,6 +135,17 @@ func (q *queries) lookUpWanted(columns []string, rows [][]any, do func(with stri
 		default:
 			nothing[i] = int64(0)
 		}
+	}
+	if q.postgres {
+		for part := range slices.Chunk(rows, maxBatch) {
+			for len(part) < minLookups {
+				part = append(part[:len(part):len(part)], nothing)
+			}
+			if err := q.wanted(columns, part, do); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return inBatches(rows, nothing, func(part [][]any) error {
 		return do(withWanted(columns, part))
