@@ -30,8 +30,8 @@ import (
 const (
 	// overloadTrip is the round trip to the database, of which a batch of creates takes three.
 	overloadTrip = 200 * time.Millisecond
-	// overloadKeyed and overloadPlain are the clients that create invoices with and without an idempotency key.
-	overloadKeyed, overloadPlain = 300, 500
+	// overloadCreators and overloadReaders are the clients that create invoices, half of them with idempotency keys, and those that read one.
+	overloadCreators, overloadReaders = 500, 300
 	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
 	overloadBacklog = 128
 	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
@@ -57,7 +57,7 @@ type overload struct {
 	begun             atomic.Int64 // creates
 	made              atomic.Int64
 	refused           atomic.Int64 // creates that waited too long for their transaction
-	busy              atomic.Int64 // creates that waited too long for a connection
+	read, busy        atomic.Int64 // requests that read, and those that waited too long for a connection
 	open              atomic.Int64 // creates whose outcome is not known, since their transaction took too long
 	probes, unhealthy atomic.Int64
 }
@@ -71,7 +71,7 @@ func TestOverload(t *testing.T) {
 	o := startOverload(t, database)
 	invoices := o.createInvoices()
 	o.proxy.SetRoundTrip(overloadTrip)
-	o.begin()
+	o.begin(invoices[0].ID)
 	o.awaitBacklog()
 	for _, inv := range invoices {
 		made := o.made.Load()
@@ -96,7 +96,7 @@ func TestOverload(t *testing.T) {
 	if least := o.made.Load() + overloadPayments; stored < least || stored > least+o.open.Load() {
 		t.Errorf("%d invoices are stored, want the %d that were answered 201, and %d more at most", stored, least, o.open.Load())
 	}
-	t.Logf("%d creates were made, %d refused, %d for want of a connection, and %d left open; %d health checks", o.made.Load(), o.refused.Load(), o.busy.Load(), o.open.Load(), o.probes.Load())
+	t.Logf("%d creates were made, %d refused and %d left open; %d reads and %d refused; %d health checks", o.made.Load(), o.refused.Load(), o.open.Load(), o.read.Load(), o.busy.Load(), o.probes.Load())
 }
 
 func startOverload(t *testing.T, database string) *overload {
@@ -124,7 +124,7 @@ func startOverload(t *testing.T, database string) *overload {
 		Merchants: Merchants{AcceptAll: true, Endpoints: map[string]poster.Endpoint{"paid": endpoint, "busy": endpoint}},
 	}).url
 	await(t, o.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	o.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: overloadKeyed + overloadPlain}}
+	o.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: overloadCreators + overloadReaders}}
 	t.Cleanup(o.client.CloseIdleConnections)
 	return o
 }
@@ -155,21 +155,28 @@ func (o *overload) createInvoices() (all [overloadPayments]apitypes.CreateInvoic
 	return all
 }
 
-// begin starts the clients, and one that asks for the service's health.
-func (o *overload) begin() {
+// begin starts the clients, of which some read the invoice, and one that asks for the service's health.
+func (o *overload) begin(id string) {
 	o.Cleanup(o.end)
-	for i := range overloadKeyed + overloadPlain {
+	work := func(one func(n int) (done bool)) {
 		o.working.Go(func() {
 			for n := 0; !o.stop.Load(); n++ {
-				key := ""
-				if i < overloadKeyed {
-					key = fmt.Sprint("order-", i, "-", n)
-				}
-				if !o.createOne(key) {
+				if !one(n) {
 					wait.Sleep(o.Context(), time.Second, nil) // as Retry-After says
 				}
 			}
 		})
+	}
+	for i := range overloadCreators {
+		work(func(n int) bool {
+			if i%2 == 0 {
+				return o.createOne("")
+			}
+			return o.createOne(fmt.Sprint("order-", i, "-", n))
+		})
+	}
+	for range overloadReaders {
+		work(func(int) bool { return o.readOne(id) })
 	}
 	o.working.Go(func() {
 		for !o.stop.Load() {
@@ -218,10 +225,40 @@ func (o *overload) invoice(merchant string, address invoice.Address) string {
 
 // createOne creates an invoice, with an idempotency key unless it is empty, and reports whether it was made.
 func (o *overload) createOne(key string) (made bool) {
-	r, err := http.NewRequestWithContext(o.Context(), http.MethodPost, o.url+"/api/invoices", strings.NewReader(o.invoice("busy", invoice.Address{3})))
+	status, text := o.send(http.MethodPost, "", o.invoice("busy", invoice.Address{3}), key)
+	switch {
+	case status == http.StatusCreated:
+		o.made.Add(1)
+	case status != http.StatusServiceUnavailable:
+		o.Errorf("a create is answered %d %s", status, text)
+	case bytes.Contains(text, []byte("was not created")):
+		o.refused.Add(1)
+	default:
+		o.open.Add(1)
+	}
+	return status == http.StatusCreated
+}
+
+// readOne reads an invoice, and reports whether it was there.
+func (o *overload) readOne(id string) (found bool) {
+	status, text := o.send(http.MethodGet, "/"+id, "", "")
+	switch {
+	case status == http.StatusOK:
+		o.read.Add(1)
+	case status == http.StatusServiceUnavailable && bytes.Contains(text, []byte("use the database at the same time")):
+		o.busy.Add(1)
+	default:
+		o.Errorf("a read is answered %d %s", status, text)
+	}
+	return status == http.StatusOK
+}
+
+// send sends a request about invoices. An answer of 503 must have Retry-After.
+func (o *overload) send(method, path, body, key string) (status int, text []byte) {
+	r, err := http.NewRequestWithContext(o.Context(), method, o.url+"/api/invoices"+path, strings.NewReader(body))
 	if err != nil {
 		o.Error(err)
-		return false
+		return 0, nil
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if key != "" {
@@ -230,25 +267,14 @@ func (o *overload) createOne(key string) (made bool) {
 	response, err := o.client.Do(r)
 	if err != nil {
 		o.Error(err)
-		return false
+		return 0, nil
 	}
-	text, err := io.ReadAll(response.Body)
+	text, err = io.ReadAll(response.Body)
 	_ = response.Body.Close() // it was read
-	switch {
-	case err != nil:
-		o.Error(err)
-	case response.StatusCode == http.StatusCreated:
-		o.made.Add(1)
-	case response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "":
-		o.Errorf("a create is answered %s %s", response.Status, text)
-	case bytes.Contains(text, []byte("was not created")):
-		o.refused.Add(1)
-	case bytes.Contains(text, []byte("use the database at the same time")):
-		o.busy.Add(1)
-	default:
-		o.open.Add(1)
+	if err != nil || response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "" {
+		o.Errorf("%s is answered %s %q, %v", path, response.Status, text, err)
 	}
-	return response.StatusCode == http.StatusCreated
+	return response.StatusCode, text
 }
 
 var createsWaitingLine = regexp.MustCompile(`(?m)^quittance_creates_waiting (\d+)$`)

@@ -100,13 +100,17 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	for try := 0; len(calls) > 0; {
 		var inserted map[string]bool // ids of the invoices
 		var refused map[string]error // why, by the id of the invoice
+		var repeated map[string]bool // ids of those whose keys were used before
 		var held holdings
 		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
-			if held, err = s.hold(ctx, tx, out, calls); err != nil {
+			if repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
+				return err
+			}
+			if held, err = s.hold(ctx, tx, out, calls, repeated); err != nil {
 				return err
 			}
 			allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return held.refused[c] })
-			inserted, refused, err = s.insertInvoices(ctx, tx, out, allowed, try)
+			inserted, refused, err = s.insertInvoices(ctx, tx, out, allowed, try, repeated)
 			return err
 		})
 		result := func(id string) (bool, error) { return inserted[id], nil } //nolint:unparam // it is replaced below
@@ -116,6 +120,7 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 		case err != nil:
 			result = func(string) (bool, error) { return true, err }
 		default:
+			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return repeated[c.Value.inv.ID], errKeyTaken })
 			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return held.refused[c], errNotHeld })
 			s.holdings.remember(held)
 			try++

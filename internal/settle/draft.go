@@ -163,7 +163,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
 	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
 	calls := []*createCall{call}
-	held, err := s.hold(ctx, tx, out, calls)
+	held, err := s.hold(ctx, tx, out, calls, nil)
 	if err != nil {
 		return inv, err
 	}

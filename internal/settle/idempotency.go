@@ -12,38 +12,42 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// createOnce creates the invoice unless the request's key was used before. It
-// looks for the key before it checks the draft, which may have become invalid
-// since: its expiresAt may have passed.
+// createOnce creates the invoice unless the request's key was used before. A request that is refused may be
+// repeated, and have become invalid since: its expiresAt may have passed, or its reference be that of its own invoice.
 func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	hash, err := hashDraft(req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	first, err := s.replay(ctx, req, hash)
-	if !errors.Is(err, store.ErrNotFound) {
-		return first, err
+	inv, err := s.createFirst(ctx, req, hash)
+	if !isRefused(err) {
+		return inv, err
 	}
+	first, replayErr := s.replay(ctx, req, hash)
+	switch {
+	case !errors.Is(replayErr, store.ErrNotFound):
+		return first, replayErr
+	case errors.Is(err, errKeyTaken):
+		return invoice.Invoice{}, ErrIdempotencyInProgress
+	}
+	return invoice.Invoice{}, err
+}
+
+// createFirst creates the invoice of a request with a key.
+func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
 	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	inv, err = s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
+	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
 		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
 	}})
-	taken := (*ReferenceTakenError)(nil)
-	switch {
-	case errors.Is(err, errKeyTaken):
-		if inv, err = s.replay(ctx, req, hash); errors.Is(err, store.ErrNotFound) {
-			err = ErrIdempotencyInProgress
-		}
-	case errors.As(err, &taken):
-		// The invoice that has the reference may be this request's, of another try.
-		if first, replayErr := s.replay(ctx, req, hash); !errors.Is(replayErr, store.ErrNotFound) {
-			return first, replayErr
-		}
-	}
-	return inv, err
+}
+
+// isRefused reports whether a request with a key was refused for what it says, or for its key.
+func isRefused(err error) bool {
+	field, taken := (*invoice.FieldError)(nil), (*ReferenceTakenError)(nil)
+	return errors.Is(err, errKeyTaken) || errors.Is(err, ErrUnverified) || errors.As(err, &field) || errors.As(err, &taken)
 }
 
 // replay returns the invoice of the key's first use with the details of the request,

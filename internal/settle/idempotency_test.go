@@ -223,3 +223,54 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 		}
 	})
 }
+
+// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another address, together with
+// new ones. The repeats get the first answer, the new ones their invoices, and nothing else changes.
+func TestRepeatsChangeNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		request := func(merchant, key string, to invoice.Address, amount uint64) settle.CreateRequest {
+			d := w.draft()
+			d.MerchantID, d.Merchant, d.Amount = merchant, to, invoice.NewAmount(amount)
+			return settle.CreateRequest{Draft: d, IdempotencyKey: key}
+		}
+		shared, unused := invoice.Address{0xd1}, invoice.Address{0xd2}
+		old := request("loser", "k", shared, 2_000_000)
+		first, err := w.Create(t.Context(), old)
+		w.must(err)
+		_, err = w.Create(t.Context(), request("winner", "l", shared, 2_000_000))
+		w.must(err)
+		_, err = w.db.sql.ExecContext(t.Context(), "DELETE FROM address_grants WHERE merchant_id = 'loser'")
+		w.must(err)
+		elsewhere := request("loser", "k", unused, 2_000_000)
+		w.seconds.Add(2) // a replica reads a holding once a second
+		state := func() (text string) {
+			w.must(w.db.sql.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM settlement_addresses WHERE address = '`+unused.String()+`') || ' ' ||
+				(SELECT count(*) FROM address_grants WHERE address = '`+shared.String()+`' AND merchant_id = 'loser') || ' ' || (SELECT count(*) FROM audit_entries)`).Scan(&text))
+			return text
+		}
+		before := state()
+		const many = 20
+		var group sync.WaitGroup
+		for i := range many {
+			group.Go(func() {
+				if again, err := w.Create(t.Context(), old); err != nil || again.ID != first.ID {
+					t.Errorf("a repeat gives %s, %v, want %s", again.ID, err, first.ID)
+				}
+			})
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), elsewhere); !errors.Is(err, settle.ErrIdempotencyMismatch) {
+					t.Errorf("a repeat with another address gives %v", err)
+				}
+			})
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), request("winner", fmt.Sprint("m", i), shared, uint64(3_000_000+i*1000))); err != nil {
+					t.Errorf("a request beside repeats: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		if after := state(); after != before {
+			t.Errorf("settlement addresses, grants and entries of the audit log were %s and are %s", before, after)
+		}
+	})
+}

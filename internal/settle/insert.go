@@ -15,21 +15,28 @@ import (
 // It returns the ids of those inserted. For the others the transfer amount was
 // taken: they have to be inserted in another transaction, with the next number
 // of a try. An invoice for which all suffixes are taken has no transfer amount.
-// Where keys were used before, or references are reserved, it returns errRefused
-// and errKeyTaken or errReserved of their invoices.
+// Where keys are used meanwhile, or references are reserved, it returns errRefused
+// and errKeyTaken or errReserved of their invoices. It leaves out the invoices that are in repeated once
+// the transaction was flushed.
 //
 // Two transactions that insert the same transfer amounts, keys or references wait for
 // each other. So they are inserted in sorted order, amounts first and references last,
 // and one transaction tries only one transfer amount for each invoice. The indexer
 // assigns transfer amounts in another order; where it deadlocks with a create,
 // store.Update runs one of the two transactions again.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (inserted map[string]bool, refused map[string]error, err error) {
-	if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(calls), s.now()); err != nil {
-		return nil, nil, err
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int, repeated map[string]bool) (inserted map[string]bool, refused map[string]error, err error) {
+	if len(s.settlements.missing(calls)) > 0 {
+		if err := tx.Flush(ctx); err != nil {
+			return nil, nil, err
+		}
+		if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(without(calls, repeated)), s.now()); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := s.bind(ctx, tx, calls, try); err != nil {
 		return nil, nil, err
 	}
+	calls = without(calls, repeated)
 	invoices := make([]invoice.Invoice, len(calls))
 	for i, c := range calls {
 		invoices[i] = c.Value.inv
@@ -40,23 +47,17 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 	if inserted, err = tx.InsertInvoices(ctx, invoices); err != nil {
 		return nil, nil, err
 	}
-	var keys []store.IdempotencyKey
+	calls = slices.DeleteFunc(calls, func(c *createCall) bool { return !inserted[c.Value.inv.ID] })
 	var created []invoice.Invoice
 	for _, c := range calls {
-		if !inserted[c.Value.inv.ID] {
-			continue
-		}
 		created = append(created, c.Value.inv)
 		if c.Value.inv.Status == invoice.Open {
 			if err := s.emitCreated(out, c.Value.inv); err != nil {
 				return nil, nil, err
 			}
 		}
-		if c.Value.key != nil {
-			keys = append(keys, *c.Value.key)
-		}
 	}
-	used, err := tx.InsertIdempotencyKeys(ctx, keys, s.earlierNow())
+	used, err := tx.InsertIdempotencyKeys(ctx, keysOf(calls), s.earlierNow())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,6 +76,21 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 		err = errRefused
 	}
 	return inserted, refused, err
+}
+
+// without returns the calls but those of some invoices.
+func without(calls []*createCall, ids map[string]bool) []*createCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return ids[c.Value.inv.ID] })
+}
+
+// keysOf returns the idempotency keys of calls that have one.
+func keysOf(calls []*createCall) (keys []store.IdempotencyKey) {
+	for _, c := range calls {
+		if c.Value.key != nil {
+			keys = append(keys, *c.Value.key)
+		}
+	}
+	return keys
 }
 
 // bind sets the transfer amounts of open direct invoices, and the blocks from which they can be

@@ -35,17 +35,24 @@ var errNotHeld = &invoice.FieldError{
 
 // hold makes the merchants of creates hold their settlement addresses: the operator's
 // creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
-// address, since what it receives belongs to its invoice.
-func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall) (h holdings, err error) {
+// address, since what it receives belongs to its invoice. Creates change nothing that are in repeated, which is
+// set when the transaction is flushed.
+func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
 	h.at = s.now()
 	var claims, grants []store.Holding
 	origins := make(map[invoice.Address]access.Origin)
 	stale := s.holdings.stale(calls, h.at)
+	if len(stale) == 0 {
+		return h, nil
+	}
 	deposits, err := depositsAmong(ctx, tx, stale)
+	if err == nil {
+		err = tx.Flush(ctx)
+	}
 	if err != nil {
 		return h, err
 	}
-	for _, c := range stale {
+	for _, c := range s.holdings.stale(without(calls, repeated), h.at) {
 		if deposits[c.Value.inv.Merchant] {
 			continue
 		}

@@ -31,6 +31,26 @@ func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now tim
 		scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
 }
 
+// SendUsedKeys asks which of the keys were used within the window before a time. used has the invoices of these keys
+// after the next Flush: those that the keys' requests would create.
+func (tx *Tx) SendUsedKeys(ctx context.Context, keys []IdempotencyKey, now time.Time) (used map[string]bool, err error) {
+	used = make(map[string]bool)
+	rows := make([][]any, len(keys))
+	for n, k := range keys {
+		rows[n] = []any{k.InvoiceID, k.Scope, k.Key}
+	}
+	err = tx.lookUpWanted([]string{"requested", "wanted_scope", "wanted_key"}, rows, func(with string, args []any) error {
+		return tx.send(ctx, func(row scanner) error {
+			var id string
+			err := row.Scan(&id)
+			used[id] = true
+			return err
+		}, with+"SELECT requested FROM wanted WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > "+
+			parameter(len(args)+1)+" LIMIT 1 OFFSET 0)", append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
+	})
+	return used, err
+}
+
 // keyInsertion replaces keys that are older than the window, and skips those that
 // are not.
 var keyInsertion = insertion{
