@@ -22,6 +22,8 @@ const (
 	killCycle, killPause = 15 * time.Second, 5 * time.Second
 	// rateWindow is the time that a rate is measured over, and rateStep the resolution of when.
 	rateWindow, rateStep = time.Second, 100 * time.Millisecond
+	// ownShare is the part of a CPU, in thousandths, that each server has where none takes that of another.
+	ownShare = 200
 	// refusedPause is how long a client waits after a server did not answer.
 	refusedPause = 50 * time.Millisecond
 )
@@ -30,6 +32,8 @@ const (
 type replicas struct {
 	node *devchain.Chain
 	conf serverConfig
+
+	shares []cpuShare // of the servers, if they have some
 
 	mu      sync.Mutex
 	servers []*service // nil while one is away
@@ -62,7 +66,22 @@ func (r *replicas) stop() (err error) {
 			err = errors.Join(err, s.stop())
 		}
 	}
+	for _, s := range r.shares {
+		err = errors.Join(err, s.remove())
+	}
 	return errors.Join(err, r.node.Close())
+}
+
+// limit leaves each server a part of one CPU.
+func (r *replicas) limit(thousandths int) error {
+	for _, s := range r.servers {
+		share, err := newCPUShare(s.cmd.Process.Pid, thousandths)
+		if err != nil {
+			return err
+		}
+		r.shares = append(r.shares, share)
+	}
+	return nil
 }
 
 // url returns the address of the server whose turn it is.
@@ -161,32 +180,41 @@ func (c *creation) rates() (all []int) {
 
 // measureReplicas measures how many invoices are created in a second by one, two and three
 // servers on one database, and how soon there are as many again after one of three was killed.
+// Servers share the CPUs with PostgreSQL and the clients, or each has a part of its own.
 func (b *bench) measureReplicas(ctx context.Context, kind string) error {
 	if kind == "sqlite" {
 		return nil // it has one process
 	}
-	for _, clients := range []int{connections, mostReplicas * connections} {
+	for _, load := range []struct {
+		clients, share int
+		what           string
+	}{
+		{connections, 0, ""},
+		{mostReplicas * connections, 0, ""},
+		{mostReplicas * connections, ownShare, fmt.Sprintf(" of %.1f CPUs", float64(ownShare)/1000)},
+	} {
 		var one float64
 		for n := 1; n <= mostReplicas; n++ {
-			rate, note, err := b.replicasRate(ctx, kind, n, clients)
+			rate, note, err := b.replicasRate(ctx, kind, n, load.clients, load.share)
 			if err != nil {
 				return err
 			}
 			if n == 1 {
 				one = rate
-				b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, one server, %d connections", clients), fmt.Sprintf("%.0f", rate), "", "", note)
+				b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, one server%s, %d connections", load.what, load.clients), fmt.Sprintf("%.0f", rate), "", "", note)
 				continue
 			}
-			b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, %d servers, %d connections", n, clients), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", one),
+			b.report.row(kind, fmt.Sprintf("creates/s with idempotency keys, %d servers%s, %d connections", n, load.what, load.clients), fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f", one),
 				fmt.Sprintf("%.2f", rate/one), "ceiling: one server; "+note)
 		}
 	}
 	return b.measureKills(ctx, kind)
 }
 
-// replicasRate returns how many invoices n servers create in a second for so many clients, and what each costs.
-func (b *bench) replicasRate(ctx context.Context, kind string, n, clients int) (rate float64, note string, err error) {
-	url, err := b.url(ctx, kind, fmt.Sprintf("replicas%d_%d", n, clients))
+// replicasRate returns how many invoices n servers create in a second for so many clients, and what each costs. Each
+// server has a part of a CPU, in thousandths, if that is not 0.
+func (b *bench) replicasRate(ctx context.Context, kind string, n, clients, share int) (rate float64, note string, err error) {
+	url, err := b.url(ctx, kind, fmt.Sprintf("replicas%d_%d_%d", n, clients, share))
 	if err != nil {
 		return 0, "", err
 	}
@@ -195,6 +223,11 @@ func (b *bench) replicasRate(ctx context.Context, kind string, n, clients int) (
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, r.stop()) }()
+	if share > 0 {
+		if err := r.limit(share); err != nil {
+			return 0, "", err
+		}
+	}
 	c := creation{replicas: r, clients: clients}
 	if err := c.run(ctx, "warm", time.Second); err != nil {
 		return 0, "", err
