@@ -280,6 +280,8 @@ type world struct {
 	node   *devchain.Chain
 	server *service
 	conf   serverConfig
+	// merchants is how many merchants invoices are created for; 0 is one, aShop.
+	merchants int64
 }
 
 // start runs a chain and a server that reads it. The configuration is filled in
@@ -309,7 +311,7 @@ func startOn(ctx context.Context, node *devchain.Chain, c serverConfig) (*world,
 	if err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
-	return &world{node, p, c}, nil
+	return &world{node: node, server: p, conf: c}, nil
 }
 
 // waitReady waits until the server, with one address for all doors, follows the chain.

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -19,13 +16,13 @@ import (
 )
 
 const (
-	// costBurst is how many invoices are created at the same moment, and costPause the time
-	// between two bursts.
-	costBurst, costPause = 32, 10 * time.Millisecond
+	// costClients is how many clients create invoices at the same time, where it is more than one.
+	costClients = 32
 	// blockPause is the time that the service has for an empty block.
 	blockPause = 40 * time.Millisecond
-	// costBlock is how many payments a block has, and costBlocks how many such blocks there are.
-	costBlock, costBlocks = 200, 8
+	// costFew and costBlock are how many payments a block has, and costBlocks how many such blocks there are of each, after
+	// costWarm that have the statements planned.
+	costFew, costBlock, costBlocks, costWarm = 20, 200, 8, 6
 	// costExpiring is how many invoices expire at the same moment.
 	costExpiring = 5000
 	// costPoll is the interval at which PostgreSQL is asked whether work has ended.
@@ -42,7 +39,6 @@ type costRun struct {
 	conn     *pgx.Conn // of the measurement
 	proxy    *storetest.Proxy
 	receiver *process
-	client   *http.Client
 	made     int64 // creates
 	paid     int64 // payments
 	idle     usage // in a second
@@ -50,7 +46,7 @@ type costRun struct {
 
 // startCost starts a service on a fresh database, through a proxy if its statements are counted.
 func (b *bench) startCost(ctx context.Context, kind, name string, counted, delivers bool) (_ *costRun, err error) {
-	r := &costRun{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}}
+	r := new(costRun)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.stop())
@@ -78,6 +74,7 @@ func (b *bench) startCost(ctx context.Context, kind, name string, counted, deliv
 	if r.world, err = b.start(ctx, conf); err != nil {
 		return r, err
 	}
+	r.merchants = lifeClients
 	return r, r.waitReady(ctx)
 }
 
@@ -90,7 +87,6 @@ func (b *bench) profileOf(name string) string {
 }
 
 func (r *costRun) stop() (err error) {
-	r.client.CloseIdleConnections()
 	if r.world != nil {
 		err = r.world.stop()
 	}
@@ -178,29 +174,6 @@ func (r *costRun) together(clients int, during time.Duration) func(ctx context.C
 	}
 }
 
-// bursts creates many invoices at the same moment, again and again, for a time.
-func (r *costRun) bursts(during time.Duration) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		merchant, expires := devchain.Address(r.node.Keys.Merchant).Hex(), time.Now().Add(24*time.Hour).Unix()
-		for began := time.Now(); time.Since(began) < during; {
-			var group errgroup.Group
-			for i := range int64(costBurst) {
-				group.Go(func() error {
-					return post(ctx, r.client, r.server.url+"/api/invoices", "", newInvoice(merchant, r.made+i, expires))
-				})
-			}
-			if err := group.Wait(); err != nil {
-				return err
-			}
-			r.made += costBurst
-			if err := r.pause(ctx, costPause); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // until waits until a query selects a number.
 func (r *costRun) until(ctx context.Context, query string, want int64) error {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
@@ -216,6 +189,11 @@ func (r *costRun) until(ctx context.Context, query string, want int64) error {
 	}
 }
 
+// untilDelivered waits until all events are delivered.
+func (r *costRun) untilDelivered(ctx context.Context) error {
+	return r.until(ctx, "SELECT count(*) FROM deliveries", 0)
+}
+
 // prepare has the planner know the tables, and the statements prepared.
 func (r *costRun) prepare(ctx context.Context) error {
 	if err := r.together(connections/4, 2*time.Second)(ctx); err != nil {
@@ -224,7 +202,7 @@ func (r *costRun) prepare(ctx context.Context) error {
 	if _, err := r.conn.Exec(ctx, "VACUUM ANALYZE"); err != nil {
 		return err
 	}
-	return r.until(ctx, "SELECT count(*) FROM deliveries", 0)
+	return r.untilDelivered(ctx)
 }
 
 // finalBlocks is how many blocks after its own make a payment final.

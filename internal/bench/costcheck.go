@@ -18,14 +18,13 @@ const (
 	costCounted = 2 * time.Second
 	// laneShare is the part of the service's CPU time of a create that its transaction takes
 	// (settle.createAll, of that and net/http's handlers), as a profile of 64 clients has it.
-	laneShare = 0.46
+	laneShare = 0.37
 	// largeCPUs, largeSync and largeClients are a larger machine, for which the model is evaluated.
 	largeCPUs, largeSync, largeClients = 16, time.Millisecond, 1024
 )
 
 // measureCost measures what each step of an invoice's life costs, and compares what a simulation
-// predicts from that with the rates of the service. What it predicts was measured under
-// other conditions: one client, and bursts with pauses.
+// predicts from that with the rates of the service. What it predicts is another load than what was measured.
 func (b *bench) measureCost(ctx context.Context, kind string) error {
 	if kind == "sqlite" {
 		return nil // the model is of PostgreSQL
@@ -89,7 +88,8 @@ func (c *costs) report(b *bench, kind string, counted *costs) {
 
 // extrapolate adds rows of what the model says of a larger machine, without the clients' CPU time.
 func (b *bench) extrapolate(kind string, model costmodel.Constants) {
-	model.Create.Fixed.Client, model.Create.Each.Client, model.Seen.Client, model.Final.Client, model.Deliver.Client = 0, 0, 0, 0, 0
+	model.Create.Fixed.Client, model.Create.Each.Client, model.Deliver.Client, model.DeliverPaid.Client = 0, 0, 0, 0
+	model.Seen.Fixed.Client, model.Seen.Each.Client, model.Final.Fixed.Client, model.Final.Each.Client = 0, 0, 0, 0
 	where := fmt.Sprintf("%d CPUs, sync %v", largeCPUs, largeSync)
 	for _, replicas := range []int{1, 3} {
 		m := costmodel.Machine{CPUs: largeCPUs, Sync: largeSync, Replicas: replicas}
@@ -115,12 +115,16 @@ func bounds(limits []costmodel.Limit) string {
 
 // model returns the constants of the model.
 func (c *costs) model(hold costmodel.Hold) costmodel.Constants {
-	n1, n2 := c.alone.batch(), c.burst.batch()
-	m := costmodel.Constants{
-		LaneShare: laneShare, Request: c.request.cpu.Client, Block: c.block.cpu, Seen: c.seen.cpu, Final: c.final.cpu, Deliver: c.event.cpu, Idle: c.idle.cpu, Hold: hold,
-		Create: costmodel.BatchOf(n1, c.alone.per(c.alone.transactions).cpu, n2, c.burst.per(c.burst.transactions).cpu),
+	n1, n2 := c.alone.batch(), c.crowd.batch()
+	few, many := float64(c.few.payments), float64(c.many.payments)
+	transfer := c.many.transfer.per(many)
+	return costmodel.Constants{
+		LaneShare: laneShare, Request: c.many.request.per(many).cpu.Client, Transfer: transfer.cpu.Client, TransferTime: transfer.took,
+		Block: c.block.cpu, Deliver: c.event.cpu, DeliverPaid: c.blockEvent.cpu, Idle: c.idle.cpu, Hold: hold,
+		Create: costmodel.BatchOf(n1, c.alone.per(c.alone.transactions).cpu, n2, c.crowd.per(c.crowd.transactions).cpu),
+		Seen:   costmodel.BatchOf(few, c.few.seen.cpu, many, c.many.seen.cpu),
+		Final:  costmodel.BatchOf(few, c.few.final.cpu, many, c.many.final.cpu),
 	}
-	return m
 }
 
 // machine is this one, of which other programs left some CPUs free during a measurement.

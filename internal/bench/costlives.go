@@ -19,8 +19,8 @@ func (r *costRun) lives(during time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		l := payingClients{costRun: r, until: time.Now().Add(during)}
 		clients, life := errgroup.WithContext(ctx)
-		for range lifeClients {
-			clients.Go(func() error { return l.run(life) })
+		for i := range lifeClients {
+			clients.Go(func() error { return l.run(life, r.shop(int64(i))) })
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- clients.Wait() }()
@@ -32,7 +32,7 @@ func (r *costRun) lives(during time.Duration) func(ctx context.Context) error {
 		if err := r.until(ctx, "SELECT count(*) FROM invoices WHERE status = 'paid'", made); err != nil {
 			return err
 		}
-		return r.until(ctx, "SELECT count(*) FROM deliveries", 0)
+		return r.untilDelivered(ctx)
 	}
 }
 
@@ -45,10 +45,10 @@ type payingClients struct {
 	paying sync.Mutex // the transfers of one account are sent one after the other
 }
 
-// run is one client.
-func (l *payingClients) run(ctx context.Context) error {
+// run is one client, of a merchant of its own: a merchant gets few events at once.
+func (l *payingClients) run(ctx context.Context, merchant string) error {
 	for time.Now().Before(l.until) {
-		made, err := l.requestOf(ctx, 1_000_000+1000*int(l.made.Add(1)))
+		made, err := l.requestFor(ctx, merchant, 1_000_000+1000*int(l.made.Add(1)))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/quittance/quittance/apitypes"
 )
 
 // step is a step of an invoice's life, and what it takes once.
@@ -18,12 +20,20 @@ type step struct {
 type costs struct {
 	steps []step
 	idle  usage // in a second
-	// alone and burst are creates of one client, and of bursts.
-	alone, burst creates
-	request      usage // for a create and a transfer
+	// alone and crowd are creates of one client, and of costClients.
+	alone, crowd creates
 	block        usage // without payments
-	seen, final  usage // of a payment
-	event        usage // that is delivered
+	few, many    blockCosts
+	event        usage // of a create, that is delivered
+	blockEvent   usage // of a payment in a block of many, that is delivered
+}
+
+// blockCosts are what a block of payments takes.
+type blockCosts struct {
+	payments    int
+	request     usage // creates of the invoices
+	transfer    usage // of the payments, one after another
+	seen, final usage // more than blocks without payments
 }
 
 // step adds a step.
@@ -68,10 +78,10 @@ func lifeSteps(ctx context.Context, r *costRun, c *costs, during time.Duration) 
 		return err
 	}
 	c.step("create, one at a time", c.alone.per(c.alone.made), "%.0f", c.alone.made)
-	if c.burst, err = r.creating(ctx, r.bursts(during)); err != nil {
+	if c.crowd, err = r.creating(ctx, r.together(costClients, during)); err != nil {
 		return err
 	}
-	c.step(fmt.Sprintf("create, in bursts of %d", costBurst), c.burst.per(c.burst.made), "%.0f in transactions of %.1f", c.burst.made, c.burst.batch())
+	c.step(fmt.Sprintf("create, %d clients", costClients), c.crowd.per(c.crowd.made), "%.0f in transactions of %.1f", c.crowd.made, c.crowd.batch())
 	return r.blocks(ctx, c)
 }
 
@@ -91,15 +101,16 @@ func (r *costRun) blocks(ctx context.Context, c *costs) (err error) {
 	}
 	c.block = c.block.per(empty)
 	c.step("block without payments", c.block, "mean of %d", empty)
-	for range costBlocks {
-		if err := r.fullBlock(ctx, c); err != nil {
-			return err
-		}
+	c.few, c.many = blockCosts{payments: costFew}, blockCosts{payments: costBlock}
+	// Small blocks cost little, and CPU time is counted coarsely.
+	if err := r.fullBlocks(ctx, c.block, &c.few, &c.few, &c.few, &c.few, &c.many); err != nil {
+		return err
 	}
-	const all = costBlock * costBlocks
-	c.request, c.seen, c.final = c.request.per(all), c.seen.per(all), c.final.per(all)
-	c.step("payment, until it is stored", c.seen, "%d in a block", costBlock)
-	c.step("payment, made final", c.final, "%d in a block", costBlock)
+	for _, of := range []*blockCosts{&c.few, &c.many} {
+		n := float64(of.payments)
+		c.step("payment, until it is stored", of.seen.per(n), "%d in a block", of.payments)
+		c.step("payment, made final", of.final.per(n), "%d in a block", of.payments)
+	}
 	return nil
 }
 
@@ -111,43 +122,78 @@ func (r *costRun) sealAndPause(ctx context.Context) error {
 	return r.pause(ctx, blockPause)
 }
 
+// fullBlocks measures rounds of blocks, and sets their means. A block that is given more than once is
+// measured as often in each round.
+func (r *costRun) fullBlocks(ctx context.Context, empty usage, round ...*blockCosts) error {
+	sums, times := make(map[*blockCosts]*blockCosts), make(map[*blockCosts]float64)
+	for n := range costWarm + costBlocks {
+		if n == costWarm {
+			clear(sums)
+			clear(times)
+		}
+		for _, c := range round {
+			if sums[c] == nil {
+				sums[c] = &blockCosts{payments: c.payments}
+			}
+			if err := r.fullBlock(ctx, empty, sums[c]); err != nil {
+				return err
+			}
+			times[c]++
+		}
+	}
+	for c, sum := range sums {
+		*c = blockCosts{c.payments, sum.request.per(times[c]), sum.transfer.per(times[c]), sum.seen.per(times[c]), sum.final.per(times[c])}
+	}
+	return nil
+}
+
 // fullBlock creates and pays invoices, seals their block and those that make it final, and adds
-// what that takes.
-func (r *costRun) fullBlock(ctx context.Context, c *costs) error {
-	used, err := r.spent(ctx, func() error {
-		for i := range costBlock {
-			made, err := r.requestOf(ctx, 500_000_000+1000*(int(r.paid)+i))
-			if err != nil {
-				return err
+// what that takes more than empty blocks.
+func (r *costRun) fullBlock(ctx context.Context, empty usage, c *blockCosts) error {
+	var made []apitypes.CreateInvoiceResponse
+	for _, step := range []struct {
+		into   *usage
+		blocks int
+		do     func() error
+	}{
+		{&c.request, 0, func() error {
+			for range c.payments {
+				one, err := r.requestFor(ctx, r.shop(int64(len(made))), 500_000_000+1000*(int(r.paid)+len(made)))
+				if err != nil {
+					return err
+				}
+				made = append(made, one)
 			}
-			if err := r.pay(ctx, made); err != nil {
-				return err
+			return r.untilDelivered(ctx)
+		}},
+		{&c.transfer, 0, func() error {
+			for _, one := range made {
+				if err := r.pay(ctx, one); err != nil {
+					return err
+				}
 			}
+			return nil
+		}},
+		{&c.seen, 1, func() error {
+			r.paid += int64(len(made))
+			return errors.Join(r.node.Seal(ctx), r.until(ctx, "SELECT count(*) FROM payments", r.paid), r.untilDelivered(ctx))
+		}},
+		{&c.final, finalBlocks(), func() error {
+			for range finalBlocks() {
+				if err := r.sealAndPause(ctx); err != nil {
+					return err
+				}
+			}
+			return errors.Join(r.until(ctx, "SELECT count(*) FROM invoices WHERE status = 'paid'", r.paid), r.untilDelivered(ctx))
+		}},
+	} {
+		used, err := r.spent(ctx, step.do)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		*step.into = step.into.plus(used, 1).plus(empty, -float64(step.blocks))
 	}
-	c.request = c.request.plus(used, 1)
-	r.paid += costBlock
-	used, err = r.spent(ctx, func() error {
-		return errors.Join(r.node.Seal(ctx), r.until(ctx, "SELECT count(*) FROM payments", r.paid))
-	})
-	if err != nil {
-		return err
-	}
-	c.seen = c.seen.plus(used, 1).plus(c.block, -1)
-	used, err = r.spent(ctx, func() error {
-		for range finalBlocks() {
-			if err := r.sealAndPause(ctx); err != nil {
-				return err
-			}
-		}
-		return r.until(ctx, "SELECT count(*) FROM invoices WHERE status = 'paid'", r.paid)
-	})
-	c.final = c.final.plus(used, 1).plus(c.block, -float64(finalBlocks()))
-	return err
+	return nil
 }
 
 // eventSteps measures deliveries: creates with an endpoint, of which those without were
@@ -160,13 +206,19 @@ func eventSteps(ctx context.Context, r *costRun, c *costs, during time.Duration)
 		return err
 	}
 	delivered, err := r.creating(ctx, func(ctx context.Context) error {
-		return errors.Join(r.bursts(during)(ctx), r.until(ctx, "SELECT count(*) FROM deliveries", 0))
+		return errors.Join(r.together(costClients, during)(ctx), r.untilDelivered(ctx))
 	})
 	if err != nil {
 		return err
 	}
-	c.event = delivered.per(delivered.made).plus(c.burst.per(c.burst.made), -1)
-	c.step("event, delivered", c.event, "in bursts of %d, and creates in transactions of %.1f", costBurst, delivered.batch())
+	c.event = delivered.per(delivered.made).plus(c.crowd.per(c.crowd.made), -1)
+	c.step("event of a create, delivered", c.event, "of %d merchants, and creates in transactions of %.1f", lifeClients, delivered.batch())
+	with := blockCosts{payments: costBlock}
+	if err := r.fullBlocks(ctx, c.block, &with); err != nil {
+		return err
+	}
+	c.blockEvent = with.seen.plus(with.final, 1).plus(c.many.seen, -1).plus(c.many.final, -1).per(2 * costBlock)
+	c.step("event of a payment, delivered", c.blockEvent, "of %d merchants, %d in a block", lifeClients, costBlock)
 	return nil
 }
 

@@ -75,7 +75,7 @@ func create(ctx context.Context, w *world, connections int, more func(begun int6
 				if !more(n) || ctx.Err() != nil {
 					return
 				}
-				if err := post(ctx, client, w.server.url+"/api/invoices", "", newInvoice(merchant, n, expires)); err != nil {
+				if err := post(ctx, client, w.server.url+"/api/invoices", "", newInvoice(w.shop(n), merchant, n, expires)); err != nil {
 					errs <- err
 					return
 				}
@@ -88,10 +88,21 @@ func create(ctx context.Context, w *world, connections int, more func(begun int6
 	return made.Load(), <-errs
 }
 
-// newInvoice returns the request for the n-th invoice.
-func newInvoice(merchant string, n, expires int64) []byte {
-	return fmt.Appendf(nil, `{"merchantId":"shop","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`,
-		merchant, 1_000_000+1000*n, expires)
+// shop returns the merchant of the n-th invoice.
+func (w *world) shop(n int64) string {
+	if w.merchants == 0 {
+		return aShop
+	}
+	return fmt.Sprint(aShop, "-", n%w.merchants)
+}
+
+// aShop is the merchant of most measurements.
+const aShop = "shop"
+
+// newInvoice returns the request for the n-th invoice, of a merchant that has the address.
+func newInvoice(merchantID, address string, n, expires int64) []byte {
+	return fmt.Appendf(nil, `{"merchantId":"%s","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"local","expiresAt":%d}`,
+		merchantID, address, 1_000_000+1000*n, expires)
 }
 
 // post creates an invoice, with an idempotency key unless it is empty.

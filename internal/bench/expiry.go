@@ -121,7 +121,7 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 			break
 		}
 		c.made++
-		body := newInvoice(merchant, int64(499_000+c.made), expires) // of other amounts than those that expire
+		body := newInvoice(aShop, merchant, int64(499_000+c.made), expires) // of other amounts than those that expire
 		group.Go(func() error {
 			err := post(ctx, c.client, c.world.server.url+"/api/invoices", "", body)
 			mu.Lock()

@@ -99,8 +99,13 @@ func (w *world) request(ctx context.Context) (apitypes.CreateInvoiceResponse, er
 
 // requestOf creates an invoice of a price.
 func (w *world) requestOf(ctx context.Context, price int) (apitypes.CreateInvoiceResponse, error) {
+	return w.requestFor(ctx, aShop, price)
+}
+
+// requestFor is requestOf for a merchant.
+func (w *world) requestFor(ctx context.Context, merchant string, price int) (apitypes.CreateInvoiceResponse, error) {
 	return w.server.api.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{
-		MerchantID: "shop", MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: strconv.Itoa(price),
+		MerchantID: merchant, MerchantAddress: devchain.Address(w.node.Keys.Merchant).Hex(), Amount: strconv.Itoa(price),
 		Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
 	})
 }

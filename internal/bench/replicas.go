@@ -130,7 +130,7 @@ func (c *creation) run(ctx context.Context, name string, during time.Duration) e
 		group.Go(func() {
 			for time.Since(c.began) < during && ctx.Err() == nil {
 				n := begun.Add(1)
-				if err := c.one(ctx, n, fmt.Sprintf("%s-%d", name, n), newInvoice(merchant, n, expires)); err != nil {
+				if err := c.one(ctx, n, fmt.Sprintf("%s-%d", name, n), newInvoice(aShop, merchant, n, expires)); err != nil {
 					errs <- err
 					return
 				}

@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"container/heap"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -107,6 +108,26 @@ func (s *slots) acquire(then func()) {
 	}
 	s.free--
 	then()
+}
+
+// program is a process that runs on as many threads at once as there are CPUs, and its tasks in the order of their arrival.
+type program struct {
+	*engine
+	threads slots
+}
+
+func newProgram(e *engine) *program {
+	return &program{e, slots{free: max(1, int(math.Ceil(e.cpus)))}}
+}
+
+// run has then called after about as much CPU time of the program.
+func (p *program) run(cpu time.Duration, then func()) {
+	p.threads.acquire(func() {
+		p.compute(cpu, func() {
+			p.threads.release()
+			then()
+		})
+	})
 }
 
 // release passes the slot on.

@@ -9,9 +9,9 @@ const finality = 2
 // Blocks are sealed at an interval, until all payments are final and all events delivered. The
 // rate is that of whole lives.
 func Lives(c Constants, m Machine, clients int, interval, during time.Duration) Created {
-	l := &life{simulation: newSimulation(c, m), during: during, indexer: slots{free: 1}, posts: slots{free: deliveries * max(1, m.Replicas)}}
+	l := &life{simulation: newSimulation(c, m), during: during, node: slots{free: 1}, indexer: slots{free: 1}, posts: slots{free: deliveries * max(1, m.Replicas)}}
 	for range clients {
-		l.client()
+		l.begin()
 	}
 	l.seal(interval)
 	for more := true; more; { // until there is no work, no block to come, and no client
@@ -24,77 +24,107 @@ func Lives(c Constants, m Machine, clients int, interval, during time.Duration) 
 type life struct {
 	*simulation
 	during  time.Duration
+	node    slots // of the chain
 	indexer slots
 	posts   slots
+	open    int   // creates and transfers that have not ended
 	paid    int   // transfers that are in no block
-	open    int   // creates that have not ended
+	sealing int   // blocks that are being sealed
 	blocks  []int // payments of the blocks that are not final
 }
 
-func (l *life) client() {
+// begin creates an invoice, unless it is too late.
+func (l *life) begin() {
 	if l.elapsed() >= l.during {
 		return
 	}
 	l.open++
-	l.compute(l.c.Request, func() {
+	l.client.run(l.c.Request, func() {
 		l.create(func() {
-			l.open--
-			l.paid++
-			l.deliver(1)
-			l.client()
+			l.deliver(1, l.c.Deliver)
+			l.pay()
 		})
 	})
 }
 
-// seal seals a block after each interval.
+// pay sends a transfer for the next block, and goes on with the next invoice.
+func (l *life) pay() {
+	l.node.acquire(func() {
+		l.client.run(l.c.Transfer, func() {
+			l.wait(max(0, l.c.TransferTime-l.c.Transfer), func() {
+				l.open--
+				l.paid++
+				l.node.release()
+				l.begin()
+			})
+		})
+	})
+}
+
+// seal seals a block after each interval, until no client, transfer or payment is left.
 func (l *life) seal(interval time.Duration) {
 	l.wait(interval, func() {
-		n := l.paid
-		l.paid = 0
-		l.compute(l.c.Block.Client+share(l.c.Seen.Client, float64(n)), func() { l.indexer.acquire(func() { l.index(n) }) })
-		if l.elapsed() < l.during || l.open > 0 || n > 0 || l.paid > 0 || len(l.blocks) > finality {
-			l.seal(interval)
+		if l.elapsed() >= l.during && l.open+l.paid+l.sealing == 0 && len(l.blocks) <= finality {
+			for range finality { // they make the last payments final
+				l.wait(0, func() { l.indexer.acquire(func() { l.index(0) }) })
+			}
 			return
 		}
-		for range finality { // they make the last payments final
-			l.wait(0, func() { l.indexer.acquire(func() { l.index(0) }) })
-		}
+		l.sealing++
+		l.node.acquire(func() {
+			n := l.paid
+			l.paid = 0
+			l.client.run(l.c.Block.Client+l.of(l.c.Seen, n).Client, func() {
+				l.sealing--
+				l.node.release()
+				l.indexer.acquire(func() { l.index(n) })
+			})
+		})
+		l.seal(interval)
 	})
 }
 
 // index stores a block's payments, and then those that are final by it.
 func (l *life) index(payments int) {
 	l.blocks = append(l.blocks, payments)
-	l.apply(l.c.Block, l.c.Seen, payments, func() {
+	l.apply(l.c.Block.Plus(l.of(l.c.Seen, payments)), payments, func() {
 		if len(l.blocks) <= finality {
 			l.indexer.release()
 			return
 		}
 		final := l.blocks[0]
 		l.blocks = l.blocks[1:]
-		l.apply(CPU{}, l.c.Final, final, l.indexer.release)
+		l.apply(l.of(l.c.Final, final), final, l.indexer.release)
 	})
 }
 
+// of returns the cost of payments, which is nothing without any.
+func (l *life) of(b Batch, payments int) CPU {
+	if payments == 0 {
+		return CPU{}
+	}
+	return b.Of(float64(payments))
+}
+
 // apply handles payments in one transaction, and has their events delivered.
-func (l *life) apply(fixed, each CPU, payments int, then func()) {
-	cost := fixed.Plus(each.Times(float64(payments)))
-	l.compute(cost.Service, func() {
+func (l *life) apply(cost CPU, payments int, then func()) {
+	l.service.run(cost.Service, func() {
 		if payments == 0 {
 			l.compute(cost.Database, then)
 			return
 		}
 		l.transact(cost.Database, l.c.Hold.Of(float64(payments)), func() {
-			l.deliver(int(float64(payments)*(l.c.Events-1)/2 + 0.5))
+			l.deliver(int(float64(payments)*(l.c.Events-1)/2+0.5), l.c.DeliverPaid)
 			then()
 		})
 	})
 }
 
 // deliver posts events.
-func (l *life) deliver(events int) {
-	cost := l.c.Deliver.Client + l.c.Deliver.Served()
+func (l *life) deliver(events int, cost CPU) {
 	for range events {
-		l.posts.acquire(func() { l.compute(cost, l.posts.release) })
+		l.posts.acquire(func() {
+			l.service.run(cost.Service, func() { l.compute(cost.Client+cost.Database, l.posts.release) })
+		})
 	}
 }

@@ -29,8 +29,8 @@ func (c CPU) Minus(d CPU) CPU {
 	return CPU{max(0, c.Client-d.Client), max(0, c.Service-d.Service), max(0, c.Database-d.Database)}
 }
 
-// Batch is the cost of a transaction for several invoices: a part for the transaction, and one
-// for each invoice.
+// Batch is the cost of a transaction for several invoices or payments: a part for the transaction, and one
+// for each of them.
 type Batch struct{ Fixed, Each CPU }
 
 // Of returns the cost of a transaction for n invoices.
@@ -70,19 +70,23 @@ type Constants struct {
 	// LaneShare is the part of the service's CPU time of a create that its transaction takes; the
 	// rest is parallel, in the handlers of requests.
 	LaneShare float64
-	Request   time.Duration // client's CPU time of a create and a transfer, in a whole life
-	Block     CPU           // an empty block
-	Seen      CPU           // a payment in a block, until it is stored
-	Final     CPU           // a payment that becomes final
-	Deliver   CPU           // an event
-	Events    float64       // of an invoice in its life
-	Idle      CPU           // a second without work
+	Request   time.Duration // client's CPU time of a create, in a whole life
+	Transfer  time.Duration // client's CPU time of a transfer
+	// TransferTime is how long the chain's node takes for a transfer. It takes one at a time, and none while it seals.
+	TransferTime time.Duration
+	Block        CPU     // an empty block
+	Seen         Batch   // payments of a block, until they are stored
+	Final        Batch   // payments of a block that become final
+	Deliver      CPU     // an event of a create
+	DeliverPaid  CPU     // an event of a payment in a block
+	Events       float64 // of an invoice in its life
+	Idle         CPU     // a second without work
 }
 
 // Life is the CPU time of an invoice from its create to the delivery of its last event, created
-// in a transaction of n, without its part of empty blocks.
-func (c Constants) Life(n float64) CPU {
-	return c.Create.Of(n).Times(1 / n).Plus(c.Seen).Plus(c.Final).Plus(c.Deliver.Times(c.Events))
+// in a transaction of n and paid in a block of payments, without its part of empty blocks.
+func (c Constants) Life(n, payments float64) CPU {
+	return c.Create.Of(n).Times(1 / n).Plus(c.Seen.Of(payments).Plus(c.Final.Of(payments)).Times(1 / payments)).Plus(c.Deliver).Plus(c.DeliverPaid.Times(c.Events - 1))
 }
 
 // Machine is what the constants are applied to.
@@ -123,7 +127,7 @@ func (c Constants) CreateLimits(m Machine, n float64) []Limit {
 // LifeLimits returns what bounds whole lives of invoices that are created in transactions of n
 // and paid in blocks of payments.
 func (c Constants) LifeLimits(m Machine, n, payments float64) []Limit {
-	cost := c.Life(n)
+	cost := c.Life(n, payments)
 	// A block is observed and made final in a transaction each, whose events are inserted under
 	// the lock like those of creates.
 	locked := (m.Sync+c.Hold.Of(n)).Seconds()/n + 2*(m.Sync+c.Hold.Of(payments)).Seconds()/payments

@@ -20,12 +20,16 @@ var constants = costmodel.Constants{
 	},
 	Hold:      costmodel.Hold{Fixed: 100 * us, Each: 50 * us},
 	LaneShare: 0.5,
-	Request:   300 * us,
-	Block:     costmodel.CPU{Client: 500 * us, Service: 500 * us, Database: 500 * us},
-	Seen:      costmodel.CPU{Client: 300 * us, Service: 200 * us, Database: 200 * us},
-	Final:     costmodel.CPU{Service: 100 * us, Database: 200 * us},
-	Deliver:   costmodel.CPU{Client: 40 * us, Service: 100 * us, Database: 70 * us},
-	Events:    3,
+	Request:   100 * us, Transfer: 200 * us, TransferTime: 300 * us,
+	Block: costmodel.CPU{Client: 500 * us, Service: 500 * us, Database: 500 * us},
+	Seen: costmodel.Batch{
+		Fixed: costmodel.CPU{Client: 400 * us, Service: 500 * us, Database: 500 * us},
+		Each:  costmodel.CPU{Client: 300 * us, Service: 200 * us, Database: 200 * us},
+	},
+	Final:       costmodel.Batch{Each: costmodel.CPU{Service: 100 * us, Database: 200 * us}},
+	Deliver:     costmodel.CPU{Client: 40 * us, Service: 100 * us, Database: 70 * us},
+	DeliverPaid: costmodel.CPU{Client: 40 * us, Service: 150 * us, Database: 100 * us},
+	Events:      3,
 }
 
 func TestLine(t *testing.T) {
@@ -112,13 +116,24 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
+// TestTransfers: where the chain's node is slow, it bounds whole lives.
+func TestTransfers(t *testing.T) {
+	t.Parallel()
+	slow := constants
+	slow.TransferTime = 20 * time.Millisecond
+	got := costmodel.Lives(slow, costmodel.Machine{CPUs: 4, Sync: 100 * us, Replicas: 1}, 16, 250*time.Millisecond, 10*time.Second)
+	if want := 1 / slow.TransferTime.Seconds(); got.Rate < 0.8*want || got.Rate > want {
+		t.Errorf("%.0f lives/s, want about %.0f", got.Rate, want)
+	}
+}
+
 // TestLives: where CPU is scarce, whole lives take the CPU time that they cost.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	m := costmodel.Machine{CPUs: 1, Sync: 100 * us, Replicas: 1}
 	got := costmodel.Lives(constants, m, 16, 250*time.Millisecond, 10*time.Second)
-	cost := constants.Life(got.Batch)
-	want := m.CPUs / (cost.Client - constants.Create.Of(got.Batch).Times(1/got.Batch).Client + constants.Request + cost.Served()).Seconds()
+	cost := constants.Life(got.Batch, got.Rate/4)
+	want := m.CPUs / (cost.Client - constants.Create.Of(got.Batch).Times(1/got.Batch).Client + constants.Request + constants.Transfer + cost.Served()).Seconds()
 	if ratio := got.Rate / want; ratio < 0.8 || ratio > 1.05 {
 		t.Errorf("%.0f lives/s, want about %.0f", got.Rate, want)
 	}

@@ -10,6 +10,8 @@ type simulation struct {
 	*engine
 	c       Constants
 	m       Machine
+	client  *program
+	service *program // all replicas
 	lanes   slots
 	lock    slots    // of events
 	waiting []func() // creates, by what is called when they are answered
@@ -18,7 +20,8 @@ type simulation struct {
 }
 
 func newSimulation(c Constants, m Machine) *simulation {
-	s := &simulation{engine: newEngine(m.CPUs, simSeed), c: c, m: m}
+	e := newEngine(m.CPUs, simSeed)
+	s := &simulation{engine: e, c: c, m: m, client: newProgram(e), service: newProgram(e)}
 	s.lanes.free, s.lock.free = lanes*s.replicas(), 1
 	return s
 }
@@ -40,7 +43,7 @@ func Creates(c Constants, m Machine, clients int, during time.Duration) Created 
 	s := newSimulation(c, m)
 	var client func()
 	client = func() {
-		s.compute(c.Create.Each.Client, func() { s.create(client) })
+		s.client.run(c.Create.Each.Client, func() { s.create(client) })
 	}
 	for range clients {
 		client()
@@ -56,7 +59,7 @@ func (s *simulation) result() Created {
 
 // create handles a request, and calls then when it is answered.
 func (s *simulation) create(then func()) {
-	s.compute(share(s.c.Create.Each.Service, 1-s.c.LaneShare), func() {
+	s.service.run(share(s.c.Create.Each.Service, 1-s.c.LaneShare), func() {
 		s.waiting = append(s.waiting, then)
 		if s.busyLanes() < s.replicas() || s.lanes.free > 0 && len(s.waiting) >= batch {
 			s.lanes.free--
@@ -75,11 +78,11 @@ func (s *simulation) runLane() {
 	calls := s.waiting[:n:n]
 	s.waiting = s.waiting[n:]
 	service := s.c.Create.Fixed.Service + share(s.c.Create.Each.Service, s.c.LaneShare*float64(n))
-	s.compute(service, func() {
+	s.service.run(service, func() {
 		s.transact(s.c.Create.Of(float64(n)).Database, s.c.Hold.Of(float64(n)), func() {
 			s.created += n
 			s.batches++
-			s.compute(s.c.Create.Fixed.Client, func() {})
+			s.client.run(s.c.Create.Fixed.Client, func() {})
 			for _, then := range calls {
 				then()
 			}
