@@ -55,7 +55,8 @@ func (b *bench) measureSteps(ctx context.Context, kind string, counted bool, dur
 	}{{"life", false, lifeSteps}, {"events", true, eventSteps}, {"expiry", false, expirySteps}} {
 		r, err := b.startCost(ctx, kind, name+part.name, counted, part.delivers)
 		if err == nil {
-			err = errors.Join(part.measure(ctx, r, &c, during), r.stop())
+			// Otherwise PostgreSQL vacuums it during the next part.
+			err = errors.Join(part.measure(ctx, r, &c, during), r.stop(), b.dropDatabases(ctx, kind))
 		}
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", part.name, err)
