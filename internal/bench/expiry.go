@@ -34,7 +34,7 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := b.start(ctx, serverConfig{Database: url})
+	w, err := b.start(ctx, serverConfig{Database: url, Profile: b.profileOf("expiry_" + kind)})
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,10 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 		return fmt.Errorf("make rows: %w", err)
 	}
 	if kind != "sqlite" {
-		if err := execute(ctx, url, "VACUUM ANALYZE"); err != nil { // as autovacuum does in time
-			return err
+		for _, statement := range []string{"VACUUM ANALYZE", "CHECKPOINT"} { // as autovacuum and the checkpointer do in time
+			if err := execute(ctx, url, statement); err != nil {
+				return err
+			}
 		}
 	}
 	c := newTimedCreates(w)
