@@ -79,7 +79,7 @@ var (
 	createTable = regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
 	harmless    = regexp.MustCompile(`^(CREATE (TABLE|FUNCTION|OR REPLACE FUNCTION)|INSERT INTO|SELECT) `)
 	concurrent  = regexp.MustCompile(`^(CREATE INDEX|DROP INDEX) CONCURRENTLY `)
-	estimate    = regexp.MustCompile(`^ALTER TABLE \w+ ALTER COLUMN \w+ SET \(N_DISTINCT = [-.\d]+\)$`) // waits for nothing but ANALYZE
+	parameter   = regexp.MustCompile(`^ALTER TABLE \w+ (ALTER COLUMN \w+ SET \(N_DISTINCT = [-.\d]+\)|SET \(FILLFACTOR = \d+\))$`) // waits for nothing but VACUUM and ANALYZE
 	addColumn   = regexp.MustCompile(`^ALTER TABLE (?:ONLY )?\w+ ADD COLUMN [^,]*$`)
 	onTable     = regexp.MustCompile(`^(?:ALTER TABLE(?: ONLY)?(?: IF EXISTS)?|UPDATE(?: ONLY)?|DELETE FROM(?: ONLY)?|TRUNCATE(?: TABLE)?|LOCK(?: TABLE)?|DROP TABLE(?: IF EXISTS)?|CREATE(?: UNIQUE)? INDEX.* ON(?: ONLY)?|CREATE TRIGGER.*? ON) (\w+)`)
 	computed    = regexp.MustCompile(`DEFAULT \(|DEFAULT \w+ ?\(`)
@@ -106,7 +106,7 @@ func migrationFaults(text string, tables map[string]bool) (faults []string) {
 		statement = strings.TrimSpace(statement)
 		table := onTable.FindStringSubmatch(statement)
 		switch {
-		case statement == "", harmless.MatchString(statement), concurrent.MatchString(statement), estimate.MatchString(statement), table != nil && !tables[table[1]]:
+		case statement == "", harmless.MatchString(statement), concurrent.MatchString(statement), parameter.MatchString(statement), table != nil && !tables[table[1]]:
 		case addColumn.MatchString(withoutParentheses(statement)):
 			switch column := statement; {
 			case computed.MatchString(column):
@@ -142,6 +142,9 @@ func TestMigrationFaults(t *testing.T) {
 		"ALTER TABLE invoices ALTER COLUMN amount SET NOT NULL":                                             1,
 		"ALTER TABLE invoices ALTER COLUMN amount SET (n_distinct = -1)":                                    0,
 		"ALTER TABLE invoices ALTER COLUMN amount SET (n_distinct = -1), ALTER COLUMN amount DROP NOT NULL": 1,
+		"ALTER TABLE invoices SET (fillfactor = 80)":                                                        0,
+		"ALTER TABLE invoices SET (fillfactor = 80), ALTER COLUMN amount SET NOT NULL":                      1,
+		"ALTER TABLE invoices SET LOGGED":                                                                   1,
 		"ALTER TABLE invoices ADD CHECK (amount <> '1')":                                                    1,
 		"DROP TABLE invoices; DROP INDEX invoices_by_id":                                                    2,
 		"CREATE INDEX CONCURRENTLY a ON invoices (amount)":                                                  0,

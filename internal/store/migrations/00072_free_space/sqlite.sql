@@ -1,0 +1,1 @@
+-- SQLite changes a row where it is.
