@@ -121,7 +121,7 @@ func (s *selection) reading(q *queries, limit string) reading {
 	// differ: it would read the rest of a merchant's rows, or of a state's. So the limit ends it, and what is
 	// read of many rows is in the index.
 	name, columns := s.from, "*"
-	if s.many || len(s.examined) > 0 {
+	if s.many || s.joined != "" || len(s.examined) > 0 {
 		columns = strings.Join(s.order, ", ")
 		if s.joined == "" {
 			name, r.joined = "listed", s.rows
@@ -154,12 +154,14 @@ func (r reading) source(q *queries) string {
 // text returns the statement of the list. Its last parameter is the limit.
 func (s *selection) text(q *queries, columns, join string) string {
 	limit := parameter(s.next())
-	end := " LIMIT " + limit
-	if len(s.examined) == 0 {
-		r := s.reading(q, limit)
-		return "SELECT " + columns + " FROM " + r.source(q) + join + r.where.text() + orderBy(r.order) + end
+	end, most, examined := " LIMIT "+limit, limit, ""
+	if len(s.examined) > 0 {
+		most, examined = maxExamined, " WHERE "+strings.Join(s.examined, " AND ")
 	}
-	r := s.reading(q, maxExamined)
+	r := s.reading(q, most)
+	if examined == "" && join == "" && r.joined == "" {
+		return "SELECT " + columns + " FROM " + r.source(q) + r.where.text() + orderBy(r.order) + end
+	}
 	inner, order := s.rows+".*", slices.Clone(r.order)
 	if r.joined != "" { // the outer statement does not see the columns of from
 		for i, column := range r.order {
@@ -173,7 +175,7 @@ func (s *selection) text(q *queries, columns, join string) string {
 		end = orderBy(order) + end
 	}
 	return "SELECT " + columns + " FROM (SELECT " + inner + " FROM " + r.source(q) + r.where.text() + orderBy(r.order) +
-		" LIMIT " + maxExamined + ") AS " + s.rows + join + " WHERE " + strings.Join(s.examined, " AND ") + end
+		" LIMIT " + most + ") AS " + s.rows + join + examined + end
 }
 
 func orderBy(key []string) string { return " ORDER BY " + strings.Join(key, " DESC, ") + " DESC" }

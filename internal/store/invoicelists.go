@@ -36,7 +36,7 @@ func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) (found []invoic
 // lastID is above all identifiers of at most 26 characters, without their prefix.
 var lastID = strings.Repeat("z", 27)
 
-// selection begins with the filter that is usually met by the fewest invoices.
+// selection begins with the filter that is usually met by the fewest invoices. Those that its index answers need not be examined.
 func (f InvoiceFilter) selection(q *queries) *selection {
 	s := &selection{rows: "invoices", from: "invoices"}
 	first, end := f.Created.ids(invoice.PrefixInvoice)
@@ -47,29 +47,36 @@ func (f InvoiceFilter) selection(q *queries) *selection {
 	switch {
 	case f.Customer != "":
 		s.byCustomer(q, f, first, end)
+		f.MerchantID = ""
 	case f.Reference != "":
 		s.byDetail("invoice_details", "invoice_details_by", f.MerchantID, "reference", []string{"reference"}, []string{f.Reference}, first, end)
+		f.MerchantID, f.Reference = "", ""
 	case len(pairs) > 0:
 		s.byDetail("invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{pairs[0].Key, pairs[0].Value}, first, end)
-		pairs = pairs[1:]
+		f.MerchantID, pairs = "", pairs[1:]
 	case f.Amount != "":
 		s.conditions = []string{"length(invoices.id) > 0"} // that of the index
 		s.between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
+		f.Amount = ""
 	case f.Exception != "" && f.MerchantID != "":
 		s.conditions = []string{"invoices.exception <> ''"}
 		s.between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
+		f.MerchantID, f.Exception = "", ""
 	case f.Exception != "":
 		s.conditions = []string{"invoices.exception <> ''"}
 		s.between("invoices_by_exception", []string{"invoices.exception", "invoices.id"}, []string{string(f.Exception)}, first, end)
+		f.Exception = ""
 	case f.To != "":
 		s.between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
+		f.To = ""
 	default:
 		f.byState(s, first, end)
-		if f.Created.IsZero() {
-			return s
-		}
+		f.MerchantID, f.Status = "", ""
 	}
-	if f.Reference != "" && f.Customer != "" {
+	if f.MerchantID == "" && f.Status == "" && f.Exception == "" && f.Reference == "" && f.Amount == "" && f.To == "" && f.Created.IsZero() && len(pairs) == 0 {
+		return s
+	}
+	if f.Reference != "" {
 		s.args = append(s.args, f.Reference)
 		s.examined = append(s.examined, fmt.Sprintf("(SELECT reference FROM invoice_details d WHERE d.invoice_id = invoices.id) = $%d", len(s.args)))
 	}

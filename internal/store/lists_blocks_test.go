@@ -18,7 +18,7 @@ import (
 // merchant, the rest of an index has hundreds.
 func TestShortListsReadFewBlocks(t *testing.T) {
 	t.Parallel()
-	const few, examined = 15, 80
+	const few, indexed, examined = 15, 40, 80
 	url := storetest.MigratedPostgres(t)
 	s := storetest.Open(t, url)
 	until := time.Unix(1_800_000_000, 0)
@@ -33,6 +33,10 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 
 	some := rows.Invoice(15_000)
 	merchant, details := some.MerchantID, some.Details
+	exceptional := some
+	for i := 0; exceptional.Exception == ""; i++ {
+		exceptional = rows.Invoice(i)
+	}
 	basket := []store.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
 	newest := store.Span{From: rows.Invoice(19_999).CreatedAt}
 	var list []statement
@@ -54,22 +58,37 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 		return err
 	}))
 	check("expiry of prepared refunds", few)
-	for name, f := range map[string]store.InvoiceFilter{
-		"reference":              {Reference: details.Reference},
-		"merchant and reference": {MerchantID: merchant, Reference: details.Reference},
-		"reference and state":    {MerchantID: merchant, Reference: details.Reference, Status: some.Status},
-		"pair":                   {Metadata: basket},
-		"merchant and pair":      {MerchantID: merchant, Metadata: basket},
-		"customer":               {MerchantID: merchant, Customer: details.Customer.ID},
-		"amount":                 {Amount: some.Amount.String()},
-		"none void in a second":  {MerchantID: merchant, Status: invoice.Void, Created: newest},
-		"of a second":            {Created: newest},
-		"of merchant, a second":  {MerchantID: merchant, Created: newest},
+	// By an index alone, and with invoices that are examined for another filter.
+	for most, filters := range map[int]map[string]store.InvoiceFilter{
+		indexed: {
+			"all":                    {},
+			"address":                {To: some.Merchant.String()},
+			"reference":              {Reference: details.Reference},
+			"merchant and reference": {MerchantID: merchant, Reference: details.Reference},
+			"pair":                   {Metadata: basket},
+			"merchant and pair":      {MerchantID: merchant, Metadata: basket},
+			"customer":               {MerchantID: merchant, Customer: details.Customer.ID},
+			"amount":                 {Amount: some.Amount.String()},
+			"exception":              {Exception: exceptional.Exception},
+			"merchant and exception": {MerchantID: merchant, Exception: exceptional.Exception},
+			"merchant and state":     {MerchantID: merchant, Status: some.Status},
+		},
+		examined: {
+			"reference and state":   {MerchantID: merchant, Reference: details.Reference, Status: some.Status},
+			"none void in a second": {MerchantID: merchant, Status: invoice.Void, Created: newest},
+			"of a second":           {Created: newest},
+			"of merchant, a second": {MerchantID: merchant, Created: newest},
+		},
 	} {
-		f.Limit = 5
-		_, _, err := read.Invoices(t.Context(), f)
-		must(t, err)
-		check(name, examined)
+		for name, f := range filters {
+			f.Limit = 5
+			found, _, err := read.Invoices(t.Context(), f)
+			must(t, err)
+			if len(found) == 0 && f.Status != invoice.Void {
+				t.Errorf("%s: none is listed", name)
+			}
+			check(name, most)
+		}
 	}
 }
 
