@@ -138,7 +138,7 @@ var problems = []struct {
 	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
-	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this one was not created; repeat the request later."},
+	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},
 	{store.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},
 	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
 	{gasless.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},

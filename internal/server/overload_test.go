@@ -32,8 +32,9 @@ const (
 	overloadTrip = 200 * time.Millisecond
 	// overloadCreators and overloadReaders are the clients that create invoices, half of them with idempotency keys, and those that read one.
 	overloadCreators, overloadReaders = 500, 300
-	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
-	overloadBacklog = 128
+	// overloadBacklog is how many creates wait at least while the service is overloaded: of the clients, up to three batches of 128 have theirs under
+	// way, or have just had their answers.
+	overloadBacklog = 64
 	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
 	// each of 20 turns, however many wait.
 	overloadPassing = 20 * 2 * 128
@@ -231,7 +232,7 @@ func (o *overload) createOne(key string) (made bool) {
 		o.made.Add(1)
 	case status != http.StatusServiceUnavailable:
 		o.Errorf("a create is answered %d %s", status, text)
-	case bytes.Contains(text, []byte("was not created")):
+	case bytes.Contains(text, []byte("created none")):
 		o.refused.Add(1)
 	default:
 		o.open.Add(1)

@@ -12,25 +12,28 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// createOnce creates the invoice unless the request's key was used before. A request that is refused may be
-// repeated, and have become invalid since: its expiresAt may have passed, or its reference be that of its own invoice.
+// createOnce creates the invoice unless the request's key was used before. A request that fails may be a repeat:
+// what it says may have become invalid since, for its expiresAt has passed, or its reference is that of its own invoice; or
+// the database takes no more creates.
 func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	hash, err := hashDraft(req.Draft)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	inv, err := s.createFirst(ctx, req, hash)
-	if !isRefused(err) {
-		return inv, err
+	if err == nil {
+		return inv, nil
 	}
 	first, replayErr := s.replay(ctx, req, hash)
 	switch {
-	case !errors.Is(replayErr, store.ErrNotFound):
+	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch):
 		return first, replayErr
-	case errors.Is(err, errKeyTaken):
+	case !errors.Is(err, errKeyTaken):
+		return invoice.Invoice{}, err
+	case errors.Is(replayErr, store.ErrNotFound):
 		return invoice.Invoice{}, ErrIdempotencyInProgress
 	}
-	return invoice.Invoice{}, err
+	return invoice.Invoice{}, replayErr
 }
 
 // createFirst creates the invoice of a request with a key.
@@ -42,12 +45,6 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
 		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
 	}})
-}
-
-// isRefused reports whether a request with a key was refused for what it says, or for its key.
-func isRefused(err error) bool {
-	field, taken := (*invoice.FieldError)(nil), (*ReferenceTakenError)(nil)
-	return errors.Is(err, errKeyTaken) || errors.Is(err, ErrUnverified) || errors.As(err, &field) || errors.As(err, &taken)
 }
 
 // replay returns the invoice of the key's first use with the details of the request,

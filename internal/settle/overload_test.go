@@ -23,6 +23,9 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		const creates, timeout = 500, 10 * time.Second // a request's
 		w := db.world(t)
 		w.create() // it prepares the statements, and claims the address
+		repeat := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: "made-before"}
+		made, err := w.Create(t.Context(), repeat)
+		w.must(err)
 		release := db.hold(t)
 		requests, errs := make([]settle.CreateRequest, creates), make([]error, creates)
 		began := time.Now()
@@ -40,6 +43,14 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 				_, errs[i] = w.Create(ctx, requests[i])
 			})
 		}
+		group.Go(func() {
+			time.Sleep(time.Second) // until the transactions have taken the creates that they hold
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			if inv, err := w.Create(ctx, repeat); err != nil || inv.ID != made.ID {
+				t.Errorf("a repeat got %q, %v; want %q", inv.ID, err, made.ID)
+			}
+		})
 		group.Wait()
 		if took := time.Since(began); took > timeout+5*time.Second {
 			t.Errorf("the creates took %v", took)
