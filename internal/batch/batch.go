@@ -44,6 +44,7 @@ type Batcher[V, R any] struct {
 	mu      sync.Mutex
 	waiting []*Call[V, R]
 	lanes   []*lane       // that are in use
+	timed   bool          // a timer runs, at whose end a lane may be needed
 	idle    chan struct{} // closed when no lane is in use any more; nil if nobody asks
 }
 
@@ -62,12 +63,28 @@ func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = append(b.waiting, call)
-	if len(b.lanes) < b.cfg.Lanes && b.needed(nil) {
+	b.start(ctx)
+	return call.result
+}
+
+// start starts a lane if calls wait, one is free and needed, or else a timer, at whose end it is. Callers hold mu.
+func (b *Batcher[V, R]) start(ctx context.Context) {
+	switch {
+	case len(b.waiting) == 0 || len(b.lanes) >= b.cfg.Lanes:
+	case b.needed(nil):
 		l := &lane{time.Now()}
 		b.lanes = append(b.lanes, l)
 		go b.run(ctx, l)
+	case !b.timed:
+		b.timed = true
+		oldest := slices.MinFunc(b.lanes, func(l, o *lane) int { return l.began.Compare(o.began) })
+		time.AfterFunc(b.cfg.Patience-time.Since(oldest.began), func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.timed = false
+			b.start(ctx)
+		})
 	}
-	return call.result
 }
 
 // Withdraw removes a call that still waits, by the channel that Submit returned. If it reports
