@@ -30,8 +30,7 @@ func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, know
 	now := m.now()
 	found, ok := m.cache.get(id, now)
 	if !ok {
-		// A transaction of the request may have its share of the connections.
-		found.merchant, err = m.conf.Store.Merchant(store.WithShare(ctx, 0), id)
+		found.merchant, err = m.conf.Store.Merchant(ctx, id)
 		found.exists, found.readAt = err == nil, now
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return invoice.Merchant{}, false, err
