@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -73,13 +74,13 @@ func (s *Server) maintain(ctx context.Context) {
 	}
 }
 
-// adopt completes the refunds and the items of the inbox that processes of an older version have written. It does so once, since it reads
-// all refunds, and not at all where that was done store.AdoptionPeriod after the first time.
+// adopt completes the refunds and the items of the inbox that processes of an older version have written. It does so at the start, and
+// store.AdoptionPeriod later, since it reads all refunds, and not at all where that was done so long after the first time.
 func (s *Server) adopt(ctx context.Context) {
-	if s.adopted {
+	began := s.cfg.Now()
+	if began.Before(s.adoptNext) {
 		return
 	}
-	began := s.cfg.Now()
 	due, err := s.store.AdoptionDue(ctx)
 	if err == nil && due {
 		if err = errors.Join(s.settle.AdoptRefunds(ctx), s.settle.AdoptItems(ctx)); err == nil {
@@ -92,7 +93,7 @@ func (s *Server) adopt(ctx context.Context) {
 		}
 		return
 	}
-	s.adopted = true
+	s.adoptNext = began.Add(store.AdoptionPeriod)
 }
 
 // expireRefunds stores which prepared refunds have expired, by which lists are filtered.

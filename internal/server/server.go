@@ -159,7 +159,7 @@ type Server struct {
 
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
-	adopted          bool              // adopt has succeeded
+	adoptNext        time.Time         // before which adopt has nothing to do
 	remainderCursors map[string]string // where assignRemainders ended, by chain
 }
 
