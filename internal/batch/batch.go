@@ -138,17 +138,18 @@ func (b *Batcher[V, R]) needed(this *lane) bool {
 
 // run flushes batch after batch until the lane is not needed.
 func (b *Batcher[V, R]) run(ctx context.Context, l *lane) {
-	for next := b.take(l); len(next) > 0; next = b.take(l) {
+	for next := b.take(ctx, l); len(next) > 0; next = b.take(ctx, l) {
 		b.cfg.Flush(ctx, next)
 	}
 }
 
-// take removes the next batch, or frees the lane.
-func (b *Batcher[V, R]) take(l *lane) (next []*Call[V, R]) {
+// take removes the next batch, or frees the lane. Calls that are left to another lane may need it later.
+func (b *Batcher[V, R]) take(ctx context.Context, l *lane) (next []*Call[V, R]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) == 0 || !b.needed(l) {
 		b.lanes = slices.DeleteFunc(b.lanes, func(other *lane) bool { return other == l })
+		b.start(ctx)
 		if len(b.lanes) == 0 && b.idle != nil {
 			close(b.idle)
 			b.idle = nil

@@ -96,6 +96,36 @@ func TestSlowBatch(t *testing.T) {
 	})
 }
 
+// TestFreedLane has a lane leave a call to another one, whose batch then takes longer than the patience.
+func TestFreedLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const patience = time.Second
+		b := batch.New(batch.Config[time.Duration, time.Duration]{
+			Lanes: 2, Full: 2, Patience: patience, Take: batch.First[time.Duration, time.Duration](2),
+			Flush: func(_ context.Context, some []*batch.Call[time.Duration, time.Duration]) {
+				<-time.After(some[0].Value)
+				for _, c := range some {
+					c.Finish(c.Value)
+				}
+			},
+		})
+		began := time.Now()
+		slow := b.Submit(t.Context(), time.Minute)
+		synctest.Wait()
+		quick, full := b.Submit(t.Context(), patience/2), b.Submit(t.Context(), patience/2)
+		synctest.Wait()
+		last := b.Submit(t.Context(), 0)
+		<-quick
+		<-full
+		<-last
+		if took := time.Since(began); took != patience {
+			t.Errorf("the call took %v, want %v", took, patience)
+		}
+		<-slow
+		<-b.Idle()
+	})
+}
+
 // TestIdle checks that Idle waits for the calls that wait or are flushed.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
