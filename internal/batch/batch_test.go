@@ -110,16 +110,17 @@ func TestFreedLane(t *testing.T) {
 			},
 		})
 		began := time.Now()
-		slow := b.Submit(t.Context(), time.Minute)
+		b.Submit(t.Context(), 9*patience/10)
 		synctest.Wait()
-		quick, full := b.Submit(t.Context(), patience/2), b.Submit(t.Context(), patience/2)
+		b.Submit(t.Context(), 3*patience/2)
+		b.Submit(t.Context(), 3*patience/2) // in another lane, with the one before
 		synctest.Wait()
-		last := b.Submit(t.Context(), 0)
-		<-quick
-		<-full
+		slow := b.Submit(t.Context(), time.Minute) // in the first lane, once the other has taken as long as the patience
+		<-time.After(6 * patience / 5)
+		last := b.Submit(t.Context(), 0) // left to the first lane when the other ends
 		<-last
-		if took := time.Since(began); took != patience {
-			t.Errorf("the call took %v, want %v", took, patience)
+		if took := time.Since(began); took != 2*patience {
+			t.Errorf("the call took %v, want %v", took, 2*patience)
 		}
 		<-slow
 		<-b.Idle()
