@@ -67,8 +67,8 @@ func BatchOf(n1 float64, y1 CPU, n2 float64, y2 CPU) (b Batch) {
 type Constants struct {
 	Create Batch
 	Hold   Hold // of a transaction of creates
-	// LaneShare is the part of the service's CPU time of a create that its transaction takes; the
-	// rest is parallel, in the handlers of requests.
+	// LaneShare is the part of the service's CPU time of each create that its transaction takes, besides the fixed
+	// part; the rest is parallel, in the handlers of requests.
 	LaneShare float64
 	Request   time.Duration // client's CPU time of a create, in a whole life
 	Transfer  time.Duration // client's CPU time of a transfer
@@ -102,8 +102,8 @@ const (
 	// lanes is how many transactions of creates a service runs at once, and batch how many
 	// invoices one of them has (internal/settle).
 	lanes, batch = 2, 128
-	// deliveries is how many events a service delivers at once.
-	deliveries = 64
+	// deliveries is how many events a service delivers at once: 8 to each of the bench's 16 merchants.
+	deliveries = 128
 )
 
 // Limit is a resource, and how many invoices a second it allows.
@@ -116,7 +116,7 @@ type Limit struct {
 // that is possible.
 func (c Constants) CreateLimits(m Machine, n float64) []Limit {
 	cost := c.Create.Of(n).Times(1 / n)
-	lane := time.Duration(c.LaneShare*float64(c.Create.Of(n).Service)) + c.Create.Of(n).Database + m.Sync
+	lane := c.Create.Fixed.Service + share(c.Create.Each.Service, c.LaneShare*n) + c.Create.Of(n).Database + m.Sync
 	return []Limit{
 		{"CPUs", m.CPUs / (cost.Client + cost.Served()).Seconds()},
 		{"lock of events", n / (m.Sync + c.Hold.Of(n)).Seconds()},
