@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // TestCreatesWhileTheDatabaseIsHeld has another session hold what every create needs: on PostgreSQL the lock
@@ -44,7 +45,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 			})
 		}
 		group.Go(func() {
-			time.Sleep(time.Second) // until the transactions have taken the creates that they hold
+			wait.Sleep(t.Context(), time.Second, nil) // until the transactions have taken the creates that they hold
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			if inv, err := w.Create(ctx, repeat); err != nil || inv.ID != made.ID {

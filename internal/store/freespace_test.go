@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // TestSeenPaymentsChangeNoIndex requires that PostgreSQL writes nothing to the indexes of invoices when a payment of one is seen,
@@ -32,7 +33,7 @@ func TestSeenPaymentsChangeNoIndex(t *testing.T) {
 	must(t, s.Close()) // PostgreSQL counts what a connection did when that ends
 	db := storetest.SQL(t, url)
 	var updated, inPlace int
-	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); wait.Sleep(t.Context(), 10*time.Millisecond, nil) {
 		must(t, db.QueryRowContext(t.Context(), "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'invoices'").Scan(&updated, &inPlace))
 	}
 	if updated != len(seen) || inPlace != updated {

@@ -36,62 +36,74 @@ func (q *queries) Invoices(ctx context.Context, f InvoiceFilter) (found []invoic
 // lastID is above all identifiers of at most 26 characters, without their prefix.
 var lastID = strings.Repeat("z", 27)
 
-// selection begins with the filter that is usually met by the fewest invoices. Those that its index answers need not be examined.
+// selection reads the invoices by an index, and examines them for the filters that it does not answer.
 func (f InvoiceFilter) selection(q *queries) *selection {
 	s := &selection{rows: "invoices", from: "invoices"}
-	first, end := f.Created.ids(invoice.PrefixInvoice)
-	if f.Before != "" {
-		end = min(end, f.Before)
-	}
-	pairs := f.Metadata
-	switch {
-	case f.Customer != "":
-		s.byCustomer(q, f, first, end)
-		f.MerchantID = ""
-	case f.Reference != "":
-		s.byDetail("invoice_details", "invoice_details_by", f.MerchantID, "reference", []string{"reference"}, []string{f.Reference}, first, end)
-		f.MerchantID, f.Reference = "", ""
-	case len(pairs) > 0:
-		s.byDetail("invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{pairs[0].Key, pairs[0].Value}, first, end)
-		f.MerchantID, pairs = "", pairs[1:]
-	case f.Amount != "":
-		s.conditions = []string{"length(invoices.id) > 0"} // that of the index
-		s.between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
-		f.Amount = ""
-	case f.Exception != "" && f.MerchantID != "":
-		s.conditions = []string{"invoices.exception <> ''"}
-		s.between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
-		f.MerchantID, f.Exception = "", ""
-	case f.Exception != "":
-		s.conditions = []string{"invoices.exception <> ''"}
-		s.between("invoices_by_exception", []string{"invoices.exception", "invoices.id"}, []string{string(f.Exception)}, first, end)
-		f.Exception = ""
-	case f.To != "":
-		s.between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
-		f.To = ""
-	default:
-		f.byState(s, first, end)
-		f.MerchantID, f.Status = "", ""
-	}
-	if f.MerchantID == "" && f.Status == "" && f.Exception == "" && f.Reference == "" && f.Amount == "" && f.To == "" && f.Created.IsZero() && len(pairs) == 0 {
+	rest := f.byIndex(q, s)
+	if rest.isEmpty() {
 		return s
 	}
-	if f.Reference != "" {
-		s.args = append(s.args, f.Reference)
+	if rest.Reference != "" {
+		s.args = append(s.args, rest.Reference)
 		s.examined = append(s.examined, fmt.Sprintf("(SELECT reference FROM invoice_details d WHERE d.invoice_id = invoices.id) = $%d", len(s.args)))
 	}
-	s.examine("invoices.merchant_id = ?", f.MerchantID)
-	s.examine("invoices.status = ?", string(f.Status))
-	s.examine("invoices.exception = ?", string(f.Exception))
-	s.examine("invoices.amount = ?", f.Amount)
-	s.examine("invoices.merchant_address = ?", f.To)
-	s.examineTime("invoices.created_at", f.Created)
-	for _, pair := range pairs {
+	s.examine("invoices.merchant_id = ?", rest.MerchantID)
+	s.examine("invoices.status = ?", string(rest.Status))
+	s.examine("invoices.exception = ?", string(rest.Exception))
+	s.examine("invoices.amount = ?", rest.Amount)
+	s.examine("invoices.merchant_address = ?", rest.To)
+	s.examineTime("invoices.created_at", rest.Created)
+	for _, pair := range rest.Metadata {
 		s.args = append(s.args, pair.Key, pair.Value)
 		s.examined = append(s.examined, fmt.Sprintf(
 			"(SELECT count(*) FROM invoice_metadata p WHERE p.invoice_id = invoices.id AND p.key = $%d AND p.value = $%d) > 0", len(s.args)-1, len(s.args)))
 	}
 	return s
+}
+
+// byIndex makes the statement read the index of the filter that is usually met by the fewest invoices, and returns the filters that it
+// does not answer.
+func (f InvoiceFilter) byIndex(q *queries, s *selection) (rest InvoiceFilter) {
+	first, end := f.Created.ids(invoice.PrefixInvoice)
+	if f.Before != "" {
+		end = min(end, f.Before)
+	}
+	rest = f
+	switch {
+	case f.Customer != "":
+		s.byCustomer(q, f, first, end)
+		rest.Customer, rest.MerchantID = "", ""
+	case f.Reference != "":
+		s.byDetail("invoice_details", "invoice_details_by", f.MerchantID, "reference", []string{"reference"}, []string{f.Reference}, first, end)
+		rest.Reference, rest.MerchantID = "", ""
+	case len(f.Metadata) > 0:
+		s.byDetail("invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{f.Metadata[0].Key, f.Metadata[0].Value}, first, end)
+		rest.Metadata, rest.MerchantID = f.Metadata[1:], ""
+	case f.Amount != "":
+		s.conditions = []string{"length(invoices.id) > 0"} // that of the index
+		s.between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
+		rest.Amount = ""
+	case f.Exception != "" && f.MerchantID != "":
+		s.conditions = []string{"invoices.exception <> ''"}
+		s.between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
+		rest.Exception, rest.MerchantID = "", ""
+	case f.Exception != "":
+		s.conditions = []string{"invoices.exception <> ''"}
+		s.between("invoices_by_exception", []string{"invoices.exception", "invoices.id"}, []string{string(f.Exception)}, first, end)
+		rest.Exception = ""
+	case f.To != "":
+		s.between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
+		rest.To = ""
+	default:
+		f.byState(s, first, end)
+		rest.MerchantID, rest.Status = "", ""
+	}
+	return rest
+}
+
+// isEmpty reports whether the filter matches all invoices, whatever its position and limit.
+func (f InvoiceFilter) isEmpty() bool {
+	return f.MerchantID+f.Reference+f.Customer+f.Amount+f.To == "" && f.Status == "" && f.Exception == "" && len(f.Metadata) == 0 && f.Created.IsZero()
 }
 
 // byState makes the statement read the invoices of a merchant and of a status, if the filter has them.
