@@ -46,6 +46,9 @@ func (b *bench) measureCost(ctx context.Context, kind string) error {
 	if err := b.checkCreates(ctx, kind, model, disk); err != nil {
 		return err
 	}
+	if err := b.dropDatabases(ctx, kind); err != nil { // else PostgreSQL vacuums them meanwhile
+		return err
+	}
 	if err := b.checkLives(ctx, kind, &model, disk); err != nil {
 		return err
 	}

@@ -42,12 +42,16 @@ func (c *costs) step(name string, each usage, format string, args ...any) {
 }
 
 // measureSteps measures all steps, each for about a time. With counted it counts statements, which
-// takes CPU time.
+// takes CPU time. PostgreSQL does not vacuum meanwhile, which would be in one step or another.
 func (b *bench) measureSteps(ctx context.Context, kind string, counted bool, during time.Duration) (c costs, err error) {
 	name := "cost"
 	if counted {
 		name = "counted"
 	}
+	if err := b.setAutovacuum(ctx, "off"); err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, b.setAutovacuum(ctx, "on")) }()
 	for _, part := range []struct {
 		name     string
 		delivers bool
@@ -55,7 +59,6 @@ func (b *bench) measureSteps(ctx context.Context, kind string, counted bool, dur
 	}{{"life", false, lifeSteps}, {"events", true, eventSteps}, {"expiry", false, expirySteps}} {
 		r, err := b.startCost(ctx, kind, name+part.name, counted, part.delivers)
 		if err == nil {
-			// Otherwise PostgreSQL vacuums it during the next part.
 			err = errors.Join(part.measure(ctx, r, &c, during), r.stop(), b.dropDatabases(ctx, kind))
 		}
 		if err != nil {
@@ -63,6 +66,16 @@ func (b *bench) measureSteps(ctx context.Context, kind string, counted bool, dur
 		}
 	}
 	return c, nil
+}
+
+// setAutovacuum has PostgreSQL vacuum by itself or not.
+func (b *bench) setAutovacuum(ctx context.Context, to string) error {
+	for _, statement := range []string{"ALTER SYSTEM SET autovacuum = " + to, "SELECT pg_reload_conf()"} {
+		if err := execute(ctx, b.cluster.DSN("postgres"), statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lifeSteps measures creates and payments.
