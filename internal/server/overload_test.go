@@ -31,10 +31,10 @@ const (
 	// overloadTrip is the round trip to the database, of which a batch of creates takes three.
 	overloadTrip = 200 * time.Millisecond
 	// overloadCreators and overloadReaders are the clients that create invoices, half of them with idempotency keys, and those that read one.
-	overloadCreators, overloadReaders = 500, 300
-	// overloadBacklog is how many creates wait at least while the service is overloaded: of the clients, up to three batches of 128 have theirs under
-	// way, or have just had their answers.
-	overloadBacklog = 64
+	// Of those that create, up to three batches of 128 have theirs under way, or have just had their answers.
+	overloadCreators, overloadReaders = 620, 300
+	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
+	overloadBacklog = 128
 	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
 	// each of 20 turns, however many wait.
 	overloadPassing = 20 * 2 * 128
