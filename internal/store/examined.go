@@ -37,6 +37,7 @@ type selection struct {
 	many     bool     // many rows may be read that lower is false of
 	found    int      // arguments of where
 	examined []string // other conditions
+	narrows  bool     // these may be false of some rows
 }
 
 // between makes the statement read an index, from below end down to first. The index has
@@ -63,7 +64,7 @@ func (s *selection) between(index string, columns, values []string, first, end s
 // examine adds a condition on the rows that the index finds. An empty value matches all:
 // the condition is part of the statement nevertheless, so that there are few statements.
 func (s *selection) examine(condition, value string) {
-	s.args = append(s.args, value)
+	s.args, s.narrows = append(s.args, value), s.narrows || value != ""
 	n := parameter(len(s.args))
 	s.examined = append(s.examined, "("+n+" = '' OR "+strings.ReplaceAll(condition, "?", n)+")")
 }
@@ -75,7 +76,7 @@ func (s *selection) examineTime(column string, t Span) {
 	if !t.IsZero() {
 		first = max(1, t.first())
 	}
-	s.args = append(s.args, first, t.end())
+	s.args, s.narrows = append(s.args, first, t.end()), s.narrows || !t.IsZero()
 	s.examined = append(s.examined, fmt.Sprintf("coalesce(%s, 0) >= $%d AND coalesce(%[1]s, 0) < $%[3]d", column, len(s.args)-1, len(s.args)))
 }
 

@@ -40,11 +40,8 @@ var lastID = strings.Repeat("z", 27)
 func (f InvoiceFilter) selection(q *queries) *selection {
 	s := &selection{rows: "invoices", from: "invoices"}
 	rest := f.byIndex(q, s)
-	if rest.isEmpty() {
-		return s
-	}
 	if rest.Reference != "" {
-		s.args = append(s.args, rest.Reference)
+		s.args, s.narrows = append(s.args, rest.Reference), true
 		s.examined = append(s.examined, fmt.Sprintf("(SELECT reference FROM invoice_details d WHERE d.invoice_id = invoices.id) = $%d", len(s.args)))
 	}
 	s.examine("invoices.merchant_id = ?", rest.MerchantID)
@@ -54,9 +51,12 @@ func (f InvoiceFilter) selection(q *queries) *selection {
 	s.examine("invoices.merchant_address = ?", rest.To)
 	s.examineTime("invoices.created_at", rest.Created)
 	for _, pair := range rest.Metadata {
-		s.args = append(s.args, pair.Key, pair.Value)
+		s.args, s.narrows = append(s.args, pair.Key, pair.Value), true
 		s.examined = append(s.examined, fmt.Sprintf(
 			"(SELECT count(*) FROM invoice_metadata p WHERE p.invoice_id = invoices.id AND p.key = $%d AND p.value = $%d) > 0", len(s.args)-1, len(s.args)))
+	}
+	if !s.narrows {
+		s.args, s.examined = s.args[:s.found], nil
 	}
 	return s
 }
@@ -99,11 +99,6 @@ func (f InvoiceFilter) byIndex(q *queries, s *selection) (rest InvoiceFilter) {
 		rest.MerchantID, rest.Status = "", ""
 	}
 	return rest
-}
-
-// isEmpty reports whether the filter matches all invoices, whatever its position and limit.
-func (f InvoiceFilter) isEmpty() bool {
-	return f.MerchantID+f.Reference+f.Customer+f.Amount+f.To == "" && f.Status == "" && f.Exception == "" && len(f.Metadata) == 0 && f.Created.IsZero()
 }
 
 // byState makes the statement read the invoices of a merchant and of a status, if the filter has them.
