@@ -262,6 +262,15 @@ func (p *Page) Await(expression string) {
 	}
 }
 
+// AwaitCall waits until the page has asked a wallet for a method, and returns the first such call.
+func (p *Page) AwaitCall(w *Wallet, method string) Call {
+	p.t.Helper()
+	if !p.poll(func() bool { return len(w.Calls(method)) != 0 }) {
+		p.t.Fatalf("browsertest: %s was not asked for %s; the page reads\n%s\n%s", w.Name, method, p.Text("body"), strings.Join(p.Errors(), "\n"))
+	}
+	return w.Calls(method)[0]
+}
+
 // poll calls f until it returns true, and reports whether it did before Patience ended.
 func (p *Page) poll(f func() bool) bool {
 	deadline := time.NewTimer(Patience)

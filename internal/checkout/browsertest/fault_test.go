@@ -250,23 +250,16 @@ func TestSent(t *testing.T) {
 // reloadedBeforeAnswer reloads the page while the wallet's window is open, in which the
 // payer confirms afterwards or not.
 func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, confirms bool) {
-	var shown atomic.Pointer[browsertest.Call]
-	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
-		if c.Method != "eth_sendTransaction" || shown.Load() != nil {
-			return nil, false, nil
-		}
-		shown.Store(&c)
-		return nil, true, browsertest.ErrNoAnswer
-	})
-	inv := w.Invoice("4900000", nil)
-	p := pay(t, w, inv, wallet)
+	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
+	p := pay(t, w, w.Invoice("4900000", nil), wallet)
 	p.AwaitText("#wallet-pay", "Confirm in Fox")
-	p.Await(`JSON.parse(localStorage.getItem("quittance:sent:` + inv.ID + `"))?.state === "asked"`)
+	call := p.AwaitCall(wallet, "eth_sendTransaction")
+	wallet.Answer(nil)
 	p.Reload()
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 	shot(p, "asked")
 	if confirms {
-		if _, err := wallet.Perform(t.Context(), *shown.Load()); err != nil {
+		if _, err := wallet.Perform(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 		p.Await(counted)

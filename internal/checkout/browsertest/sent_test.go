@@ -71,19 +71,11 @@ func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.W
 // otherInvoice has the wallet not answer for one invoice, and pay another one of the same
 // amount: the page of the first does not take that payment for its own.
 func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
-	var shown atomic.Pointer[browsertest.Call]
-	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
-		if c.Method != "eth_sendTransaction" {
-			return nil, false, nil
-		}
-		shown.Store(&c)
-		return nil, true, browsertest.ErrNoAnswer
-	})
+	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
 	inv, other := w.Invoice("4900000", nil), w.Invoice("4900000", nil)
 	p := pay(t, w, inv, wallet)
 	p.AwaitText("#wallet-pay", "Confirm in Fox")
-	p.Await(`JSON.parse(localStorage.getItem("quittance:sent:` + inv.ID + `"))?.state === "asked"`)
-	call := *shown.Load()
+	call := p.AwaitCall(wallet, "eth_sendTransaction")
 	call.Params[0] = json.RawMessage(strings.ReplaceAll(string(call.Params[0]), strings.TrimPrefix(inv.OnChainInvoiceID, "0x"), strings.TrimPrefix(other.OnChainInvoiceID, "0x")))
 	hash, err := wallet.Perform(t.Context(), call)
 	if err != nil {
@@ -114,7 +106,7 @@ func blindMeanwhile(t *testing.T, w *browsertest.World) {
 	p.Await(`document.getElementById("status").className === "state-partial"`)
 	p.Press("Pay with Fox")
 	p.Press("Pay 2.90 USDC")
-	p.Await(`JSON.parse(localStorage.getItem("quittance:sent:` + inv.ID + `"))?.state === "asked"`)
+	p.AwaitCall(wallet, "eth_sendTransaction")
 	p.Eval(`void sessionStorage.setItem("blind", "1")`, nil)
 	p.Reload()
 	p.Await(`window.answered >= 2`)
