@@ -24,7 +24,7 @@ type transferBatch struct {
 	payments map[string]store.PaymentRow // known payments of the entries, by id
 	unsaved  []string                    // ids of the payments to be written, in order
 	dirty    map[string]bool             // whether a payment is in unsaved
-	// reattributed are the ids of unsaved payments whose invoice changed.
+	// reattributed are the ids of unsaved payments that were stored before with another invoice.
 	reattributed []string
 	// minedAgain are the ids of payments that were orphaned.
 	minedAgain []string
@@ -207,14 +207,14 @@ func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
 // reorg moved to another block is the same payment.
 func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	p, known := b.payments[e.paymentID]
-	if p.Status == invoice.Confirmed {
+	was := p.Payment
+	if was.Status == invoice.Confirmed {
 		return nil // final: reading the chain again changes nothing
 	}
 	if !known {
 		p.SeenID, p.SeenAfter = b.service.ids.New(""), b.lastSeq
 		p.ID, p.ObservedAt = e.paymentID, b.service.seconds()
 	}
-	was := p.Payment
 	kept := b.keepsAttribution(p, e)
 	b.moved = b.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
