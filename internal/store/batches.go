@@ -152,6 +152,26 @@ func (q *queries) lookUpWanted(columns []string, rows [][]any, do func(with stri
 	})
 }
 
+// lookUpIn runs a query that ends with IN for texts to look up, and joins the results. An empty text must
+// match no row.
+func lookUpIn[T any](ctx context.Context, q *queries, scan func(scanner) (T, error), query string, texts []string) (all []T, err error) {
+	err = q.lookUpWanted([]string{"text"}, rowsOf(texts), func(with string, args []any) error {
+		found, err := queryAll(ctx, q, scan, with+query+"(SELECT text FROM wanted)", args...)
+		all = append(all, found...)
+		return err
+	})
+	return all, err
+}
+
+// rowsOf returns a row of each text.
+func rowsOf(texts []string) [][]any {
+	rows := make([][]any, len(texts))
+	for i, text := range texts {
+		rows[i] = []any{text}
+	}
+	return rows
+}
+
 // updateFrom runs an UPDATE … FROM wanted, where wanted holds the rows, and
 // returns how many rows it changed.
 func (q *queries) updateFrom(ctx context.Context, columns []string, rows [][]any, update string) (changed int64, err error) {

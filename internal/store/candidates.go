@@ -25,15 +25,13 @@ func (q *queries) InvoicesByCommitment(ctx context.Context, commitments []invoic
 		texts[i] = c.String()
 	}
 	found := make(map[invoice.Hash]string)
-	_, err := queryIn(texts, func(chunk []any) ([]struct{}, error) {
-		return queryAll(ctx, q, func(row scanner) (struct{}, error) {
-			var c invoice.Hash
-			var id string
-			err := row.Scan(hashCol(&c), &id)
-			found[c] = id
-			return struct{}{}, err
-		}, "SELECT commitment_id, id FROM invoices WHERE commitment_id IN "+parameterList(0, len(chunk)), chunk...)
-	})
+	_, err := lookUpIn(ctx, q, func(row scanner) (struct{}, error) {
+		var c invoice.Hash
+		var id string
+		err := row.Scan(hashCol(&c), &id)
+		found[c] = id
+		return struct{}{}, err
+	}, "SELECT commitment_id, id FROM invoices WHERE commitment_id IN ", texts)
 	return found, err
 }
 

@@ -150,9 +150,7 @@ var columnsWithoutLines = strings.Replace(invoiceColumns, "line_items", "'[]'", 
 // InvoicesWithoutLines returns the invoices with the ids, in no order, without
 // their line items. It skips unknown ids.
 func (q *queries) InvoicesWithoutLines(ctx context.Context, ids []string) ([]invoice.Invoice, error) {
-	return queryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return queryAll(ctx, q, scanInvoice, "SELECT "+columnsWithoutLines+" FROM invoices WHERE id IN "+parameterList(0, len(chunk)), chunk...)
-	})
+	return lookUpIn(ctx, q, scanInvoice, "SELECT "+columnsWithoutLines+" FROM invoices WHERE id IN ", ids)
 }
 
 // FirstInvoice returns the oldest invoice of the chain, or ErrNotFound. It

@@ -83,7 +83,10 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	if err := tx.markStale(ctx, payments); err != nil {
 		return err
 	}
-	if err := sendIn(ctx, &tx.queries, "DELETE FROM unattributed WHERE seen_id IN ", seen); err != nil {
+	err = tx.lookUpWanted([]string{"seen_id"}, rowsOf(seen), func(with string, args []any) error {
+		return tx.send(ctx, nil, with+"DELETE FROM unattributed WHERE seen_id IN (SELECT seen_id FROM wanted)", args...)
+	})
+	if err != nil {
 		return err
 	}
 	if err := tx.insertUnattributed(ctx, unattributed); err != nil {
@@ -129,9 +132,7 @@ func (q *queries) PaymentsOfTransaction(ctx context.Context, chainKeys []string,
 // PaymentsByID returns the payments with the ids, in no order. Ids that no
 // payment has are left out.
 func (q *queries) PaymentsByID(ctx context.Context, ids []string) ([]PaymentRow, error) {
-	return queryIn(ids, func(chunk []any) ([]PaymentRow, error) {
-		return queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN "+parameterList(0, len(chunk)), chunk...)
-	})
+	return lookUpIn(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN ", ids)
 }
 
 // PaymentsOfInvoices returns the payments attributed to the invoices.
