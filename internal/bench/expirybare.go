@@ -44,10 +44,8 @@ func (b *bench) expiryCeiling(ctx context.Context, kind string) (_ float64, err 
 	if err := appendRows(ctx, url, openRows(b.expiring, time.Now())); err != nil {
 		return 0, err
 	}
-	if kind != "sqlite" {
-		if err := execute(ctx, url, "VACUUM ANALYZE"); err != nil {
-			return 0, err
-		}
+	if err := settleRows(ctx, url); err != nil {
+		return 0, err
 	}
 	db, err := openSQL(url)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -23,8 +24,25 @@ func startSeeded(ctx context.Context, database string, rows *seed.Maker, conf se
 	if err := loadRows(ctx, database, node, rows); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
+	if err := settleRows(ctx, database); err != nil {
+		return nil, errors.Join(err, node.Close())
+	}
 	conf.Database = database
 	return startOn(ctx, node, conf)
+}
+
+// settleRows has PostgreSQL do what it does in time after many rows were written, so that it is not
+// measured. On SQLite a load ends with a checkpoint.
+func settleRows(ctx context.Context, database string) error {
+	if strings.HasPrefix(database, "sqlite:") {
+		return nil
+	}
+	for _, statement := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
+		if err := execute(ctx, database, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadRows fills an empty database with rows, as if the service had read the node's chain.

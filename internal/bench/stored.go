@@ -60,7 +60,7 @@ func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int)
 		if err != nil {
 			return err
 		}
-		if err := w.shows(ctx, 1, func(p apitypes.Payment) bool { return p.InvoiceID == made.ID }); err != nil {
+		if err := w.shows(ctx, storedPoll, 1, func(p apitypes.Payment) bool { return p.InvoiceID == made.ID }); err != nil {
 			return err
 		}
 		all = append(all, time.Since(sealed))
@@ -70,11 +70,11 @@ func (b *bench) stored(ctx context.Context, kind, how, rpc string, payments int)
 	return nil
 }
 
-// shows waits until the API lists a number of wanted payments, including pending ones.
-func (w *world) shows(ctx context.Context, want int, wanted func(apitypes.Payment) bool) error {
+// shows asks the API every interval until it lists a number of wanted payments, including pending ones.
+func (w *world) shows(ctx context.Context, interval time.Duration, want int, wanted func(apitypes.Payment) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
 	defer cancel()
-	for poll := time.NewTicker(storedPoll); ; {
+	for poll := time.NewTicker(interval); ; {
 		n := 0
 		for p, err := range w.server.api.Payments(ctx, client.PaymentFilter{IncludePending: true, PageSize: min(want, 200)}) {
 			if err != nil {
