@@ -31,7 +31,7 @@ var secrets = config.Source{
 		v, ok := map[string]string{
 			"SHOP_SECRET": "whsec_c2hvcCBzaG9wIHNob3AgISE=", "CIRCLE_SECRET": providerSecret, "OPERATOR_KEY": operatorKey, "EMPTY": "",
 			"MASTER_KEY": masterKey, "OLD_KEY": strings.Repeat("b2", 32), "OLDER_KEY": strings.Repeat("C3", 32),
-			"NOT_A_KEY": "hunter2", "ZERO_KEY": strings.Repeat("0", 64), "ONE": "x", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance",
+			"NOT_A_KEY": "hunter2", "ZERO_KEY": strings.Repeat("0", 64), "ONE": "x", "NODE_URL": "https://me:hunter2@base.example/key", "DATABASE_URL": "postgres://me:hunter2@db/quittance", "UNREADABLE_URL": "postgres://me:hunter2/@db/quittance",
 		}[name]
 		return v, ok
 	},
@@ -237,6 +237,13 @@ func TestStandbyOfDatabase(t *testing.T) {
 		"{readOnly: postgres://db2/quittance}":                                          "error: database.readOnly: is for PostgreSQL alone",
 		"{url: postgres://db/quittance, readOnly: {urlEnv: NONE}}":                      "error: database.readOnly.urlEnv: the environment variable NONE is not set",
 		"{url: postgres://db/quittance, readonly: postgres://db2/quittance}":            "error: ",
+		"{url: postgres://db/quittance, readOnly: {urlEnv: EMPTY}}":                     "error: database.readOnly.urlEnv: the environment variable EMPTY is empty",
+		`{url: postgres://db/quittance, readOnly: ""}`:                                  "error: database.readOnly: is empty",
+		"{url: postgres://db/quittance, readOnly: postgres://db2:port/quittance}":       "error: database.readOnly: cannot be read",
+		`{url: postgres://db/quittance, readOnly: "postgres://[::1:bad/q"}`:             "error: database.readOnly: cannot be read",
+		"{url: postgres://db/quittance, readOnly: postgres://db2/q?sslmode=bogus}":      "error: database.readOnly: cannot be read",
+		"{url: postgres://db/quittance?sslmode=bogus}":                                  "error: database: cannot be read",
+		"{urlEnv: UNREADABLE_URL}":                                                      "error: database: cannot be read",
 	} {
 		cfg, err := config.Parse([]byte(strings.Replace(full, "postgres://quittance@db/quittance", text, 1)), secrets)
 		message, refused := strings.CutPrefix(want, "error: ")
@@ -371,7 +378,7 @@ func TestWrong(t *testing.T) {
 		"merchant twice":        {"id: other.shop", "id: shop", "merchants[1].id: \"shop\" is given twice"},
 		"webhook URL":           {"https://shop.example/webhooks", "shop.example", "merchants[0].webhookUrl"},
 		"variable not set":      {"SHOP_SECRET", "NOWHERE", "the environment variable NOWHERE is not set"},
-		"variable empty":        {"SHOP_SECRET", "EMPTY", "merchants[0].webhookSecret: is empty"},
+		"variable empty":        {"SHOP_SECRET", "EMPTY", "merchants[0].webhookSecretEnv: the environment variable EMPTY is empty"},
 		"both secrets":          {"webhookSecretEnv: SHOP_SECRET", "webhookSecretEnv: SHOP_SECRET\n    webhookSecretFile: /run/secrets/shop", "merchants[0].webhookSecret: want either"},
 		"no secret":             {"    webhookSecretEnv: SHOP_SECRET\n", "", "merchants[0].webhookSecret: want either"},
 		"file missing":          {"/run/secrets/shop", "/nowhere", "merchants[1].webhookSecretFile: open /nowhere"},

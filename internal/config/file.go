@@ -144,7 +144,7 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 // as readOnly.
 type databaseFile struct {
 	location
-	readOnly location
+	readOnly *location // nil without one
 }
 
 // UnmarshalYAML accepts both forms.
@@ -153,10 +153,10 @@ func (d *databaseFile) UnmarshalYAML(node ast.Node) error {
 		return d.location.UnmarshalYAML(node)
 	}
 	var m struct {
-		URL      string   `yaml:"url"`
-		Env      string   `yaml:"urlEnv"`
-		File     string   `yaml:"urlFile"`
-		ReadOnly location `yaml:"readOnly"`
+		URL      string    `yaml:"url"`
+		Env      string    `yaml:"urlEnv"`
+		File     string    `yaml:"urlFile"`
+		ReadOnly *location `yaml:"readOnly"`
 	}
 	err := yaml.NodeToValue(node, &m, yaml.Strict(), yaml.DisallowUnknownField())
 	d.location, d.readOnly = location{m.URL, m.Env, m.File}, m.ReadOnly

@@ -29,6 +29,9 @@ func (r *resolver) secret(path, env, file string) string {
 			r.fail(path+"Env", "the environment variable %s is not set", env)
 			return ""
 		}
+		if value == "" {
+			r.fail(path+"Env", "the environment variable %s is empty", env)
+		}
 	default:
 		raw, err := r.src.File(file)
 		if err != nil {
@@ -36,10 +39,9 @@ func (r *resolver) secret(path, env, file string) string {
 			return ""
 		}
 		r.checkMode(path+"File", file)
-		value = strings.TrimRight(string(raw), "\r\n")
-	}
-	if value == "" {
-		r.fail(path, "is empty")
+		if value = strings.TrimRight(string(raw), "\r\n"); value == "" {
+			r.fail(path+"File", "%s is empty", file)
+		}
 	}
 	return value
 }

@@ -53,7 +53,9 @@ func (f file) withDefaults(cfg Config) file {
 	if !strings.HasPrefix(f.Database.url, "sqlite:") {
 		f.Database.url = origin(f.Database.url)
 	}
-	f.Database.readOnly.url = origin(f.Database.readOnly.url)
+	if l := f.Database.readOnly; l != nil {
+		l.url = origin(l.url)
+	}
 	for i := range f.Merchants {
 		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
 		f.Merchants[i].Collection = string(cfg.Merchants[i].Collection)
@@ -129,7 +131,7 @@ func (l location) MarshalYAML() (any, error) {
 
 // MarshalYAML writes a mapping if there is a standby.
 func (d databaseFile) MarshalYAML() (any, error) {
-	if d.readOnly == (location{}) {
+	if d.readOnly == nil {
 		return d.location.MarshalYAML()
 	}
 	return struct {
@@ -137,7 +139,7 @@ func (d databaseFile) MarshalYAML() (any, error) {
 		Env      string   `yaml:"urlEnv"`
 		File     string   `yaml:"urlFile"`
 		ReadOnly location `yaml:"readOnly"`
-	}{d.url, d.env, d.file, d.readOnly}, nil
+	}{d.url, d.env, d.file, *d.readOnly}, nil
 }
 
 // MarshalYAML writes a whole number as such, and any other text as text.

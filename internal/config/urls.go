@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // CheckWebhookURL accepts absolute http and https URLs. The address is checked
@@ -82,8 +84,9 @@ func (r *resolver) database(l location) string {
 		return ""
 	}
 	switch kind := scheme(url); {
-	case kind == "sqlite", isPostgres(url):
-		r.refusePassword("database", l)
+	case kind == "sqlite":
+	case isPostgres(url):
+		r.checkPostgres("database", url, l)
 	case kind == "", l.url == "":
 		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
 	default:
@@ -93,16 +96,20 @@ func (r *resolver) database(l location) string {
 }
 
 // readOnly returns the URL of a standby of the database, or "".
-func (r *resolver) readOnly(l location, database string) string {
+func (r *resolver) readOnly(l *location, database string) string {
 	const path = "database.readOnly"
-	if l == (location{}) {
+	if l == nil {
+		return ""
+	}
+	if *l == (location{}) {
+		r.fail(path, "is empty; want postgres://…, or leave it out")
 		return ""
 	}
 	if database != "" && !isPostgres(database) {
 		r.fail(path, "is for PostgreSQL alone; the database is SQLite")
 		return ""
 	}
-	url, ok := r.location(path, l)
+	url, ok := r.location(path, *l)
 	if !ok {
 		return ""
 	}
@@ -110,7 +117,7 @@ func (r *resolver) readOnly(l location, database string) string {
 		r.fail(path, "is no standby's URL; want postgres://…")
 		return ""
 	}
-	r.refusePassword(path, l)
+	r.checkPostgres(path, url, *l)
 	return url
 }
 
@@ -120,10 +127,16 @@ func isPostgres(url string) bool {
 	return kind == "postgres" || kind == "postgresql"
 }
 
-// refusePassword refuses a password in a URL that is written out.
-func (r *resolver) refusePassword(path string, l location) {
-	if l.url != "" && holdsPassword(l.url) {
+// checkPostgres refuses a password in a URL that is written out, and a URL that cannot be read. Its
+// errors hold no part of the URL, since the parser may take a part of a password for a port.
+func (r *resolver) checkPostgres(path, url string, l location) {
+	if l.url != "" && holdsPassword(url) {
 		r.fail(path, "holds a password; %s", insteadOfURL)
+		return
+	}
+	if _, err := pgconn.ParseConfig(url); err != nil {
+		r.fail(path, "cannot be read as postgres://USER@HOST:PORT/DATABASE?sslmode=MODE; the port is a number, other characters are escaped as %%40 is for @, "+
+			"the mode is one of PostgreSQL's, and files of certificates exist")
 	}
 }
 

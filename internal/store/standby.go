@@ -133,7 +133,8 @@ func (s *standby) run(ctx context.Context) {
 	warn := func(err error) {
 		if reason, _ := verdict(err); reason != logged && ctx.Err() == nil {
 			logged = reason
-			s.cfg.Logger.Warn("standby not in use, the primary serves lists", "standby", address(s.config), "err", err)
+			// Not the error itself: of messages about an outage the server's log leaves out repeats, and this is a change.
+			s.cfg.Logger.Warn("standby not in use, the primary serves lists", "standby", address(s.config), "err", err.Error())
 		}
 	}
 	for ctx.Err() == nil {

@@ -65,8 +65,14 @@ func startCluster(t *testing.T) *storetest.Cluster {
 // open opens a store on the primary, with a standby at the URL.
 func (p *pair) open(t *testing.T, standbyURL string) *store.Store {
 	t.Helper()
+	text := slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if err, ok := a.Value.Any().(error); ok && store.Unavailable(err) {
+			t.Errorf("the server logs %v once in a minute, though it tells of a change", err)
+		}
+		return a
+	}})
 	s, err := store.OpenWithStandby(t.Context(), p.primary.DSN("postgres"), store.StandbyConfig{
-		URL: standbyURL, Retry: 20 * time.Millisecond, OnRead: p.served.add, Logger: slog.New(slog.NewTextHandler(p.log, nil)),
+		URL: standbyURL, Retry: 20 * time.Millisecond, OnRead: p.served.add, Logger: slog.New(text),
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
