@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // CheckWebhookURL accepts absolute http and https URLs. The address is checked
@@ -127,16 +127,12 @@ func isPostgres(url string) bool {
 	return kind == "postgres" || kind == "postgresql"
 }
 
-// checkPostgres refuses a password in a URL that is written out, and a URL that cannot be read. Its
-// errors hold no part of the URL, since the parser may take a part of a password for a port.
+// checkPostgres refuses a password in a URL that is written out, and a URL that cannot be read.
 func (r *resolver) checkPostgres(path, url string, l location) {
 	if l.url != "" && holdsPassword(url) {
 		r.fail(path, "holds a password; %s", insteadOfURL)
-		return
-	}
-	if _, err := pgconn.ParseConfig(url); err != nil {
-		r.fail(path, "cannot be read as postgres://USER@HOST:PORT/DATABASE?sslmode=MODE; the port is a number, other characters are escaped as %%40 is for @, "+
-			"the mode is one of PostgreSQL's, and files of certificates exist")
+	} else if err := store.CheckPostgresURL(url); err != nil {
+		r.fail(path, "%w", err)
 	}
 }
 

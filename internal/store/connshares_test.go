@@ -97,6 +97,17 @@ func TestHeartbeats(t *testing.T) {
 	must(t, err)
 }
 
+// TestHeartbeatsKeepTheirConnections has the service open the connections of its heartbeats before
+// other programs have all that the server accepts.
+func TestHeartbeatsKeepTheirConnections(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Postgres(t))
+	must(t, s.Ping(t.Context()))
+	if n := s.OpenHeartbeats(); n != store.HeartbeatConns {
+		t.Errorf("%d connections after the first heartbeat, want %d", n, store.HeartbeatConns)
+	}
+}
+
 // hold keeps n transactions open until release is called, which returns when they have ended.
 func hold(t *testing.T, n int, update func(fn func(*store.Tx) error) error) (release func()) {
 	t.Helper()

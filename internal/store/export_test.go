@@ -180,3 +180,11 @@ func (s *Store) ConnShares() (merchants, readers, requests int64) {
 
 // PostgresConns is postgresConns.
 const PostgresConns = postgresConns
+
+// HeartbeatConns is heartbeatConns.
+const HeartbeatConns = heartbeatConns
+
+// OpenHeartbeats returns how many connections for heartbeats are open.
+func (s *Store) OpenHeartbeats() int {
+	return s.dialect.(*postgresDB).heartbeats.Stats().OpenConnections
+}

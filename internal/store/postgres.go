@@ -80,6 +80,7 @@ func (p *postgresDB) update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (p *postgresDB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
+	p.fillHeartbeats(ctx)
 	return p.updateOn(ctx, p.heartbeats, fn)
 }
 
@@ -203,6 +204,7 @@ func postgresMigrations() goose.ProviderOption {
 // ping pings the server. A connection that turns out to be closed is replaced
 // by another, since it proves nothing about the server.
 func (p *postgresDB) ping(ctx context.Context) error {
+	p.fillHeartbeats(ctx)
 	var err error
 	for range pingTries {
 		if err = p.heartbeats.PingContext(ctx); !errors.Is(err, driver.ErrBadConn) {

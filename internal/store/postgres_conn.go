@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -89,7 +90,9 @@ var serverKeepAlive = fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepali
 // postgresDB is a pool of connections to PostgreSQL.
 type postgresDB struct {
 	db         *sql.DB
-	heartbeats *sql.DB // further connections
+	heartbeats *sql.DB     // further connections
+	filled     atomic.Bool // all of heartbeats were opened
+	filling    sync.Mutex
 	shares     *connShares
 	config     *pgx.ConnConfig
 	pooled     bool // a pooler is in between
@@ -132,6 +135,27 @@ func openPool(connector driver.Connector, conns int) *sql.DB {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	return db
+}
+
+// fillHeartbeats opens all connections of heartbeats before the first is used, and the pool keeps
+// them: once other programs have all connections of the server, it would refuse another one, and
+// the service would seem to have lost its database. One that cannot be opened is left to the next
+// heartbeat; if there is none, the use of the pool says why.
+func (p *postgresDB) fillHeartbeats(ctx context.Context) {
+	if p.filled.Load() || !p.filling.TryLock() { // two that fill would wait for each other
+		return
+	}
+	defer p.filling.Unlock()
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	for n := range heartbeatConns {
+		conn, err := p.heartbeats.Conn(ctx)
+		if err != nil {
+			return
+		}
+		defer conn.Close() //nolint:errcheck // it goes back to the pool
+		p.filled.Store(n == heartbeatConns-1)
+	}
 }
 
 // settings returns a function that executes the settings on a new connection.

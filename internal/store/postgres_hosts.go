@@ -13,13 +13,26 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// errUnreadableURL says what a URL of PostgreSQL is like. It does not say what is wrong with one: the parser may take a
+// part of a password for a port.
+var errUnreadableURL = errors.New("cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, where the port is a number, " +
+	"other characters are escaped as %40 is for @, sslmode is one of PostgreSQL's modes, and the files of certificates exist")
+
+// CheckPostgresURL returns an error if a URL of a PostgreSQL database cannot be read. The error holds no part of it.
+func CheckPostgresURL(url string) error {
+	if _, err := pgx.ParseConfig(url); err != nil {
+		return errUnreadableURL
+	}
+	return nil
+}
+
 // parsePostgres returns the configuration of connections to the URL's server. With
 // several hosts, the first one that suits is chosen, and all hosts together have
 // connectTimeout: a host that does not answer must leave time for the next one.
 func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("database postgres: the URL cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+		return nil, fmt.Errorf("database postgres: the URL %w", errUnreadableURL)
 	}
 	cfg.DialFunc = dialer().DialContext
 	hosts := len(hostsOf(cfg))
