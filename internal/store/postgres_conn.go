@@ -140,7 +140,7 @@ func openPool(connector driver.Connector, conns int) *sql.DB {
 // fillHeartbeats opens all connections of heartbeats before the first is used, and the pool keeps
 // them: once other programs have all connections of the server, it would refuse another one, and
 // the service would seem to have lost its database. One that cannot be opened is left to the next
-// heartbeat; if there is none, the use of the pool says why.
+// heartbeat. One that finds no connection fails with its own error.
 func (p *postgresDB) fillHeartbeats(ctx context.Context) {
 	if p.filled.Load() || !p.filling.TryLock() { // two that fill would wait for each other
 		return
