@@ -238,6 +238,7 @@ func TestStandbyOfDatabase(t *testing.T) {
 		"{url: postgres://db/quittance, readOnly: {urlEnv: NONE}}":                      "error: database.readOnly.urlEnv: the environment variable NONE is not set",
 		"{url: postgres://db/quittance, readonly: postgres://db2/quittance}":            "error: ",
 		"{url: postgres://db/quittance, readOnly: {urlEnv: EMPTY}}":                     "error: database.readOnly.urlEnv: the environment variable EMPTY is empty",
+		"{url: sqlite:quittance.db?password=hunter2}":                                   "error: database: holds a password",
 		`{url: postgres://db/quittance, readOnly: ""}`:                                  "error: database.readOnly: is empty",
 		"{url: postgres://db/quittance, readOnly: postgres://db2:port/quittance}":       "error: database.readOnly: cannot be read",
 		`{url: postgres://db/quittance, readOnly: "postgres://[::1:bad/q"}`:             "error: database.readOnly: cannot be read",

@@ -84,9 +84,8 @@ func (r *resolver) database(l location) string {
 		return ""
 	}
 	switch kind := scheme(url); {
-	case kind == "sqlite":
-	case isPostgres(url):
-		r.checkPostgres("database", url, l)
+	case kind == "sqlite", isPostgres(url):
+		r.checkDatabase("database", url, l)
 	case kind == "", l.url == "":
 		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
 	default:
@@ -117,7 +116,7 @@ func (r *resolver) readOnly(l *location, database string) string {
 		r.fail(path, "is no standby's URL; want postgres://…")
 		return ""
 	}
-	r.checkPostgres(path, url, *l)
+	r.checkDatabase(path, url, *l)
 	return url
 }
 
@@ -127,11 +126,16 @@ func isPostgres(url string) bool {
 	return kind == "postgres" || kind == "postgresql"
 }
 
-// checkPostgres refuses a password in a URL that is written out, and a URL that cannot be read.
-func (r *resolver) checkPostgres(path, url string, l location) {
+// checkDatabase refuses a password in a URL that is written out, and a URL that cannot be read.
+func (r *resolver) checkDatabase(path, url string, l location) {
 	if l.url != "" && holdsPassword(url) {
 		r.fail(path, "holds a password; %s", insteadOfURL)
-	} else if err := store.CheckPostgresURL(url); err != nil {
+		return
+	}
+	if !isPostgres(url) {
+		return
+	}
+	if err := store.CheckPostgresURL(url); err != nil {
 		r.fail(path, "%w", err)
 	}
 }
