@@ -21,10 +21,10 @@ func startSeeded(ctx context.Context, database string, rows *seed.Maker, conf se
 	if err != nil {
 		return nil, err
 	}
-	if err := loadRows(ctx, database, node, rows); err != nil {
-		return nil, errors.Join(err, node.Close())
+	if err = loadRows(ctx, database, node, rows); err == nil {
+		err = settleRows(ctx, database)
 	}
-	if err := settleRows(ctx, database); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	conf.Database = database

@@ -148,14 +148,14 @@ func (p *postgresDB) fillHeartbeats(ctx context.Context) {
 	defer p.filling.Unlock()
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	for n := range heartbeatConns {
+	for range heartbeatConns {
 		conn, err := p.heartbeats.Conn(ctx)
 		if err != nil {
 			return
 		}
 		defer conn.Close() //nolint:errcheck // it goes back to the pool
-		p.filled.Store(n == heartbeatConns-1)
 	}
+	p.filled.Store(true)
 }
 
 // settings returns a function that executes the settings on a new connection.
