@@ -232,7 +232,7 @@ func (b *bench) openStore(ctx context.Context, kind, name string) (*store.Store,
 
 // addFlags adds the flags of how much is measured.
 func (b *bench) addFlags() {
-	flag.IntVar(&b.rounds, "rounds", 3, "how often some are measured, of which the medians are printed: "+strings.Join(repeatedParts, ", "))
+	flag.IntVar(&b.rounds, "rounds", 3, "how often some are measured, of which the medians are printed: lists, on the same databases, "+strings.Join(repeatedParts, ", "))
 	flag.DurationVar(&b.creates, "creates", 10*time.Second, "how long invoices are created, and the ceiling is measured")
 	flag.IntVar(&b.payments, "payments", 100, "how many payments the latency, and the facilitator, are measured with")
 	flag.IntVar(&b.open, "open", 100_000, "with how many open invoices the memory is measured; 0 leaves it out")
