@@ -173,22 +173,36 @@ func (c *Chain) Sign(
 	return c.sign(from, nonce, &to, data, callGas)
 }
 
-// send signs a transaction with the next nonce and adds it to the pool. It waits until the pool's next nonce includes
-// the transaction, which an RPC call does not.
+// SendSigned adds a transaction to the pool. It waits until the pool's next nonce includes the transaction, if its own
+// is the next, which an RPC call does not.
+func (c *Chain) SendSigned(ctx context.Context, tx *types.Transaction) error {
+	c.headAndPool.Lock()
+	defer c.headAndPool.Unlock()
+	return c.add(ctx, tx)
+}
+
+func (c *Chain) add(ctx context.Context, tx *types.Transaction) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("send transaction %s: %w", tx.Hash(), err)
+	}
+	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
+		return fmt.Errorf("send transaction %s: %w", tx.Hash(), err)
+	}
+	return nil
+}
+
+// send signs a transaction with the next nonce and adds it to the pool as SendSigned does.
 func (c *Chain) send(
 	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
-	if err := ctx.Err(); err != nil {
-		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
-	}
 	tx, err := c.sign(from, c.eth.TxPool().PoolNonce(Address(from)), to, data, gas)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
-		return common.Hash{}, fmt.Errorf("send a transaction from %s: %w", Address(from), err)
+	if err := c.add(ctx, tx); err != nil {
+		return common.Hash{}, fmt.Errorf("from %s: %w", Address(from), err)
 	}
 	return tx.Hash(), nil
 }

@@ -2,7 +2,6 @@ package txmgr
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -207,7 +206,7 @@ func (w *world) fund(to common.Address, wei int64) {
 		GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &to, Value: big.NewInt(wei),
 	})
 	must(w, err)
-	must(w, w.dev.Client().SendTransaction(context.Background(), tx))
+	must(w, w.dev.SendSigned(w.ctx, tx))
 	w.seal(1)
 }
 

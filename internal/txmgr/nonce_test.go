@@ -181,7 +181,7 @@ func TestForeignTransactionAhead(t *testing.T) {
 		ChainID: w.dev.ChainID(), GasFeeCap: big.NewInt(params.GWei), GasTipCap: big.NewInt(20), Gas: 21_000, To: &w.dev.Token,
 	})
 	must(t, err)
-	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
+	must(t, w.dev.SendSigned(w.ctx, foreign))
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)
 	w.clock.Add(bumpAfter - 1)
@@ -233,7 +233,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 	writer := w.writer()
 	foreign, err := w.dev.Sign(w.dev.Keys.Operator, 2, w.dev.Registry, pack(invoice.IntentOpen, nil))
 	must(t, err)
-	must(t, w.dev.Client().SendTransaction(w.ctx, foreign))
+	must(t, w.dev.SendSigned(w.ctx, foreign))
 	ids := commitments(3)
 	for _, id := range ids {
 		w.enqueueIntents(invoice.IntentOpen, id)
