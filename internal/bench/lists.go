@@ -137,7 +137,7 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 		return listed{}, fmt.Errorf("make rows: %w", err)
 	}
 	l := listed{world: w, Maker: rows}
-	if err = w.waitReady(ctx); err == nil {
+	if err = errors.Join(w.waitReady(ctx), waitForSums(ctx, database)); err == nil {
 		l.events, err = l.newestEvents(ctx)
 	}
 	if err != nil {

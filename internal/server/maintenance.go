@@ -20,8 +20,9 @@ const (
 	remainderInterval = 30 * time.Second
 	// refundInterval is how often expireRefunds runs.
 	refundInterval = 30 * time.Second
-	// rollupInterval is how often advanceRollups runs, and rollupPause is the time between two
-	// transactions of it, in which others write.
+	// rollupInterval is how often advanceRollups runs. Between two transactions of it others write, for
+	// rollupPause at least, and as long as the first took: after a year of payments was loaded it
+	// lasts minutes, and works half of the time at most.
 	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
 	// statisticsInterval is how often updateStatistics runs.
 	statisticsInterval = 2 * time.Second
@@ -126,11 +127,12 @@ func (s *Server) updateStatistics(ctx context.Context) {
 // advanceRollups adds up what was settled until nothing is left to add up.
 func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
 	for {
+		began := time.Now()
 		more, err := rollups.Advance(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Error("sums of settled payments not added up, will retry", "err", err)
 		}
-		if err != nil || !more || !wait.Sleep(ctx, rollupPause, nil) {
+		if err != nil || !more || !wait.Sleep(ctx, max(rollupPause, time.Since(began)), nil) {
 			return
 		}
 	}
