@@ -43,7 +43,7 @@ func (b *bench) ceiling(ctx context.Context, kind, url string) (float64, string,
 		rate, err := b.sqliteCeiling(ctx, strings.TrimPrefix(url, "sqlite:"))
 		return rate, "bare inserts in groups of 64", err
 	}
-	rate, err := b.pgbench(ctx, url, connections, b.creates)
+	rate, err := b.pgbench(ctx, url, connections, 2, b.creates)
 	return rate, "pgbench, 64 clients", err
 }
 
@@ -105,8 +105,9 @@ func (b *bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err 
 	return float64(n) / time.Since(began).Seconds(), nil
 }
 
-// pgbench runs the rows as one transaction of prepared statements, with as many clients.
-func (b *bench) pgbench(ctx context.Context, url string, clients int, during time.Duration) (float64, error) {
+// pgbench runs the rows as one transaction of prepared statements, with as many clients on some
+// threads. A thread waits for each of its clients to prepare the statements, one after the other.
+func (b *bench) pgbench(ctx context.Context, url string, clients, threads int, during time.Duration) (float64, error) {
 	// A random number of 63 bits does not repeat in one run.
 	id, hex := "('inv_' || lpad(:n::bigint::text, 26, '0'))", "lpad(to_hex(:n::bigint), 64, '0')"
 	script := "\\set n random(1, 9223372036854775807)\nBEGIN;\n" +
@@ -115,7 +116,7 @@ func (b *bench) pgbench(ctx context.Context, url string, clients int, during tim
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(ctx, b.cluster.Bin("pgbench"), "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "2",
+	cmd := exec.CommandContext(ctx, b.cluster.Bin("pgbench"), "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", strconv.Itoa(threads),
 		"-T", strconv.Itoa(max(1, int(during.Seconds()))), "-f", path, url)
 	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable") // each asks the server once more
 	out, err := cmd.CombinedOutput()

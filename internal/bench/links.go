@@ -43,7 +43,7 @@ func (b *bench) measureLink(ctx context.Context, kind string, roundTrip time.Dur
 	if err != nil {
 		return err
 	}
-	ceiling, err := b.pgbench(ctx, far, clients, during)
+	ceiling, err := b.pgbench(ctx, far, clients, clients, during)
 	if err := errors.Join(err, bare.Close()); err != nil {
 		return err
 	}
