@@ -22,7 +22,7 @@ const (
 	createBatch = 128
 	// createLanes is how many such transactions run at once, at most: the second while createBatch invoices wait, or
 	// while the first takes longer than createPatience.
-	createLanes, createPatience = 2, 100 * time.Millisecond
+	createLanes, createPatience = 2, 50 * time.Millisecond
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
 	// CreateWait is how long a create waits for a transaction to begin.
