@@ -63,7 +63,7 @@ func limitRows() []string {
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("a verification of the audit log | %d minutes; counts as a settlement report", api.VerifyTimeout/time.Minute),
 		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout), api.MaxFoundCustomers),
-		row("creates that wait for a transaction | %d s until it begins; 128 in a transaction a second one at a time while 128 wait or the first takes over 100 ms", seconds(settle.CreateWait)),
+		row("creates that wait for a transaction | %d s until it begins; 128 in a transaction a second one at a time while 128 wait or the first takes over 50 ms", seconds(settle.CreateWait)),
 		row("connections to the database that requests use | 15 of 24 to PostgreSQL: 13 those that read 10 those that read for merchants and operators; of the %d of SQLite that read 4 3 and 2; a statement and a transaction wait %d s",
 			store.SQLiteReaders, seconds(store.ShareWait)),
 		row("lists being read | %d", api.MaxPages),

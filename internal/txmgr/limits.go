@@ -7,8 +7,9 @@ const (
 	// DefaultPoll is the time between two looks at the chain and the due
 	// intents.
 	DefaultPoll = time.Second
-	// DefaultLeaseTTL is how long a chain is without a writer after one died.
-	DefaultLeaseTTL = 10 * time.Second
+	// DefaultLeaseTTL is how long a chain is without a writer after one died, so that with DefaultPoll another one
+	// takes over within 10 s.
+	DefaultLeaseTTL = 8 * time.Second
 )
 
 // Limits of what a writer does.
