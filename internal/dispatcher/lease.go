@@ -11,6 +11,9 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
+// leaseRest is for how long creates that wait go before a request for leases.
+const leaseRest = 10 * time.Millisecond
+
 // leaseRequest is a request for leases from queues of one lane, to healthy or to
 // suspect endpoints. It runs in the background, so that fresh events do not wait
 // for it. A merchant is part of one request at a time.
@@ -86,6 +89,9 @@ func (r *run) lease(q *leaseRequest) error {
 	ids := make([]string, len(q.Queues))
 	for i, queue := range q.Queues {
 		ids[i] = queue.MerchantID
+	}
+	if r.conf.GiveWay != nil {
+		r.conf.GiveWay(ctx, leaseRest)
 	}
 	var err error
 	if q.endpoints, err = r.conf.Endpoints(ctx, ids); err != nil {

@@ -67,6 +67,26 @@ func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 	})
 }
 
+// TestLeaseGivesWay checks that more urgent work goes before a request for leases, for a short time.
+func TestLeaseGivesWay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-1)
+		r := newReceiver(t, status(http.StatusOK))
+		w := newWorld(t, s, r.URL)
+		var gave atomic.Int64
+		w.GiveWay = func(_ context.Context, most time.Duration) bool {
+			if most <= 0 || most > 50*time.Millisecond || gave.Add(1) == 1 && len(r.requests()) > 0 {
+				t.Errorf("it gives way for %v after %d posts", most, len(r.requests()))
+			}
+			return true
+		}
+		w.start(t)
+		if o := w.outcome(t); o.Status != delivery.Delivered || gave.Load() == 0 {
+			t.Errorf("outcome %v after giving way %d times", o.Status, gave.Load())
+		}
+	})
+}
+
 // TestStopReleasesLateLeases checks that a stopping worker waits for its lease request,
 // and releases the leases.
 func TestStopReleasesLateLeases(t *testing.T) {

@@ -63,7 +63,9 @@ type Config struct {
 	Schedule func() time.Time
 	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
 	Logger   *slog.Logger
-	Wake     <-chan struct{}    // signals that something is due besides what Committed passes; never closed
+	Wake     <-chan struct{} // signals that something is due besides what Committed passes; never closed
+	// GiveWay waits until more urgent work that waits for the database is done, for at most as long; nil for no such work.
+	GiveWay  func(ctx context.Context, most time.Duration) (waited bool)
 	Metrics  *Metrics           // made by NewMetrics; nil for none
 	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
 	Limits   Limits

@@ -53,6 +53,8 @@ type Ledger interface {
 	// elsewhere, and settle.ErrFinalityViolated when through is not the block
 	// that is stored at its height.
 	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error
+	// GiveWay waits until the creates that wait are done, for at most as long, and reports whether any waited.
+	GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	// Halt records why the chain is read no further.
 	Halt(ctx context.Context, chainKey, reason string) error
 }

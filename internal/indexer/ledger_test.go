@@ -32,6 +32,7 @@ type memory struct {
 	events   map[settle.RegistryEvent]int
 	lines    []invoice.Header // of each Confirm
 	fills    []uint64         // the last block of each Fill
+	gaveWay  int              // calls of GiveWay
 	due      int              // calls of Expire that it takes until nothing is left
 	expired  []uint64         // the newest block at each of these
 	breaches []string
@@ -265,6 +266,13 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 		m.cursor.Gap = gap.After(through.Number)
 		return nil
 	})
+}
+
+func (m *memory) GiveWay(context.Context, time.Duration) (waited bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gaveWay++
+	return true
 }
 
 func (m *memory) Halt(_ context.Context, _ string, reason string) error {

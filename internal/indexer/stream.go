@@ -3,6 +3,7 @@ package indexer
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -18,7 +19,7 @@ const (
 )
 
 // stream reads a range of final blocks in parts, several at once and from all nodes, and
-// applies them in order. It stops after maxParts. Each part must be on top of the one
+// applies them in order, in steps between which creates go first. It stops after maxParts. Each part must be on top of the one
 // before; below is the block below the range, if its hash is not zero. final is a block
 // that is final already.
 func (ix *Indexer) stream(
@@ -35,7 +36,7 @@ func (ix *Indexer) stream(
 	}
 	slots := make(chan struct{}, ix.maxInFlight)
 	answers := make(chan chan answer, ix.maxInFlight)
-	c := ix.newAddressCache()
+	c, pace := ix.newAddressCache(), newRecordPace()
 	group.Go(func() {
 		defer close(answers)
 		for turn, at := 0, s.first; turn < maxParts && at <= s.last; turn++ {
@@ -64,8 +65,13 @@ func (ix *Indexer) stream(
 		if first := a.blocks[0]; !below.Hash.IsZero() && first.Number == below.Number+1 && first.Parent != below.Hash {
 			return a.contradicts("has block %d on top of %s, where %s is final", first.Number, first.Parent, below.Hash)
 		}
-		if err := apply(ctx, a.blocks); err != nil {
-			return err
+		for next, rest := pace.split(a.blocks); len(next) > 0; next, rest = pace.split(rest) {
+			began := time.Now()
+			if err := apply(ctx, next); err != nil {
+				return err
+			}
+			took := time.Since(began)
+			pace.recorded(next, took, ix.cfg.Ledger.GiveWay(ctx, min(took, recordIdleTurn)))
 		}
 		below = a.last()
 		<-slots

@@ -172,6 +172,38 @@ func TestGapOfReplicas(t *testing.T) {
 	a.expect(t, 2000, 1997, 9, want-9, 0)
 }
 
+// TestGivesWay has a back-fill, and a catch-up, record many transfers: in steps, after each of which creates go first.
+func TestGivesWay(t *testing.T) {
+	const blocks, each = 200, 5
+	for _, gap := range []bool{true, false} {
+		f := newFixture(t, nil)
+		if !gap {
+			f.catchUp(t) // begins at block 0
+		}
+		for range blocks {
+			var txs []chaintest.Tx
+			for range each {
+				txs = append(txs, chaintest.NewTx(pays(alice, 1)))
+			}
+			f.chain.Mine(txs...)
+		}
+		f.ledger.lines, f.ledger.gaveWay = nil, 0
+		f.catchUp(t)
+		steps := f.ledger.fills
+		if !gap {
+			for _, line := range f.ledger.lines {
+				steps = append(steps, line.Number)
+			}
+		}
+		if steps[0] > leastRecorded/each {
+			t.Errorf("gap %v: the first step of blocks with %d transfers ends at %d, want %d", gap, each, steps[0], leastRecorded/each)
+		}
+		if f.ledger.gaveWay < 2 || f.ledger.gaveWay > len(steps) {
+			t.Errorf("gap %v: creates went first %d times in %d steps", gap, f.ledger.gaveWay, len(steps))
+		}
+	}
+}
+
 // TestStreamOrder reads a span with many parts in flight, whose answers come
 // in any order, and sees each applied after the one below it.
 func TestStreamOrder(t *testing.T) {

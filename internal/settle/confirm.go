@@ -11,7 +11,6 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // keptHeaders is how many headers of final blocks are kept, to detect a deep
@@ -166,7 +165,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			return more, nil
 		}
 		fn = unchanged
-		wait.Sleep(ctx, pace.next(time.Since(began), held), s.creates.Idle())
+		s.GiveWay(ctx, pace.next(time.Since(began), held))
 	}
 }
 

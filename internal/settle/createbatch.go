@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -86,6 +87,18 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 
 // CreatesWaiting returns how many creates wait for a transaction.
 func (s *Service) CreatesWaiting() int { return s.creates.Waiting() }
+
+// GiveWay waits until no create waits or is under way, for at most as long, and reports whether one was.
+func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool) {
+	idle := s.creates.Idle()
+	select {
+	case <-idle:
+		return false
+	default:
+		wait.Sleep(ctx, most, idle)
+		return true
+	}
+}
 
 // createAll inserts the invoices of a batch, in as many transactions as it takes
 // until each has a transfer amount of its own, and finishes their calls.

@@ -93,6 +93,34 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	})
 }
 
+// TestGiveWay checks that work that gives way waits while a create does, for its time at most, and not at all otherwise.
+func TestGiveWay(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.create()
+		if w.GiveWay(t.Context(), time.Hour) {
+			t.Error("it gave way, and no create waited")
+		}
+		release := db.hold(t)
+		made := make(chan error, 1)
+		go func() {
+			_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant})
+			made <- err
+		}()
+		for tries := 0; !w.GiveWay(t.Context(), 10*time.Millisecond) && tries < 5000; tries++ { // ends by its time
+			wait.Sleep(t.Context(), time.Millisecond, nil)
+		}
+		gave := make(chan bool, 1)
+		go func() { gave <- w.GiveWay(t.Context(), time.Hour) }()
+		release()
+		if err := <-made; err != nil {
+			t.Errorf("create: %v", err)
+		}
+		<-gave
+	})
+}
+
 // hold has a session of its own hold what creates need, until release is called.
 func (db *database) hold(t *testing.T) (release func()) {
 	t.Helper()
