@@ -49,7 +49,7 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 	if err := settleRows(ctx, url); err != nil {
 		return err
 	}
-	c := newTimedCreates(w)
+	c := newTimedCreates(w.server.url, devchain.Address(w.node.Keys.Merchant).Hex())
 	defer c.client.CloseIdleConnections()
 	without, err := c.run(ctx, func(began time.Time) (bool, error) { return time.Since(began) > 2*b.turn, nil })
 	if err != nil {
@@ -89,13 +89,14 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 
 // timedCreates creates invoices at a steady rate.
 type timedCreates struct {
-	world  *world
-	client *http.Client
-	made   int
+	url      string // of the server
+	merchant string // its address
+	client   *http.Client
+	made     int
 }
 
-func newTimedCreates(w *world) *timedCreates {
-	return &timedCreates{world: w, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}}
+func newTimedCreates(url, merchant string) *timedCreates {
+	return &timedCreates{url: url, merchant: merchant, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}}
 }
 
 // run creates invoices until done returns true, which is asked every expiryPoll, and returns
@@ -118,16 +119,16 @@ func (c *timedCreates) run(ctx context.Context, done func(began time.Time) (bool
 			}
 		}
 	})
-	merchant, expires := devchain.Address(c.world.node.Keys.Merchant).Hex(), began.Add(24*time.Hour).Unix()
+	expires := began.Add(24 * time.Hour).Unix()
 	for n := 0; ; n++ {
 		due := began.Add(time.Duration(n) * time.Second / expiryRate)
 		if !wait.Sleep(creating, time.Until(due), nil) {
 			break
 		}
 		c.made++
-		body := newInvoice(aShop, merchant, int64(499_000+c.made), expires) // of other amounts than those that expire
+		body := newInvoice(aShop, c.merchant, int64(499_000+c.made), expires) // of other amounts than those that expire
 		group.Go(func() error {
-			err := post(ctx, c.client, c.world.server.url+"/api/invoices", "", body)
+			err := post(ctx, c.client, c.url+"/api/invoices", "", body)
 			mu.Lock()
 			took = append(took, time.Since(due))
 			mu.Unlock()

@@ -34,7 +34,7 @@ func main() {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, exports, lists, expiry, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
+const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, exports, lists, grown, expiry, contention, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -44,7 +44,7 @@ type part struct {
 }
 
 // repeatedParts are measured in rounds. The others take long, or have rounds of their own.
-var repeatedParts = []string{"creates", "links", "replicas", "burst", "backfill", "expiry", "attribution"}
+var repeatedParts = []string{"creates", "links", "replicas", "burst", "backfill", "expiry", "contention", "attribution"}
 
 func run(ctx context.Context, out io.Writer) (err error) {
 	b := bench{nodes: make(map[history]*node), report: newReport()}
@@ -125,6 +125,7 @@ type bench struct {
 	exported   int
 	listed     int
 	expiring   int
+	bursting   int
 	pages      int
 	board      int
 	boardTurns int
@@ -153,6 +154,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"singles", "chain", b.measureSingles},
 		{"million", "chain", b.measureMillion},
 		{"expiry", "service", b.measureExpiry},
+		{"contention", "service", b.measureContention},
 		{"deposits", "chain", b.measureDeposits},
 		{"settle", "chain", b.measureSettle},
 		{"dust", "chain", b.measureDust},
@@ -161,6 +163,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"doors", "service", b.measureDoors},
 		{"exports", "service", b.measureExports},
 		{"lists", "service", b.measureLists},
+		{"grown", "service", b.measureGrown},
 		{"pages", "service", b.measurePages},
 		{"dashboard", "service", b.measureDashboard},
 		{"deliveries", "deliver", b.measureDeliver},
@@ -248,8 +251,9 @@ func (b *bench) addFlags() {
 	flag.IntVar(&b.retries, "retries", 300_000, "how many retries fall due at once")
 	flag.IntVar(&b.waiting, "waiting", 1_000_000, "how many deliveries wait while leasing is measured, on PostgreSQL; 0 leaves it out")
 	flag.IntVar(&b.exported, "exported", 1_000_000, "how many payments are exported as CSV")
-	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists are measured")
+	flag.IntVar(&b.listed, "listed", 1_000_000, "with how many invoices lists, and creates with as many, are measured")
 	flag.IntVar(&b.expiring, "expiring", 100_000, "how many invoices expire in the same second")
+	flag.IntVar(&b.bursting, "bursting", 50_000, "how many deliveries fall due at once while invoices are created")
 	flag.IntVar(&b.pages, "pages", 10_000, "how many checkout pages are open")
 	flag.IntVar(&b.board, "dashboard", 1_000_000, "with how many invoices the dashboard is measured")
 	flag.IntVar(&b.boardTurns, "dashboard-turns", 100, "how often each page and act of the dashboard is measured")

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// measureGrown measures how many invoices are created in a second, and what each writes to PostgreSQL's log, with few
+// and with many invoices in turns. A turn begins with a checkpoint, so that each page is written whole when it is
+// changed first. Its rounds share the databases, as those of lists do.
+func (b *bench) measureGrown(ctx context.Context, kind string) (err error) {
+	few, err := b.startListed(ctx, kind, listedFew)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, few.stop()) }()
+	many, err := b.startListed(ctx, kind, b.listed)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, many.stop()) }()
+	for range b.rounds {
+		was, err := b.createIn(ctx, kind, few)
+		if err != nil {
+			return fmt.Errorf("with %d invoices: %w", listedFew, err)
+		}
+		is, err := b.createIn(ctx, kind, many)
+		if err != nil {
+			return fmt.Errorf("with %d invoices: %w", b.listed, err)
+		}
+		b.report.row(kind, fmt.Sprintf("creates/s, %d connections, with %d invoices", connections, b.listed), fmt.Sprintf("%.0f", is.rate), fmt.Sprintf("%.0f", was.rate), fmt.Sprintf("%.2f", is.rate/was.rate),
+			fmt.Sprintf("ceiling: with %d", listedFew))
+		if kind == "postgres" {
+			b.report.row(kind, fmt.Sprintf("kB of WAL for a create, with %d invoices", b.listed), fmt.Sprintf("%.1f", is.wal/1000), fmt.Sprintf("%.1f", was.wal/1000), fmt.Sprintf("%.2f", is.wal/was.wal), fmt.Sprintf("ceiling: with %d", listedFew))
+		}
+	}
+	b.report.merge(b.rounds)
+	return nil
+}
+
+// turnOfCreates is what a turn of creates gave.
+type turnOfCreates struct {
+	rate float64 // in a second
+	wal  float64 // bytes for each; 0 on SQLite
+}
+
+// createIn creates invoices in a database with others.
+func (b *bench) createIn(ctx context.Context, kind string, l listed) (t turnOfCreates, err error) {
+	db, err := openSQL(l.conf.Database)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	written := func() (bytes float64, err error) {
+		if kind == "sqlite" {
+			return 0, nil
+		}
+		err = db.QueryRowContext(ctx, "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8").Scan(&bytes)
+		return bytes, err
+	}
+	if kind == "postgres" {
+		if err := execute(ctx, l.conf.Database, "CHECKPOINT"); err != nil {
+			return t, err
+		}
+	}
+	before, err := written()
+	if err != nil {
+		return t, err
+	}
+	began := time.Now()
+	made, err := create(ctx, l.world, connections, func(int64) bool { return time.Since(began) < b.creates })
+	if err != nil {
+		return t, err
+	}
+	took := time.Since(began)
+	after, err := written()
+	return turnOfCreates{float64(made) / took.Seconds(), (after - before) / float64(max(1, made))}, err
+}
