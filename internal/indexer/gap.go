@@ -76,6 +76,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 		}
 		gap.Next, ix.filled = through.Number+1, through
 		ix.backfill.reached(gap.Next)
+		ix.advanced(loopGap)
 		return nil
 	})
 	switch {

@@ -45,11 +45,12 @@ func (ix *Indexer) step(ctx context.Context, name string, do func(context.Contex
 	do(chain.OnRequestDone(ctx, task.Progress))
 }
 
-// advanced records that a step of a loop wrote to the ledger.
+// advanced records that a step of a loop wrote to the ledger, which is progress as well.
 func (ix *Indexer) advanced(name string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if l := ix.loops[name]; l != nil {
+		l.task.Progress()
 		l.advanced = time.Now()
 	}
 }

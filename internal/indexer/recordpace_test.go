@@ -10,33 +10,42 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestRecordPace checks that steps of recording come near the time for which creates may wait, whatever a transaction and a
-// transfer cost, and stay within their bounds.
+// TestRecordPace checks that steps of recording come near the time for which creates may wait, and that no more than about
+// half of the time goes into what a transaction costs by itself, whatever that is, and whatever a transfer costs.
 func TestRecordPace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		fixed := time.Duration(rapid.IntRange(0, int(recordTurn)/2).Draw(t, "a transaction"))
-		each := time.Duration(rapid.IntRange(1, int(time.Millisecond)).Draw(t, "a transfer"))
+		fixed := time.Duration(rapid.IntRange(0, int(3*time.Second)).Draw(t, "a transaction"))
+		if rapid.Bool().Draw(t, "near") {
+			fixed /= 1000
+		}
+		each := time.Duration(rapid.IntRange(int(time.Microsecond), int(time.Millisecond)).Draw(t, "a transfer"))
 		p := newRecordPace()
+		cost := func() time.Duration { return fixed + time.Duration(p.size)*each }
 		for _, waited := range []bool{true, false, true} {
 			turn := recordIdleTurn
 			if waited {
 				turn = recordTurn
 			}
-			var took time.Duration
-			for range 20 {
-				before := p.transfers
-				took = fixed + time.Duration(before)*each
-				p.recorded(blocksOf(before), took, waited)
-				if p.transfers < leastRecorded || p.transfers > mostRecorded || p.transfers > 2*before {
-					t.Fatalf("%d transfers follow %d", p.transfers, before)
+			for range 30 {
+				before := p.size
+				p.recorded(p.size, cost(), waited)
+				if p.size < leastRecorded || p.size > mostRecorded || p.size > 2*before {
+					t.Fatalf("steps of %d follow those of %d", p.size, before)
 				}
 			}
-			if p.transfers > leastRecorded && took > turn*3/2 {
-				t.Fatalf("%d transfers take %v, want about %v", p.transfers, took, turn)
+			took := cost()
+			if wasted := fixed.Seconds() / took.Seconds(); wasted > 0.6 && p.size < mostRecorded {
+				t.Fatalf("of steps of %d, which take %v, %.0f%% is the transaction", p.size, took, 100*wasted)
 			}
-			if p.transfers < mostRecorded && took < turn/3 {
-				t.Fatalf("%d transfers take only %v, want about %v", p.transfers, took, turn)
+			if p.size > p.least && took > turn*3/2 {
+				t.Fatalf("steps of %d take %v, want about %v", p.size, took, turn)
+			}
+			if p.size < mostRecorded && took < turn/3 {
+				t.Fatalf("steps of %d take only %v, want about %v", p.size, took, turn)
+			}
+			if least := time.Duration(p.least) * each; p.least > leastRecorded && least > 4*fixed {
+				t.Fatalf("steps have %d at least, where a transaction takes %v by itself", p.least, fixed)
 			}
 		}
 	})
@@ -45,45 +54,45 @@ func TestRecordPace(t *testing.T) {
 // TestRecordPaceOfFew checks that the last blocks of a range, which hold few transfers, do not slow down the next.
 func TestRecordPaceOfFew(t *testing.T) {
 	t.Parallel()
-	p := &recordPace{1000}
-	p.recorded(blocksOf(10), recordIdleTurn/2, false)
-	if p.transfers != 1000 {
-		t.Errorf("%d transfers after a step of 10, want 1000", p.transfers)
+	p := &recordPace{size: 1000, least: 100, learned: true}
+	p.recorded(10, recordIdleTurn/2, false)
+	if p.size != 1000 {
+		t.Errorf("steps of %d after one of 10, want 1000", p.size)
 	}
-	p.recorded(blocksOf(10), 2*recordIdleTurn, false)
-	if p.transfers != leastRecorded {
-		t.Errorf("%d transfers after 10 that took too long, want %d", p.transfers, leastRecorded)
+	p.recorded(10, 2*recordIdleTurn, false)
+	if p.size != 100 {
+		t.Errorf("steps of %d after one of 10 that took too long, want the least, 100", p.size)
 	}
 }
 
 // TestRecordPaceSplit checks that steps have all blocks in their order, begin with the child of the block before, and have
-// no more transfers than allowed where that can be.
+// no more transfers and events than allowed where that can be.
 func TestRecordPaceSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := &recordPace{rapid.IntRange(1, 20).Draw(t, "transfers")}
+		p := &recordPace{size: rapid.IntRange(1, 20).Draw(t, "size")}
 		var blocks []settle.Block
 		number := uint64(1)
 		for _, distance := range rapid.SliceOfN(rapid.Uint64Range(1, 2), 1, 30).Draw(t, "distances") {
-			b := blocksOf(rapid.IntRange(0, 12).Draw(t, "in a block"))[0]
 			number += distance
-			b.Number = number
-			blocks = append(blocks, b)
+			blocks = append(blocks, settle.Block{
+				Header:    invoice.Header{Number: number},
+				Transfers: make([]invoice.Transfer, rapid.IntRange(0, 12).Draw(t, "transfers")),
+				Registry:  make([]settle.RegistryEvent, rapid.IntRange(0, 2).Draw(t, "events")),
+			})
 		}
 		at := 0
 		for next, rest := p.split(blocks); len(next) > 0; next, rest = p.split(rest) {
-			n, dividable := 0, false
+			dividable := false
 			for i, b := range next {
 				if b.Number != blocks[at].Number {
 					t.Fatalf("block %d instead of %d", b.Number, blocks[at].Number)
 				}
 				at++
-				if n += len(b.Transfers); i > 0 && b.Number == next[i-1].Number+1 {
-					dividable = dividable || n > p.transfers
-				}
+				dividable = dividable || i > 0 && b.Number == next[i-1].Number+1 && sizeOf(next[:i+1]...) > p.size
 			}
 			if dividable {
-				t.Fatalf("a step of %d transfers could have been divided", n)
+				t.Fatalf("a step of %d could have been divided", sizeOf(next...))
 			}
 			if len(rest) > 0 && rest[0].Number != next[len(next)-1].Number+1 {
 				t.Fatalf("block %d begins a step after block %d", rest[0].Number, next[len(next)-1].Number)
@@ -93,9 +102,4 @@ func TestRecordPaceSplit(t *testing.T) {
 			t.Fatalf("%d of %d blocks", at, len(blocks))
 		}
 	})
-}
-
-// blocksOf returns one block with so many transfers.
-func blocksOf(transfers int) []settle.Block {
-	return []settle.Block{{Transfers: make([]invoice.Transfer, transfers)}}
 }

@@ -71,7 +71,7 @@ func (ix *Indexer) stream(
 				return err
 			}
 			took := time.Since(began)
-			pace.recorded(next, took, ix.cfg.Ledger.GiveWay(ctx, min(took, recordIdleTurn)))
+			pace.recorded(sizeOf(next...), took, ix.cfg.Ledger.GiveWay(ctx, min(took, recordIdleTurn)))
 		}
 		below = a.last()
 		<-slots

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -201,6 +202,38 @@ func TestGivesWay(t *testing.T) {
 		if f.ledger.gaveWay < 2 || f.ledger.gaveWay > len(steps) {
 			t.Errorf("gap %v: creates went first %d times in %d steps", gap, f.ledger.gaveWay, len(steps))
 		}
+	}
+}
+
+// TestRecordingIsProgress fills a gap in steps, each of which the watchdog sees.
+func TestRecordingIsProgress(t *testing.T) {
+	f := newFixture(t, nil)
+	for range 300 {
+		f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	}
+	if _, err := f.sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var recorded time.Time // when the step before was
+	f.ledger.fail = func(after bool) error {
+		if idle := f.loops[loopGap].task.Idle(); !after && !recorded.IsZero() && idle > time.Since(recorded) {
+			t.Errorf("the watchdog saw no progress for %v, and a step was recorded %v ago", idle, time.Since(recorded))
+		}
+		if after {
+			recorded = time.Now()
+		}
+		return nil
+	}
+	f.step(t.Context(), loopGap, func(ctx context.Context) {
+		for more := true; more; {
+			var err error
+			if more, err = f.fill(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if len(f.ledger.fills) < 3 {
+		t.Errorf("the gap was filled in %d steps, want several", len(f.ledger.fills))
 	}
 }
 
