@@ -50,6 +50,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	b := bench{nodes: make(map[history]*node), report: newReport()}
 	serverRole := flag.String("server", "", "run as the server of a measurement; set by the bench itself")
 	nodeRole := flag.String("node", "", "run as the node of a measurement; set by the bench itself")
+	settings := flag.String("postgres", "", "settings of PostgreSQL besides its defaults, as name=value, separated by spaces")
 	only := flag.String("only", "", "measure these alone, separated by commas: "+partNames)
 	databases := flag.String("databases", "sqlite,postgres", "the databases to measure on")
 	check := flag.Bool("check", false, "compare the ratios with those of "+ratiosFile+", and fail if one lost more than a quarter in two runs of three")
@@ -83,7 +84,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if strings.Contains(*databases, "postgres") {
-		if b.cluster, err = storetest.StartCluster(ctx, storetest.Options{Fsync: true}); err != nil {
+		if b.cluster, err = storetest.StartCluster(ctx, storetest.Options{Fsync: true, Settings: strings.Fields(*settings)}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, b.cluster.Stop()) }()

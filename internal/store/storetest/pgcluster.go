@@ -39,6 +39,8 @@ type Options struct {
 	// Fsync makes commits durable, as in production. Without it the server
 	// never waits for the disk: right for tests, dishonest for benchmarks.
 	Fsync bool
+	// Settings are further settings of the server, as name=value.
+	Settings []string
 }
 
 // Cluster is a running PostgreSQL server with a data directory of its own. It
@@ -52,6 +54,7 @@ type Cluster struct {
 	dir     string // holds data/ and log; owned by the server's user
 	port    int
 	fsync   bool
+	more    []string  // settings
 	users   *os.File  // the lock whose release stops the cluster
 	janitor *exec.Cmd // waits for that release
 }
@@ -92,7 +95,7 @@ func newCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := flock(users, syscall.LOCK_SH); err != nil {
 		return nil, errors.Join(err, users.Close(), os.RemoveAll(dir))
 	}
-	c := &Cluster{server: srv, dir: dir, fsync: opts.Fsync, users: users}
+	c := &Cluster{server: srv, dir: dir, fsync: opts.Fsync, more: opts.Settings, users: users}
 	if err := c.hireJanitor(); err != nil {
 		return nil, errors.Join(err, users.Close(), os.RemoveAll(dir))
 	}
@@ -177,6 +180,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if !c.fsync {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=256MB")
 	}
+	settings = append(settings, c.more...)
 	options := "-c " + strings.Join(settings, " -c ")
 	if err := c.pgCtl(ctx, "start", "-l", c.log(), "-o", options); err != nil {
 		return fmt.Errorf("%w\n%s", err, tail(c.log()))
