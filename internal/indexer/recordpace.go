@@ -8,7 +8,7 @@ import (
 
 const (
 	// leastRecorded and mostRecorded bound the transfers and events of final blocks that are recorded at once. A block is not divided.
-	leastRecorded, mostRecorded = 50, 5000
+	leastRecorded, mostRecorded = 50, 6400
 	// recordTurn is how long that may take while creates wait for it, since on SQLite it has the only writer, and
 	// recordIdleTurn while none does. A first create waits for the latter.
 	recordTurn, recordIdleTurn = 20 * time.Millisecond, 200 * time.Millisecond
