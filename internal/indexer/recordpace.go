@@ -13,13 +13,14 @@ const (
 	// recordIdleTurn while none does. A first create waits for the latter.
 	recordTurn, recordIdleTurn = 20 * time.Millisecond, 200 * time.Millisecond
 	// worthDoubling is how much faster steps of twice the size have to be for those of the size to be too small.
-	worthDoubling = 1.4
+	worthDoubling = 1.6
 )
 
 // recordPace is how many transfers and events of final blocks are recorded at once, so that creates wait little for it. It
 // begins with few and doubles them as long as that pays, since a transaction takes seconds where the database is far away.
 type recordPace struct {
 	size    int
+	warm    bool    // the first step is over, which prepares statements
 	least   int     // so many at least: the size whose double was not faster
 	learned bool    // least is known
 	rate    float64 // of the step before, in a second, until then
@@ -57,6 +58,10 @@ func (p *recordPace) recorded(n int, took time.Duration, waited bool) {
 		return // few say little about many
 	}
 	rate := float64(n) / max(took, time.Microsecond).Seconds()
+	if !p.warm {
+		p.warm = true
+		return
+	}
 	if !p.learned && n >= p.size/2 {
 		if p.rate == 0 || rate >= worthDoubling*p.rate {
 			p.least, p.rate = p.size, rate

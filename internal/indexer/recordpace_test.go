@@ -11,7 +11,7 @@ import (
 )
 
 // TestRecordPace checks that steps of recording come near the time for which creates may wait, and that no more than about
-// half of the time goes into what a transaction costs by itself, whatever that is, and whatever a transfer costs.
+// three quarters of the time go into what a transaction costs by itself, whatever that is, and whatever a transfer costs.
 func TestRecordPace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,7 +35,7 @@ func TestRecordPace(t *testing.T) {
 				}
 			}
 			took := cost()
-			if wasted := fixed.Seconds() / took.Seconds(); wasted > 0.6 && p.size < mostRecorded {
+			if wasted := fixed.Seconds() / took.Seconds(); wasted > 0.76 && p.size < mostRecorded {
 				t.Fatalf("of steps of %d, which take %v, %.0f%% is the transaction", p.size, took, 100*wasted)
 			}
 			if p.size > p.least && took > turn*3/2 {
@@ -54,7 +54,7 @@ func TestRecordPace(t *testing.T) {
 // TestRecordPaceOfFew checks that the last blocks of a range, which hold few transfers, do not slow down the next.
 func TestRecordPaceOfFew(t *testing.T) {
 	t.Parallel()
-	p := &recordPace{size: 1000, least: 100, learned: true}
+	p := &recordPace{size: 1000, least: 100, warm: true, learned: true}
 	p.recorded(10, recordIdleTurn/2, false)
 	if p.size != 1000 {
 		t.Errorf("steps of %d after one of 10, want 1000", p.size)
