@@ -78,11 +78,13 @@ func TestOverload(t *testing.T) {
 		made := o.made.Load()
 		o.pay(inv)
 		o.awaitPaid(inv.ID)
+		if n := o.backlog(); n < overloadBacklog {
+			t.Errorf("%d creates wait when the payment is delivered, want %d at least", n, overloadBacklog)
+		}
 		if passed := o.made.Load() - made; passed > overloadPassing {
 			t.Errorf("%d creates were made between a block and the delivery of its payment, want %d at most", passed, overloadPassing)
 		}
 	}
-	o.awaitBacklog() // it was not the clients who ended the overload
 	o.hold(database)
 	o.end()
 	if o.unhealthy.Load() > 0 || o.probes.Load() == 0 {
