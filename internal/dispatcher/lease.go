@@ -90,9 +90,7 @@ func (r *run) lease(q *leaseRequest) error {
 	for i, queue := range q.Queues {
 		ids[i] = queue.MerchantID
 	}
-	if r.conf.GiveWay != nil {
-		r.conf.GiveWay(ctx, leaseRest)
-	}
+	r.conf.GiveWay(ctx, leaseRest)
 	var err error
 	if q.endpoints, err = r.conf.Endpoints(ctx, ids); err != nil {
 		return fmt.Errorf("look up webhook endpoints: %w", err)

@@ -74,11 +74,10 @@ func TestLeaseGivesWay(t *testing.T) {
 		r := newReceiver(t, status(http.StatusOK))
 		w := newWorld(t, s, r.URL)
 		var gave atomic.Int64
-		w.GiveWay = func(_ context.Context, most time.Duration) bool {
+		w.GiveWay = func(_ context.Context, most time.Duration) {
 			if most <= 0 || most > 50*time.Millisecond || gave.Add(1) == 1 && len(r.requests()) > 0 {
 				t.Errorf("it gives way for %v after %d posts", most, len(r.requests()))
 			}
-			return true
 		}
 		w.start(t)
 		if o := w.outcome(t); o.Status != delivery.Delivered || gave.Load() == 0 {

@@ -65,7 +65,7 @@ type Config struct {
 	Logger   *slog.Logger
 	Wake     <-chan struct{} // signals that something is due besides what Committed passes; never closed
 	// GiveWay waits until more urgent work that waits for the database is done, for at most as long; nil for no such work.
-	GiveWay  func(ctx context.Context, most time.Duration) (waited bool)
+	GiveWay  func(ctx context.Context, most time.Duration)
 	Metrics  *Metrics           // made by NewMetrics; nil for none
 	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
 	Limits   Limits
@@ -87,6 +87,9 @@ func New(c Config) *Worker {
 	c.Limits = c.Limits.orDefaults()
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
+	}
+	if c.GiveWay == nil {
+		c.GiveWay = func(context.Context, time.Duration) {}
 	}
 	if c.Schedule == nil {
 		c.Schedule = c.Now

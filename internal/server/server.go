@@ -327,7 +327,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: dispatcher.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits:  dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
-		GiveWay: func(ctx context.Context, most time.Duration) bool { return s.settle.GiveWay(ctx, most) },
+		GiveWay: func(ctx context.Context, most time.Duration) { s.settle.GiveWay(ctx, most) },
 	})
 	return nil
 }
