@@ -14,16 +14,11 @@ const grownCreates = 20_000
 // and with many invoices in turns. A turn begins with a checkpoint, so that each page is written whole when it is
 // changed first. Its rounds share the databases, as those of lists do.
 func (b *bench) measureGrown(ctx context.Context, kind string) (err error) {
-	few, err := b.startListed(ctx, kind, listedFew)
+	few, many, err := b.startFewAndMany(ctx, kind)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, few.stop()) }()
-	many, err := b.startListed(ctx, kind, b.listed)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, many.stop()) }()
+	defer func() { err = errors.Join(err, few.stop(), many.stop()) }()
 	for range b.rounds {
 		was, err := b.createIn(ctx, kind, few)
 		if err != nil {
@@ -51,21 +46,13 @@ type turnOfCreates struct {
 
 // createIn creates invoices in a database with others.
 func (b *bench) createIn(ctx context.Context, kind string, l listed) (t turnOfCreates, err error) {
-	db, err := openSQL(l.conf.Database)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	written := func() (bytes float64, err error) {
-		if kind == "sqlite" {
-			return 0, nil
-		}
-		err = db.QueryRowContext(ctx, "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8").Scan(&bytes)
-		return bytes, err
-	}
+	written := func() (bytes int, err error) { return 0, nil }
 	if kind == "postgres" {
 		if err := execute(ctx, l.conf.Database, "CHECKPOINT"); err != nil {
 			return t, err
+		}
+		written = func() (bytes int, err error) {
+			return count(ctx, l.conf.Database, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 		}
 	}
 	before, err := written()
@@ -79,5 +66,5 @@ func (b *bench) createIn(ctx context.Context, kind string, l listed) (t turnOfCr
 	}
 	took := time.Since(began)
 	after, err := written()
-	return turnOfCreates{float64(made) / took.Seconds(), (after - before) / float64(max(1, made))}, err
+	return turnOfCreates{float64(made) / took.Seconds(), float64(after-before) / float64(max(1, made))}, err
 }

@@ -39,16 +39,11 @@ const (
 // which take much longer to fill than a round takes.
 func (b *bench) measureLists(ctx context.Context, kind string) (err error) {
 	began := time.Now()
-	few, err := b.startListed(ctx, kind, listedFew)
+	few, many, err := b.startFewAndMany(ctx, kind)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, few.stop()) }()
-	many, err := b.startListed(ctx, kind, b.listed)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, many.stop()) }()
+	defer func() { err = errors.Join(err, few.stop(), many.stop()) }()
 	seeded := time.Since(began)
 	c := listComparison{client: &http.Client{Transport: &http.Transport{}}, few: few, many: many}
 	defer c.client.CloseIdleConnections()
@@ -118,6 +113,17 @@ type listed struct {
 	*world
 	*seed.Maker
 	events []string // ids of the newest
+}
+
+// startFewAndMany starts a server with listedFew invoices, and one with as many as lists are measured with.
+func (b *bench) startFewAndMany(ctx context.Context, kind string) (few, many listed, err error) {
+	if few, err = b.startListed(ctx, kind, listedFew); err != nil {
+		return few, many, err
+	}
+	if many, err = b.startListed(ctx, kind, b.listed); err != nil {
+		err = errors.Join(err, few.stop())
+	}
+	return few, many, err
 }
 
 // startListed starts a server on a database with invoices of a year.
