@@ -125,8 +125,6 @@ func (b *bench) createsAndBackfill(ctx context.Context, kind string, without []t
 	return nil
 }
 
-func (b *bench) reportContention(kind, work, without string, before, with []time.Duration, took time.Duration) {
-	figure, ceiling := quantile(with, 0.99), quantile(before, 0.99)
-	b.report.row(kind, fmt.Sprintf("create, %d/s, p99 during %s", expiryRate, work), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
-		fmt.Sprintf("ceiling: %s; medians %v and %v, slowest %v and %v; it took %v", without, quantile(with, 0.5), quantile(before, 0.5), quantile(with, 1), quantile(before, 1), took.Round(10*time.Millisecond)))
+func (b *bench) reportContention(kind, work, before string, without, with []time.Duration, took time.Duration) {
+	b.report.creates(kind, "during "+work, before, with, without, fmt.Sprintf("; it took %v", took.Round(10*time.Millisecond)))
 }

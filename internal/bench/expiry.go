@@ -78,13 +78,18 @@ func (b *bench) measureExpiry(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	figure, ceiling := quantile(with, 0.99), quantile(without, 0.99)
 	rate := float64(b.expiring) / took.Seconds()
 	b.report.row(kind, fmt.Sprintf("%d invoices of one second, all expired", b.expiring), fmt.Sprintf("%.0f/s", rate), fmt.Sprintf("%.0f/s", bare), fmt.Sprintf("%.2f", rate/bare),
 		fmt.Sprintf("ceiling: a bare loop of the same updates and inserts, %d in a transaction; took %v, and %d invoices were created meanwhile", bareBatch, took.Round(10*time.Millisecond), len(with)))
-	b.report.row(kind, fmt.Sprintf("create, %d/s, p99 while they expire", expiryRate), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
-		fmt.Sprintf("ceiling: before; medians %v and %v, slowest %v and %v", quantile(with, 0.5), quantile(without, 0.5), quantile(with, 1), quantile(without, 1)))
+	b.report.creates(kind, "while they expire", "before", with, without, "")
 	return nil
+}
+
+// creates reports the latency of timedCreates with other work and without.
+func (r *report) creates(kind, during, before string, with, without []time.Duration, more string) {
+	figure, ceiling := quantile(with, 0.99), quantile(without, 0.99)
+	r.row(kind, fmt.Sprintf("create, %d/s, p99 %s", expiryRate, during), figure, ceiling, fmt.Sprintf("%.2f", float64(figure)/float64(ceiling)),
+		fmt.Sprintf("ceiling: %s; medians %v and %v, slowest %v and %v%s", before, quantile(with, 0.5), quantile(without, 0.5), quantile(with, 1), quantile(without, 1), more))
 }
 
 // timedCreates creates invoices at a steady rate.
