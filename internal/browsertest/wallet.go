@@ -21,6 +21,8 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
+
+	"github.com/quittance/quittance/internal/devchain"
 )
 
 // RPCError is a wallet's error.
@@ -55,7 +57,8 @@ type Wallet struct {
 	mu      sync.Mutex
 	keys    []*ecdsa.PrivateKey // the accounts, the chosen one first
 	chainID uint64
-	node    *rpc.Client
+	chain   *devchain.Chain
+	node    *rpc.Client // of the chain, for what the page reads
 	calls   []Call
 	account *ContractAccount
 	// answer, if set, answers requests instead; handled is false for those that it leaves.
@@ -80,7 +83,7 @@ func NewWallet(t testing.TB, w *World, name string, keys ...*ecdsa.PrivateKey) *
 	}
 	t.Cleanup(node.Close)
 	const icon = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><path fill='%23e76f51' d='M0 0h1v1H0z'/></svg>"
-	return &Wallet{Name: name, RDNS: "example." + name, Icon: icon, keys: keys, chainID: w.Info.Chain.ChainID, node: node}
+	return &Wallet{Name: name, RDNS: "example." + name, Icon: icon, keys: keys, chainID: w.Info.Chain.ChainID, chain: w.Node, node: node}
 }
 
 // SetAccount has the wallet use a contract account of its key.
@@ -256,36 +259,32 @@ func (w *Wallet) sendTransaction(ctx context.Context, c Call) (any, error) {
 	if err := param(c, 0, &tx); err != nil {
 		return nil, err
 	}
-	return send(ctx, ethclient.NewClient(w.node), w.key(), (*uint64)(tx.Nonce), tx.To, new(big.Int), tx.Data)
+	return send(ctx, w.chain, w.key(), (*uint64)(tx.Nonce), tx.To, new(big.Int), tx.Data)
 }
 
 // Send sends a transaction of the wallet's key.
 func (w *Wallet) Send(ctx context.Context, to common.Address, data []byte) (common.Hash, error) {
-	return send(ctx, ethclient.NewClient(w.node), w.key(), nil, to, new(big.Int), data)
+	return send(ctx, w.chain, w.key(), nil, to, new(big.Int), data)
 }
 
-// send signs and sends a transaction, with the account's next nonce if none is given.
-func send(ctx context.Context, node *ethclient.Client, key *ecdsa.PrivateKey, nonce *uint64, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
+// send signs and sends a transaction, with the account's next nonce if none is given. It goes to the pool without an
+// RPC call, which returns before the account's next nonce counts it.
+func send(ctx context.Context, node *devchain.Chain, key *ecdsa.PrivateKey, nonce *uint64, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
 	const gas = 500_000
-	from := crypto.PubkeyToAddress(key.PublicKey)
-	chainID, err := node.ChainID(ctx)
-	if err != nil {
-		return common.Hash{}, err
-	}
 	if nonce == nil {
-		next, err := node.PendingNonceAt(ctx, from)
+		next, err := node.Client().PendingNonceAt(ctx, crypto.PubkeyToAddress(key.PublicKey))
 		if err != nil {
 			return common.Hash{}, err
 		}
 		nonce = &next
 	}
-	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
-		ChainID: chainID, Nonce: *nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: value, Data: data,
+	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(node.ChainID()), &types.DynamicFeeTx{
+		ChainID: node.ChainID(), Nonce: *nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: value, Data: data,
 	})
 	if err != nil {
 		return common.Hash{}, err
 	}
-	return tx.Hash(), node.SendTransaction(ctx, tx)
+	return tx.Hash(), node.SendSigned(ctx, tx)
 }
 
 // batch answers the methods of EIP-5792 with the wallet's contract account. Its id of calls

@@ -1,0 +1,21 @@
+package browsertest
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSend sends transactions of accounts that were just funded, one right after the other, while blocks are made.
+// Each finds the account's coins, and has a nonce of its own.
+func TestSend(t *testing.T) {
+	const fastest = 50 * time.Millisecond
+	w := Start(t, WorldOptions{BlockTime: fastest})
+	for range 3 {
+		wallet := NewWallet(t, w, "Fox", w.NewAccount(0, true))
+		for i := range 10 {
+			if _, err := wallet.Send(t.Context(), wallet.Address(), nil); err != nil {
+				t.Fatalf("transaction %d: %v", i, err)
+			}
+		}
+	}
+}
