@@ -20,20 +20,32 @@ type AmountLookup struct {
 
 // InvoicesByCommitment returns the ids of the invoices with the commitments.
 func (q *queries) InvoicesByCommitment(ctx context.Context, commitments []invoice.Hash) (map[invoice.Hash]string, error) {
-	texts := make([]string, len(commitments))
-	for i, c := range commitments {
-		texts[i] = c.String()
+	rows := make([][]any, len(commitments))
+	for n, c := range commitments {
+		rows[n] = []any{int64(n), c.String()}
 	}
+	ids, err := q.lookUp(ctx, []string{"n BIGINT", "commitment"}, rows, "SELECT id FROM invoices WHERE "+q.hasCommitment("commitment"))
 	found := make(map[invoice.Hash]string)
-	_, err := lookUpIn(ctx, q, func(row scanner) (struct{}, error) {
-		var c invoice.Hash
-		var id string
-		err := row.Scan(hashCol(&c), &id)
-		found[c] = id
-		return struct{}{}, err
-	}, "SELECT commitment_id, id FROM invoices WHERE commitment_id IN ", texts)
+	for n, id := range ids {
+		if id != "" {
+			found[commitments[n]] = id
+		}
+	}
 	return found, err
 }
+
+// hasCommitment is a condition for the invoice with a commitment id, an expression that may be empty.
+func (q *queries) hasCommitment(id string) string {
+	condition := "commitment_id = " + id
+	if q.postgres {
+		condition = firstHalf + " = nullif(substr(" + id + ", 3, 32), '')::uuid AND " + condition
+	}
+	return condition
+}
+
+// firstHalf is the first half of a commitment id in PostgreSQL's index invoices_by_commitment, as 16 bytes. Two invoices
+// of which it is the same would be as unlikely as a collision of a hash of 128 bits.
+const firstHalf = "substr(commitment_id, 3, 32)::uuid"
 
 // InvoicesByTransferAmount returns, for each of the transfers, the id of the
 // invoice to which its amount was last assigned as a transfer amount before its
@@ -44,7 +56,7 @@ func (q *queries) InvoicesByTransferAmount(ctx context.Context, transfers []invo
 		rows[n] = []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String(), int64(t.BlockNumber)}
 	}
 	return q.lookUp(ctx, []string{"n BIGINT", "chain", "receiver", "coin", "moved", "block BIGINT"}, rows,
-		"SELECT told.invoice_id "+transferAmountsOfWanted+"AND told.from_block < wanted.block "+newestTransferAmount)
+		"SELECT told.invoice_id "+q.transferAmountsOfWanted()+"AND told.from_block < wanted.block "+newestTransferAmount)
 }
 
 // InvoicesByAmount returns, for each of the lookups, the ids of up to limit direct

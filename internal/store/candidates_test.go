@@ -118,6 +118,37 @@ func sorted(ids []string) []string {
 	return ids
 }
 
+// TestInvoicesByCommitment looks up invoices by their whole commitment. No two have the same.
+func TestInvoicesByCommitment(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		startChain(t, s, "base")
+		inv := sample("inv_1", "m")
+		insert(t, s, inv)
+		near := inv.CommitmentID
+		near[len(near)-1]++
+		found, err := s.InvoicesByCommitment(t.Context(), []invoice.Hash{near, inv.CommitmentID, {}})
+		if err != nil || len(found) != 1 || found[inv.CommitmentID] != inv.ID {
+			t.Errorf("found %v, %v", found, err)
+		}
+		if got, err := s.InvoiceByCommitment(t.Context(), inv.CommitmentID); err != nil || got.ID != inv.ID {
+			t.Errorf("found %q, %v", got.ID, err)
+		}
+		if got, err := s.InvoiceByCommitment(t.Context(), near); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("found %q, %v, want %v", got.ID, err, store.ErrNotFound)
+		}
+		again := sample("inv_2", "m")
+		again.CommitmentID = inv.CommitmentID
+		err = s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.InsertInvoices(t.Context(), []invoice.Invoice{again})
+			return err
+		})
+		if err == nil {
+			t.Error("two invoices have the same commitment")
+		}
+	})
+}
+
 // TestListsEndAtTheirLimit looks up an amount that more invoices have than the limit.
 func TestListsEndAtTheirLimit(t *testing.T) {
 	t.Parallel()

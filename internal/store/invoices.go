@@ -140,7 +140,7 @@ func (q *queries) Invoice(ctx context.Context, id string) (invoice.Invoice, erro
 // InvoiceByCommitment returns the invoice with the commitment id, or
 // ErrNotFound.
 func (q *queries) InvoiceByCommitment(ctx context.Context, id invoice.Hash) (invoice.Invoice, error) {
-	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE commitment_id = $1", id.String())
+	return queryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE "+q.hasCommitment("$1"), id.String())
 }
 
 // columnsWithoutLines are invoiceColumns without the line items, which can be

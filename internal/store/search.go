@@ -117,8 +117,12 @@ func (q *queries) invoicesOfAddress(ctx context.Context, address, merchantID str
 // invoicesOfHash returns invoices whose on-chain id, or a transaction of which, has a hash
 // or begins with it.
 func (q *queries) invoicesOfHash(ctx context.Context, hash string) (ids []string, err error) {
+	named := "commitment_id >= $1 AND commitment_id < $2"
+	if q.postgres {
+		named = firstHalf + " BETWEEN rpad(substr($1, 3, 32), 32, '0')::uuid AND rpad(substr($1, 3, 32), 32, 'f')::uuid AND " + named
+	}
 	statements := []string{
-		"SELECT id FROM invoices WHERE commitment_id >= $1 AND commitment_id < $2 LIMIT $3",
+		"SELECT id FROM invoices WHERE " + named + " LIMIT $3",
 		"SELECT payments.invoice_id FROM chains CROSS JOIN payments WHERE payments.chain_key = chains.chain_key AND tx_hash >= $1 AND tx_hash < $2 LIMIT $3",
 		"SELECT invoice_id FROM refund_records WHERE tx_hash >= $1 AND tx_hash < $2 LIMIT $3",
 		`SELECT intents.invoice_id FROM chain_tx_attempts CROSS JOIN intents

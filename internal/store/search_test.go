@@ -39,7 +39,7 @@ func TestFindInvoices(t *testing.T) {
 			}
 		}
 		for _, text := range []string{
-			inv.ID, inv.ID[:12], inv.Details.Reference, inv.CommitmentID.String(), upper(inv.CommitmentID.String()), inv.CommitmentID.String()[:10],
+			inv.ID, inv.ID[:12], inv.Details.Reference, inv.CommitmentID.String(), upper(inv.CommitmentID.String()), inv.CommitmentID.String()[:10], inv.CommitmentID.String()[:50],
 			p.ID, p.ID[:12], event.ID, p.TxHash.String(), p.TxHash.String()[:12], p.From.String(), upper(p.From.String()), inv.Merchant.String(),
 			" " + inv.ID + "\n", strings.ToUpper(inv.ID), "\t" + inv.Details.Reference + " ", strings.ToUpper(p.ID[:12]), strings.ToUpper(event.ID),
 			strings.ToUpper(p.TxHash.String()), "\u00a0" + strings.ToUpper(inv.Merchant.String()) + " ",
@@ -51,7 +51,9 @@ func TestFindInvoices(t *testing.T) {
 				}
 			}
 		}
-		for _, text := range []string{"inv_x", "pay_", "0x", "0x12", "order 10017", "evt_2", "\U0001F600", "0xzz00000000", "ref_1", "clm_1", "%", " ", "Order 10017 für Zoë", "inv_ " + inv.ID[4:]} {
+		near := inv.CommitmentID
+		near[len(near)-1]++
+		for _, text := range []string{near.String(), "inv_x", "pay_", "0x", "0x12", "order 10017", "evt_2", "\U0001F600", "0xzz00000000", "ref_1", "clm_1", "%", " ", "Order 10017 für Zoë", "inv_ " + inv.ID[4:]} {
 			if found, err := s.FindInvoices(t.Context(), text, "", 50); err != nil || len(found) != 0 {
 				t.Errorf("%q: found %d, %v; want none", text, len(found), err)
 			}
