@@ -73,17 +73,19 @@ func TestOverload(t *testing.T) {
 	invoices := o.createInvoices()
 	o.proxy.SetRoundTrip(overloadTrip)
 	o.begin(invoices[0].ID)
+	waited := false
 	for _, inv := range invoices {
 		o.awaitBacklog()
 		made := o.made.Load()
 		o.pay(inv)
 		o.awaitPaid(inv.ID)
-		if n := o.backlog(); n < overloadBacklog {
-			t.Errorf("%d creates wait when the payment is delivered, want %d at least", n, overloadBacklog)
-		}
+		waited = waited || o.backlog() >= overloadBacklog
 		if passed := o.made.Load() - made; passed > overloadPassing {
 			t.Errorf("%d creates were made between a block and the delivery of its payment, want %d at most", passed, overloadPassing)
 		}
+	}
+	if !waited { // a busy machine may be slow to create them anew, but hardly for both payments
+		t.Errorf("fewer than %d creates waited whenever a payment was delivered", overloadBacklog)
 	}
 	o.hold(database)
 	o.end()
