@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,4 +91,22 @@ func TestUpgradeKnowsWhenRemaindersClosed(t *testing.T) {
 			t.Errorf("%d remainders are closed, want 1", closed)
 		}
 	})
+}
+
+// TestUpgradeKnowsKeysOfToldAmounts checks that PostgreSQL expects few rows for a key of the index that an upgrade makes.
+// Without statistics it would expect one in 200, and prefer other plans where there are many.
+func TestUpgradeKnowsKeysOfToldAmounts(t *testing.T) {
+	t.Parallel()
+	const many = 5000
+	url := storetest.Postgres(t)
+	upgrade(t, url, 2, append(firstSchema, fmt.Sprintf(`INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, transfer_amount, line_items,
+			status, created_at, expires_at)
+		SELECT 'inv_' || i, '0x' || md5(i::text) || md5(i::text), 'm', '%s', 'base', '%[1]s', 'USDC', '10000', (10000 + i)::text, '[]', 'open', 1000, 2000 FROM generate_series(1, %d) AS i`,
+		address, many))...)
+	var plan string
+	must(t, storetest.SQL(t, url).QueryRowContext(t.Context(),
+		"EXPLAIN (FORMAT JSON) SELECT FROM told_amounts WHERE hashtextextended(amount || merchant_address || chain_key || token, 0) = 1").Scan(&plan))
+	if !strings.Contains(plan, `"told_amounts_by_key"`) || !strings.Contains(plan, `"Plan Rows": 1,`) {
+		t.Errorf("the plan is %s", plan)
+	}
 }
