@@ -20,7 +20,7 @@ import (
 
 // The rows that the creation of an invoice writes, as the ceiling writes them:
 // invoice, event and intent. %[1]s is a text that differs each time, and %[2]s
-// 64 lower-case hex digits.
+// 64 lower-case hex digits, of which the first half differs, too.
 const ceilingRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, transfer_amount, line_items, status, created_at, expires_at)
 VALUES (%[1]s, '0x' || %[2]s, 'shop', '0x1111111111111111111111111111111111111111', 'local', '0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2);
 INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at)
@@ -91,7 +91,7 @@ func (b *bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err 
 		}
 		for range connections {
 			n++
-			args := []any{fmt.Sprintf("inv_%026d", n), fmt.Sprintf("%064x", n), strconv.Itoa(1_000_000 + n)}
+			args := []any{fmt.Sprintf("inv_%026d", n), fmt.Sprintf("%032[1]x%032[1]x", n), strconv.Itoa(1_000_000 + n)}
 			for i, stmt := range inserts {
 				if _, err := stmt.ExecContext(ctx, [][]any{args, args, args[:2]}[i]...); err != nil {
 					return 0, err
@@ -109,7 +109,7 @@ func (b *bench) sqliteCeiling(ctx context.Context, path string) (_ float64, err 
 // threads. A thread waits for each of its clients to prepare the statements, one after the other.
 func (b *bench) pgbench(ctx context.Context, url string, clients, threads int, during time.Duration) (float64, error) {
 	// A random number of 63 bits does not repeat in one run.
-	id, hex := "('inv_' || lpad(:n::bigint::text, 26, '0'))", "lpad(to_hex(:n::bigint), 64, '0')"
+	id, hex := "('inv_' || lpad(:n::bigint::text, 26, '0'))", "repeat(lpad(to_hex(:n::bigint), 32, '0'), 2)"
 	script := "\\set n random(1, 9223372036854775807)\nBEGIN;\n" +
 		fmt.Sprintf(ceilingRows, id, hex, ":n::bigint::text", eventBody) + "COMMIT;\n"
 	path := filepath.Join(b.dir, "creates.sql")
