@@ -93,7 +93,8 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 		all[n].ID, all[n].CommitmentID = fmt.Sprintf("inv_%09d", n), dustHash(uint64(n)<<8)
 		all[n].Amount = invoice.NewAmount(priceAmount)
 		all[n].TransferAmount = invoice.NewAmount(priceAmount + 1 + uint64(n%invoice.MaxSuffix))
-		all[n].Status, all[n].ClosedBlock = invoice.Expired, 1
+		all[n].FromBlock = uint64(n / invoice.MaxSuffix) // where invoices with its amount were closed
+		all[n].Status, all[n].ClosedBlock = invoice.Expired, all[n].FromBlock+1
 		all[n].ExpiresAt = time.Now().Add(-2 * settle.MinQuarantine) // their amounts may be assigned again
 		all[n].CreatedAt = all[n].ExpiresAt.Add(-time.Hour)
 	}

@@ -61,3 +61,46 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices of an address were
+// told, one after the other: those of the newest.
+func TestOldTransferAmountsAreNotRead(t *testing.T) {
+	t.Parallel()
+	const told, most = 1000, 100
+	url := storetest.MigratedPostgres(t)
+	s := storetest.Open(t, url)
+	startChain(t, s, "base")
+	var all []invoice.Invoice
+	for i := range told {
+		for other := range uint64(20) { // lie between those of the amount
+			inv := sample(fmt.Sprintf("inv_%05d_%d", i, other), "m")
+			inv.Amount, inv.TransferAmount = invoice.NewAmount(100), invoice.NewAmount(101+other)
+			inv.Status, inv.FromBlock, inv.ClosedBlock = invoice.Expired, uint64(i), uint64(i)
+			all = append(all, inv)
+		}
+	}
+	insert(t, s, all...)
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan; ANALYZE invoices; ANALYZE told_amounts")
+	must(t, err)
+	var list []statement
+	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })
+	key := store.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
+	uses, err := read.AmountUses(t.Context(), []store.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
+	if err != nil || uses[key] != (store.AmountUse{Until: all[0].ExpiresAt}) {
+		t.Errorf("the amount's use is %+v, %v", uses[key], err)
+	}
+	moved := samplePayment(1).Transfer
+	moved.To, moved.Amount, moved.BlockNumber = key.Merchant, key.Amount, told
+	of, err := read.InvoicesByTransferAmount(t.Context(), []invoice.Transfer{moved})
+	if want := fmt.Sprintf("inv_%05d_0", told-1); err != nil || len(of) != 1 || of[0] != want {
+		t.Errorf("the amount is of %v, %v; want %s", of, err, want)
+	}
+	for _, l := range list {
+		if n := blocksOf(t, conn, l); n > most {
+			t.Errorf("%d blocks are read, want %d at most\n%s", n, most, l.query)
+		}
+	}
+}

@@ -53,23 +53,23 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func()
 	return uses, err
 }
 
-// transferAmountsOfWanted selects the invoices to which the wanted amount was
-// assigned as a transfer amount. The columns of wanted identify the amount. On PostgreSQL
-// it reads the index told_amounts_by_key by a hash of them, which is a third of what they are.
-func (q *queries) transferAmountsOfWanted() string {
-	key := ""
+// newestTransferAmounts selects a column of the newest of the invoices to which the wanted
+// amount was assigned as a transfer amount, told, under a condition. The columns of wanted
+// identify the amount.
+//
+// On PostgreSQL it reads the index told_amounts_by_key, by a hash of them, which is a fifth as
+// long as they are. The index ends in the block, so more rows than n are selected if several were
+// assigned at the block of the last: they would have to be closed without another block being read.
+func (q *queries) newestTransferAmounts(column, condition string, n int) string {
+	key, order := "", "told.from_block DESC, told.invoice_id DESC LIMIT "+strconv.Itoa(n)
 	if q.postgres {
 		key = `hashtextextended(told.amount || told.merchant_address || told.chain_key || told.token, 0)
 			= hashtextextended(wanted.moved || wanted.receiver || wanted.chain || wanted.coin, 0) AND `
+		order = "told.from_block DESC FETCH FIRST " + strconv.Itoa(n) + " ROWS WITH TIES"
 	}
-	return "FROM told_amounts AS told WHERE " + key + `told.amount = wanted.moved AND told.merchant_address = wanted.receiver
-		AND told.chain_key = wanted.chain AND told.token = wanted.coin `
+	return "SELECT " + column + " FROM told_amounts AS told WHERE " + key + `told.amount = wanted.moved AND told.merchant_address = wanted.receiver
+		AND told.chain_key = wanted.chain AND told.token = wanted.coin` + condition + " ORDER BY " + order
 }
-
-// newestFirst orders transfer amounts by their assignment, the last first.
-const newestFirst = "ORDER BY told.from_block DESC, told.invoice_id DESC"
-
-const newestTransferAmount = newestFirst + " LIMIT 1"
 
 // live replaces the expiry of an open invoice.
 const live = 1 << 62
@@ -99,8 +99,8 @@ func (q *queries) amountUses(ctx context.Context, with string, args []any, repor
 			AND chain_key = chain AND token = coin AND status = 'open' AND collection = 'direct' LIMIT 1 OFFSET 0)
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
-		(SELECT max(until) FROM (SELECT CASE told.live WHEN 1 THEN `+strconv.Itoa(live)+` ELSE told.expires_at END AS until `+
-		q.transferAmountsOfWanted()+newestFirst+` LIMIT `+strconv.Itoa(maxRecentInvoices)+`) AS newest)
+		(SELECT max(until) FROM (`+
+		q.newestTransferAmounts("CASE told.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE told.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)
 		FROM wanted`, args...)
 	return err
 }
