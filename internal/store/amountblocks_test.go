@@ -62,8 +62,8 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	}
 }
 
-// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices of an address were
-// told, one after the other: those of the newest.
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices of an address
+// had as transfer amount, one after the other: those of the newest.
 func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	t.Parallel()
 	const told, most = 1000, 100

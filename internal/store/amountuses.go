@@ -53,22 +53,21 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func()
 	return uses, err
 }
 
-// newestTransferAmounts selects a column of the newest of the invoices to which the wanted
-// amount was assigned as a transfer amount, told, under a condition. The columns of wanted
-// identify the amount.
+// newestTransferAmounts selects a column of the n newest rows of told_amounts, named assigned,
+// with the wanted amount and under a condition. The columns of wanted identify the amount.
 //
 // On PostgreSQL it reads the index told_amounts_by_key, by a hash of them, which is a fifth as
 // long as they are. The index ends in the block, so more rows than n are selected if several were
 // assigned at the block of the last: they would have to be closed without another block being read.
 func (q *queries) newestTransferAmounts(column, condition string, n int) string {
-	key, order := "", "told.from_block DESC, told.invoice_id DESC LIMIT "+strconv.Itoa(n)
+	key, order := "", "assigned.from_block DESC, assigned.invoice_id DESC LIMIT "+strconv.Itoa(n)
 	if q.postgres {
-		key = `hashtextextended(told.amount || told.merchant_address || told.chain_key || told.token, 0)
+		key = `hashtextextended(assigned.amount || assigned.merchant_address || assigned.chain_key || assigned.token, 0)
 			= hashtextextended(wanted.moved || wanted.receiver || wanted.chain || wanted.coin, 0) AND `
-		order = "told.from_block DESC FETCH FIRST " + strconv.Itoa(n) + " ROWS WITH TIES"
+		order = "assigned.from_block DESC FETCH FIRST " + strconv.Itoa(n) + " ROWS WITH TIES"
 	}
-	return "SELECT " + column + " FROM told_amounts AS told WHERE " + key + `told.amount = wanted.moved AND told.merchant_address = wanted.receiver
-		AND told.chain_key = wanted.chain AND told.token = wanted.coin` + condition + " ORDER BY " + order
+	return "SELECT " + column + " FROM told_amounts AS assigned WHERE " + key + `assigned.amount = wanted.moved AND assigned.merchant_address = wanted.receiver
+		AND assigned.chain_key = wanted.chain AND assigned.token = wanted.coin` + condition + " ORDER BY " + order
 }
 
 // live replaces the expiry of an open invoice.
@@ -100,7 +99,7 @@ func (q *queries) amountUses(ctx context.Context, with string, args []any, repor
 			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (`+
-		q.newestTransferAmounts("CASE told.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE told.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)
+		q.newestTransferAmounts("CASE assigned.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE assigned.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)
 		FROM wanted`, args...)
 	return err
 }

@@ -56,7 +56,7 @@ func (q *queries) InvoicesByTransferAmount(ctx context.Context, transfers []invo
 		rows[n] = []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String(), int64(t.BlockNumber)}
 	}
 	return q.lookUp(ctx, []string{"n BIGINT", "chain", "receiver", "coin", "moved", "block BIGINT"}, rows,
-		"SELECT max(invoice_id) FROM ("+q.newestTransferAmounts("told.invoice_id", " AND told.from_block < wanted.block", 1)+") AS newest")
+		"SELECT max(invoice_id) FROM ("+q.newestTransferAmounts("assigned.invoice_id", " AND assigned.from_block < wanted.block", 1)+") AS newest")
 }
 
 // InvoicesByAmount returns, for each of the lookups, the ids of up to limit direct
