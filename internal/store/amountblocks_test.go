@@ -32,10 +32,8 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 		all = append(all, inv)
 	}
 	insert(t, s, all...)
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
-	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan; ANALYZE invoices; ANALYZE told_amounts")
+	conn := genericPlans(t, url)
+	_, err := conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
 	must(t, err)
 	var list []statement
 	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })
@@ -80,10 +78,8 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 		}
 	}
 	insert(t, s, all...)
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
-	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan; ANALYZE invoices; ANALYZE told_amounts")
+	conn := genericPlans(t, url)
+	_, err := conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
 	must(t, err)
 	var list []statement
 	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })

@@ -56,9 +56,9 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func()
 // newestTransferAmounts selects a column of the n newest rows of told_amounts, named assigned,
 // with the wanted amount and under a condition. The columns of wanted identify the amount.
 //
-// On PostgreSQL it reads the index told_amounts_by_key, by a hash of them, which is a fifth as
-// long as they are. The index ends in the block, so more rows than n are selected if several were
-// assigned at the block of the last: they would have to be closed without another block being read.
+// On PostgreSQL it reads the index told_amounts_by_key, by a hash of them, which keeps it
+// small. The index ends in the block, so that all rows of the last one's block are selected, also
+// more than n. They are few, since only one of an amount is open.
 func (q *queries) newestTransferAmounts(column, condition string, n int) string {
 	key, order := "", "assigned.from_block DESC, assigned.invoice_id DESC LIMIT "+strconv.Itoa(n)
 	if q.postgres {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -25,11 +26,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
 	must(t, err)
 	must(t, s.Load(t.Context(), rows.Batches(), func(store.LoadProgress) {}))
-	conn, err := pgx.Connect(t.Context(), url)
-	must(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
-	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
-	must(t, err)
+	conn := genericPlans(t, url)
 
 	some := rows.Invoice(15_000)
 	merchant, details := some.MerchantID, some.Details
@@ -90,6 +87,17 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 			check(name, most)
 		}
 	}
+}
+
+// genericPlans connects to a database as the service does, where statements that are prepared have one plan for all values.
+func genericPlans(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // nothing depends on it
+	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
+	must(t, err)
+	return conn
 }
 
 // blocksOf returns how many blocks PostgreSQL reads for a statement.

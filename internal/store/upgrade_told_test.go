@@ -110,3 +110,21 @@ func TestUpgradeKnowsKeysOfToldAmounts(t *testing.T) {
 		t.Errorf("the plan is %s", plan)
 	}
 }
+
+// TestUpgradeWaitsBrieflyForReaders reads invoices while an upgrade drops a constraint, for which it waits and all others
+// behind it. It gives up, and the next start goes on.
+func TestUpgradeWaitsBrieflyForReaders(t *testing.T) {
+	t.Parallel()
+	const before, after = 73, 74
+	url := storetest.Postgres(t)
+	must(t, store.MigrateTo(t.Context(), url, before))
+	reading, err := storetest.SQL(t, url).BeginTx(t.Context(), nil)
+	must(t, err)
+	_, err = reading.ExecContext(t.Context(), "SELECT FROM invoices")
+	must(t, err)
+	if err := store.MigrateTo(t.Context(), url, after); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("the upgrade ended with %v", err)
+	}
+	must(t, reading.Rollback())
+	must(t, store.MigrateTo(t.Context(), url, after))
+}
