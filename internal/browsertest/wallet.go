@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
-	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
@@ -259,32 +257,20 @@ func (w *Wallet) sendTransaction(ctx context.Context, c Call) (any, error) {
 	if err := param(c, 0, &tx); err != nil {
 		return nil, err
 	}
-	return send(ctx, w.chain, w.key(), (*uint64)(tx.Nonce), tx.To, new(big.Int), tx.Data)
-}
-
-// Send sends a transaction of the wallet's key.
-func (w *Wallet) Send(ctx context.Context, to common.Address, data []byte) (common.Hash, error) {
-	return send(ctx, w.chain, w.key(), nil, to, new(big.Int), data)
-}
-
-// send signs and sends a transaction, with the account's next nonce if none is given. It goes to the pool without an
-// RPC call, which returns before the account's next nonce counts it.
-func send(ctx context.Context, node *devchain.Chain, key *ecdsa.PrivateKey, nonce *uint64, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
-	const gas = 500_000
-	if nonce == nil {
-		next, err := node.Client().PendingNonceAt(ctx, crypto.PubkeyToAddress(key.PublicKey))
-		if err != nil {
-			return common.Hash{}, err
-		}
-		nonce = &next
+	if tx.Nonce == nil {
+		return w.Send(ctx, tx.To, tx.Data)
 	}
-	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(node.ChainID()), &types.DynamicFeeTx{
-		ChainID: node.ChainID(), Nonce: *nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: value, Data: data,
-	})
+	signed, err := w.chain.Sign(w.key(), uint64(*tx.Nonce), tx.To, tx.Data)
 	if err != nil {
-		return common.Hash{}, err
+		return nil, err
 	}
-	return tx.Hash(), node.SendSigned(ctx, tx)
+	return signed.Hash(), w.chain.SendSigned(ctx, signed)
+}
+
+// Send sends a transaction of the wallet's key. It goes to the pool without an RPC call, which returns before the
+// account's next nonce counts it.
+func (w *Wallet) Send(ctx context.Context, to common.Address, data []byte) (common.Hash, error) {
+	return w.chain.Send(ctx, w.key(), to, data)
 }
 
 // batch answers the methods of EIP-5792 with the wallet's contract account. Its id of calls

@@ -125,7 +125,7 @@ func (w *World) Fund(to common.Address, tokens int64, gas bool) {
 		}
 	}
 	if gas {
-		mined(send(w.t.Context(), w.Node, w.Node.Keys.Payer, nil, to, big.NewInt(params.Ether), nil))
+		mined(w.Node.SendCoins(w.t.Context(), w.Node.Keys.Payer, to, big.NewInt(params.Ether)))
 	}
 	if tokens > 0 {
 		mined(w.Node.SendToken(w.t.Context(), w.Node.Keys.Payer, to, big.NewInt(tokens), nil))

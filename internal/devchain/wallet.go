@@ -28,20 +28,25 @@ const headBacklog = 16
 // Send signs a contract call with the next nonce and adds it to the pool. Its gas limit is 500,000. It may fail when it
 // is mined: check the receipt's status.
 func (c *Chain) Send(ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte) (common.Hash, error) {
-	return c.send(ctx, from, &to, data, callGas)
+	return c.send(ctx, from, &to, nil, data, callGas)
 }
 
 // SendWithGas is Send with another gas limit.
 func (c *Chain) SendWithGas(
 	ctx context.Context, from *ecdsa.PrivateKey, to common.Address, data []byte, gas uint64,
 ) (common.Hash, error) {
-	return c.send(ctx, from, &to, data, gas)
+	return c.send(ctx, from, &to, nil, data, gas)
 }
 
 // Create sends a transaction that creates a contract from creation code and constructor arguments. The receipt has its
 // address.
 func (c *Chain) Create(ctx context.Context, from *ecdsa.PrivateKey, code []byte) (common.Hash, error) {
-	return c.send(ctx, from, nil, code, deployGas)
+	return c.send(ctx, from, nil, nil, code, deployGas)
+}
+
+// SendCoins transfers wei.
+func (c *Chain) SendCoins(ctx context.Context, from *ecdsa.PrivateKey, to common.Address, wei *big.Int) (common.Hash, error) {
+	return c.send(ctx, from, &to, wei, nil, callGas)
 }
 
 // SendToken transfers amount minor units of the token. trailing, which may be empty, is appended to the calldata: the
@@ -170,7 +175,7 @@ func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, er
 func (c *Chain) Sign(
 	from *ecdsa.PrivateKey, nonce uint64, to common.Address, data []byte,
 ) (*types.Transaction, error) {
-	return c.sign(from, nonce, &to, data, callGas)
+	return c.sign(from, nonce, &to, nil, data, callGas)
 }
 
 // SendSigned adds a transaction to the pool. It waits until the pool's next nonce includes the transaction, if its own
@@ -193,11 +198,11 @@ func (c *Chain) add(ctx context.Context, tx *types.Transaction) error {
 
 // send signs a transaction with the next nonce and adds it to the pool as SendSigned does.
 func (c *Chain) send(
-	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64,
+	ctx context.Context, from *ecdsa.PrivateKey, to *common.Address, wei *big.Int, data []byte, gas uint64,
 ) (common.Hash, error) {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
-	tx, err := c.sign(from, c.eth.TxPool().PoolNonce(Address(from)), to, data, gas)
+	tx, err := c.sign(from, c.eth.TxPool().PoolNonce(Address(from)), to, wei, data, gas)
 	if err != nil {
 		return common.Hash{}, err
 	}
@@ -208,7 +213,7 @@ func (c *Chain) send(
 }
 
 func (c *Chain) sign(
-	from *ecdsa.PrivateKey, nonce uint64, to *common.Address, data []byte, gas uint64,
+	from *ecdsa.PrivateKey, nonce uint64, to *common.Address, wei *big.Int, data []byte, gas uint64,
 ) (*types.Transaction, error) {
 	tip := big.NewInt(params.GWei)
 	tx, err := types.SignNewTx(from, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
@@ -218,6 +223,7 @@ func (c *Chain) sign(
 		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // suffices until the base fee has doubled
 		Gas:       gas,
 		To:        to,
+		Value:     wei,
 		Data:      data,
 	})
 	if err != nil {

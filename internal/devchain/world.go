@@ -143,7 +143,7 @@ func (c *Chain) deployAdded(ctx context.Context) error {
 func (c *Chain) carryOut(ctx context.Context, steps []step) error {
 	var sent []common.Hash
 	for _, s := range steps {
-		hash, err := c.send(ctx, c.Keys.Deployer, s.to, s.data, deployGas)
+		hash, err := c.send(ctx, c.Keys.Deployer, s.to, nil, s.data, deployGas)
 		if err != nil {
 			return err
 		}

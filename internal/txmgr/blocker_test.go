@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/prometheus/client_golang/prometheus"
@@ -200,13 +199,8 @@ func (w *world) grant(to common.Address) {
 // fund gives an account so many wei.
 func (w *world) fund(to common.Address, wei int64) {
 	w.Helper()
-	payer := w.dev.Keys.Payer
-	tx, err := types.SignNewTx(payer, types.LatestSignerForChainID(w.dev.ChainID()), &types.DynamicFeeTx{
-		ChainID: w.dev.ChainID(), Nonce: w.nonceOf(devchain.Address(payer)), GasTipCap: big.NewInt(params.GWei),
-		GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &to, Value: big.NewInt(wei),
-	})
+	_, err := w.dev.SendCoins(w.ctx, w.dev.Keys.Payer, to, big.NewInt(wei))
 	must(w, err)
-	must(w, w.dev.SendSigned(w.ctx, tx))
 	w.seal(1)
 }
 
