@@ -32,25 +32,21 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 		all = append(all, inv)
 	}
 	insert(t, s, all...)
-	conn := genericPlans(t, url)
-	_, err := conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
 	must(t, err)
-	var list []statement
-	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })
+	read := store.Recorded(s, blocks.record)
 	key := store.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
 	_, err = read.InvoicesByAmount(t.Context(), []store.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
 	must(t, err)
 	_, err = read.AmountUses(t.Context(), []store.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
 	must(t, err)
-	for _, l := range list {
-		if n := blocksOf(t, conn, l); n > most {
-			t.Errorf("%d blocks are read, want %d at most\n%s", n, most, l.query)
-		}
-	}
-	_, err = conn.Exec(t.Context(), "DROP INDEX invoices_open_by_amount_direct, invoices_bound, invoices_closed_by_amount_direct")
+	list := blocks.list
+	blocks.check("an unused amount", most)
+	_, err = blocks.conn.Exec(t.Context(), "DROP INDEX invoices_open_by_amount_direct, invoices_bound, invoices_closed_by_amount_direct")
 	must(t, err)
 	for _, l := range list {
-		rows, err := conn.Query(t.Context(), "EXPLAIN "+l.query, l.args...)
+		rows, err := blocks.conn.Query(t.Context(), "EXPLAIN "+l.query, l.args...)
 		must(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		must(t, err)
@@ -78,11 +74,10 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 		}
 	}
 	insert(t, s, all...)
-	conn := genericPlans(t, url)
-	_, err := conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
 	must(t, err)
-	var list []statement
-	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })
+	read := store.Recorded(s, blocks.record)
 	key := store.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
 	uses, err := read.AmountUses(t.Context(), []store.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
 	if err != nil || uses[key] != (store.AmountUse{Until: all[0].ExpiresAt}) {
@@ -94,9 +89,5 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	if want := fmt.Sprintf("inv_%05d_0", told-1); err != nil || len(of) != 1 || of[0] != want {
 		t.Errorf("the amount is of %v, %v; want %s", of, err, want)
 	}
-	for _, l := range list {
-		if n := blocksOf(t, conn, l); n > most {
-			t.Errorf("%d blocks are read, want %d at most\n%s", n, most, l.query)
-		}
-	}
+	blocks.check("an amount of many", most)
 }

@@ -26,7 +26,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
 	must(t, err)
 	must(t, s.Load(t.Context(), rows.Batches(), func(store.LoadProgress) {}))
-	conn := genericPlans(t, url)
+	blocks := newBlockCheck(t, url)
 
 	some := rows.Invoice(15_000)
 	merchant, details := some.MerchantID, some.Details
@@ -36,25 +36,15 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	}
 	basket := []store.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
 	newest := store.Span{From: rows.Invoice(19_999).CreatedAt}
-	var list []statement
-	read := store.Recorded(s, func(query string, args []any) { list = append(list, statement{query: query, args: args}) })
-	check := func(name string, most int) {
-		for _, l := range list {
-			if n := blocksOf(t, conn, l); n > most {
-				t.Errorf("%s: %d blocks are read, want %d at most\n%s", name, n, most, l.query)
-			}
-		}
-		list = nil
-	}
+	read := store.Recorded(s, blocks.record)
 	_, err = read.InvoicedAmounts(t.Context(), merchant, invoice.Void, newest.From, store.MaxExamined)
 	must(t, err)
-	check("amounts of none void in a second", examined)
+	blocks.check("amounts of none void in a second", examined)
 	must(t, s.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := store.RecordedTx(tx, func(query string, args []any) { list = append(list, statement{query: query, args: args}) }).
-			ExpireRefunds(t.Context(), some.ChainKey, until, store.MaxExamined)
+		_, err := store.RecordedTx(tx, blocks.record).ExpireRefunds(t.Context(), some.ChainKey, until, store.MaxExamined)
 		return err
 	}))
-	check("expiry of prepared refunds", few)
+	blocks.check("expiry of prepared refunds", few)
 	// By an index alone, and with invoices that are examined for another filter.
 	for most, filters := range map[int]map[string]store.InvoiceFilter{
 		indexed: {
@@ -84,33 +74,55 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 			if len(found) == 0 && f.Status != invoice.Void {
 				t.Errorf("%s: none is listed", name)
 			}
-			check(name, most)
+			blocks.check(name, most)
 		}
 	}
 }
 
-// genericPlans connects to a database as the service does, where statements that are prepared have one plan for all values.
-func genericPlans(t *testing.T, url string) *pgx.Conn {
+// blockCheck checks how many blocks PostgreSQL reads for statements that are recorded.
+type blockCheck struct {
+	*testing.T
+	conn *pgx.Conn
+	list []statement // recorded since the last check
+}
+
+// newBlockCheck connects to a database as the service does, where statements that are prepared have one plan for all values.
+func newBlockCheck(t *testing.T, url string) *blockCheck {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	must(t, err)
 	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // nothing depends on it
 	_, err = conn.Exec(t.Context(), store.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
 	must(t, err)
-	return conn
+	return &blockCheck{T: t, conn: conn}
+}
+
+func (c *blockCheck) record(query string, args []any) {
+	c.list = append(c.list, statement{query: query, args: args})
+}
+
+// check requires that each statement since the last check reads so many blocks at most.
+func (c *blockCheck) check(name string, most int) {
+	c.Helper()
+	for _, l := range c.list {
+		if n := c.blocksOf(l); n > most {
+			c.Errorf("%s: %d blocks are read, want %d at most\n%s", name, n, most, l.query)
+		}
+	}
+	c.list = nil
 }
 
 // blocksOf returns how many blocks PostgreSQL reads for a statement.
-func blocksOf(t *testing.T, conn *pgx.Conn, s statement) int {
-	t.Helper()
+func (c *blockCheck) blocksOf(s statement) int {
+	c.Helper()
 	var text string
-	must(t, conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.query, s.args...).Scan(&text))
+	must(c, c.conn.QueryRow(c.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.query, s.args...).Scan(&text))
 	var plans []struct {
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
 			Read int `json:"Shared Read Blocks"`
 		}
 	}
-	must(t, json.Unmarshal([]byte(text), &plans))
+	must(c, json.Unmarshal([]byte(text), &plans))
 	return plans[0].Plan.Hit + plans[0].Plan.Read
 }
