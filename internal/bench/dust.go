@@ -150,7 +150,7 @@ func (b *bench) fillDust(ctx context.Context, kind, name string, paid bool) (too
 	if err := d.Start(ctx, chain.Local, last, blocks[0].Number); err != nil {
 		return 0, err
 	}
-	newer := settle.Block{Header: invoice.Header{Number: last.Number + 1, Hash: dustHash(last.Number + 1), Parent: last.Hash, Time: last.Time}}
+	newer := settle.Block{Header: invoice.Header{Number: last.Number + 1, Hash: numberHash(last.Number + 1), Parent: last.Hash, Time: last.Time}}
 	t := d.blocks("tagged")[0].Transfers[0]
 	t.Position = invoice.Position{BlockNumber: newer.Number, BlockHash: newer.Hash, BlockTime: newer.Time}
 	t.TxHash = newer.Hash
@@ -199,7 +199,7 @@ func newDust(s *store.Store) *dust {
 
 // start begins the chain and creates the invoice.
 func (d *dust) start(ctx context.Context) (err error) {
-	genesis := invoice.Header{Number: 1, Hash: dustHash(1), Time: invoice.Unix(time.Now().Unix())}
+	genesis := invoice.Header{Number: 1, Hash: numberHash(1), Time: invoice.Unix(time.Now().Unix())}
 	if err := d.Start(ctx, chain.Local, genesis, genesis.Number+1); err != nil {
 		return err
 	}
@@ -252,10 +252,10 @@ func (d *dust) blocks(name string) []settle.Block {
 	blocks := make([]settle.Block, dustPayments/dustBlock)
 	for i := range blocks {
 		number := uint64(i + 2)
-		b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
+		b := settle.Block{Header: invoice.Header{Number: number, Hash: numberHash(number), Parent: numberHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
 		for n := range dustBlock {
 			t.Position = invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time, LogIndex: n}
-			t.TxHash = dustHash(number<<32 + uint64(n))
+			t.TxHash = numberHash(number<<32 + uint64(n))
 			b.Transfers = append(b.Transfers, t)
 		}
 		blocks[i] = b
@@ -277,6 +277,7 @@ func (d *dust) confirm(ctx context.Context, line invoice.Header) error {
 	return err
 }
 
-func dustHash(n uint64) invoice.Hash {
+// numberHash returns a hash of a number.
+func numberHash(n uint64) invoice.Hash {
 	return sha256.Sum256(binary.BigEndian.AppendUint64(nil, n))
 }

@@ -130,7 +130,7 @@ func (w *world) seedPayments(ctx context.Context, url string, n int) (err error)
 		var rows []store.PaymentRow
 		for i := first; i < min(first+seedBatch, n); i++ {
 			t := invoice.Transfer{
-				ChainKey: chain.Local, TxHash: dustHash(uint64(i)), Position: invoice.Position{BlockNumber: 1, BlockHash: dustHash(1), BlockTime: at, LogIndex: i},
+				ChainKey: chain.Local, TxHash: numberHash(uint64(i)), Position: invoice.Position{BlockNumber: 1, BlockHash: numberHash(1), BlockTime: at, LogIndex: i},
 				Token: invoice.Address(w.node.Token), Currency: chain.USDC, From: account(i), To: invoice.Address(merchant), Amount: invoice.NewAmount(uint64(i) + 1),
 			}
 			rows = append(rows, store.PaymentRow{SeenID: fmt.Sprintf("%026d", i), Payment: invoice.Payment{

@@ -96,7 +96,7 @@ func (h history) invoiceOf(n int, token invoice.Address, now time.Time) invoice.
 			Merchant: account(shop), Token: token, Amount: invoice.NewAmount(amount), ExpiresAt: now.Add(24 * time.Hour),
 		},
 	}
-	inv.CommitmentID = dustHash(uint64(n))
+	inv.CommitmentID = numberHash(uint64(n))
 	if h.paysDeposit(n) {
 		inv.Collection, inv.TransferAmount, inv.DepositFactory = invoice.Deposit, invoice.Amount{}, depositFactory
 		inv.DepositAddress = chain.Chain{DepositFactory: depositFactory}.DepositAddress(inv.Merchant, inv.CommitmentID)

@@ -97,7 +97,7 @@ var listFilters = []listFilter{
 	{"invoices?q=settlement address", func(l listed, n int) string { return "invoices?limit=5&q=" + l.Address(l.Owner(n)).String() }, 0},
 	{"invoices?q=payment's ID", func(l listed, n int) string { return "invoices?q=" + l.payment(n).ID }, 0},
 	{"invoices?q=event's ID", func(l listed, n int) string { return "invoices?q=" + l.events[n%len(l.events)] }, 0},
-	{"invoices?q=unknown hash", func(_ listed, n int) string { return "invoices?q=" + dustHash(uint64(n)).String() }, 0},
+	{"invoices?q=unknown hash", func(_ listed, n int) string { return "invoices?q=" + numberHash(uint64(n)).String() }, 0},
 	{"invoices?q=unknown account", func(_ listed, n int) string { return "invoices?q=" + account(n).String() }, 0},
 	{"invoices?q=unknown text", func(_ listed, n int) string { return fmt.Sprintf("invoices?q=nothing-%d", n) }, 0},
 }

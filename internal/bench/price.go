@@ -90,7 +90,7 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 	all := make([]invoice.Invoice, closed)
 	for n := range all {
 		all[n] = d.invoice
-		all[n].ID, all[n].CommitmentID = fmt.Sprintf("inv_%09d", n), dustHash(uint64(n)<<8)
+		all[n].ID, all[n].CommitmentID = fmt.Sprintf("inv_%09d", n), numberHash(uint64(n)<<8)
 		all[n].Amount = invoice.NewAmount(priceAmount)
 		all[n].TransferAmount = invoice.NewAmount(priceAmount + 1 + uint64(n%invoice.MaxSuffix))
 		all[n].FromBlock = uint64(n / invoice.MaxSuffix) // where invoices with its amount were closed
@@ -113,10 +113,10 @@ func (d *dust) insertClosed(ctx context.Context, s *store.Store, closed int) err
 // payment returns a block that holds one payment of the invoice's transfer
 // amount.
 func (d *dust) payment(number uint64, inv invoice.Invoice) settle.Block {
-	b := settle.Block{Header: invoice.Header{Number: number, Hash: dustHash(number), Parent: dustHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
+	b := settle.Block{Header: invoice.Header{Number: number, Hash: numberHash(number), Parent: numberHash(number - 1), Time: invoice.Unix(time.Now().Unix())}}
 	b.Transfers = []invoice.Transfer{{
 		ChainKey: chain.Local, Token: d.token, Currency: chain.USDC, From: invoice.Address{0xbb}, To: inv.Merchant, Amount: inv.TransferAmount,
-		TxHash:   dustHash(number << 32),
+		TxHash:   numberHash(number << 32),
 		Position: invoice.Position{BlockNumber: number, BlockHash: b.Hash, BlockTime: b.Time},
 	}}
 	return b

@@ -125,7 +125,7 @@ func openRows(n int, expires time.Time) iter.Seq2[store.Rows, error] {
 func openInvoice(row int, expires time.Time) invoice.Invoice {
 	price := invoice.NewAmount(uint64(1_000_000 + row))
 	return invoice.Invoice{
-		ID: openID(row), CommitmentID: dustHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
+		ID: openID(row), CommitmentID: numberHash(uint64(row)), MerchantID: "m0", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open,
 		CreatedAt: expires.Add(-time.Hour), FromBlock: 1, TransferAmount: price,
 		Terms: invoice.Terms{Merchant: account(0), Token: dustToken, Amount: price, ExpiresAt: expires},
 	}
