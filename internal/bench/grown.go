@@ -7,18 +7,32 @@ import (
 	"time"
 )
 
-// grownCreates is how many invoices are created in a turn.
-const grownCreates = 20_000
+const (
+	// grownCreates is how many invoices are created in a turn.
+	grownCreates = 20_000
+	// warmingTurns is how many turns of creates read the pages of the many invoices before any is measured: after the
+	// load, most of the pages are on disk.
+	warmingTurns = 5
+)
 
 // measureGrown measures how many invoices are created in a second, and what each writes to PostgreSQL's log, with few
 // and with many invoices in turns. A turn begins with a checkpoint, so that each page is written whole when it is
-// changed first. Its rounds share the databases, as those of lists do.
+// changed first. The first turns are not counted, one with few invoices and warmingTurns with many. Its rounds share
+// the databases, as those of lists do.
 func (b *bench) measureGrown(ctx context.Context, kind string) (err error) {
 	few, many, err := b.startFewAndMany(ctx, kind)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, few.stop(), many.stop()) }()
+	if _, err := b.createIn(ctx, kind, few); err != nil {
+		return fmt.Errorf("with %d invoices, before any turn is measured: %w", listedFew, err)
+	}
+	for range warmingTurns {
+		if _, err := b.createIn(ctx, kind, many); err != nil {
+			return fmt.Errorf("with %d invoices, before any turn is measured: %w", b.listed, err)
+		}
+	}
 	for range b.rounds {
 		was, err := b.createIn(ctx, kind, few)
 		if err != nil {
