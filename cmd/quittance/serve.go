@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/heaproom"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/poster"
@@ -94,6 +95,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 		logger.Warn("configuration", "warning", warning)
 	}
 	limitMemory(os.DirFS("/"), os.Getenv("GOMEMLIMIT"), logger)
+	defer heaproom.Keep()()
 	tracer, stopTraces, err := otlp.Start(ctx, otlp.Config{Version: readBuild().Version, Logger: logger})
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/heaproom"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
@@ -82,6 +83,7 @@ func serveChild(ctx context.Context, text string) (err error) {
 	if c.MemoryLimit > 0 {
 		debug.SetMemoryLimit(c.MemoryLimit)
 	}
+	defer heaproom.Keep()()
 	local, _ := chain.Lookup(chain.Local)
 	local.RPC = []string{c.RPC}
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: c.Token, Decimals: 6}}
