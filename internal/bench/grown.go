@@ -43,7 +43,7 @@ func (b *bench) measureGrown(ctx context.Context, kind string) (err error) {
 			return fmt.Errorf("with %d invoices: %w", b.listed, err)
 		}
 		b.report.row(kind, fmt.Sprintf("creates/s, %d connections, with %d invoices", connections, b.listed), fmt.Sprintf("%.0f", is.rate), fmt.Sprintf("%.0f", was.rate), fmt.Sprintf("%.2f", is.rate/was.rate),
-			fmt.Sprintf("ceiling: with %d; %d created in each turn", listedFew, grownCreates))
+			fmt.Sprintf("ceiling: with %d; both grow by %d in each turn", listedFew, grownCreates))
 		if kind == "postgres" {
 			b.report.row(kind, fmt.Sprintf("kB of WAL for a create, with %d invoices", b.listed), fmt.Sprintf("%.1f", is.wal/1000), fmt.Sprintf("%.1f", was.wal/1000), fmt.Sprintf("%.2f", is.wal/was.wal), fmt.Sprintf("ceiling: with %d", listedFew))
 		}

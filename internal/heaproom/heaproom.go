@@ -10,22 +10,24 @@ import (
 )
 
 const (
-	// Bytes is by how much the heap grows at least between two collections of garbage.
+	// Bytes is by how much a heap may grow between two collections of garbage, if that is more than its size.
 	Bytes = 64 << 20
-	// leastPercent is the growth of a heap of Bytes and more: Go's default for GOGC.
+	// leastPercent is the growth of a heap of Bytes and more, in percent: Go's default for GOGC.
 	leastPercent = 100
-	// leastLive is the smallest heap that Go collects with that default.
-	leastLive = 4 << 20
+	// mostPercent is that of a very small one. The percentage holds for a moment after a collection that found more live
+	// bytes, so that a large one would let a heap that grows quickly become very large.
+	mostPercent = 400
 )
 
-// Keep lets the heap grow by Bytes between two collections, or to twice its size if that is more. Go alone would collect a
-// heap of 15 MB each time that 15 MB more were allocated. A memory limit, of GOMEMLIMIT or [debug.SetMemoryLimit], holds as
-// before. If the environment sets GOGC, nothing is changed. The function that is returned ends it.
+// Keep lets the heap grow by Bytes between two collections, to five times its size at most, and at least to twice its
+// size. Go alone would collect a heap of 15 MB each time that 15 MB more were allocated. A memory limit, of GOMEMLIMIT or
+// [debug.SetMemoryLimit], holds as before. If the environment sets GOGC, nothing is changed. The function that is returned
+// ends it. One at a time may be in use.
 func Keep() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	k := &keeper{percent: leastPercent, samples: []metrics.Sample{
+	k := &keeper{samples: []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
 	}}
 	k.adjust()
@@ -34,14 +36,13 @@ func Keep() (stop func()) {
 
 // keeper sets the percentage by which the heap grows after each collection.
 type keeper struct {
-	mu      sync.Mutex
+	mu      sync.Mutex       // guards the others; once stopped, nothing sets the percentage
 	samples []metrics.Sample // what the percentage is of
-	percent int
 	stopped bool
 }
 
-// mark is found to be garbage by the next collection. With its pointer it does not share memory
-// with other small objects, which could keep it.
+// mark is garbage at once: the next collection that begins finds it. With its pointer it does
+// not share memory with other small objects, which could keep it.
 type mark struct{ _ *mark }
 
 // adjust sets the percentage by what the last collection left, and does so again after the next.
@@ -56,11 +57,7 @@ func (k *keeper) adjust() {
 	for _, s := range k.samples {
 		live += s.Value.Uint64()
 	}
-	percent := percentOf(live)
-	if d := percent - k.percent; 10*max(d, -d) > k.percent { // setting it stops all goroutines for a moment
-		k.percent = percent
-		debug.SetGCPercent(percent)
-	}
+	debug.SetGCPercent(percentOf(live))
 	runtime.AddCleanup(new(mark), (*keeper).adjust, k)
 }
 
@@ -72,4 +69,6 @@ func (k *keeper) stop() {
 }
 
 // percentOf returns by how many percent the heap may grow, of which, with stacks and global variables, so many bytes are live.
-func percentOf(live uint64) int { return int(max(100*Bytes/max(live, leastLive), leastPercent)) }
+func percentOf(live uint64) int {
+	return int(min(max(100*Bytes/max(live, 1), leastPercent), mostPercent))
+}

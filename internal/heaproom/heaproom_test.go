@@ -1,6 +1,7 @@
 package heaproom
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -10,13 +11,13 @@ import (
 
 const mib = 1 << 20
 
-// TestPercentOf checks the growth in bytes at the edges.
+// TestPercentOf checks the percentages at the edges.
 func TestPercentOf(t *testing.T) {
 	for _, test := range []struct {
 		live uint64
 		want int
 	}{
-		{0, 1600}, {4*mib - 1, 1600}, {8 * mib, 800}, {32 * mib, 200}, {64*mib - 1, 100}, {64 * mib, 100}, {1024 * mib, 100},
+		{0, 400}, {16 * mib, 400}, {20 * mib, 320}, {32 * mib, 200}, {64*mib - 1, 100}, {64 * mib, 100}, {1024 * mib, 100},
 	} {
 		if got := percentOf(test.live); got != test.want {
 			t.Errorf("%d live bytes: %d %%; want %d", test.live, got, test.want)
@@ -24,60 +25,53 @@ func TestPercentOf(t *testing.T) {
 	}
 }
 
-// TestKeep counts collections while garbage is made, in a small heap and in one that is larger than what is kept free.
-// It changes this process, so nothing runs in parallel with it.
+// TestKeep checks the setting and the goal that Go makes of it, with few live bytes, some and many.
 func TestKeep(t *testing.T) {
-	if value, ok := os.LookupEnv("GOGC"); ok { // which CI sets
-		t.Cleanup(func() { _ = os.Setenv("GOGC", value) })
-	}
-	before := debug.SetGCPercent(leastPercent)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
-	if err := os.Setenv("GOGC", "100"); err != nil {
-		t.Fatal(err)
-	}
-	defer Keep()()
-	if got := collections(10); got < 20 {
-		t.Errorf("with GOGC set, %d collections while 10 times as much is allocated; want as many as Go makes", got)
-	}
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	percent := debug.SetGCPercent(leastPercent)
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	})
+	t.Setenv("GOGC", "100") // which sets it as before when the test ends, and fails where tests run in parallel
+	stop := Keep()
+	reach(t, "with GOGC set", leastPercent, leastPercent)
+	stop()
 	if err := os.Unsetenv("GOGC"); err != nil {
 		t.Fatal(err)
 	}
-	stop := Keep()
-	if got := collections(10); got < 5 || got > 15 {
-		t.Errorf("a small heap: %d collections while 10 times as much is allocated; want about 10", got)
+	stop = Keep()
+	reach(t, "with few live bytes", mostPercent, mostPercent)
+	some := make([]byte, 32*mib)
+	reach(t, "with 32 MiB", 150, 200)
+	if goal := read("/gc/heap/goal:bytes"); goal < 90*mib || goal > 110*mib {
+		t.Errorf("with 32 MiB, the heap may grow to %d MiB; want about 96", goal/mib)
 	}
-	large := make([]byte, 4*Bytes)
-	settle()
-	if got := collections(10); got < 1 || got > 5 {
-		t.Errorf("a large heap: %d collections; want about 2", got)
-	}
-	runtime.KeepAlive(large)
-	settle()
+	runtime.KeepAlive(some)
+	many := make([]byte, 80*mib)
+	reach(t, "with 80 MiB", leastPercent, leastPercent)
+	runtime.KeepAlive(many)
+	reach(t, "with few again", mostPercent, mostPercent)
 	stop()
-	settle()
-	if got := collections(10); got < 20 {
-		t.Errorf("after its end: %d collections; want as many as Go makes", got)
-	}
+	runtime.GC()
+	reach(t, "after its end", leastPercent, leastPercent)
 }
 
-// settle collects until what ran after one collection has run.
-func settle() {
-	for range 3 {
+// reach collects until the percentage is as wanted, which it becomes soon after a collection.
+func reach(t *testing.T, when string, least, most uint64) {
+	t.Helper()
+	var got uint64
+	for range 1000 {
 		runtime.GC()
+		if got = read("/gc/gogc:percent"); got >= least && got <= most {
+			return
+		}
 	}
+	t.Errorf("%s, after 1000 collections: %d %%; want %d to %d", when, got, least, most)
 }
 
-// collections returns how often the heap was collected while so many times Bytes were allocated.
-func collections(times int) int {
-	sample := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
+func read(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
-	began := sample[0].Value.Uint64()
-	for range times * Bytes / (64 << 10) {
-		garbage = make([]byte, 64<<10)
-	}
-	metrics.Read(sample)
-	return int(sample[0].Value.Uint64() - began)
+	return sample[0].Value.Uint64()
 }
-
-// garbage keeps the compiler from leaving out allocations.
-var garbage []byte
