@@ -26,24 +26,24 @@ func (b *bench) measureGrown(ctx context.Context, kind string) (err error) {
 	}
 	defer func() { err = errors.Join(err, few.stop(), many.stop()) }()
 	if _, err := b.createIn(ctx, kind, few); err != nil {
-		return fmt.Errorf("with %d invoices, before any turn is measured: %w", listedFew, err)
+		return err
 	}
 	for range warmingTurns {
 		if _, err := b.createIn(ctx, kind, many); err != nil {
-			return fmt.Errorf("with %d invoices, before any turn is measured: %w", b.listed, err)
+			return err
 		}
 	}
 	for range b.rounds {
 		was, err := b.createIn(ctx, kind, few)
 		if err != nil {
-			return fmt.Errorf("with %d invoices: %w", listedFew, err)
+			return err
 		}
 		is, err := b.createIn(ctx, kind, many)
 		if err != nil {
-			return fmt.Errorf("with %d invoices: %w", b.listed, err)
+			return err
 		}
 		b.report.row(kind, fmt.Sprintf("creates/s, %d connections, with %d invoices", connections, b.listed), fmt.Sprintf("%.0f", is.rate), fmt.Sprintf("%.0f", was.rate), fmt.Sprintf("%.2f", is.rate/was.rate),
-			fmt.Sprintf("ceiling: with %d; both grow by %d in each turn", listedFew, grownCreates))
+			fmt.Sprintf("ceiling: with %d; %d created in each turn", listedFew, grownCreates))
 		if kind == "postgres" {
 			b.report.row(kind, fmt.Sprintf("kB of WAL for a create, with %d invoices", b.listed), fmt.Sprintf("%.1f", is.wal/1000), fmt.Sprintf("%.1f", was.wal/1000), fmt.Sprintf("%.2f", is.wal/was.wal), fmt.Sprintf("ceiling: with %d", listedFew))
 		}
@@ -60,6 +60,11 @@ type turnOfCreates struct {
 
 // createIn creates invoices in a database with others.
 func (b *bench) createIn(ctx context.Context, kind string, l listed) (t turnOfCreates, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("with %d invoices: %w", l.Invoices, err)
+		}
+	}()
 	written := func() (bytes int, err error) { return 0, nil }
 	if kind == "postgres" {
 		if err := execute(ctx, l.conf.Database, "CHECKPOINT"); err != nil {

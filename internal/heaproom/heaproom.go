@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// Bytes is by how much a heap may grow between two collections of garbage, if that is more than its size.
-	Bytes = 64 << 20
-	// leastPercent is the growth of a heap of Bytes and more, in percent: Go's default for GOGC.
+	// room is by how many bytes a heap may grow between two collections of garbage, if that is more than its size.
+	room = 64 << 20
+	// leastPercent is the growth of a heap of that size and more, in percent: Go's default for GOGC.
 	leastPercent = 100
 	// mostPercent is that of a very small one. The percentage holds for a moment after a collection that found more live
 	// bytes, so that a large one would let a heap that grows quickly become very large.
 	mostPercent = 400
 )
 
-// Keep lets the heap grow by Bytes between two collections, to five times its size at most, and at least to twice its
+// Keep lets the heap grow by 64 MB between two collections, to five times its size at most, and at least to twice its
 // size. Go alone would collect a heap of 15 MB each time that 15 MB more were allocated. A memory limit, of GOMEMLIMIT or
 // [debug.SetMemoryLimit], holds as before. If the environment sets GOGC, nothing is changed. The function that is returned
 // ends it. One at a time may be in use.
@@ -70,5 +70,5 @@ func (k *keeper) stop() {
 
 // percentOf returns by how many percent the heap may grow, of which, with stacks and global variables, so many bytes are live.
 func percentOf(live uint64) int {
-	return int(min(max(100*Bytes/max(live, 1), leastPercent), mostPercent))
+	return int(min(max(100*room/max(live, 1), leastPercent), mostPercent))
 }

@@ -53,7 +53,6 @@ func TestKeep(t *testing.T) {
 	runtime.KeepAlive(many)
 	reach(t, "with few again", mostPercent, mostPercent)
 	stop()
-	runtime.GC()
 	reach(t, "after its end", leastPercent, leastPercent)
 }
 
