@@ -161,12 +161,14 @@ func refused(r access.Record, now time.Time) error {
 	return nil
 }
 
-// Run stores the uses of keys until ctx ends, and then the rest.
+// Run stores the uses of keys until ctx ends, and then the rest. A write that is under way when
+// ctx ends is finished.
 func (a *Authenticator) Run(ctx context.Context) {
+	unstopped := context.WithoutCancel(ctx)
 	for wait.Sleep(ctx, recordInterval, nil) {
-		a.RecordUses(ctx)
+		a.RecordUses(unstopped)
 	}
-	a.RecordUses(context.WithoutCancel(ctx))
+	a.RecordUses(unstopped)
 }
 
 // RecordUses stores the uses of keys since the last call. It logs an error and forgets

@@ -1,17 +1,21 @@
 package apikey_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 func newKey(t *testing.T, mode access.Mode) access.Key {
@@ -208,6 +212,49 @@ func TestLastUse(t *testing.T) {
 		}
 		if got, err := s.Key(t.Context(), unused.ID); err != nil || !got.LastUsedAt.IsZero() {
 			t.Errorf("the unused key was used at %s, %v", got.LastUsedAt, err)
+		}
+	})
+}
+
+// slowUses has one key, and takes a second to store its use.
+type slowUses struct {
+	apikey.KeyReader
+	key      access.Record
+	recorded map[string]time.Time
+}
+
+func (*slowUses) KeysVersion(context.Context) (int64, error) { return 1, nil }
+
+func (s *slowUses) KeyByHash(context.Context, [access.HashSize]byte) (access.Record, error) {
+	return s.key, nil
+}
+
+func (s *slowUses) RecordKeyUses(ctx context.Context, uses map[string]time.Time) error {
+	if !wait.Sleep(ctx, time.Second, nil) {
+		return ctx.Err()
+	}
+	s.recorded = uses
+	return nil
+}
+
+// TestStopDuringRecord ends an authenticator while it stores the use of a key.
+func TestStopDuringRecord(t *testing.T) {
+	t.Parallel()
+	key := newKey(t, access.Live)
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowUses{key: access.Record{ID: "key_1", Hash: key.Hash()}}
+		a := apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: s, Mode: access.Live, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		ctx, stop := context.WithCancel(t.Context())
+		if _, err := a.Authenticate(ctx, key.Reveal()); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { defer close(ended); a.Run(ctx) }()
+		time.Sleep(10*time.Second + time.Millisecond) //nolint:forbidigo // of virtual time
+		stop()
+		<-ended
+		if len(s.recorded) != 1 {
+			t.Errorf("%d uses were stored", len(s.recorded))
 		}
 	})
 }

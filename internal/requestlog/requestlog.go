@@ -168,12 +168,14 @@ func (l *Log) take() []Entry {
 	return batch
 }
 
-// Run writes requests until ctx ends, and then a last batch.
+// Run writes requests until ctx ends, and then a last batch. A write that is under way when
+// ctx ends is finished.
 func (l *Log) Run(ctx context.Context) {
+	unstopped := context.WithoutCancel(ctx)
 	for wait.Sleep(ctx, Interval, nil) {
-		l.Flush(ctx)
+		l.Flush(unstopped)
 	}
-	l.Flush(context.WithoutCancel(ctx))
+	l.Flush(unstopped)
 }
 
 // Flush writes a batch of the requests that wait. Requests that cannot be written are

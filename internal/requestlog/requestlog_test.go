@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/requestlog"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // memory is a store of requests.
@@ -22,10 +23,14 @@ type memory struct {
 	entries []requestlog.Entry
 	batches int
 	err     error
-	cleaned int64 // that CleanRequests has left to delete
+	cleaned int64         // that CleanRequests has left to delete
+	takes   time.Duration // how long an insert takes
 }
 
-func (m *memory) InsertRequests(_ context.Context, entries []requestlog.Entry) error {
+func (m *memory) InsertRequests(ctx context.Context, entries []requestlog.Entry) error {
+	if m.takes > 0 && !wait.Sleep(ctx, m.takes, nil) {
+		return ctx.Err()
+	}
 	if m.err != nil {
 		return m.err
 	}
@@ -213,6 +218,26 @@ func TestRun(t *testing.T) {
 		m.cleaned = 1200
 		if err := l.Clean(t.Context()); err != nil || m.cleaned != 0 {
 			t.Errorf("%d old requests are left, %v", m.cleaned, err)
+		}
+	})
+}
+
+// TestStopDuringWrite ends the log while a batch is written.
+func TestStopDuringWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, dropped := new(memory), 0
+		m.takes = time.Second
+		l := newLog(m, &dropped)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); l.Run(ctx) }()
+		l.Add(requestlog.Entry{})
+		time.Sleep(requestlog.Interval + time.Millisecond) //nolint:forbidigo // of virtual time
+		stop()
+		<-ended
+		if len(m.entries) != 1 || dropped != 0 {
+			t.Errorf("%d requests were written and %d dropped", len(m.entries), dropped)
 		}
 	})
 }
