@@ -101,7 +101,8 @@ func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool)
 }
 
 // createAll inserts the invoices of a batch, in as many transactions as it takes
-// until each has a transfer amount of its own, and finishes their calls.
+// until each has a transfer amount of its own, and finishes their calls. It assumes that no other transaction takes
+// what was looked up to be free, until one does.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx = store.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
@@ -110,32 +111,24 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))
 	defer span.End()
 	calls, repeats := splitRepeats(calls)
-	for try := 0; len(calls) > 0; {
-		var inserted map[string]bool // ids of the invoices
-		var refused map[string]error // why, by the id of the invoice
-		var repeated map[string]bool // ids of those whose keys were used before
-		var held holdings
-		err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
-			if repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
-				return err
-			}
-			if held, err = s.hold(ctx, tx, out, calls, repeated); err != nil {
-				return err
-			}
-			allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return held.refused[c] })
-			inserted, refused, err = s.insertInvoices(ctx, tx, out, allowed, try, repeated)
-			return err
-		})
-		result := func(id string) (bool, error) { return inserted[id], nil } //nolint:unparam // it is replaced below
+	checked, try := s.contended.Load(), 0
+	assume := !checked
+	for len(calls) > 0 {
+		got, err := s.tryCreate(ctx, calls, try, assume)
+		result := func(id string) (bool, error) { return got.inserted[id], nil } //nolint:unparam // it is replaced below
 		switch {
+		case assume && store.Taken(err): // rolled back: all are inserted again
+			assume = false
+			s.contended.Store(true)
+			result = func(string) (bool, error) { return false, nil }
 		case errors.Is(err, errRefused): // rolled back: the others are inserted again
-			result = func(id string) (bool, error) { return refused[id] != nil, refused[id] }
+			result = func(id string) (bool, error) { return got.refused[id] != nil, got.refused[id] }
 		case err != nil:
 			result = func(string) (bool, error) { return true, err }
 		default:
-			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return repeated[c.Value.inv.ID], errKeyTaken })
-			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return held.refused[c], errNotHeld })
-			s.holdings.remember(held)
+			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return got.repeated[c.Value.inv.ID], errKeyTaken })
+			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return got.held.refused[c], errNotHeld })
+			s.holdings.remember(got.held)
 			try++
 		}
 		s.settlements.remember(calls, err == nil)
@@ -144,6 +137,37 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 		}
 		calls = finish(calls, repeats, func(c *createCall) (bool, error) { return result(c.Value.inv.ID) })
 	}
+	if checked && try == 1 {
+		s.contended.Store(false)
+	}
+}
+
+// triedCreates is what a transaction did with creates.
+type triedCreates struct {
+	inserted map[string]bool  // ids of the invoices
+	repeated map[string]bool  // ids of those whose keys were used before
+	refused  map[string]error // why, by the id of the invoice
+	held     holdings
+}
+
+// tryCreate inserts invoices in one transaction. With assume it fails with an error for which store.Taken holds if
+// another transaction took meanwhile what this one looked up to be free.
+func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+		if assume {
+			tx.AssumeFree()
+		}
+		if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
+			return err
+		}
+		if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
+			return err
+		}
+		allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return got.held.refused[c] })
+		got.inserted, got.refused, err = s.insertInvoices(ctx, tx, out, allowed, try, got.repeated)
+		return err
+	})
+	return got, err
 }
 
 // finish finishes the calls that have a result, and returns the others.

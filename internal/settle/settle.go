@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/batch"
@@ -120,6 +121,9 @@ type Service struct {
 	settlements    *settlementCache
 	holdings       *holdingCache
 	suffixes       *suffixCache
+	// contended: other transactions have lately taken transfer amounts or idempotency keys between a
+	// batch's lookup and its commit, so that the next batch asks which it has inserted.
+	contended atomic.Bool
 }
 
 // New returns a Service. It panics without a Store or a clock.

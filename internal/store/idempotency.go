@@ -73,7 +73,7 @@ func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, 
 	for i, k := range keys {
 		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
 	}
-	inserted, err := tx.insertReturningKeys(ctx, keyInsertion, rows)
+	inserted, err := tx.insertFree(ctx, keyInsertion, rows)
 	taken = make(map[string]bool)
 	for _, k := range keys {
 		if !inserted[k.InvoiceID] {

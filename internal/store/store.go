@@ -47,6 +47,8 @@ type Tx struct {
 	// heldSince is when the transaction began to keep others from inserting events, by the clock of
 	// PostgreSQL, whose last round trip sets it, or on SQLite by that of this process.
 	heldSince time.Time
+	// assumesFree: see AssumeFree.
+	assumesFree bool
 }
 
 // dialect is what differs between the databases.
