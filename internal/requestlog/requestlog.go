@@ -168,29 +168,35 @@ func (l *Log) take() []Entry {
 	return batch
 }
 
-// Run writes requests until ctx ends, and then a last batch. A write that is under way when
+// Run writes requests until ctx ends, and then those that wait. A write that is under way when
 // ctx ends is finished.
 func (l *Log) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
 	for wait.Sleep(ctx, Interval, nil) {
 		l.Flush(unstopped)
 	}
-	l.Flush(unstopped)
+	last, cancel := context.WithTimeout(unstopped, writeTimeout)
+	defer cancel()
+	for range MaxWaiting / MaxBatch {
+		if !l.Flush(last) {
+			return
+		}
+	}
 }
 
-// Flush writes a batch of the requests that wait. Requests that cannot be written are
-// dropped. It must not be called concurrently.
-func (l *Log) Flush(ctx context.Context) {
+// Flush writes a batch of the requests that wait, and reports whether it wrote a full one, so that
+// more may wait. Requests that cannot be written are dropped. It must not be called concurrently.
+func (l *Log) Flush(ctx context.Context) (full bool) {
 	batch := l.take()
 	if len(batch) == 0 {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if err := l.cfg.Store.InsertRequests(ctx, batch); err != nil {
 		l.cfg.Dropped(len(batch))
 		l.cfg.Logger.WarnContext(ctx, "write of the log of requests failed", "err", err)
-		return
+		return false
 	}
 	for _, e := range batch {
 		l.uncounted[e.MerchantID]++
@@ -201,10 +207,11 @@ func (l *Log) Flush(ctx context.Context) {
 		}
 		if err := l.cfg.Store.TrimRequests(ctx, owner, MaxKept, n+MaxUncounted); err != nil {
 			l.cfg.Logger.WarnContext(ctx, "delete of old requests failed, will retry", "err", err)
-			return
+			break
 		}
 		delete(l.uncounted, owner)
 	}
+	return len(batch) == MaxBatch
 }
 
 // Clean deletes requests that are older than Lifetime.

@@ -209,10 +209,13 @@ func TestRun(t *testing.T) {
 		if len(m.entries) != 1 {
 			t.Errorf("%d requests were written", len(m.entries))
 		}
-		l.Add(requestlog.Entry{})
+		const more = requestlog.MaxBatch + requestlog.MaxPending
+		for n := range more {
+			l.Add(requestlog.Entry{MerchantID: fmt.Sprint("mer_", n%10)})
+		}
 		stop()
 		<-ended
-		if len(m.entries) != 2 || m.batches != 2 {
+		if len(m.entries) != 1+more || m.batches != 3 {
 			t.Errorf("%d requests were written at the end, in %d batches", len(m.entries), m.batches)
 		}
 		m.cleaned = 1200

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net"
 	"slices"
 
@@ -30,12 +29,6 @@ func (s *Server) buildAccess() {
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
 	s.sessions = session.NewManager(session.Config{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Now: s.cfg.Now, Rand: s.cfg.Rand})
-}
-
-// runAuthenticator stores the uses of keys until ctx ends.
-func (s *Server) runAuthenticator(ctx context.Context) error {
-	s.authenticator.Run(ctx)
-	return nil
 }
 
 // isPrivate reports whether only programs on this machine reach the operator door at the

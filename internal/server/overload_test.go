@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// overloadTrip is the round trip to the database, of which a batch of creates takes three.
+	// overloadTrip is the round trip to the database, of which a batch of creates takes two.
 	overloadTrip = 200 * time.Millisecond
 	// overloadCreators and overloadReaders are the clients that create invoices, half of them with idempotency keys, and those that read one.
 	// Of those that create, up to three batches of 128 have theirs under way, or have just had their answers.

@@ -344,7 +344,9 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
+	serving, ended := context.WithCancel(context.WithoutCancel(ctx)) // until the last request was answered
 	group.Go(func() error {
+		defer ended()
 		<-ctx.Done()
 		return s.stop(ctx, entrances)
 	})
@@ -362,12 +364,12 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return s.runAuthenticator(ctx) })
-	group.Go(func() error { return s.refused.run(ctx) })
-	group.Go(func() error {
-		s.requests.Run(ctx)
-		return nil
-	})
+	for _, run := range []func(context.Context){s.authenticator.Run, s.refused.run, s.requests.Run} {
+		group.Go(func() error {
+			run(serving)
+			return nil
+		})
+	}
 	for _, run := range []func(context.Context){s.feed.Run, s.page.Run, s.board.Run} {
 		group.Go(func() error {
 			run(s.long)

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestStopLosesNoRequest stops a server under load from clients with and without
@@ -83,5 +86,27 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 	}
 	if err := <-s.ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStopLogsTheLastRequests asks a stopping service for something, and finds that in the log
+// of requests.
+func TestStopLogsTheLastRequests(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	database := storetest.Migrated(t)
+	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: time.Second})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	s.stop()
+	await(t, s.url, "the end of readiness", func(_ int, h health) bool { return h.Stopping })
+	if a := ask(t, http.MethodGet, s.url+"/api/invoices/inv_last", ""); a.status != http.StatusNotFound {
+		t.Errorf("an unknown invoice is answered with %d while the service stops", a.status)
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	logged, err := storetest.Open(t, database).Requests(t.Context(), store.RequestFilter{Limit: 10})
+	if err != nil || len(logged) != 1 || logged[0].Path != "/api/invoices/inv_last" {
+		t.Errorf("the log of requests has %+v, %v", logged, err)
 	}
 }

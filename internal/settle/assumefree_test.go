@@ -3,79 +3,182 @@ package settle_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// createDuring creates an invoice while another session has changed something that a create looks
-// up, and not committed yet. The session ends by end.
-func (w *world) createDuring(r settle.CreateRequest, end func() error) (inv invoice.Invoice) {
-	w.t.Helper()
-	created := w.inBackground(func(ctx context.Context) (err error) {
-		inv, err = w.Create(ctx, r)
-		return err
-	})
-	w.awaitLocked(1, "transactionid", created)
-	w.must(end())
+// rivalry is a world whose creates choose suffix 1 first, and whose round trips are counted.
+type rivalry struct {
+	*world
+	proxy   *storetest.Proxy
+	holders []invoice.Invoice // their transfer amounts are changed by another process
+	base    uint64            // the amount of the next invoice
+}
+
+func newRivalry(t *testing.T) *rivalry {
+	t.Helper()
+	w, proxy := proxied(t)
+	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 1}
+	w.Service = w.service()
+	r := &rivalry{world: w, proxy: proxy}
+	r.holders = []invoice.Invoice{w.create(amount(9_000_000_000)), w.create(amount(8_000_000_000))}
+	return r
+}
+
+// request returns a request for an amount that was not asked for before.
+func (r *rivalry) request() settle.CreateRequest {
+	r.base += 1_000_000
+	d := r.draft()
+	d.Amount = invoice.NewAmount(r.base)
+	return settle.CreateRequest{Draft: d, Scope: r.merchant}
+}
+
+// take gives the transfer amount that a request will choose to a holder. It is committed later.
+func (r *rivalry) take(other session, req settle.CreateRequest, holder int) {
+	r.t.Helper()
+	other.run("UPDATE told_amounts SET amount = $1 WHERE invoice_id = $2", fmt.Sprint(number(req.Draft.Amount)+1), r.holders[holder].ID)
+}
+
+// createDuring creates an invoice that waits for another session, which ends by end.
+func (r *rivalry) createDuring(req settle.CreateRequest, end func() error) (inv invoice.Invoice) {
+	r.t.Helper()
+	created := r.later(req, &inv)
+	r.awaitLocked(1, "transactionid", created)
+	r.must(end())
 	<-created
 	return inv
 }
 
-// TestTransferAmountTakenMeanwhile lets another process take the transfer amounts that creates
-// have looked up to be free. The first create assumes that they are, and later ones ask.
+func (r *rivalry) later(req settle.CreateRequest, into *invoice.Invoice) <-chan struct{} {
+	return r.inBackground(func(ctx context.Context) (err error) {
+		*into, err = r.Create(ctx, req)
+		return err
+	})
+}
+
+// turns returns how many round trips a create takes.
+func (r *rivalry) turns() int64 {
+	r.t.Helper()
+	before := r.proxy.Turns()
+	_, err := r.Create(r.t.Context(), r.request())
+	r.must(err)
+	return r.proxy.Turns() - before
+}
+
+// TestTransferAmountTakenMeanwhile lets another process take transfer amounts that creates have
+// looked up to be free. The first create assumes that they are. The next ones ask, until none
+// was taken for a while.
 func TestTransferAmountTakenMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := onPostgres(t)
-	holder := w.create(amount(9_000_000))
-	for n := range uint64(3) {
-		base := (n + 1) * 1_000_000
-		for _, committed := range []bool{false, true} {
-			other := w.session()
-			other.run("UPDATE told_amounts SET amount = $1 WHERE invoice_id = $2", fmt.Sprint(base+1), holder.ID)
-			end := other.Rollback
-			if committed {
-				end = other.Commit
-			}
-			d := w.draft()
-			d.Amount = invoice.NewAmount(base)
-			inv := w.createDuring(settle.CreateRequest{Draft: d}, end)
-			if got := number(inv.TransferAmount); got <= base || (got == base+1) == committed {
-				t.Errorf("the invoice over %d has the transfer amount %d; that of the other process was committed: %v", base, got, committed)
-			}
-			if diff := cmp.Diff(inv, w.invoice(inv.ID), comparer); diff != "" {
-				t.Errorf("created and stored differ:\n%s", diff)
-			}
-			if got := w.eventTypes(inv); len(got) != 1 {
-				t.Errorf("its events are %q", got)
-			}
-			base += 100_000_000
+	r := newRivalry(t)
+	collide := func(committed bool) {
+		t.Helper()
+		req, other := r.request(), r.session()
+		r.take(other, req, 0)
+		end := other.Rollback
+		if committed {
+			end = other.Commit
 		}
+		inv := r.createDuring(req, end)
+		if got := number(inv.TransferAmount); got <= r.base || (got == r.base+1) == committed {
+			t.Errorf("the invoice over %d has the transfer amount %d; that of the other process was committed: %v", r.base, got, committed)
+		}
+		if diff := cmp.Diff(inv, r.invoice(inv.ID), comparer); diff != "" {
+			t.Errorf("created and stored differ:\n%s", diff)
+		}
+		if got := r.eventTypes(inv); len(got) != 1 {
+			t.Errorf("its events are %q", got)
+		}
+	}
+	asking := func() (creates int) { // those of more than two round trips
+		for creates < 100 && r.turns() > 2 {
+			creates++
+		}
+		return creates
+	}
+	asking() // the first ones prepare statements
+	collide(false)
+	if n := asking(); n != 0 {
+		t.Errorf("%d creates asked after one whose transfer amount was not taken", n)
+	}
+	const want = 16 + 1 // the last one prepares the statements that failed
+	collide(true)
+	if n := asking(); n != want {
+		t.Errorf("%d creates asked after one whose transfer amount was taken, want %d", n, want)
+	}
+	collide(true)
+	collide(true) // asks
+	if n := asking(); n != want {
+		t.Errorf("%d creates asked after two whose transfer amounts were taken, want %d", n, want)
 	}
 }
 
-// TestKeyUsedMeanwhile lets another process use the idempotency key of a create that has looked
-// it up.
+// TestKeyUsedMeanwhile lets another process use the idempotency keys of creates that have looked
+// them up.
 func TestKeyUsedMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := onPostgres(t)
-	request := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: "0"}
-	first, err := w.Create(t.Context(), request)
-	w.must(err)
+	r := newRivalry(t)
+	req := r.request()
+	req.IdempotencyKey = "0"
+	first, err := r.Create(t.Context(), req)
+	r.must(err)
 	for n := range 3 {
-		request.IdempotencyKey = fmt.Sprint(n + 1)
-		other := w.session()
-		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", request.IdempotencyKey, fmt.Sprint(n))
-		if inv := w.createDuring(request, other.Commit); inv.ID != first.ID {
+		req.IdempotencyKey = fmt.Sprint(n + 1)
+		other := r.session()
+		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", req.IdempotencyKey, fmt.Sprint(n))
+		if inv := r.createDuring(req, other.Commit); inv.ID != first.ID {
 			t.Errorf("a key that another process has used gives %s and not its invoice", inv.ID)
+		}
+		if n := r.turns(); n <= 2 {
+			t.Errorf("the create after it took %d round trips, and did not ask", n)
 		}
 	}
 	var invoices int
-	w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&invoices))
+	r.must(r.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM invoices WHERE amount = $1", first.Amount.String()).Scan(&invoices))
 	if invoices != 1 {
 		t.Errorf("%d invoices exist, want 1", invoices)
+	}
+}
+
+// TestOneTransferAmountTwiceInABatch creates two invoices in one transaction that choose the
+// same transfer amount, which is no reason to ask.
+func TestOneTransferAmountTwiceInABatch(t *testing.T) {
+	t.Parallel()
+	r := newRivalry(t)
+	for range 20 {
+		r.turns()
+	}
+	other := r.session()
+	var held, twins [2]invoice.Invoice
+	var done []<-chan struct{}
+	for i := range held { // both occupy a lane of creates
+		req := r.request()
+		r.take(other, req, i)
+		done = append(done, r.later(req, &held[i]))
+		r.awaitLocked(i+1, "transactionid", done[i])
+	}
+	req := r.request()
+	for i := range twins {
+		done = append(done, r.later(req, &twins[i]))
+	}
+	for r.CreatesWaiting() < len(twins) {
+		runtime.Gosched()
+	}
+	r.must(other.Rollback())
+	for _, d := range done {
+		<-d
+	}
+	if twins[0].TransferAmount == twins[1].TransferAmount {
+		t.Errorf("both have the transfer amount %s", twins[0].TransferAmount)
+	}
+	if n := r.turns(); n != 2 {
+		t.Errorf("the next create took %d round trips, want 2", n)
 	}
 }

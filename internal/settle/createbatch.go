@@ -26,6 +26,9 @@ const (
 	createLanes, createPatience = 2, 50 * time.Millisecond
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
+	// askAfterCollision is how many batches ask which transfer amounts and keys they have inserted, after one found
+	// that another transaction had taken some.
+	askAfterCollision = 16
 	// CreateWait is how long a create waits for a transaction to begin.
 	CreateWait = 5 * time.Second
 )
@@ -101,8 +104,8 @@ func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool)
 }
 
 // createAll inserts the invoices of a batch, in as many transactions as it takes
-// until each has a transfer amount of its own, and finishes their calls. It assumes that no other transaction takes
-// what was looked up to be free, until one does.
+// until each has a transfer amount of its own, and finishes their calls. It assumes that what the
+// first transaction reads to be free stays so, unless that was wrong for one of the batches before.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx = store.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
@@ -111,16 +114,16 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))
 	defer span.End()
 	calls, repeats := splitRepeats(calls)
-	checked, try := s.contended.Load(), 0
-	assume := !checked
-	for len(calls) > 0 {
+	assume, collided := s.asking.Load() <= 0, false
+	for try := 0; len(calls) > 0; {
 		got, err := s.tryCreate(ctx, calls, try, assume)
+		if assume && store.Taken(err) { // rolled back: all are inserted again
+			assume, collided = false, true
+			continue
+		}
+		collided = collided || got.collided
 		result := func(id string) (bool, error) { return got.inserted[id], nil } //nolint:unparam // it is replaced below
 		switch {
-		case assume && store.Taken(err): // rolled back: all are inserted again
-			assume = false
-			s.contended.Store(true)
-			result = func(string) (bool, error) { return false, nil }
 		case errors.Is(err, errRefused): // rolled back: the others are inserted again
 			result = func(id string) (bool, error) { return got.refused[id] != nil, got.refused[id] }
 		case err != nil:
@@ -137,8 +140,11 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 		}
 		calls = finish(calls, repeats, func(c *createCall) (bool, error) { return result(c.Value.inv.ID) })
 	}
-	if checked && try == 1 {
-		s.contended.Store(false)
+	switch {
+	case collided:
+		s.asking.Store(askAfterCollision)
+	case !assume:
+		s.asking.Add(-1)
 	}
 }
 
@@ -148,24 +154,37 @@ type triedCreates struct {
 	repeated map[string]bool  // ids of those whose keys were used before
 	refused  map[string]error // why, by the id of the invoice
 	held     holdings
+	collided bool // a transfer amount or key was free when it was looked up, and then was not
 }
 
 // tryCreate inserts invoices in one transaction. With assume it fails with an error for which store.Taken holds if
-// another transaction took meanwhile what this one looked up to be free.
+// a transfer amount or key is no longer free.
+//
+// It reads first, under the lock that has it see all blocks that are rolled back, and then writes. So those who wait for
+// that lock with no row written wait for nobody who waits for them.
 func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+		got = triedCreates{}
 		if assume {
 			tx.AssumeFree()
 		}
 		if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
 			return err
 		}
-		if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
+		held, settled, err := s.sendHoldings(ctx, tx, calls)
+		if err != nil {
 			return err
 		}
-		allowed := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return got.held.refused[c] })
-		got.inserted, got.refused, err = s.insertInvoices(ctx, tx, out, allowed, try, got.repeated)
-		return err
+		if err := s.bind(ctx, tx, calls, try); err != nil { // which flushes
+			return err
+		}
+		if got.held = held; !settled() {
+			if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
+				return err
+			}
+		}
+		allowed := slices.DeleteFunc(without(calls, got.repeated), func(c *createCall) bool { return got.held.refused[c] })
+		return s.insertInvoices(ctx, tx, out, allowed, &got)
 	})
 	return got, err
 }

@@ -12,31 +12,22 @@ import (
 
 // insertInvoices inserts the invoices of calls, each with a transfer amount that
 // no other open invoice of its address has, their idempotency keys and events.
-// It returns the ids of those inserted. For the others the transfer amount was
+// It sets in got the ids of those inserted. For the others the transfer amount was
 // taken: they have to be inserted in another transaction, with the next number
 // of a try. An invoice for which all suffixes are taken has no transfer amount.
-// Where keys are used meanwhile, or references are reserved, it returns errRefused
-// and errKeyTaken or errReserved of their invoices. It leaves out the invoices that are in repeated once
-// the transaction was flushed.
+// Where keys are used meanwhile, or references are reserved, it returns errRefused, and sets
+// errKeyTaken or errReserved of their invoices.
 //
 // Two transactions that insert the same transfer amounts, keys or references wait for
 // each other. So they are inserted in sorted order, amounts first and references last,
 // and one transaction tries only one transfer amount for each invoice. The indexer
 // assigns transfer amounts in another order; where it deadlocks with a create,
 // store.Update runs one of the two transactions again.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int, repeated map[string]bool) (inserted map[string]bool, refused map[string]error, err error) {
-	if len(s.settlements.missing(calls)) > 0 {
-		if err := tx.Flush(ctx); err != nil {
-			return nil, nil, err
-		}
-		if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(without(calls, repeated)), s.now()); err != nil {
-			return nil, nil, err
-		}
+func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, got *triedCreates) (err error) {
+	if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(calls), s.now()); err != nil {
+		return err
 	}
-	if err := s.bind(ctx, tx, calls, try); err != nil {
-		return nil, nil, err
-	}
-	calls = without(calls, repeated)
+	calls = oncePerAmount(calls)
 	invoices := make([]invoice.Invoice, len(calls))
 	for i, c := range calls {
 		invoices[i] = c.Value.inv
@@ -44,38 +35,51 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 	slices.SortFunc(invoices, func(a, b invoice.Invoice) int {
 		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
 	})
-	if inserted, err = tx.InsertInvoices(ctx, invoices); err != nil {
-		return nil, nil, err
+	if got.inserted, err = tx.InsertInvoices(ctx, invoices); err != nil {
+		return err
 	}
-	calls = slices.DeleteFunc(calls, func(c *createCall) bool { return !inserted[c.Value.inv.ID] })
+	calls = slices.DeleteFunc(calls, func(c *createCall) bool { return !got.inserted[c.Value.inv.ID] })
 	var created []invoice.Invoice
 	for _, c := range calls {
 		created = append(created, c.Value.inv)
 		if c.Value.inv.Status == invoice.Open {
 			if err := s.emitCreated(out, c.Value.inv); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
 	}
 	used, err := tx.InsertIdempotencyKeys(ctx, keysOf(calls), s.earlierNow())
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	reserved, err := tx.ReserveReferences(ctx, created)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	refused = make(map[string]error)
+	got.collided = len(got.inserted) < len(invoices) || len(used) > 0
+	got.refused = make(map[string]error)
 	for id := range reserved {
-		refused[id] = errReserved
+		got.refused[id] = errReserved
 	}
 	for id := range used {
-		refused[id] = errKeyTaken
+		got.refused[id] = errKeyTaken
 	}
-	if len(refused) > 0 {
-		err = errRefused
+	if len(got.refused) > 0 {
+		return errRefused
 	}
-	return inserted, refused, err
+	return nil
+}
+
+// oncePerAmount returns the calls but those that chose the transfer amount of one before.
+func oncePerAmount(calls []*createCall) []*createCall {
+	seen := make(map[store.AmountKey]bool)
+	return slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool {
+		inv := c.Value.inv
+		key := amountKey(inv, inv.TransferAmount)
+		again := seen[key] && !inv.TransferAmount.IsZero()
+		seen[key] = true
+		return again
+	})
 }
 
 // without returns the calls but those of some invoices.

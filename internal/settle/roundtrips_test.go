@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -13,25 +14,38 @@ import (
 func TestRoundTripsOfACreate(t *testing.T) {
 	t.Parallel()
 	w, proxy := proxied(t)
-	for _, key := range []string{"", "order-0"} { // they prepare the statements, and claim the address
-		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, test := range map[string]struct {
-		key  string
-		most int64
-	}{"without a key": {"", 2}, "with a key": {"order-1", 2}} {
+	create := func(key string, byMerchant bool) (turns int64) {
 		before := proxy.Turns()
 		_, committed := proxy.Statements()
-		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: test.key}); err != nil {
+		_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: key, ByMerchant: byMerchant})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if _, commits := proxy.Statements(); commits != committed+1 {
-			t.Errorf("a create %s took %d commits, want 1", name, commits-committed)
+			t.Errorf("a create took %d commits, want 1", commits-committed)
 		}
-		if n := proxy.Turns() - before; n > test.most {
-			t.Errorf("a create %s took %d round trips, want at most %d", name, n, test.most)
+		return proxy.Turns() - before
+	}
+	for n, key := range []string{"", "first"} { // they prepare the statements, and claim the address
+		create(key, false)
+		w.seconds.Add(2)
+		create(key+fmt.Sprint(n), true)
+		w.seconds.Add(2)
+		create(key+fmt.Sprint(n+2), true)
+	}
+	const most = 2
+	for _, byMerchant := range []bool{false, true} {
+		for _, later := range []int64{0, 60} { // seconds; the holding of the address is looked up again
+			for _, keyed := range []bool{false, true} {
+				w.seconds.Add(later)
+				key := ""
+				if keyed {
+					key = fmt.Sprint("order-", byMerchant, later)
+				}
+				if n := create(key, byMerchant); n > most {
+					t.Errorf("a create by the merchant: %v, with a key: %v, %d s after the last one took %d round trips, want at most %d", byMerchant, keyed, later, n, most)
+				}
+			}
 		}
 	}
 }
@@ -89,11 +103,12 @@ func TestRoundTripsOfExpiry(t *testing.T) {
 // proxied returns a world on PostgreSQL, and the proxy that counts its round trips.
 func proxied(t *testing.T) (*world, *storetest.Proxy) {
 	t.Helper()
-	proxy, through, err := storetest.StartProxy(t.Context(), storetest.MigratedPostgres(t), 0)
+	direct := storetest.MigratedPostgres(t)
+	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &database{store: storetest.Open(t, through)}
+	db := &database{store: storetest.Open(t, through), sql: storetest.SQL(t, direct)}
 	t.Cleanup(func() {
 		if err := errors.Join(db.store.Close(), proxy.Close()); err != nil {
 			t.Error(err)

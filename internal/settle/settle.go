@@ -121,9 +121,7 @@ type Service struct {
 	settlements    *settlementCache
 	holdings       *holdingCache
 	suffixes       *suffixCache
-	// contended: other transactions have lately taken transfer amounts or idempotency keys between a
-	// batch's lookup and its commit, so that the next batch asks which it has inserted.
-	contended atomic.Bool
+	asking         atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
 }
 
 // New returns a Service. It panics without a Store or a clock.

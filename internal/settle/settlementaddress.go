@@ -33,10 +33,26 @@ var errNotHeld = &invoice.FieldError{
 	Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it",
 }
 
+// sendHoldings looks up the holdings of creates that were not found lately. settled says, after the transaction
+// was flushed, whether hold has nothing to do.
+func (s *Service) sendHoldings(ctx context.Context, tx *store.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
+	h.at = s.now()
+	var claims, grants []store.Holding
+	for _, c := range s.holdings.stale(calls, h.at) {
+		h.found = append(h.found, c.Value.heldAs())
+		if c.Value.byMerchant {
+			claims = append(claims, c.Value.holding())
+		} else {
+			grants = append(grants, c.Value.holding())
+		}
+	}
+	settled, err = tx.SendHoldings(ctx, claims, grants)
+	return h, settled, err
+}
+
 // hold makes the merchants of creates hold their settlement addresses: the operator's
 // creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
-// address, since what it receives belongs to its invoice. Creates change nothing that are in repeated, which is
-// set when the transaction is flushed.
+// address, since what it receives belongs to its invoice. Creates change nothing that are in repeated.
 func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
 	h.at = s.now()
 	var claims, grants []store.Holding
@@ -46,9 +62,6 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 		return h, nil
 	}
 	deposits, err := depositsAmong(ctx, tx, stale)
-	if err == nil {
-		err = tx.Flush(ctx)
-	}
 	if err != nil {
 		return h, err
 	}

@@ -14,8 +14,9 @@ const uniqueViolation = "23505"
 
 // AssumeFree says that the transfer amounts and idempotency keys that InsertInvoices and
 // InsertIdempotencyKeys insert are free, as the transaction has read. Then it does not wait for the
-// database to say which of them another transaction has inserted meanwhile, which is a round trip
-// for each of the two: if there is one, the transaction fails with an error for which Taken holds.
+// database to say which of them it has inserted, which is a round trip for each of the two. Where a
+// row with one of them exists, inserted meanwhile by another transaction, or of a key that is older than the window,
+// the transaction fails with an error for which Taken holds.
 func (tx *Tx) AssumeFree() { tx.assumesFree = true }
 
 // Taken reports whether err means that a row was not inserted since another row has its key.
@@ -28,7 +29,8 @@ func Taken(err error) bool {
 	return errors.As(err, &lite) && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// insertFree is insertReturningKeys, where the keys of all rows are returned after AssumeFree.
+// insertFree inserts rows and returns the keys of those that were inserted: after AssumeFree all,
+// before those that the ON CONFLICT clause did not skip.
 func (tx *Tx) insertFree(ctx context.Context, ins insertion, rows [][]any) (map[string]bool, error) {
 	if !tx.assumesFree {
 		return tx.insertReturningKeys(ctx, ins, rows)

@@ -117,6 +117,20 @@ func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any
 	return found, err
 }
 
+// sendCountExisting is whichExist for their number, which count has after the next Flush.
+func (tx *Tx) sendCountExisting(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) (count *int, err error) {
+	count = new(int)
+	err = tx.lookUpWanted(columns, rows, func(with string, args []any) error {
+		return tx.send(ctx, func(row scanner) error {
+			var some int
+			err := row.Scan(&some)
+			*count += some
+			return err
+		}, with+"SELECT count(*) FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
+	})
+	return count, err
+}
+
 // minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each time, which takes
 // longer than looking up so many.
 const minLookups = 10

@@ -31,6 +31,22 @@ const (
 	heldBy    = "held_addresses h WHERE h.address = wanted_address AND (h.sole_holder = holder OR EXISTS (SELECT 1 FROM " + grantedTo + "))"
 )
 
+// SendHoldings asks whether ClaimAddresses and GrantAddresses would find all holdings, of which each is given once,
+// and none at a deposit address. settled answers after the next Flush.
+func (tx *Tx) SendHoldings(ctx context.Context, claims, grants []Holding) (settled func() bool, err error) {
+	both := holdingRows(slices.Concat(claims, grants))
+	deposits, err := tx.sendCountExisting(ctx, holdingColumns, both, "deposits WHERE deposits.address = wanted_address")
+	if err != nil {
+		return nil, err
+	}
+	held, err := tx.sendCountExisting(ctx, holdingColumns, both[:len(claims)], heldBy)
+	if err != nil {
+		return nil, err
+	}
+	granted, err := tx.sendCountExisting(ctx, holdingColumns, both[len(claims):], grantedTo)
+	return func() bool { return *deposits == 0 && *held == len(claims) && *granted == len(grants) }, err
+}
+
 // ClaimAddresses makes the merchants hold the addresses that nobody held, and returns the
 // holdings that others' prevent. Of two transactions that claim one address, the second
 // waits for the first.
@@ -155,13 +171,20 @@ func (tx *Tx) insertHolders(ctx context.Context, holdings []Holding, now time.Ti
 	return tx.insertMerchants(ctx, ids, now)
 }
 
-// lackingHoldings returns those of the holdings for which no row exists.
-func (q *queries) lackingHoldings(ctx context.Context, all []Holding, tableAndConditions string) ([]Holding, error) {
+// holdingColumns name the columns of holdingRows.
+var holdingColumns = []string{"wanted_address", "holder"}
+
+func holdingRows(all []Holding) [][]any {
 	rows := make([][]any, len(all))
 	for i, h := range all {
 		rows[i] = []any{h.Address.String(), h.MerchantID}
 	}
-	found, err := q.whichExist(ctx, []string{"wanted_address", "holder"}, rows, tableAndConditions)
+	return rows
+}
+
+// lackingHoldings returns those of the holdings for which no row exists.
+func (q *queries) lackingHoldings(ctx context.Context, all []Holding, tableAndConditions string) ([]Holding, error) {
+	found, err := q.whichExist(ctx, holdingColumns, holdingRows(all), tableAndConditions)
 	exists := make(map[int]bool, len(found))
 	for _, n := range found {
 		exists[n] = true

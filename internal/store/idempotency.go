@@ -62,7 +62,7 @@ var keyInsertion = insertion{
 }
 
 // InsertIdempotencyKeys records the first uses of keys, each given once. It
-// returns the ids of the invoices whose keys were used within the window. The
+// returns the ids of the invoices whose keys were used within the window, after AssumeFree none. The
 // invoices must have been inserted. Keys are inserted in sorted order, so that
 // transactions that insert the same ones do not deadlock.
 func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, now time.Time) (taken map[string]bool, err error) {

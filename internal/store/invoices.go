@@ -29,17 +29,13 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 
 // InsertInvoices inserts new invoices with their transfer amounts and deposit addresses, and returns the ids of
 // those that were inserted. It leaves out an invoice whose transfer amount an open invoice
-// has, or one before it in the list.
+// has; after AssumeFree none.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
 	var told []TransferAmount
-	open := make(map[AmountKey]bool) // transfer amounts of open invoices before
 	for _, inv := range invoices {
-		key := AmountKey{inv.ChainKey, inv.Merchant, inv.Token, inv.TransferAmount}
-		if inv.TransferAmount.IsZero() || inv.Status == invoice.Open && open[key] {
-			continue
+		if !inv.TransferAmount.IsZero() {
+			told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
-		open[key] = open[key] || inv.Status == invoice.Open
-		told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 	}
 	inserted, err := tx.insertFree(ctx, transferAmountInsertion, transferAmountRows(told))
 	if err != nil {
