@@ -36,8 +36,8 @@ const (
 	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
 	overloadBacklog = 128
 	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
-	// each of 20 turns, however many wait.
-	overloadPassing = 20 * 2 * 128
+	// each of 30 turns of two round trips, however many wait.
+	overloadPassing = 30 * 2 * 128
 	// overloadPayments is how many payments arrive, each in a block of its own.
 	overloadPayments = 2
 )
