@@ -74,6 +74,15 @@ func newLog(m *memory, dropped *int) *requestlog.Log {
 	})
 }
 
+// run runs a log. stop ends it, and waits until it has ended.
+func run(t *testing.T, l *requestlog.Log) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Run(ctx) }()
+	return func() { cancel(); <-ended }
+}
+
 // TestBounds adds requests of several owners between flushes: none is lost uncounted, a batch
 // and what is kept of an owner are bounded, and the newest are kept.
 func TestBounds(t *testing.T) {
@@ -200,9 +209,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dropped := new(memory), 0
 		l := newLog(m, &dropped)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); l.Run(ctx) }()
+		stop := run(t, l)
 		l.Add(requestlog.Entry{})
 		time.Sleep(requestlog.Interval + time.Millisecond) //nolint:forbidigo // of virtual time
 		synctest.Wait()
@@ -214,7 +221,6 @@ func TestRun(t *testing.T) {
 			l.Add(requestlog.Entry{MerchantID: fmt.Sprint("mer_", n%10)})
 		}
 		stop()
-		<-ended
 		if len(m.entries) != 1+more || m.batches != 3 {
 			t.Errorf("%d requests were written at the end, in %d batches", len(m.entries), m.batches)
 		}
@@ -232,13 +238,10 @@ func TestStopDuringWrite(t *testing.T) {
 		m, dropped := new(memory), 0
 		m.takes = time.Second
 		l := newLog(m, &dropped)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); l.Run(ctx) }()
+		stop := run(t, l)
 		l.Add(requestlog.Entry{})
 		time.Sleep(requestlog.Interval + time.Millisecond) //nolint:forbidigo // of virtual time
 		stop()
-		<-ended
 		if len(m.entries) != 1 || dropped != 0 {
 			t.Errorf("%d requests were written and %d dropped", len(m.entries), dropped)
 		}
