@@ -27,8 +27,8 @@ var (
 // is not stored, so it cannot be rotated or revoked by a request.
 const ConfiguredKeyID = "configured"
 
-// recordInterval is how often uses of keys are stored.
-const recordInterval = 10 * time.Second
+// recordInterval is how often uses of keys are stored, and recordTimeout bounds one time.
+const recordInterval, recordTimeout = 10 * time.Second, 5 * time.Second
 
 // AuthenticatorConfig is the configuration of an Authenticator. Admit and Configured are
 // optional.
@@ -178,6 +178,8 @@ func (a *Authenticator) RecordUses(ctx context.Context) {
 	if len(used) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
 	if err := a.cfg.Store.RecordKeyUses(ctx, used); err != nil {
 		a.cfg.Logger.WarnContext(ctx, "record of the last use of keys failed", "err", err)
 	}

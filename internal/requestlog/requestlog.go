@@ -168,7 +168,7 @@ func (l *Log) take() []Entry {
 	return batch
 }
 
-// Run writes requests until ctx ends, and then those that wait. A write that is under way when
+// Run writes requests until ctx ends, and then those that wait, unless a write fails. A write that is under way when
 // ctx ends is finished.
 func (l *Log) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)

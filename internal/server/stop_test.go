@@ -95,7 +95,7 @@ func TestStopLogsTheLastRequests(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
 	database := storetest.Migrated(t)
-	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: time.Second})
+	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: 3 * time.Second})
 	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	s.stop()
 	await(t, s.url, "the end of readiness", func(_ int, h health) bool { return h.Stopping })

@@ -72,6 +72,25 @@ func (r *rivalry) turns() int64 {
 	return r.proxy.Turns() - before
 }
 
+// asking creates invoices until one takes two round trips, and returns how many took more.
+func (r *rivalry) asking() (creates int) {
+	r.t.Helper()
+	for creates < 100 && r.turns() > 2 {
+		creates++
+	}
+	return creates
+}
+
+// checkAsking checks that as many creates ask as after a collision. The last of them prepares the
+// statements that failed, and where the machine is slow, one more may look whether its connection is alive.
+func (r *rivalry) checkAsking(after string) {
+	r.t.Helper()
+	const want = 16 + 1
+	if n := r.asking(); n < want || n > want+1 {
+		r.t.Errorf("%d creates asked after %s, want %d", n, after, want)
+	}
+}
+
 // TestTransferAmountTakenMeanwhile lets another process take transfer amounts that creates have
 // looked up to be free. The first create assumes that they are. The next ones ask, until none
 // was taken for a while.
@@ -97,27 +116,19 @@ func TestTransferAmountTakenMeanwhile(t *testing.T) {
 			t.Errorf("its events are %q", got)
 		}
 	}
-	asking := func() (creates int) { // those of more than two round trips
-		for creates < 100 && r.turns() > 2 {
-			creates++
-		}
-		return creates
-	}
-	asking() // the first ones prepare statements
+	r.asking() // the first ones prepare statements
 	collide(false)
-	if n := asking(); n != 0 {
+	if n := r.asking(); n != 0 {
 		t.Errorf("%d creates asked after one whose transfer amount was not taken", n)
 	}
-	const want = 16 + 1 // the last one prepares the statements that failed
 	collide(true)
-	if n := asking(); n != want {
-		t.Errorf("%d creates asked after one whose transfer amount was taken, want %d", n, want)
+	r.checkAsking("one whose transfer amount was taken")
+	collide(true)
+	for range 10 {
+		r.turns()
 	}
-	collide(true)
 	collide(true) // asks
-	if n := asking(); n != want {
-		t.Errorf("%d creates asked after two whose transfer amounts were taken, want %d", n, want)
-	}
+	r.checkAsking("another one that asked")
 }
 
 // TestKeyUsedMeanwhile lets another process use the idempotency keys of creates that have looked
@@ -129,17 +140,26 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	req.IdempotencyKey = "0"
 	first, err := r.Create(t.Context(), req)
 	r.must(err)
-	for n := range 3 {
-		req.IdempotencyKey = fmt.Sprint(n + 1)
+	r.asking() // the first ones prepare statements
+	used := 0
+	collide := func() {
+		t.Helper()
+		used++
+		req.IdempotencyKey = fmt.Sprint(used)
 		other := r.session()
-		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", req.IdempotencyKey, fmt.Sprint(n))
+		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", req.IdempotencyKey, fmt.Sprint(used-1))
 		if inv := r.createDuring(req, other.Commit); inv.ID != first.ID {
 			t.Errorf("a key that another process has used gives %s and not its invoice", inv.ID)
 		}
-		if n := r.turns(); n <= 2 {
-			t.Errorf("the create after it took %d round trips, and did not ask", n)
-		}
 	}
+	collide()
+	r.checkAsking("one whose key was used")
+	collide()
+	for range 10 {
+		r.turns()
+	}
+	collide() // asks
+	r.checkAsking("another one that asked")
 	var invoices int
 	r.must(r.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM invoices WHERE amount = $1", first.Amount.String()).Scan(&invoices))
 	if invoices != 1 {
@@ -169,7 +189,14 @@ func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 		done = append(done, r.later(req, &twins[i]))
 	}
 	for r.CreatesWaiting() < len(twins) {
-		runtime.Gosched()
+		select {
+		case <-done[2]:
+			t.Fatal("one was created while the lanes were occupied")
+		case <-done[3]:
+			t.Fatal("one was created while the lanes were occupied")
+		default:
+			runtime.Gosched()
+		}
 	}
 	r.must(other.Rollback())
 	for _, d := range done {
@@ -178,7 +205,7 @@ func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 	if twins[0].TransferAmount == twins[1].TransferAmount {
 		t.Errorf("both have the transfer amount %s", twins[0].TransferAmount)
 	}
-	if n := r.turns(); n != 2 {
-		t.Errorf("the next create took %d round trips, want 2", n)
+	if n := min(r.turns(), r.turns(), r.turns()); n != 2 { // one may look whether its connection is alive
+		t.Errorf("the next creates took %d round trips at least, want 2", n)
 	}
 }

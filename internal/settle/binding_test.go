@@ -223,3 +223,36 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 		t.Errorf("its intents are %q", got)
 	}
 }
+
+// TestLockBeforeRows lets a create, and the finalizing of a draft, wait for the lock on
+// from_block. They have inserted no row then, for which others that hold the lock could wait.
+func TestLockBeforeRows(t *testing.T) {
+	t.Parallel()
+	w := onPostgres(t)
+	draft := w.drafted()
+	w.Service = w.service()
+	for name, run := range map[string]func(ctx context.Context) error{
+		"a create": func(ctx context.Context) error {
+			_, err := w.Create(ctx, settle.CreateRequest{Draft: w.draft()})
+			return err
+		},
+		"a finalized draft": func(ctx context.Context) error {
+			_, err := w.Finalize(ctx, w.own(), draft.ID)
+			return err
+		},
+	} {
+		gate := w.session()
+		gate.run("SELECT pg_advisory_xact_lock(1651076708, hashtext($1))", w.chainKey)
+		done := w.inBackground(run)
+		w.awaitLocked(1, "advisory", done)
+		var written string
+		w.must(w.db.sql.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(relation::regclass::text, ', '), '') FROM pg_locks
+			WHERE mode = 'RowExclusiveLock' AND pid IN (SELECT pid FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory')`).Scan(&written))
+		if written != "" {
+			t.Errorf("%s that waits for the lock has written to %s", name, written)
+		}
+		w.must(gate.Rollback())
+		<-done
+	}
+}

@@ -160,8 +160,8 @@ type triedCreates struct {
 // tryCreate inserts invoices in one transaction. With assume it fails with an error for which store.Taken holds if
 // a transfer amount or key is no longer free.
 //
-// It reads first, under the lock that has it see all blocks that are rolled back, and then writes. So those who wait for
-// that lock with no row written wait for nobody who waits for them.
+// It writes nothing before bind has taken the lock on from_block: the indexer, which takes the same lock, waits for all
+// that hold it.
 func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
 		got = triedCreates{}

@@ -163,6 +163,9 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
 	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
 	calls := []*createCall{call}
+	if err := s.bind(ctx, tx, calls, try); err != nil {
+		return inv, err
+	}
 	held, err := s.hold(ctx, tx, out, calls, nil)
 	if err != nil {
 		return inv, err
@@ -174,9 +177,6 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by acc
 		return inv, err
 	}
 	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
-		return inv, err
-	}
-	if err := s.bind(ctx, tx, calls, try); err != nil {
 		return inv, err
 	}
 	inv = call.Value.inv

@@ -110,7 +110,7 @@ func (s *Store) RecordKeyUses(ctx context.Context, uses map[string]time.Time) er
 	ids := slices.Sorted(maps.Keys(uses)) // in one order, so that replicas do not deadlock
 	return s.Update(ctx, func(tx *Tx) error {
 		for _, id := range ids {
-			_, err := tx.exec(ctx, "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)",
+			err := tx.send(ctx, nil, "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)",
 				id, uses[id].Unix(), uses[id].Unix()-keyUseInterval)
 			if err != nil {
 				return err

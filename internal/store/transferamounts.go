@@ -138,6 +138,10 @@ func (tx *Tx) LowerFromBlocks(ctx context.Context, chainKey string, height uint6
 
 // fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a
 // chain's new invoices. The second is a hash of the chain's key.
+//
+// A transaction that makes invoices payable takes it before it inserts a row. Rows follow in this order:
+// holders of addresses, merchants, settlement addresses, transfer amounts, invoices, idempotency keys, references,
+// intents, audit entries and events. Then no two of them wait for each other.
 const fromBlocksLock = 0x62696e64
 
 // SendHeightsForNewInvoices asks for the newest known block of each chain for invoices
