@@ -118,13 +118,13 @@ func bounds(limits []costmodel.Limit) string {
 
 // model returns the constants of the model.
 func (c *costs) model(hold costmodel.Hold) costmodel.Constants {
-	n1, n2 := c.alone.batch(), c.crowd.batch()
+	n1, n2 := c.pair.batch(), c.crowd.batch()
 	few, many := float64(c.few.payments), float64(c.many.payments)
 	transfer := c.many.transfer.per(many)
 	return costmodel.Constants{
 		LaneShare: laneShare, Request: c.many.request.per(many).cpu.Client, Transfer: transfer.cpu.Client, TransferTime: transfer.took,
 		Block: c.block.cpu, Deliver: c.event.cpu, DeliverPaid: c.blockEvent.cpu, Idle: c.idle.cpu, Hold: hold,
-		Create: costmodel.BatchOf(n1, c.alone.per(c.alone.transactions).cpu, n2, c.crowd.per(c.crowd.transactions).cpu),
+		Create: costmodel.BatchOf(n1, c.pair.per(c.pair.transactions).cpu, n2, c.crowd.per(c.crowd.transactions).cpu),
 		Seen:   costmodel.BatchOf(few, c.few.seen.cpu, many, c.many.seen.cpu),
 		Final:  costmodel.BatchOf(few, c.few.final.cpu, many, c.many.final.cpu),
 	}

@@ -20,12 +20,12 @@ type step struct {
 type costs struct {
 	steps []step
 	idle  usage // in a second
-	// alone and crowd are creates of one client, and of costClients.
-	alone, crowd creates
-	block        usage // without payments
-	few, many    blockCosts
-	event        usage // of a create, that is delivered
-	blockEvent   usage // of a payment in a block of many, that is delivered
+	// pair and crowd are creates of costPair clients, and of costClients.
+	pair, crowd creates
+	block       usage // without payments
+	few, many   blockCosts
+	event       usage // of a create, that is delivered
+	blockEvent  usage // of a payment in a block of many, that is delivered
 }
 
 // blockCosts are what a block of payments takes.
@@ -88,14 +88,17 @@ func lifeSteps(ctx context.Context, r *costRun, c *costs, during time.Duration) 
 	}
 	c.idle = r.idle
 	c.step("idle, a second", c.idle, "")
-	if c.alone, err = r.creating(ctx, r.together(1, during)); err != nil {
-		return err
+	for _, of := range []struct {
+		clients int
+		creates *creates
+	}{{costPair, &c.pair}, {costClients, &c.crowd}} {
+		made, err := r.creating(ctx, r.together(of.clients, during))
+		if err != nil {
+			return err
+		}
+		*of.creates = made
+		c.step(fmt.Sprintf("create, %d clients", of.clients), made.per(made.made), "%.0f in transactions of %.1f", made.made, made.batch())
 	}
-	c.step("create, one at a time", c.alone.per(c.alone.made), "%.0f", c.alone.made)
-	if c.crowd, err = r.creating(ctx, r.together(costClients, during)); err != nil {
-		return err
-	}
-	c.step(fmt.Sprintf("create, %d clients", costClients), c.crowd.per(c.crowd.made), "%.0f in transactions of %.1f", c.crowd.made, c.crowd.batch())
 	return r.blocks(ctx, c)
 }
 
