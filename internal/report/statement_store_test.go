@@ -81,13 +81,18 @@ func (b *shop) issue(inv invoice.Invoice) {
 	})
 }
 
-// pay adds a payment that was mined some time ago, maybe before the invoice was created.
+// pay adds a payment that was mined some time ago, maybe before the invoice was created. While the
+// invoice is open, the chain is read to the first block.
 func (b *shop) pay(inv invoice.Invoice) {
 	b.Helper()
 	b.n++
 	p := store.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
 	p.Transfer = transfer(b.n, "base", rapid.Uint64Range(1, 30).Draw(b.draw, "paid"))
-	p.BlockNumber, p.BlockTime = rapid.Uint64Range(1, 2).Draw(b.draw, "block"), b.now.Add(-b.duration("ago"))
+	newest := uint64(2)
+	if inv.Status == invoice.Open {
+		newest = 1
+	}
+	p.BlockNumber, p.BlockTime = rapid.Uint64Range(1, newest).Draw(b.draw, "block"), b.now.Add(-b.duration("ago"))
 	if rapid.Bool().Draw(b.draw, "at once") {
 		p.BlockTime = inv.CreatedAt
 	}
