@@ -82,11 +82,11 @@ func (r *rivalry) asking() (creates int) {
 }
 
 // checkAsking checks that as many creates ask as after a collision. The last of them prepares the
-// statements that failed, and where the machine is slow, one more may look whether its connection is alive.
+// statements that failed, and where the machine is slow, some more may look whether their connection is alive.
 func (r *rivalry) checkAsking(after string) {
 	r.t.Helper()
 	const want = 16 + 1
-	if n := r.asking(); n < want || n > want+1 {
+	if n := r.asking(); n < want || n > want+2 {
 		r.t.Errorf("%d creates asked after %s, want %d", n, after, want)
 	}
 }
@@ -118,7 +118,7 @@ func TestTransferAmountTakenMeanwhile(t *testing.T) {
 	}
 	r.asking() // the first ones prepare statements
 	collide(false)
-	if n := r.asking(); n != 0 {
+	if n := r.asking(); n > 1 { // which may look whether its connection is alive
 		t.Errorf("%d creates asked after one whose transfer amount was not taken", n)
 	}
 	collide(true)
