@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -55,9 +53,7 @@ func (l *refusedLog) flush(ctx context.Context) {
 }
 
 // run logs at an interval until ctx ends, and then the rest.
-func (l *refusedLog) run(ctx context.Context) {
-	for wait.Sleep(ctx, refusedLogInterval, nil) {
-		l.flush(ctx)
-	}
-	l.flush(context.WithoutCancel(ctx))
+func (l *refusedLog) run(ctx context.Context) error {
+	defer l.flush(context.WithoutCancel(ctx))
+	return every(ctx, refusedLogInterval, l.flush)
 }

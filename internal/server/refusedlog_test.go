@@ -42,8 +42,8 @@ func TestRefusedLog(t *testing.T) {
 	ask(guesser, g.newKey(t, true))
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if s.refused.run(ctx); len(logLines(t, log)) != before+2 {
-		t.Errorf("at the end there are the lines %v", logLines(t, log)[before:])
+	if err := s.refused.run(ctx); err != nil || len(logLines(t, log)) != before+2 {
+		t.Errorf("at the end, %v and the lines %v", err, logLines(t, log)[before:])
 	}
 }
 

@@ -364,7 +364,8 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
-	for _, run := range []func(context.Context){s.authenticator.Run, s.refused.run, s.requests.Run} {
+	group.Go(func() error { return s.refused.run(serving) })
+	for _, run := range []func(context.Context){s.authenticator.Run, s.requests.Run} {
 		group.Go(func() error {
 			run(serving)
 			return nil

@@ -1,9 +1,7 @@
 package settle_test
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -25,8 +23,7 @@ type rivalry struct {
 func newRivalry(t *testing.T) *rivalry {
 	t.Helper()
 	w, proxy := proxied(t)
-	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 1}
-	w.Service = w.service()
+	w.chooseSuffixOne()
 	r := &rivalry{world: w, proxy: proxy}
 	r.holders = []invoice.Invoice{w.create(amount(9_000_000_000)), w.create(amount(8_000_000_000))}
 	return r
@@ -49,18 +46,11 @@ func (r *rivalry) take(other session, req settle.CreateRequest, holder int) {
 // createDuring creates an invoice that waits for another session, which ends by end.
 func (r *rivalry) createDuring(req settle.CreateRequest, end func() error) (inv invoice.Invoice) {
 	r.t.Helper()
-	created := r.later(req, &inv)
+	created := r.requestLater(req, &inv)
 	r.awaitLocked(1, "transactionid", created)
 	r.must(end())
 	<-created
 	return inv
-}
-
-func (r *rivalry) later(req settle.CreateRequest, into *invoice.Invoice) <-chan struct{} {
-	return r.inBackground(func(ctx context.Context) (err error) {
-		*into, err = r.Create(ctx, req)
-		return err
-	})
 }
 
 // turns returns how many round trips a create takes.
@@ -181,12 +171,12 @@ func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 	for i := range held { // both occupy a lane of creates
 		req := r.request()
 		r.take(other, req, i)
-		done = append(done, r.later(req, &held[i]))
+		done = append(done, r.requestLater(req, &held[i]))
 		r.awaitLocked(i+1, "transactionid", done[i])
 	}
 	req := r.request()
 	for i := range twins {
-		done = append(done, r.later(req, &twins[i]))
+		done = append(done, r.requestLater(req, &twins[i]))
 	}
 	for r.CreatesWaiting() < len(twins) {
 		select {

@@ -17,9 +17,14 @@ func onPostgres(t *testing.T) *world {
 	t.Helper()
 	u := storetest.MigratedPostgres(t)
 	w := (&database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)}).world(t)
+	w.chooseSuffixOne()
+	return w
+}
+
+// chooseSuffixOne starts a service that chooses suffix 1 first.
+func (w *world) chooseSuffixOne() {
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 1}
 	w.Service = w.service()
-	return w
 }
 
 // session is a transaction of another process.
@@ -84,9 +89,13 @@ func (w *world) inBackground(fn func(ctx context.Context) error) <-chan struct{}
 
 // createLater creates an invoice in the background.
 func (w *world) createLater(into *invoice.Invoice) <-chan struct{} {
-	d := w.draft()
+	return w.requestLater(settle.CreateRequest{Draft: w.draft()}, into)
+}
+
+// requestLater creates the invoice of a request in the background.
+func (w *world) requestLater(r settle.CreateRequest, into *invoice.Invoice) <-chan struct{} {
 	return w.inBackground(func(ctx context.Context) (err error) {
-		*into, err = w.Create(ctx, settle.CreateRequest{Draft: d})
+		*into, err = w.Create(ctx, r)
 		return err
 	})
 }

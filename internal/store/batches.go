@@ -97,8 +97,7 @@ func withWanted(columns []string, rows [][]any) (text string, args []any) {
 
 // whichExist returns the indexes of those rows for which the table holds a row
 // under the conditions. The conditions refer to a row's texts by the names in
-// columns. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
-// reads the whole table.
+// columns.
 func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) ([]int, error) {
 	numbered := make([][]any, len(rows))
 	for n, row := range rows {
@@ -110,7 +109,7 @@ func (q *queries) whichExist(ctx context.Context, columns []string, rows [][]any
 		some, err := queryAll(ctx, q, func(row scanner) (n int, err error) {
 			err = row.Scan(&n)
 			return n, err
-		}, with+"SELECT n FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
+		}, with+"SELECT n"+fromExisting(tableAndConditions), args...)
 		found = append(found, some...)
 		return err
 	})
@@ -126,9 +125,16 @@ func (tx *Tx) sendCountExisting(ctx context.Context, columns []string, rows [][]
 			err := row.Scan(&some)
 			*count += some
 			return err
-		}, with+"SELECT count(*) FROM wanted WHERE EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0)", args...)
+		}, with+"SELECT count(*)"+fromExisting(tableAndConditions), args...)
 	})
 	return count, err
+}
+
+// fromExisting is the end of a query that selects of those rows of wanted for which the table holds
+// a row under the conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
+// reads the whole table.
+func fromExisting(tableAndConditions string) string {
+	return " FROM wanted WHERE EXISTS (SELECT 1 FROM " + tableAndConditions + " LIMIT 1 OFFSET 0)"
 }
 
 // minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each time, which takes

@@ -45,8 +45,7 @@ func (tx *Tx) SendUsedKeys(ctx context.Context, keys []IdempotencyKey, now time.
 			err := row.Scan(&id)
 			used[id] = true
 			return err
-		}, with+"SELECT requested FROM wanted WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > "+
-			parameter(len(args)+1)+" LIMIT 1 OFFSET 0)", append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
+		}, with+"SELECT requested"+fromExisting("idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > "+parameter(len(args)+1)), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
 	})
 	return used, err
 }
