@@ -105,6 +105,10 @@ func lifeSteps(ctx context.Context, r *costRun, c *costs, during time.Duration) 
 // blocks measures empty blocks, and then payments in full ones.
 func (r *costRun) blocks(ctx context.Context, c *costs) (err error) {
 	const empty = 50
+	// The tables have grown. Otherwise the service would do this while the blocks are measured.
+	if _, err := r.conn.Exec(ctx, "ANALYZE"); err != nil {
+		return err
+	}
 	c.block, err = r.spent(ctx, func() error {
 		for range empty {
 			if err := r.sealAndPause(ctx); err != nil {
