@@ -37,17 +37,24 @@ var errNotHeld = &invoice.FieldError{
 // was flushed, whether hold has nothing to do.
 func (s *Service) sendHoldings(ctx context.Context, tx *store.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
 	h.at = s.now()
-	var claims, grants []store.Holding
 	for _, c := range s.holdings.stale(calls, h.at) {
 		h.found = append(h.found, c.Value.heldAs())
-		if c.Value.byMerchant {
-			claims = append(claims, c.Value.holding())
-		} else {
-			grants = append(grants, c.Value.holding())
-		}
 	}
+	claims, grants := h.divided()
 	settled, err = tx.SendHoldings(ctx, claims, grants)
 	return h, settled, err
+}
+
+// divided returns the holdings that merchants claim, and those that the operator grants.
+func (h *holdings) divided() (claims, grants []store.Holding) {
+	for _, held := range h.found {
+		if held.claim {
+			claims = append(claims, held.Holding)
+		} else {
+			grants = append(grants, held.Holding)
+		}
+	}
+	return claims, grants
 }
 
 // hold makes the merchants of creates hold their settlement addresses: the operator's
@@ -55,7 +62,6 @@ func (s *Service) sendHoldings(ctx context.Context, tx *store.Tx, calls []*creat
 // address, since what it receives belongs to its invoice. Creates change nothing that are in repeated.
 func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
 	h.at = s.now()
-	var claims, grants []store.Holding
 	origins := make(map[invoice.Address]access.Origin)
 	stale := s.holdings.stale(calls, h.at)
 	if len(stale) == 0 {
@@ -70,13 +76,11 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 			continue
 		}
 		h.found = append(h.found, c.Value.heldAs())
-		if c.Value.byMerchant {
-			claims = append(claims, c.Value.holding())
-		} else {
-			grants = append(grants, c.Value.holding())
+		if !c.Value.byMerchant {
 			origins[c.Value.inv.Merchant] = c.Value.origin
 		}
 	}
+	claims, grants := h.divided()
 	_, lost, err := tx.GrantAddresses(ctx, grants, h.at)
 	if err != nil {
 		return h, err
@@ -107,17 +111,15 @@ func depositsAmong(ctx context.Context, tx *store.Tx, calls []*createCall) (map[
 	return tx.AreDeposits(ctx, addresses)
 }
 
-func (c *create) holding() store.Holding {
-	return store.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
-}
-
 // heldAs is a holding, and whether it was a claim of the merchant or a grant.
 type heldAs struct {
 	store.Holding
 	claim bool
 }
 
-func (c *create) heldAs() heldAs { return heldAs{c.holding(), c.byMerchant} }
+func (c *create) heldAs() heldAs {
+	return heldAs{store.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}, c.byMerchant}
+}
 
 // holdingCache holds the holdings that were found in the database, with the time. It is
 // safe for concurrent use.
