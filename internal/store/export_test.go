@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -187,4 +188,19 @@ const HeartbeatConns = heartbeatConns
 // OpenHeartbeats returns how many connections for heartbeats are open.
 func (s *Store) OpenHeartbeats() int {
 	return s.dialect.(*postgresDB).heartbeats.Stats().OpenConnections
+}
+
+// UpdateTogether runs transactions that share a commit of SQLite, while nothing else uses the store. It returns
+// their errors, and whether savepoints were used since the store was opened.
+func UpdateTogether(ctx context.Context, s *Store, fns ...func(*Tx) error) (errs []error, savepoints bool) {
+	w := s.dialect.(*sqliteDB).writer
+	group := make([]*job, len(fns))
+	for i, fn := range fns {
+		group[i] = &job{ctx: ctx, fn: fn}
+	}
+	whole := w.commit(group)
+	for _, j := range group {
+		errs = append(errs, cmp.Or(j.err, whole))
+	}
+	return errs, w.stmts.cache["SAVEPOINT job"] != nil
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,7 @@ var errClosed = errors.New("the database is closed")
 
 // groupWriter runs all transactions of a SQLite database on one connection and
 // commits those that wait at the same time together, since a commit's cost is
-// its sync to disk. Each of several runs in a savepoint of its own, so that one
-// that fails leaves the others intact.
+// its sync to disk. One that fails leaves the others intact.
 type groupWriter struct {
 	conn    *sql.Conn
 	stmts   *statements
@@ -109,20 +109,29 @@ func (w *groupWriter) gather(first *job) []*job {
 
 // commit runs the group. Its error is that of the whole transaction, and
 // applies to every job that has no error of its own.
+//
+// Jobs seldom fail, so they run without savepoints at first: in one, SQLite copies
+// each page that a statement changes, at a cost that grows with the square of the
+// statements, and keeps the copies in memory, which were hundreds of megabytes for
+// a block of many payments in a large database. If one of several fails, all is
+// rolled back, and each runs again in a savepoint.
 func (w *groupWriter) commit(group []*job) error {
+	err := w.transaction(group, w.runPlain)
+	if len(group) > 1 && slices.ContainsFunc(group, func(j *job) bool { return j.err != nil }) {
+		err = w.transaction(group, w.runInSavepoint)
+	}
+	return err
+}
+
+// transaction runs the group in one transaction, which an error of run rolls back.
+func (w *groupWriter) transaction(group []*job, run func(*job) error) error {
 	ctx := context.Background()
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	if len(group) == 1 {
-		if err := w.runAlone(group[0]); err != nil {
-			return w.rollback(ctx) // the job holds its error
-		}
-	} else {
-		for _, j := range group {
-			if err := w.runJob(j); err != nil {
-				return errors.Join(err, w.rollback(ctx))
-			}
+	for _, j := range group {
+		if err := run(j); err != nil {
+			return errors.Join(err, w.rollback(ctx))
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
@@ -131,20 +140,17 @@ func (w *groupWriter) commit(group []*job) error {
 	return nil
 }
 
-// runAlone runs the only job of a transaction and records its error, which
-// rolls the transaction back. It uses no savepoint: in one, SQLite keeps a
-// journal for each statement, at a cost that grows with the square of the
-// statements.
-func (w *groupWriter) runAlone(j *job) error {
+// runPlain runs a job and records its error, which it returns.
+func (w *groupWriter) runPlain(j *job) error {
 	if j.err = j.ctx.Err(); j.err == nil {
 		j.err = w.call(j)
 	}
 	return j.err
 }
 
-// runJob runs one of several jobs in a savepoint and records its error. It
-// returns an error only when the whole transaction cannot continue.
-func (w *groupWriter) runJob(j *job) error {
+// runInSavepoint runs a job in a savepoint and records its error. It returns an
+// error only when the whole transaction cannot continue.
+func (w *groupWriter) runInSavepoint(j *job) error {
 	if j.err = j.ctx.Err(); j.err != nil {
 		return nil //nolint:nilerr // the job holds its error; the transaction goes on
 	}

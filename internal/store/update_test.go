@@ -136,6 +136,47 @@ func TestUpdatesAtOnce(t *testing.T) {
 	})
 }
 
+// TestUpdatesOfOneCommit has three transactions share a commit of SQLite. They run once, without the savepoints for
+// which SQLite keeps copies of pages in memory. If one fails, the others are stored nevertheless.
+func TestUpdatesOfOneCommit(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	insert(t, s, sample("inv_0", "m"))
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		name       string
+		fails      int // which of the transactions; -1 for none
+		runs       [3]int
+		savepoints bool
+	}{
+		{"none", -1, [3]int{1, 1, 1}, false},
+		{"second", 1, [3]int{2, 2, 1}, true},
+	} {
+		var runs [3]int
+		fns := make([]func(*store.Tx) error, len(runs))
+		id := func(i int) string { return fmt.Sprintf("inv_%s_%d", test.name, i) }
+		for i := range fns {
+			fns[i] = func(tx *store.Tx) error {
+				runs[i]++
+				if err := add(t.Context(), tx, id(i)); err != nil || i != test.fails {
+					return err
+				}
+				return broken
+			}
+		}
+		errs, savepoints := store.UpdateTogether(t.Context(), s, fns...)
+		if runs != test.runs || savepoints != test.savepoints {
+			t.Errorf("%s fails: they ran %v times, with savepoints: %t; want %v and %t", test.name, runs, savepoints, test.runs, test.savepoints)
+		}
+		for i, err := range errs {
+			failed := i == test.fails
+			if has(t, s, id(i)) == failed || errors.Is(err, broken) != failed || (err != nil) != failed {
+				t.Errorf("%s fails: transaction %d gives %v, and its row is there: %t", test.name, i, err, has(t, s, id(i)))
+			}
+		}
+	}
+}
+
 func TestUpdateWithAContextThatEnded(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
