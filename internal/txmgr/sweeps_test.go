@@ -98,12 +98,13 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 }
 
 // indexSweeps reads the transfers from deposit addresses in blocks from one number on, and
-// makes those final that are in blocks up to another one.
-func (w *world) indexSweeps(tx *store.Tx, from, final uint64) error {
+// makes those final that are in blocks up to another one. It returns those that are not final, and changes nothing
+// outside the transaction, which may run again.
+func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, error) {
 	if w.deposits.token == (common.Address{}) {
-		return nil
+		return nil, nil
 	}
-	w.deposits.pending = slices.DeleteFunc(w.deposits.pending, func(l types.Log) bool { return l.BlockNumber >= from })
+	pending := slices.DeleteFunc(slices.Clone(w.deposits.pending), func(l types.Log) bool { return l.BlockNumber >= from })
 	var logs []types.Log
 	if from <= w.head() {
 		var err error
@@ -111,16 +112,16 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) error {
 			FromBlock: new(big.Int).SetUint64(from), Addresses: []common.Address{w.deposits.token}, Topics: [][]common.Hash{{chain.TransferTopic}},
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, l := range logs {
 		if _, ok := w.deposits.invoices[common.BytesToAddress(l.Topics[1][:])]; ok {
-			w.deposits.pending = append(w.deposits.pending, l)
+			pending = append(pending, l)
 		}
 	}
 	var sweeps []invoice.Sweep
-	w.deposits.pending = slices.DeleteFunc(w.deposits.pending, func(l types.Log) bool {
+	pending = slices.DeleteFunc(pending, func(l types.Log) bool {
 		if l.BlockNumber > final {
 			return false
 		}
@@ -132,7 +133,7 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) error {
 		sweeps = append(sweeps, s)
 		return true
 	})
-	return tx.AddToDeposits(w.ctx, nil, sweeps)
+	return pending, tx.AddToDeposits(w.ctx, nil, sweeps)
 }
 
 // wantQueue demands how many sweeps are waiting, in flight and failing.

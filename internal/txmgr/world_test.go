@@ -235,6 +235,7 @@ func (w *world) index() {
 		})
 		must(w, err)
 	}
+	var pending []types.Log
 	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
 		if err := tx.UnmarkIntentsObserved(w.ctx, chain.Local, shared); err != nil {
 			return err
@@ -257,11 +258,12 @@ func (w *world) index() {
 		if err := tx.FinishIntents(w.ctx, chain.Local, cursor.Confirmed.Number); err != nil {
 			return err
 		}
-		if err := w.indexSweeps(tx, shared+1, cursor.Confirmed.Number); err != nil {
+		if pending, err = w.indexSweeps(tx, shared+1, cursor.Confirmed.Number); err != nil {
 			return err
 		}
 		return tx.SaveCursor(w.ctx, chain.Local, cursor)
 	}))
+	w.deposits.pending = pending
 	for n := shared + 1; n <= head; n++ {
 		w.hashes[n] = w.hashOf(n)
 	}
