@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -190,17 +189,16 @@ func (s *Store) OpenHeartbeats() int {
 	return s.dialect.(*postgresDB).heartbeats.Stats().OpenConnections
 }
 
-// UpdateTogether runs transactions that share a commit of SQLite, while nothing else uses the store. It returns
-// their errors, and whether savepoints were used since the store was opened.
-func UpdateTogether(ctx context.Context, s *Store, fns ...func(*Tx) error) (errs []error, savepoints bool) {
-	w := s.dialect.(*sqliteDB).writer
+// UpdateTogether runs transactions that share a commit of SQLite, while nothing else uses the store, and returns
+// their errors.
+func UpdateTogether(ctx context.Context, s *Store, fns ...func(*Tx) error) (errs []error) {
 	group := make([]*job, len(fns))
 	for i, fn := range fns {
 		group[i] = &job{ctx: ctx, fn: fn}
 	}
-	whole := w.commit(group)
+	s.dialect.(*sqliteDB).writer.commit(group)
 	for _, j := range group {
-		errs = append(errs, cmp.Or(j.err, whole))
+		errs = append(errs, j.err)
 	}
-	return errs, w.stmts.cache["SAVEPOINT job"] != nil
+	return errs
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -80,11 +79,8 @@ func (w *groupWriter) loop() {
 		select {
 		case j := <-w.jobs:
 			group := w.gather(j)
-			err := w.commit(group)
+			w.commit(group)
 			for _, j := range group {
-				if j.err == nil {
-					j.err = err
-				}
 				j.result <- j.err
 			}
 		case <-w.quit:
@@ -107,65 +103,45 @@ func (w *groupWriter) gather(first *job) []*job {
 	return group
 }
 
-// commit runs the group. Its error is that of the whole transaction, and
-// applies to every job that has no error of its own.
+// commit runs the group and records the jobs' errors.
 //
-// Jobs seldom fail, so they run without savepoints at first: in one, SQLite copies
-// each page that a statement changes, at a cost that grows with the square of the
-// statements, and keeps the copies in memory, which were hundreds of megabytes for
-// a block of many payments in a large database. If one of several fails, all is
-// rolled back, and each runs again in a savepoint.
-func (w *groupWriter) commit(group []*job) error {
-	err := w.transaction(group, w.runPlain)
-	if len(group) > 1 && slices.ContainsFunc(group, func(j *job) bool { return j.err != nil }) {
-		err = w.transaction(group, w.runInSavepoint)
-	}
-	return err
-}
-
-// transaction runs the group in one transaction, which an error of run rolls back.
-func (w *groupWriter) transaction(group []*job, run func(*job) error) error {
-	ctx := context.Background()
-	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin a transaction: %w", err)
+// Jobs seldom fail, so they share a transaction without savepoints, and if one of
+// several fails, all run again, each in a transaction of its own. In a savepoint,
+// SQLite copies each page that a statement changes, at a cost that grows with the
+// square of the statements, and keeps the copies in memory: hundreds of megabytes
+// for a block of many payments in a large database.
+func (w *groupWriter) commit(group []*job) {
+	failed, err := w.transaction(group)
+	if failed && len(group) > 1 {
+		for _, j := range group {
+			w.commit([]*job{j})
+		}
+		return
 	}
 	for _, j := range group {
-		if err := run(j); err != nil {
-			return errors.Join(err, w.rollback(ctx))
+		j.err = cmp.Or(j.err, err)
+	}
+}
+
+// transaction runs the group in one transaction. If a job fails, it is rolled back,
+// and failed is true. The error is of the transaction itself.
+func (w *groupWriter) transaction(group []*job) (failed bool, err error) {
+	ctx := context.Background()
+	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return false, fmt.Errorf("begin a transaction: %w", err)
+	}
+	for _, j := range group {
+		if j.err = j.ctx.Err(); j.err != nil {
+			continue
+		}
+		if j.err = w.call(j); j.err != nil {
+			return true, w.rollback(ctx)
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", err), w.rollback(ctx))
+		return false, errors.Join(fmt.Errorf("commit: %w", err), w.rollback(ctx))
 	}
-	return nil
-}
-
-// runPlain runs a job and records its error, which it returns.
-func (w *groupWriter) runPlain(j *job) error {
-	if j.err = j.ctx.Err(); j.err == nil {
-		j.err = w.call(j)
-	}
-	return j.err
-}
-
-// runInSavepoint runs a job in a savepoint and records its error. It returns an
-// error only when the whole transaction cannot continue.
-func (w *groupWriter) runInSavepoint(j *job) error {
-	if j.err = j.ctx.Err(); j.err != nil {
-		return nil //nolint:nilerr // the job holds its error; the transaction goes on
-	}
-	ctx := context.Background()
-	if err := w.exec(ctx, "SAVEPOINT job"); err != nil {
-		return err
-	}
-	if j.err = w.call(j); j.err != nil {
-		// Without a savepoint the whole transaction is undone, and the others of
-		// the group get the error that undid it.
-		if err := w.exec(ctx, "ROLLBACK TO job"); err != nil {
-			return errors.Join(j.err, ignoreRolledBack(err))
-		}
-	}
-	return w.exec(ctx, "RELEASE job")
+	return false, nil
 }
 
 // call runs a job's function. A panic is carried to the goroutine that called
