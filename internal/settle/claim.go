@@ -67,8 +67,9 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 			return "", err
 		}
 	}
+	chainKey := inv.ChainKey
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, inv.ChainKey); err != nil {
+		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
 			return err
 		}
 		if inv, err = tx.Invoice(ctx, claim.InvoiceID); err != nil {

@@ -59,8 +59,9 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 	if err != nil {
 		return invoice.Payment{}, err
 	}
+	chainKey := found.ChainKey
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, found.ChainKey); err != nil {
+		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
 			return err
 		}
 		if found, err = tx.Payment(ctx, m.PaymentID); err != nil {

@@ -70,8 +70,9 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 	if err != nil {
 		return r, err
 	}
+	chainKey := found.ChainKey
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, found.ChainKey); err != nil {
+		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
 			return err
 		}
 		if found, err = tx.Payment(ctx, req.PaymentID); err != nil {

@@ -110,21 +110,34 @@ func (w *groupWriter) gather(first *job) []*job {
 // SQLite copies each page that a statement changes, at a cost that grows with the
 // square of the statements, and keeps the copies in memory: hundreds of megabytes
 // for a block of many payments in a large database.
+//
+// If the database does not answer, the whole group has that error, since each job
+// would wait as long again.
 func (w *groupWriter) commit(group []*job) {
 	failed, err := w.transaction(group)
-	if failed && len(group) > 1 {
-		for _, j := range group {
-			w.commit([]*job{j})
-		}
+	if !failed || len(group) == 1 || Unavailable(err) {
+		failJobs(group, err)
 		return
 	}
+	for i := range group {
+		_, err := w.transaction(group[i : i+1])
+		if Unavailable(err) {
+			failJobs(group[i:], err)
+			return
+		}
+		failJobs(group[i:i+1], err)
+	}
+}
+
+// failJobs gives an error, if it is one, to the jobs that have none of their own.
+func failJobs(group []*job, err error) {
 	for _, j := range group {
 		j.err = cmp.Or(j.err, err)
 	}
 }
 
-// transaction runs the group in one transaction. If a job fails, it is rolled back,
-// and failed is true. The error is of the transaction itself.
+// transaction runs the group in one transaction. If a job fails, that is rolled back,
+// failed is true, and the error is the job's.
 func (w *groupWriter) transaction(group []*job) (failed bool, err error) {
 	ctx := context.Background()
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -135,7 +148,10 @@ func (w *groupWriter) transaction(group []*job) (failed bool, err error) {
 			continue
 		}
 		if j.err = w.call(j); j.err != nil {
-			return true, w.rollback(ctx)
+			if err := w.rollback(ctx); err != nil {
+				return false, fmt.Errorf("roll back: %w", err)
+			}
+			return true, j.err
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -136,41 +137,57 @@ func TestUpdatesAtOnce(t *testing.T) {
 	})
 }
 
-// TestUpdatesOfOneCommit has three transactions share a commit of SQLite. If one fails, the others are stored
-// nevertheless, by running again.
-func TestUpdatesOfOneCommit(t *testing.T) {
+// TestUpdatesOfOneTransaction has transactions share one of SQLite. If some fail, the others are stored nevertheless,
+// by running again. If the database does not answer, none is, and none waits again.
+func TestUpdatesOfOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))
+	s.BoundTransactions(100 * time.Millisecond)
 	insert(t, s, sample("inv_0", "m"))
 	broken := errors.New("broken")
 	for _, test := range []struct {
-		name  string
-		fails int // which of the transactions; -1 for none
-		runs  [3]int
+		do     string // by each of the transactions, after an insert: n for nothing, e for an error, p for a panic, t for a timeout
+		runs   string // of each
+		stored string // y or n
 	}{
-		{"none", -1, [3]int{1, 1, 1}},
-		{"second", 1, [3]int{2, 2, 1}},
+		{"nnn", "111", "yyy"},
+		{"enn", "211", "nyy"},
+		{"nen", "221", "yny"},
+		{"nne", "222", "yyn"},
+		{"eee", "211", "nnn"},
+		{"npn", "221", "yny"},
+		{"ntn", "110", "nnn"},
+		{"etn", "210", "nnn"},
 	} {
-		var runs [3]int
-		fns := make([]func(*store.Tx) error, len(runs))
-		id := func(i int) string { return fmt.Sprintf("inv_%s_%d", test.name, i) }
+		runs := make([]byte, len(test.do))
+		fns := make([]func(*store.Tx) error, len(test.do))
+		id := func(i int) string { return fmt.Sprintf("inv_%s_%d", test.do, i) }
 		for i := range fns {
+			runs[i] = '0'
 			fns[i] = func(tx *store.Tx) error {
 				runs[i]++
-				if err := add(t.Context(), tx, id(i)); err != nil || i != test.fails {
+				if err := add(t.Context(), tx, id(i)); err != nil {
 					return err
 				}
-				return broken
+				switch test.do[i] {
+				case 'e':
+					return broken
+				case 'p':
+					panic("ouch")
+				case 't':
+					return tx.ReadForEver(t.Context())
+				}
+				return nil
 			}
 		}
 		errs := store.UpdateTogether(t.Context(), s, fns...)
-		if runs != test.runs {
-			t.Errorf("%s fails: they ran %v times, want %v", test.name, runs, test.runs)
+		if string(runs) != test.runs {
+			t.Errorf("%s: they ran %s times, want %s", test.do, runs, test.runs)
 		}
 		for i, err := range errs {
-			failed := i == test.fails
-			if has(t, s, id(i)) == failed || errors.Is(err, broken) != failed || (err != nil) != failed {
-				t.Errorf("%s fails: transaction %d gives %v, and its row is there: %t", test.name, i, err, has(t, s, id(i)))
+			stored := test.stored[i] == 'y'
+			if has(t, s, id(i)) != stored || (err == nil) != stored || test.do[i] == 'e' != errors.Is(err, broken) || test.do[i] == 't' && !store.Unavailable(err) {
+				t.Errorf("%s: transaction %d gives %v, and its row is there: %t", test.do, i, err, has(t, s, id(i)))
 			}
 		}
 	}
