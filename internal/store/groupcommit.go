@@ -187,15 +187,10 @@ func (w *groupWriter) call(j *job) (err error) {
 	return cmp.Or(err, context.Cause(whole))
 }
 
-// rollback rolls back the transaction.
+// rollback rolls back the transaction, if there is one: SQLite rolls it back itself
+// when the disk is full or fails.
 func (w *groupWriter) rollback(ctx context.Context) error {
-	return ignoreRolledBack(w.exec(ctx, "ROLLBACK"))
-}
-
-// ignoreRolledBack returns the error of a rollback, or nil if nothing was left
-// to roll back: SQLite rolls a transaction back itself when the disk is full or
-// fails.
-func ignoreRolledBack(err error) error {
+	err := w.exec(ctx, "ROLLBACK")
 	var answer *sqlite.Error
 	if errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
 		return nil
