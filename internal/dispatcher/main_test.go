@@ -79,10 +79,11 @@ func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Out
 // world is a worker, its store and its clock.
 type world struct {
 	dispatcher.Config
-	store *recorder
-	clock *clocktest.Clock
-	wake  chan struct{}
-	stop  func() error // stops the worker and returns the error of Run
+	store  *recorder
+	clock  *clocktest.Clock
+	wake   chan struct{}
+	cancel context.CancelFunc // begins the worker's stop
+	stop   func() error       // stops the worker and returns the error of Run
 }
 
 // all returns a lookup of several merchants that calls one for each.
@@ -159,6 +160,7 @@ func (w *world) start(t *testing.T) {
 func (w *world) run(t *testing.T, worker *dispatcher.Worker) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
 	result := make(chan error, 1)
 	go func() { result <- worker.Run(ctx) }()
 	w.stop = sync.OnceValue(func() error {
