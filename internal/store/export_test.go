@@ -156,6 +156,13 @@ func (tx *Tx) WriteForEver(ctx context.Context) error {
 	return err
 }
 
+// BreakCommit writes what SQLite refuses when the transaction is committed.
+func (tx *Tx) BreakCommit(ctx context.Context) error {
+	_, err := tx.exec(ctx, `INSERT INTO told_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
+		VALUES ('none', '1', '0xaa', 'base', '0xbb', 1, 1, 1, 0, 1)`)
+	return err
+}
+
 // PutListenerInTransaction puts a listener.
 func (tx *Tx) PutListenerInTransaction(ctx context.Context, l Listener, now time.Time) error {
 	return tx.putListener(ctx, l, now)
@@ -194,11 +201,16 @@ func (s *Store) OpenHeartbeats() int {
 func UpdateTogether(ctx context.Context, s *Store, fns ...func(*Tx) error) (errs []error) {
 	group := make([]*job, len(fns))
 	for i, fn := range fns {
-		group[i] = &job{ctx: ctx, fn: fn}
+		group[i] = &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	}
 	s.dialect.(*sqliteDB).writer.commit(group)
 	for _, j := range group {
-		errs = append(errs, j.err)
+		errs = append(errs, <-j.result)
 	}
 	return errs
+}
+
+// LeaveTransactionOpen begins a transaction of SQLite that nothing ends.
+func (s *Store) LeaveTransactionOpen(ctx context.Context) error {
+	return s.dialect.(*sqliteDB).writer.exec(ctx, "BEGIN IMMEDIATE")
 }

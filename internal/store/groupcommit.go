@@ -46,9 +46,9 @@ func startGroupWriter(conn *sql.Conn) *groupWriter {
 }
 
 // do runs fn in a transaction and returns once it is committed or rolled back.
-// It gives up if ctx ends, or statementTimeout passes, before fn starts. Once
-// fn has started, do waits for it even if ctx ends, because the caller could
-// not otherwise learn the outcome.
+// It gives up if ctx ends, or statementTimeout passes, before a commit takes fn along.
+// From then on do waits even if ctx ends, because the caller could not otherwise
+// learn the outcome; a fn that has not started by then does not.
 func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	turn, cancel := withStatementTimeout(ctx)
@@ -78,11 +78,7 @@ func (w *groupWriter) loop() {
 	for {
 		select {
 		case j := <-w.jobs:
-			group := w.gather(j)
-			w.commit(group)
-			for _, j := range group {
-				j.result <- j.err
-			}
+			w.commit(w.gather(j))
 		case <-w.quit:
 			return
 		}
@@ -103,61 +99,79 @@ func (w *groupWriter) gather(first *job) []*job {
 	return group
 }
 
-// commit runs the group and records the jobs' errors.
+// commit runs the group and answers its jobs.
 //
-// Jobs seldom fail, so they share a transaction without savepoints, and if one of
-// several fails, all run again, each in a transaction of its own. In a savepoint,
-// SQLite copies each page that a statement changes, at a cost that grows with the
-// square of the statements, and keeps the copies in memory: hundreds of megabytes
-// for a block of many payments in a large database.
+// They share a transaction without savepoints. If one fails after it changed a row, or
+// the commit fails, each runs again in a transaction of its own. In a savepoint, SQLite
+// copies each page that a statement changes, at a cost that grows with the square of the
+// statements, and keeps the copies in memory: hundreds of megabytes for a block of many
+// payments in a large database.
 //
 // If the database does not answer, the whole group has that error, since each job
 // would wait as long again.
 func (w *groupWriter) commit(group []*job) {
-	failed, err := w.transaction(group)
-	if !failed || len(group) == 1 || Unavailable(err) {
-		failJobs(group, err)
+	err := w.transaction(group)
+	if err == nil || len(group) == 1 || Unavailable(err) {
+		answer(group, err)
 		return
 	}
 	for i := range group {
-		_, err := w.transaction(group[i : i+1])
+		err := w.transaction(group[i : i+1])
 		if Unavailable(err) {
-			failJobs(group[i:], err)
+			answer(group[i:], err)
 			return
 		}
-		failJobs(group[i:i+1], err)
+		answer(group[i:i+1], err)
 	}
 }
 
-// failJobs gives an error, if it is one, to the jobs that have none of their own.
-func failJobs(group []*job, err error) {
+// answer gives the jobs the error of their transaction, or each its own. The former comes
+// first: a job may have failed because of what another one wrote, which was rolled back.
+func answer(group []*job, err error) {
 	for _, j := range group {
-		j.err = cmp.Or(j.err, err)
+		j.result <- cmp.Or(err, j.err)
 	}
 }
 
-// transaction runs the group in one transaction. If a job fails, that is rolled back,
-// failed is true, and the error is the job's.
-func (w *groupWriter) transaction(group []*job) (failed bool, err error) {
+// transaction runs the group in one transaction. If it returns an error, that is rolled back.
+func (w *groupWriter) transaction(group []*job) error {
 	ctx := context.Background()
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return false, fmt.Errorf("begin a transaction: %w", err)
+		return w.undo(ctx, fmt.Errorf("begin a transaction: %w", err)) // the one before, if that is still open
 	}
 	for _, j := range group {
-		if j.err = j.ctx.Err(); j.err != nil {
-			continue
-		}
-		if j.err = w.call(j); j.err != nil {
-			if err := w.rollback(ctx); err != nil {
-				return false, fmt.Errorf("roll back: %w", err)
-			}
-			return true, j.err
+		if err := w.run(ctx, j); err != nil {
+			return w.undo(ctx, err)
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
-		return false, errors.Join(fmt.Errorf("commit: %w", err), w.rollback(ctx))
+		return w.undo(ctx, fmt.Errorf("commit: %w", err))
 	}
-	return false, nil
+	return nil
+}
+
+// run runs a job and records its error. It returns that too if the transaction has to be
+// rolled back for it: a job that failed before it changed a row leaves nothing.
+func (w *groupWriter) run(ctx context.Context, j *job) error {
+	before, err := w.changes(ctx)
+	if err != nil {
+		return err
+	}
+	if j.err = j.ctx.Err(); j.err == nil {
+		j.err = w.call(j)
+	}
+	if j.err == nil || Unavailable(j.err) {
+		return j.err
+	}
+	if after, err := w.changes(ctx); err != nil || after != before {
+		return j.err
+	}
+	return nil
+}
+
+// changes returns how many rows the connection has changed.
+func (w *groupWriter) changes(ctx context.Context) (int64, error) {
+	return queryRow(ctx, &queries{run: sqlRunner{w.stmts}}, scanSeq, "SELECT total_changes()")
 }
 
 // call runs a job's function. A panic is carried to the goroutine that called
@@ -187,15 +201,15 @@ func (w *groupWriter) call(j *job) (err error) {
 	return cmp.Or(err, context.Cause(whole))
 }
 
-// rollback rolls back the transaction, if there is one: SQLite rolls it back itself
-// when the disk is full or fails.
-func (w *groupWriter) rollback(ctx context.Context) error {
+// undo rolls back the transaction, if one is open, and returns the error for which it does:
+// SQLite rolls it back itself when the disk is full or fails.
+func (w *groupWriter) undo(ctx context.Context, because error) error {
 	err := w.exec(ctx, "ROLLBACK")
 	var answer *sqlite.Error
-	if errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
-		return nil
+	if err == nil || errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
+		return because
 	}
-	return err
+	return errors.Join(because, fmt.Errorf("roll back: %w", err))
 }
 
 func (w *groupWriter) exec(ctx context.Context, statement string) error {

@@ -9,7 +9,7 @@ import (
 
 const (
 	// statementTimeout bounds each statement, including its wait for a
-	// connection, each commit and each rollback. A firewall that drops a
+	// connection, and each commit and rollback of PostgreSQL. A firewall that drops a
 	// connection silently delays its user by this much at most.
 	statementTimeout = 10 * time.Second
 	// migrateTimeout bounds the migration of the schema. Creating an index of a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 }
 
 // TestUpdatesOfOneTransaction has transactions share one of SQLite. If some fail, the others are stored nevertheless,
-// by running again. If the database does not answer, none is, and none waits again.
+// by running again if what failed had changed a row. If the database does not answer, none is stored, and none waits again.
 func TestUpdatesOfOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -146,18 +147,26 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 	insert(t, s, sample("inv_0", "m"))
 	broken := errors.New("broken")
 	for _, test := range []struct {
-		do     string // by each of the transactions, after an insert: n for nothing, e for an error, p for a panic, t for a timeout
-		runs   string // of each
-		stored string // y or n
+		// do is what each of the transactions does after an insert: n for nothing, e for an error, p for a panic, t for a
+		// timeout, l for a timeout when it runs again, c for what fails with the commit. r is an error without an insert.
+		do      string
+		runs    string // of each
+		results string // s for stored, e for an error of its own, a for a database that is away
 	}{
-		{"nnn", "111", "yyy"},
-		{"enn", "211", "nyy"},
-		{"nen", "221", "yny"},
-		{"nne", "222", "yyn"},
-		{"eee", "211", "nnn"},
-		{"npn", "221", "yny"},
-		{"ntn", "110", "nnn"},
-		{"etn", "210", "nnn"},
+		{"nnn", "111", "sss"},
+		{"enn", "211", "ess"},
+		{"nen", "221", "ses"},
+		{"nne", "222", "sse"},
+		{"eee", "211", "eee"},
+		{"npn", "221", "ses"},
+		{"ntn", "110", "aaa"},
+		{"etn", "210", "eaa"},
+		{"nrn", "111", "ses"},
+		{"rrr", "111", "eee"},
+		{"rne", "222", "ese"},
+		{"nrt", "111", "aaa"},
+		{"lren", "2110", "aaaa"},
+		{"ncn", "222", "ses"},
 	} {
 		runs := make([]byte, len(test.do))
 		fns := make([]func(*store.Tx) error, len(test.do))
@@ -166,6 +175,9 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 			runs[i] = '0'
 			fns[i] = func(tx *store.Tx) error {
 				runs[i]++
+				if test.do[i] == 'r' {
+					return broken
+				}
 				if err := add(t.Context(), tx, id(i)); err != nil {
 					return err
 				}
@@ -174,8 +186,14 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 					return broken
 				case 'p':
 					panic("ouch")
+				case 'c':
+					return tx.BreakCommit(t.Context())
 				case 't':
 					return tx.ReadForEver(t.Context())
+				case 'l':
+					if runs[i] == '2' {
+						return tx.ReadForEver(t.Context())
+					}
 				}
 				return nil
 			}
@@ -185,12 +203,34 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 			t.Errorf("%s: they ran %s times, want %s", test.do, runs, test.runs)
 		}
 		for i, err := range errs {
-			stored := test.stored[i] == 'y'
-			if has(t, s, id(i)) != stored || (err == nil) != stored || test.do[i] == 'e' != errors.Is(err, broken) || test.do[i] == 't' && !store.Unavailable(err) {
-				t.Errorf("%s: transaction %d gives %v, and its row is there: %t", test.do, i, err, has(t, s, id(i)))
+			result := byte('s')
+			switch {
+			case store.Unavailable(err):
+				result = 'a'
+			case err != nil:
+				result = 'e'
+			}
+			if result != test.results[i] || has(t, s, id(i)) != (result == 's') {
+				t.Errorf("%s: transaction %d gives %v, and its row is there: %t; want %c", test.do, i, err, has(t, s, id(i)), test.results[i])
+			}
+			if result == 'e' && strings.ContainsRune("er", rune(test.do[i])) && err != broken { //nolint:errorlint // it is returned unchanged
+				t.Errorf("%s: transaction %d gives %v, want its own error", test.do, i, err)
 			}
 		}
 	}
+}
+
+// TestUpdateAfterAnOpenTransaction has a transaction of SQLite stay open, as when its rollback failed. The next
+// transaction fails, and those after it work.
+func TestUpdateAfterAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	insert(t, s, sample("inv_0", "m"))
+	must(t, s.LeaveTransactionOpen(t.Context()))
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return add(t.Context(), tx, "inv_1") }); err == nil {
+		t.Error("a transaction within another is no error")
+	}
+	update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_1") })
 }
 
 func TestUpdateWithAContextThatEnded(t *testing.T) {
