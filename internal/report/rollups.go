@@ -29,61 +29,84 @@ const (
 	checkedPeriod = 100 * 24 * time.Hour
 )
 
+// Updater runs transactions; a store.Store is one.
+type Updater interface {
+	Update(ctx context.Context, fn func(*store.Tx) error) error
+}
+
 // Rollups adds up what was settled by quarters of an hour, so that Days is fast. A period is
 // added up when it is over, and again when something is added to it. Several processes may do
 // so at once, one after the other.
 type Rollups struct {
-	store   *store.Store
+	store   Updater
 	now     func() time.Time
 	logger  *slog.Logger
 	checked time.Time // where the next check begins
 }
 
 // NewRollups returns a Rollups.
-func NewRollups(s *store.Store, now func() time.Time, logger *slog.Logger) *Rollups {
+func NewRollups(s Updater, now func() time.Time, logger *slog.Logger) *Rollups {
 	return &Rollups{store: s, now: now, logger: logger}
 }
 
 // Advance adds up some periods, and reports whether there are more. Without any, it checks
 // some of those that were added up before, and corrects what differs.
 func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
+	var a advance
 	err = r.store.Update(ctx, func(tx *store.Tx) error {
-		more, err = r.advance(ctx, tx)
+		a, err = r.advance(ctx, tx)
 		return err
 	})
-	return more, err
+	if err != nil {
+		return false, err
+	}
+	if !a.to.IsZero() {
+		r.checked = a.to
+	}
+	if a.corrected {
+		r.logger.WarnContext(ctx, "rollups differed from payments, corrected", "from", a.from, "to", a.to)
+	}
+	return a.more, nil
 }
 
-func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (more bool, err error) {
+// advance is what a transaction did.
+type advance struct {
+	more      bool
+	from, to  time.Time // what it checked; zero if it checked nothing
+	corrected bool
+}
+
+func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
 	through, err := tx.LockRollups(ctx)
 	if err != nil {
-		return false, fmt.Errorf("lock rollups: %w", err)
+		return advance{}, fmt.Errorf("lock rollups: %w", err)
 	}
 	stale, err := tx.TakeStaleRollups(ctx, staleBatch)
 	if err != nil {
-		return false, fmt.Errorf("take stale rollups: %w", err)
+		return advance{}, fmt.Errorf("take stale rollups: %w", err)
 	}
 	if err := replaceStale(ctx, tx, stale, through); err != nil {
-		return false, err
+		return advance{}, err
 	}
+	more := len(stale) == staleBatch
 	closed := store.RollupStart(r.now().Add(-rollupDelay))
 	if !through.Before(closed) {
 		if len(stale) == 0 {
-			err = r.check(ctx, tx, through)
+			return r.check(ctx, tx, through)
 		}
-		return len(stale) == staleBatch, err
+		return advance{more: more}, nil
 	}
 	to, err := window(ctx, tx, through, closed)
 	if err != nil {
-		return false, err
+		return advance{}, err
 	}
 	if _, err := replaceRollups(ctx, tx, through, to); err != nil {
-		return false, err
+		return advance{}, err
 	}
 	if err := addDays(ctx, tx, store.DayStart(through), store.DayStart(to)); err != nil {
-		return false, err
+		return advance{}, err
 	}
-	return to.Before(closed) || len(stale) == staleBatch, tx.SetRollupsThrough(ctx, to)
+	return advance{more: more || to.Before(closed)}, tx.SetRollupsThrough(ctx, to)
 }
 
 // replaceStale adds up stale periods, those before a time, and the days that change.
@@ -150,23 +173,22 @@ func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
 }
 
 // check adds up some periods once more.
-func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) error {
-	if first := store.RollupStart(through.Add(-checkedPeriod)); r.checked.Before(first) || !r.checked.Before(through) {
-		r.checked = first
+func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (advance, error) {
+	from := r.checked
+	if first := store.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
+		from = first
 	}
-	to, err := window(ctx, tx, r.checked, through)
+	to, err := window(ctx, tx, from, through)
 	if err != nil {
-		return err
+		return advance{}, err
 	}
-	changed, err := replaceRollups(ctx, tx, r.checked, to)
+	changed, err := replaceRollups(ctx, tx, from, to)
 	if changed {
-		if err := addDays(ctx, tx, store.DayStart(r.checked), times.Earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
-			return err
+		if err := addDays(ctx, tx, store.DayStart(from), times.Earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
+			return advance{}, err
 		}
-		r.logger.WarnContext(ctx, "rollups differed from payments, corrected", "from", r.checked, "to", to)
 	}
-	r.checked = to
-	return err
+	return advance{from: from, to: to, corrected: changed}, err
 }
 
 // window returns the end of the periods from a time on that have about rollupPage payments and

@@ -93,7 +93,7 @@ func (s *Service) replaceDetails(ctx context.Context, tx *store.Tx, was invoice.
 		return err
 	}
 	if is.ReturnURL != was.ReturnURL || is.CancelURL != was.CancelURL {
-		m, _, err := s.merchants.Find(store.WithShare(ctx, 0), inv.MerchantID) // the transaction has the request's share of the connections
+		m, _, err := s.merchants.Find(ctx, inv.MerchantID)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -30,12 +31,31 @@ const (
 	Writes
 )
 
-type connShareKey struct{}
+// request is whose work a context is for.
+type request struct {
+	share        ConnShare
+	transactions atomic.Int32 // that are open
+}
+
+type requestKey struct{}
 
 // WithShare returns a context whose reads and transactions share the connections with those of
 // other requests. The rest is left to the service itself, however slow the requests are.
 func WithShare(ctx context.Context, s ConnShare) context.Context {
-	return context.WithValue(ctx, connShareKey{}, s)
+	return context.WithValue(ctx, requestKey{}, &request{share: s})
+}
+
+// ofRequest returns fn, during which the request of the context has a transaction open.
+func ofRequest(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	if r == nil {
+		return fn
+	}
+	return func(tx *Tx) error {
+		r.transactions.Add(1)
+		defer r.transactions.Add(-1)
+		return fn(tx)
+	}
 }
 
 // connShares bounds the connections that requests use at a time.
@@ -50,15 +70,17 @@ func newConnShares(merchants, readers, requests int64) *connShares {
 	return &connShares{semaphore.NewWeighted(merchants), semaphore.NewWeighted(readers), semaphore.NewWeighted(requests)}
 }
 
-// enter waits for the share of a context. leave gives it back.
+// enter waits for the share of a context. leave gives it back. A request that reads while it has a transaction open
+// does not wait, since those that have the shares may wait for that transaction.
 func (s *connShares) enter(ctx context.Context, transaction bool) (leave func(), err error) {
+	r, _ := ctx.Value(requestKey{}).(*request)
 	var shares []*semaphore.Weighted
-	switch of, _ := ctx.Value(connShareKey{}).(ConnShare); {
-	case of == 0:
+	switch {
+	case r == nil, r.share == 0, !transaction && r.transactions.Load() > 0:
 		return func() {}, nil
-	case transaction || of == Writes:
+	case transaction || r.share == Writes:
 		shares = []*semaphore.Weighted{s.requests}
-	case of == PayerReads:
+	case r.share == PayerReads:
 		shares = []*semaphore.Weighted{s.readers, s.requests}
 	default:
 		shares = []*semaphore.Weighted{s.merchants, s.readers, s.requests}

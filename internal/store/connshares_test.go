@@ -82,6 +82,45 @@ func TestTransactionsOfRequests(t *testing.T) {
 	must(t, s.Update(request, func(*store.Tx) error { return nil }))
 }
 
+// TestReadsDuringTransactionsOfRequests has requests read in their transactions, besides by them, while requests have
+// their share of the connections. Those with a transaction do not wait, and after it they do.
+func TestReadsDuringTransactionsOfRequests(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, _, all := s.ConnShares()
+		others := all
+		if s.Shared() {
+			others-- // the transaction has one
+		}
+		var reading atomic.Int64
+		release := make(chan struct{})
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer close(release)
+		for range others {
+			group.Go(func() {
+				if err := s.Read(store.WithShare(t.Context(), store.Writes), func() { reading.Add(1); <-release }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		awaitConns(t, &reading, others)
+		request := store.WithShare(t.Context(), store.Writes)
+		must(t, s.Update(request, func(*store.Tx) error {
+			if err := s.Read(request, func() {}); err != nil {
+				t.Errorf("a read in the transaction: %v", err)
+			}
+			return nil
+		}))
+		if s.Shared() {
+			defer hold(t, 1, func(fn func(*store.Tx) error) error { return s.Update(store.WithShare(t.Context(), store.Writes), fn) })()
+		}
+		if err := s.Read(request, func() {}); !errors.Is(err, store.ErrBusy) {
+			t.Errorf("a read after the transaction: %v, want ErrBusy", err)
+		}
+	})
+}
+
 // TestHeartbeats has the service's own transactions hold all other connections. The check of its health,
 // its clock and its share of the work do not wait.
 func TestHeartbeats(t *testing.T) {
