@@ -19,6 +19,7 @@ var listFilters = []listFilter{
 	{"invoices?merchantId=largest", func(listed, int) string { return "invoices?merchantId=" + seed.Merchant(0) }, 3},
 	{"invoices?merchantId", func(l listed, n int) string { return "invoices?limit=5&merchantId=" + l.merchant(n) }, 0},
 	{"invoices?status=paid", func(listed, int) string { return "invoices?status=paid" }, 5},
+	{"invoices?status=expired", func(listed, int) string { return "invoices?status=expired" }, 2},
 	{"invoices?status", func(l listed, n int) string { return "invoices?status=" + string(l.Invoice(n).Status) }, 0},
 	{"invoices?merchantId&status", func(l listed, n int) string {
 		return fmt.Sprintf("invoices?limit=1&merchantId=%s&status=%s", l.merchant(n), l.Invoice(n).Status)
@@ -67,12 +68,24 @@ var listFilters = []listFilter{
 	}, 0},
 	{"payments?to=largest&merchantId, none found", func(l listed, _ int) string { return "payments?merchantId=nobody&to=" + l.Address(0).String() }, 0},
 	{"payments/ID", func(l listed, n int) string { return "payments/" + l.payment(n).ID }, 0},
+	{"payments/ID/refunds", func(l listed, n int) string { return "payments/" + l.payment(n).ID + "/refunds" }, 0},
+	{"claims", func(listed, int) string { return "claims" }, 0},
 
 	{"refunds", func(listed, int) string { return "refunds" }, 1},
 	{"refunds?merchantId=largest", func(listed, int) string { return "refunds?merchantId=" + seed.Merchant(0) }, 0},
+	{"refunds/ID", func(l listed, n int) string { return "refunds/" + l.refunds[n%len(l.refunds)] }, 0},
 	{"customers?merchantId=largest", func(listed, int) string { return "customers?merchantId=" + seed.Merchant(0) }, 3},
 	{"inbox", func(listed, int) string { return "inbox?limit=5" }, 0},
 	{"inbox?merchantId=largest", func(listed, int) string { return "inbox?limit=5&merchantId=" + seed.Merchant(0) }, 0},
+	{"inbox/counts?merchantId", func(l listed, n int) string { return "inbox/counts?merchantId=" + l.merchant(n) }, 0},
+	{"inbox/decisions", func(listed, int) string { return "inbox/decisions" }, 0},
+
+	{"merchants", func(listed, int) string { return "merchants" }, 0},
+	{"operator/merchants", func(listed, int) string { return "operator/merchants?limit=5" }, 0},
+	{"payment-links", func(listed, int) string { return "payment-links" }, 0},
+	{"keys", func(listed, int) string { return "keys" }, 0},
+	{"audit", func(listed, int) string { return "audit" }, 0},
+	{"requests", func(listed, int) string { return "requests" }, 0},
 
 	{"events", func(listed, int) string { return "events" }, 3},
 	{"events?merchantId=largest", func(listed, int) string { return "events?merchantId=" + seed.Merchant(0) }, 0},
@@ -82,6 +95,7 @@ var listFilters = []listFilter{
 	{"events?delivery=pending", func(listed, int) string { return "events?delivery=pending" }, 0},
 	{"events?delivery=failed", func(listed, int) string { return "events?limit=5&delivery=failed" }, 0},
 	{"events?merchantId=largest&delivery=delivered", func(listed, int) string { return "events?delivery=delivered&merchantId=" + seed.Merchant(0) }, 0},
+	{"events?merchantId=largest&delivery=pending", func(listed, int) string { return "events?delivery=pending&merchantId=" + seed.Merchant(0) }, 0},
 	{"events?merchantId=largest&delivery=failed", func(listed, int) string { return "events?limit=1&delivery=failed&merchantId=" + seed.Merchant(0) }, 0},
 	{"events?invoiceId", func(l listed, n int) string { return "events?invoiceId=" + l.Invoice(l.kept(n)).ID }, 0},
 	{"events?createdAfter&createdBefore", func(l listed, n int) string { return "events?limit=5&" + l.span("created", l.kept(n)) }, 0},

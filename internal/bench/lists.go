@@ -112,7 +112,7 @@ func (b *bench) reportList(kind, name string, was, is listTimes) (ratio float64)
 type listed struct {
 	*world
 	*seed.Maker
-	events []string // ids of the newest
+	events, refunds []string // ids of the newest
 }
 
 // startFewAndMany starts a server with listedFew invoices, and one with as many as lists are measured with.
@@ -144,7 +144,7 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	}
 	l := listed{world: w, Maker: rows}
 	if err = errors.Join(w.waitReady(ctx), waitForSums(ctx, database)); err == nil {
-		l.events, err = l.newestEvents(ctx)
+		err = l.readNewest(ctx)
 	}
 	if err != nil {
 		return listed{}, errors.Join(err, w.stop())
@@ -152,14 +152,24 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	return l, nil
 }
 
-func (l listed) newestEvents(ctx context.Context) (ids []string, err error) {
+// readNewest reads the ids of the newest events and refunds.
+func (l *listed) readNewest(ctx context.Context) error {
 	page, err := getPage(ctx, http.DefaultClient, l.server.url+"/api/events?limit=200")
 	for _, e := range page.Events {
 		var listed struct{ Event struct{ ID string } }
 		err = errors.Join(err, json.Unmarshal(e, &listed))
-		ids = append(ids, listed.Event.ID)
+		l.events = append(l.events, listed.Event.ID)
 	}
-	return ids, err
+	if err != nil {
+		return err
+	}
+	page, err = getPage(ctx, http.DefaultClient, l.server.url+"/api/refunds?limit=200")
+	for _, r := range page.Refunds {
+		var listed struct{ ID string }
+		err = errors.Join(err, json.Unmarshal(r, &listed))
+		l.refunds = append(l.refunds, listed.ID)
+	}
+	return err
 }
 
 // payment returns a payment of the nth invoice, or of one of those that follow.

@@ -301,8 +301,12 @@ func (b *bench) measureKills(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	if made := int(c.made.Load()); stored != made {
-		return fmt.Errorf("%d invoices are stored; want %d", stored, made)
+	distinct, err := count(ctx, url, "SELECT count(DISTINCT amount) FROM invoices") // each was requested with its own
+	if err != nil {
+		return err
+	}
+	if made := int(c.made.Load()); stored != made || distinct != made {
+		return fmt.Errorf("%d invoices are stored, %d of them different; want %d", stored, distinct, made)
 	}
 	rates, note := c.rates(), ""
 	var longest time.Duration
