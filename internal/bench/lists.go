@@ -144,7 +144,7 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	}
 	l := listed{world: w, Maker: rows}
 	if err = errors.Join(w.waitReady(ctx), waitForSums(ctx, database)); err == nil {
-		err = l.readNewest(ctx)
+		l.events, l.refunds, err = l.newest(ctx)
 	}
 	if err != nil {
 		return listed{}, errors.Join(err, w.stop())
@@ -152,24 +152,24 @@ func (b *bench) startListed(ctx context.Context, kind string, n int) (_ listed, 
 	return l, nil
 }
 
-// readNewest reads the ids of the newest events and refunds.
-func (l *listed) readNewest(ctx context.Context) error {
+// newest returns the ids of the newest events and refunds.
+func (l listed) newest(ctx context.Context) (events, refunds []string, err error) {
 	page, err := getPage(ctx, http.DefaultClient, l.server.url+"/api/events?limit=200")
 	for _, e := range page.Events {
 		var listed struct{ Event struct{ ID string } }
 		err = errors.Join(err, json.Unmarshal(e, &listed))
-		l.events = append(l.events, listed.Event.ID)
+		events = append(events, listed.Event.ID)
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	page, err = getPage(ctx, http.DefaultClient, l.server.url+"/api/refunds?limit=200")
 	for _, r := range page.Refunds {
 		var listed struct{ ID string }
 		err = errors.Join(err, json.Unmarshal(r, &listed))
-		l.refunds = append(l.refunds, listed.ID)
+		refunds = append(refunds, listed.ID)
 	}
-	return err
+	return events, refunds, err
 }
 
 // payment returns a payment of the nth invoice, or of one of those that follow.
