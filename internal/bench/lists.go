@@ -169,6 +169,9 @@ func (l listed) newest(ctx context.Context) (events, refunds []string, err error
 		err = errors.Join(err, json.Unmarshal(r, &listed))
 		refunds = append(refunds, listed.ID)
 	}
+	if err == nil && (len(events) == 0 || len(refunds) == 0) {
+		err = errors.New("the lists of events and refunds are empty")
+	}
 	return events, refunds, err
 }
 
@@ -254,14 +257,16 @@ func (c listComparison) measure(ctx context.Context, path func(l listed, n int) 
 
 // listPage is a page of a list.
 type listPage struct {
-	Invoices, Payments, Refunds, Events, Entries, Customers, Links, Items, Merchants []json.RawMessage
-	NextCursor                                                                       string
+	Invoices, Payments, Refunds, Claims, Events, Entries, Customers, Links, Items, Decisions, Merchants, Keys, Requests []json.RawMessage
+	NextCursor                                                                                                          string
 
 	took time.Duration // until the response was read
 }
 
 func (p listPage) elements() (n int) {
-	for _, of := range [][]json.RawMessage{p.Invoices, p.Payments, p.Refunds, p.Events, p.Entries, p.Customers, p.Links, p.Items, p.Merchants} {
+	for _, of := range [][]json.RawMessage{
+		p.Invoices, p.Payments, p.Refunds, p.Claims, p.Events, p.Entries, p.Customers, p.Links, p.Items, p.Decisions, p.Merchants, p.Keys, p.Requests,
+	} {
 		n += len(of)
 	}
 	return n

@@ -308,7 +308,7 @@ func TestBatchRefused(t *testing.T) {
 
 // TestTimeout distinguishes a slow node from a caller that gave up.
 func TestTimeout(t *testing.T) {
-	asked := make(chan struct{}, 3) // a request may time out before it arrives
+	asked := make(chan struct{}, 10) // more than there are requests, which may time out before they arrive
 	node := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // until the client hangs up

@@ -17,13 +17,12 @@ func TestFindWithinTheShare(t *testing.T) {
 	t.Parallel()
 	w := &world{db: storetest.Open(t, storetest.Postgres(t)), now: time.Unix(1_764_000_000, 0)}
 	w.Manager = w.open()
-	request := store.WithShare(t.Context(), store.MerchantReads)
 	const requests = 60 // more than there are connections
 	released, full := make(chan struct{}), make(chan struct{}, requests)
 	var group sync.WaitGroup
 	for range requests {
 		group.Go(func() {
-			err := w.db.Update(request, func(*store.Tx) error { <-released; return nil })
+			err := w.db.Update(store.WithShare(t.Context(), store.Writes), func(*store.Tx) error { <-released; return nil })
 			if errors.Is(err, store.ErrBusy) {
 				full <- struct{}{}
 			} else if err != nil {
@@ -39,7 +38,7 @@ func TestFindWithinTheShare(t *testing.T) {
 		t.Fatal("requests have no share of the connections")
 	}
 
-	brief, cancel := context.WithTimeout(request, 100*time.Millisecond)
+	brief, cancel := context.WithTimeout(store.WithShare(t.Context(), store.MerchantReads), 100*time.Millisecond)
 	defer cancel()
 	if _, _, err := w.Find(brief, "acme"); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("a request beyond the share: %v, want ErrBusy", err)

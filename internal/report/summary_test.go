@@ -352,7 +352,9 @@ func TestRollupsAreChecked(t *testing.T) {
 	if _, err := rollups.Advance(t.Context()); err == nil || b.log.Len() > 0 {
 		t.Errorf("a check that was rolled back: %v, and the log has %q", err, b.log.String())
 	}
+	b.now = b.now.Add(time.Hour)
 	b.advance(rollups)
+	b.advance(rollups) // which checks from where it was
 	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
 	if !strings.Contains(b.log.String(), "rollups differed from payments, corrected") {
 		t.Errorf("the log has %q", b.log.String())

@@ -31,7 +31,7 @@ const (
 	Writes
 )
 
-// request is whose work a context is for.
+// request has what the contexts of a request share.
 type request struct {
 	share        ConnShare
 	transactions atomic.Int32 // that are open
@@ -45,8 +45,8 @@ func WithShare(ctx context.Context, s ConnShare) context.Context {
 	return context.WithValue(ctx, requestKey{}, &request{share: s})
 }
 
-// ofRequest returns fn, during which the request of the context has a transaction open.
-func ofRequest(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
+// countOpen returns a function that runs fn and counts it among the open transactions of the context's request meanwhile.
+func countOpen(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	if r == nil {
 		return fn
@@ -58,7 +58,8 @@ func ofRequest(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// connShares bounds the connections that requests use at a time.
+// connShares bounds the connections that requests use at a time, but for those with which they read while they have a
+// transaction open.
 //
 // Invariant: a request takes its shares in the order of the fields. So merchants that read never keep payers from
 // what readers has in addition, nor readers those that write from the rest of requests.

@@ -210,7 +210,8 @@ func UpdateTogether(ctx context.Context, s *Store, fns ...func(*Tx) error) (errs
 	return errs
 }
 
-// LeaveTransactionOpen begins a transaction of SQLite that nothing ends.
+// LeaveTransactionOpen begins a transaction of SQLite that nothing ends, with a merchant "open" in it.
 func (s *Store) LeaveTransactionOpen(ctx context.Context) error {
-	return s.dialect.(*sqliteDB).writer.exec(ctx, "BEGIN IMMEDIATE")
+	w := s.dialect.(*sqliteDB).writer
+	return errors.Join(w.exec(ctx, "BEGIN IMMEDIATE"), w.exec(ctx, "INSERT INTO merchants VALUES ('open', 1)"))
 }

@@ -48,7 +48,7 @@ func startGroupWriter(conn *sql.Conn) *groupWriter {
 // do runs fn in a transaction and returns once it is committed or rolled back.
 // It gives up if ctx ends, or statementTimeout passes, before a commit takes fn along.
 // From then on do waits even if ctx ends, because the caller could not otherwise
-// learn the outcome; a fn that has not started by then does not.
+// learn the outcome. A fn whose ctx has ended before its turn is not run.
 func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	turn, cancel := withStatementTimeout(ctx)
@@ -136,31 +136,43 @@ func answer(group []*job, err error) {
 // transaction runs the group in one transaction. If it returns an error, that is rolled back.
 func (w *groupWriter) transaction(group []*job) error {
 	ctx := context.Background()
-	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return w.undo(ctx, fmt.Errorf("begin a transaction: %w", err)) // the one before, if that is still open
+	if err := w.begin(ctx); err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	for _, j := range group {
 		if err := w.run(ctx, j); err != nil {
-			return w.undo(ctx, err)
+			return cmp.Or(w.rollback(ctx), err)
 		}
 	}
 	if err := w.exec(ctx, "COMMIT"); err != nil {
-		return w.undo(ctx, fmt.Errorf("commit: %w", err))
+		return cmp.Or(w.rollback(ctx), fmt.Errorf("commit: %w", err))
 	}
 	return nil
 }
 
-// run runs a job and records its error. It returns that too if the transaction has to be
-// rolled back for it: a job that failed before it changed a row leaves nothing.
+// begin begins a transaction. One that is open still, since its rollback failed, is rolled back first.
+func (w *groupWriter) begin(ctx context.Context) error {
+	err := w.exec(ctx, "BEGIN IMMEDIATE")
+	if err == nil || Unavailable(err) {
+		return err
+	}
+	if err := w.rollback(ctx); err != nil {
+		return err
+	}
+	return w.exec(ctx, "BEGIN IMMEDIATE")
+}
+
+// run runs a job and records its error. It returns an error, this or another, if the transaction has
+// to be rolled back: a job that failed before it changed a row leaves nothing.
 func (w *groupWriter) run(ctx context.Context, j *job) error {
+	if j.err = j.ctx.Err(); j.err != nil {
+		return nil
+	}
 	before, err := w.changes(ctx)
 	if err != nil {
 		return err
 	}
-	if j.err = j.ctx.Err(); j.err == nil {
-		j.err = w.call(j)
-	}
-	if j.err == nil || Unavailable(j.err) {
+	if j.err = w.call(j); j.err == nil || Unavailable(j.err) {
 		return j.err
 	}
 	if after, err := w.changes(ctx); err != nil || after != before {
@@ -180,16 +192,20 @@ func (w *groupWriter) changes(ctx context.Context) (int64, error) {
 // The end of the caller's context does not interrupt a statement, since an
 // interrupted statement can roll back the whole transaction and with it the
 // work of others. A statement's own timeout does. After a timeout or a full
-// disk no further statement runs, because it would run outside the transaction.
+// disk no further statement runs, because it would run outside the transaction,
+// and the function has failed, whatever it returns.
 func (w *groupWriter) call(j *job) (err error) {
+	whole, end := context.WithCancelCause(context.Background())
+	defer end(nil)
 	defer func() {
 		if j.panics = recover(); j.panics != nil {
 			err = fmt.Errorf("panic: %v", j.panics)
 		}
+		if cause := context.Cause(whole); !Unavailable(err) {
+			err = cmp.Or(cause, err)
+		}
 	}()
-	whole, end := context.WithCancelCause(context.Background())
-	defer end(nil)
-	err = j.fn(&Tx{heldSince: time.Now(), queries: queries{
+	return j.fn(&Tx{heldSince: time.Now(), queries: queries{
 		run:     sqlRunner{w.stmts},
 		timeout: func(context.Context) (context.Context, context.CancelFunc) { return w.timeout(whole) },
 		onError: func(err error) {
@@ -198,18 +214,16 @@ func (w *groupWriter) call(j *job) (err error) {
 			}
 		},
 	}})
-	return cmp.Or(err, context.Cause(whole))
 }
 
-// undo rolls back the transaction, if one is open, and returns the error for which it does:
-// SQLite rolls it back itself when the disk is full or fails.
-func (w *groupWriter) undo(ctx context.Context, because error) error {
+// rollback rolls back the transaction, if one is open: SQLite rolls it back itself when the disk is full or fails.
+func (w *groupWriter) rollback(ctx context.Context) error {
 	err := w.exec(ctx, "ROLLBACK")
 	var answer *sqlite.Error
 	if err == nil || errors.As(err, &answer) && answer.Code() == sqlite3.SQLITE_ERROR {
-		return because
+		return nil
 	}
-	return errors.Join(because, fmt.Errorf("roll back: %w", err))
+	return fmt.Errorf("roll back: %w", err)
 }
 
 func (w *groupWriter) exec(ctx context.Context, statement string) error {

@@ -104,10 +104,10 @@ func redact(url string) string {
 
 // Update runs fn in one transaction and commits it when fn returns nil. It
 // returns fn's error unchanged. fn may run more than once, even after it returned nil: PostgreSQL
-// aborts transactions, which are retried, and SQLite runs several in one, which are run again if one
-// of them fails. So fn must assign what it leaves outside the database, and never append to it.
+// aborts transactions, which are retried, and SQLite runs several in one, which are run again if that
+// fails. So fn must assign what it leaves outside the database, and never append to it.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
-	return s.traced(ctx, ofRequest(ctx, fn), s.dialect.update)
+	return s.traced(ctx, countOpen(ctx, fn), s.dialect.update)
 }
 
 // heartbeat is Update for what must not wait while other work has all connections.

@@ -143,12 +143,12 @@ func TestUpdatesAtOnce(t *testing.T) {
 func TestUpdatesOfOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))
-	s.BoundTransactions(100 * time.Millisecond)
 	insert(t, s, sample("inv_0", "m"))
 	broken := errors.New("broken")
 	for _, test := range []struct {
 		// do is what each of the transactions does after an insert: n for nothing, e for an error, p for a panic, t for a
-		// timeout, l for a timeout when it runs again, c for what fails with the commit. r is an error without an insert.
+		// timeout, l for a timeout when it runs again, c for what fails with the commit. Without an insert, r returns an error, q
+		// panics, and k inserts a row that exists. h is t, but hides its error.
 		do      string
 		runs    string // of each
 		results string // s for stored, e for an error of its own, a for a database that is away
@@ -167,7 +167,15 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 		{"nrt", "111", "aaa"},
 		{"lren", "2110", "aaaa"},
 		{"ncn", "222", "ses"},
+		{"nqn", "111", "ses"},
+		{"nkn", "111", "ses"},
+		{"nhn", "110", "aaa"},
 	} {
+		bound := time.Minute
+		if strings.ContainsAny(test.do, "tlh") {
+			bound = 300 * time.Millisecond
+		}
+		s.BoundTransactions(bound)
 		runs := make([]byte, len(test.do))
 		fns := make([]func(*store.Tx) error, len(test.do))
 		id := func(i int) string { return fmt.Sprintf("inv_%s_%d", test.do, i) }
@@ -175,8 +183,13 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 			runs[i] = '0'
 			fns[i] = func(tx *store.Tx) error {
 				runs[i]++
-				if test.do[i] == 'r' {
+				switch test.do[i] {
+				case 'r':
 					return broken
+				case 'q':
+					panic("ouch")
+				case 'k':
+					return add(t.Context(), tx, "inv_0")
 				}
 				if err := add(t.Context(), tx, id(i)); err != nil {
 					return err
@@ -190,6 +203,9 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 					return tx.BreakCommit(t.Context())
 				case 't':
 					return tx.ReadForEver(t.Context())
+				case 'h':
+					_ = tx.WriteForEver(t.Context())
+					return broken
 				case 'l':
 					if runs[i] == '2' {
 						return tx.ReadForEver(t.Context())
@@ -221,16 +237,20 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 }
 
 // TestUpdateAfterAnOpenTransaction has a transaction of SQLite stay open, as when its rollback failed. The next
-// transaction fails, and those after it work.
+// transaction does without what it wrote.
 func TestUpdateAfterAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))
 	insert(t, s, sample("inv_0", "m"))
 	must(t, s.LeaveTransactionOpen(t.Context()))
-	if err := s.Update(t.Context(), func(tx *store.Tx) error { return add(t.Context(), tx, "inv_1") }); err == nil {
-		t.Error("a transaction within another is no error")
-	}
 	update(t, s, func(ctx context.Context, tx *store.Tx) error { return add(ctx, tx, "inv_1") })
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertInvoices(t.Context(), []invoice.Invoice{sample("inv_2", "open")})
+		return err
+	})
+	if !has(t, s, "inv_1") || err == nil {
+		t.Errorf("the next transaction is committed: %t; an invoice of the merchant of the open one: %v", has(t, s, "inv_1"), err)
+	}
 }
 
 func TestUpdateWithAContextThatEnded(t *testing.T) {
