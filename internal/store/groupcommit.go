@@ -140,6 +140,9 @@ func (w *groupWriter) transaction(group []*job) error {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	for _, j := range group {
+		if j.err = j.ctx.Err(); j.err != nil {
+			continue
+		}
 		if err := w.run(ctx, j); err != nil {
 			return cmp.Or(w.rollback(ctx), err)
 		}
@@ -165,9 +168,6 @@ func (w *groupWriter) begin(ctx context.Context) error {
 // run runs a job and records its error. It returns an error, this or another, if the transaction has
 // to be rolled back: a job that failed before it changed a row leaves nothing.
 func (w *groupWriter) run(ctx context.Context, j *job) error {
-	if j.err = j.ctx.Err(); j.err != nil {
-		return nil
-	}
 	before, err := w.changes(ctx)
 	if err != nil {
 		return err
