@@ -30,8 +30,8 @@ const (
 
 // Options are the options of a node.
 type Options struct {
-	// BlockTime is the time between blocks, in whole seconds. Each transaction is also
-	// mined at once. 0 mines transactions only.
+	// BlockTime is the time between blocks, in whole seconds. 0 mines each transaction at
+	// once, and nothing else.
 	BlockTime time.Duration
 	// ChainID is the EIP-155 id of the chain; 0 means the constant ChainID.
 	ChainID int
@@ -62,7 +62,7 @@ func Start(tb testing.TB, o Options) *Anvil {
 	}
 	args := []string{"--port", "0", "--max-persisted-states", "0"}
 	if o.BlockTime > 0 {
-		args = append(args, "--block-time", strconv.Itoa(int(o.BlockTime/time.Second)), "--mixed-mining")
+		args = append(args, "--block-time", strconv.Itoa(int(o.BlockTime/time.Second)))
 	}
 	if o.ChainID != 0 {
 		args = append(args, "--chain-id", strconv.Itoa(o.ChainID))
