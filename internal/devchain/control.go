@@ -9,7 +9,12 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/wait"
 )
+
+// reopenPause is the time from one try to open the port of JSON-RPC again to the next.
+const reopenPause = 100 * time.Millisecond
 
 // ErrRefusing is the error of Refuse if the node refuses requests already.
 var ErrRefusing = errors.New("the node refuses requests already")
@@ -56,18 +61,29 @@ func (c *Chain) Refuse(d time.Duration) error {
 	}
 	c.background.Go(func() {
 		defer c.refusing.Unlock()
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-c.running.Done():
+		if !wait.Sleep(c.running, d, nil) {
 			return
 		}
 		for _, method := range []string{"admin_startHTTP", "admin_startWS"} { // in this order, they share the port
-			if err := c.client.Client().Call(nil, method, host, port); err != nil {
-				c.conf.Logger.Error("development chain: the port of JSON-RPC was not opened again", "err", err)
-			}
+			c.reopen(method, host, port)
 		}
 	})
 	return nil
+}
+
+// reopen opens the port of JSON-RPC again, by a method of the node. Meanwhile another program may have taken the port, or a
+// connection that a client opens, so it tries until the port is free or the chain is closed.
+func (c *Chain) reopen(method, host string, port int) {
+	for tries := 0; ; tries++ {
+		err := c.client.Client().Call(nil, method, host, port)
+		if err == nil {
+			return
+		}
+		if tries == 0 {
+			c.conf.Logger.Warn("development chain: the port of JSON-RPC was not opened again, will retry", "err", err)
+		}
+		if !wait.Sleep(c.running, reopenPause, nil) {
+			return
+		}
+	}
 }

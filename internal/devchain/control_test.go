@@ -2,7 +2,10 @@ package devchain
 
 import (
 	"errors"
+	"log/slog"
 	"math/big"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +91,40 @@ func TestRefuse(t *testing.T) {
 	if c.RPCURL() != http || c.WSURL() != ws {
 		t.Errorf("the node is now at %s and %s, want %s and %s", c.RPCURL(), c.WSURL(), http, ws)
 	}
+}
+
+// TestRefuseWhileThePortIsTaken has another program listen at the port when it is to be opened again. It is opened once that ends.
+func TestRefuseWhileThePortIsTaken(t *testing.T) {
+	said := make(lines, 100)
+	c := start(t, Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
+	url := c.RPCURL()
+	if err := c.Refuse(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	other, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(<-said, "will retry") {
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.refusing.Lock()   // it is free when the port is open again
+	c.refusing.Unlock() //nolint:staticcheck // the critical section is empty
+	for _, url := range []string{url, c.WSURL()} {
+		if _, err := dial(t, url).BlockNumber(t.Context()); err != nil {
+			t.Errorf("%s does not answer again: %v", url, err)
+		}
+	}
+}
+
+// lines is a writer that sends each line of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
 
 // TestRefuseAndClose closes a chain that refuses requests.
