@@ -105,7 +105,8 @@ func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !strings.Contains(<-said, "will retry") {
+	for line := ""; !strings.Contains(line, "will retry"); {
+		line = <-said
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
