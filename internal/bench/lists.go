@@ -170,7 +170,7 @@ func (l listed) newest(ctx context.Context) (events, refunds []string, err error
 		refunds = append(refunds, listed.ID)
 	}
 	if err == nil && (len(events) == 0 || len(refunds) == 0) {
-		err = errors.New("the lists of events and refunds are empty")
+		err = errors.New("the list of events or of refunds is empty")
 	}
 	return events, refunds, err
 }

@@ -81,13 +81,7 @@ func TestRefuse(t *testing.T) {
 		again.Close()
 		t.Error("the port is open")
 	}
-	c.refusing.Lock()   // it is free when the port is open again
-	c.refusing.Unlock() //nolint:staticcheck // the critical section is empty
-	for _, url := range []string{http, ws} {
-		if _, err := dial(t, url).BlockNumber(t.Context()); err != nil {
-			t.Errorf("%s does not answer again: %v", url, err)
-		}
-	}
+	wantOpenAgain(t, c, http, ws)
 	if c.RPCURL() != http || c.WSURL() != ws {
 		t.Errorf("the node is now at %s and %s, want %s and %s", c.RPCURL(), c.WSURL(), http, ws)
 	}
@@ -97,11 +91,11 @@ func TestRefuse(t *testing.T) {
 func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	said := make(lines, 100)
 	c := start(t, Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
-	url := c.RPCURL()
+	http, ws := c.RPCURL(), c.WSURL()
 	if err := c.Refuse(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	other, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
+	other, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(http, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +105,15 @@ func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
+	wantOpenAgain(t, c, http, ws)
+}
+
+// wantOpenAgain waits until the port is open again, and fails the test unless the node answers at the URLs.
+func wantOpenAgain(t *testing.T, c *Chain, urls ...string) {
+	t.Helper()
 	c.refusing.Lock()   // it is free when the port is open again
 	c.refusing.Unlock() //nolint:staticcheck // the critical section is empty
-	for _, url := range []string{url, c.WSURL()} {
+	for _, url := range urls {
 		if _, err := dial(t, url).BlockNumber(t.Context()); err != nil {
 			t.Errorf("%s does not answer again: %v", url, err)
 		}

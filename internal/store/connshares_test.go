@@ -92,19 +92,10 @@ func TestReadsDuringTransactionsOfRequests(t *testing.T) {
 		if s.Shared() {
 			others-- // the transaction has one
 		}
-		var reading atomic.Int64
-		release := make(chan struct{})
-		var group sync.WaitGroup
-		defer group.Wait()
-		defer close(release)
-		for range others {
-			group.Go(func() {
-				if err := s.Read(store.WithShare(t.Context(), store.Writes), func() { reading.Add(1); <-release }); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		awaitConns(t, &reading, others)
+		defer hold(t, int(others), func(fn func(*store.Tx) error) (err error) {
+			read := s.Read(store.WithShare(t.Context(), store.Writes), func() { err = fn(nil) })
+			return errors.Join(err, read)
+		})()
 		request := store.WithShare(t.Context(), store.Writes)
 		must(t, s.Update(request, func(*store.Tx) error {
 			if err := s.Read(request, func() {}); err != nil {
@@ -149,7 +140,7 @@ func TestHeartbeatsKeepTheirConnections(t *testing.T) {
 	}
 }
 
-// hold keeps n transactions open until release is called, which returns when they have ended.
+// hold keeps n transactions, or reads, open until release is called, which returns when they have ended.
 func hold(t *testing.T, n int, update func(fn func(*store.Tx) error) error) (release func()) {
 	t.Helper()
 	var group sync.WaitGroup
