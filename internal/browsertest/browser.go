@@ -41,6 +41,7 @@ func Main(m *testing.M) int {
 // had, chromium is used.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
+	testdeps.Needs(t, "chromium")
 	browser.start.Do(func() {
 		program, err := testdeps.Program(t.Context(), "browsertest", "chromium-headless-shell")
 		if err != nil {

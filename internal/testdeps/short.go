@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// Short leaves tests out of `go test -short`, because they need a server or a tool, or
-// take seconds. Call it in TestMain with regular expressions of their names. Subtests
-// named "postgres" are left out too. Without -short it does nothing.
+// Short leaves tests out of `go test -short` that need a tool or take seconds. Call it in
+// TestMain with regular expressions of their names. Subtests named "postgres" are left out
+// too. Without -short it does nothing.
 //
-// The tests are left out as by the flag -skip, so they are not reported as passed.
+// The tests are left out as by the flag -skip, so they are not reported as passed. A test
+// that calls Needs does not have to be on the list.
 func Short(tests ...string) {
 	flag.Parse() //nolint:revive // as TestMain must before it asks for testing.Short
 	if !testing.Short() {
@@ -34,6 +35,16 @@ func Short(tests ...string) {
 		panic(err)
 	}
 	LeaveOut(strings.Join(append([]string{"PostgreSQL"}, tests...), ", "))
+}
+
+// Needs ends the test, as skipped, if `go test -short` leaves out what it needs: a server or
+// a browser. Helpers that start one call it. Without -short it does nothing.
+func Needs(tb testing.TB, what string) {
+	tb.Helper()
+	if testing.Short() {
+		LeaveOut(what)
+		tb.Skipf("-short leaves out %s", what)
+	}
 }
 
 var leaveOut sync.Once

@@ -19,6 +19,12 @@ func TestLeftOut(*testing.T)    {}
 func TestSlowQuery(*testing.T)  {}
 func TestLeftOutNot(*testing.T) {}
 
+// TestServer needs a server and is not on the list of TestMain.
+func TestServer(t *testing.T) {
+	testdeps.Needs(t, "a server")
+	t.Log("the server is used")
+}
+
 func TestDatabases(t *testing.T) {
 	t.Run("sqlite", func(*testing.T) {})
 	t.Run("postgres", func(*testing.T) {})
@@ -26,13 +32,13 @@ func TestDatabases(t *testing.T) {
 
 // TestShort runs the tests above in a process of their own.
 func TestShort(t *testing.T) {
-	const all = "TestLeftOut,TestSlowQuery,TestLeftOutNot,TestDatabases,TestDatabases/sqlite,TestDatabases/postgres"
+	const all = "TestLeftOut,TestSlowQuery,TestLeftOutNot,TestServer,TestDatabases,TestDatabases/sqlite,TestDatabases/postgres"
 	for _, test := range []struct{ flags, want string }{
 		{"", all},
-		{"-test.short", "TestLeftOutNot,TestDatabases,TestDatabases/sqlite"},
-		{"-test.short -test.skip=Not", "TestDatabases,TestDatabases/sqlite"},
+		{"-test.short", "TestLeftOutNot,TestServer,TestDatabases,TestDatabases/sqlite"},
+		{"-test.short -test.skip=Not", "TestServer,TestDatabases,TestDatabases/sqlite"},
 	} {
-		args := append(strings.Fields(test.flags), "-test.v", "-test.run=LeftOut|Slow|Databases")
+		args := append(strings.Fields(test.flags), "-test.v", "-test.run=LeftOut|Slow|Databases|Server")
 		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 		var complaint strings.Builder
 		cmd.Stderr = &complaint
@@ -48,6 +54,10 @@ func TestShort(t *testing.T) {
 		}
 		if got := strings.Join(ran, ","); got != test.want {
 			t.Errorf("%q ran %s, want %s", test.flags, got, test.want)
+		}
+		used, skipped := strings.Contains(string(out), "the server is used"), strings.Contains(string(out), "-short leaves out a server")
+		if short := strings.Contains(test.flags, "short"); used == short || skipped != short {
+			t.Errorf("%q: the server was used: %t, the test was skipped: %t", test.flags, used, skipped)
 		}
 		printed := strings.Contains(complaint.String(), "testdeps: -short leaves out PostgreSQL, TestLeftOut, TestSlow.*\n")
 		if printed != strings.Contains(test.flags, "short") {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 const (
@@ -36,9 +38,8 @@ const (
 )
 
 // Postgres returns the URL of a new, empty PostgreSQL database for one test,
-// which is dropped when the test ends. The test fails, and is never skipped,
-// when no server can be had, and with -short: TestMain leaves such a test out
-// by testdeps.Short.
+// which is dropped when the test ends. The test fails if no server can be had.
+// It is skipped only with -short.
 //
 // The test binaries of one user that run at the same time share one cluster:
 // the first starts it, and it ends with the last of them.
@@ -50,9 +51,7 @@ func Postgres(tb testing.TB) string {
 // newPostgres returns the URL of a new database for one test, a copy of a template.
 func newPostgres(tb testing.TB, template func() (string, error)) string {
 	tb.Helper()
-	if testing.Short() {
-		tb.Fatalf("storetest: PostgreSQL is left out with -short: give %s to testdeps.Short in the package's TestMain", tb.Name())
-	}
+	testdeps.Needs(tb, "PostgreSQL")
 	host, err := sharedHost()
 	if err != nil {
 		tb.Fatal("storetest: no PostgreSQL; the reason is printed once, above")
