@@ -446,6 +446,21 @@ func TestSettleRefused(t *testing.T) {
 	})
 }
 
+// TestSettleWhatOthersSubmitted settles a payment whose transfer somebody else has made and that is stored,
+// while the node answers from an older block.
+func TestSettleWhatOthersSubmitted(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.settle("acme", w.request("https://api.shop.example/")) // so that the address is known
+		known := len(w.invoices())
+		r := w.request("https://api.shop.example/")
+		w.mine(r.Payment.Authorization)
+		w.wantReason("acme", r, x402.NonceUsed)
+		if all := w.invoices(); len(all) != known {
+			t.Errorf("there are %d invoices, want %d", len(all), known)
+		}
+	})
+}
+
 // TestPending has a payment to a deposit address not be mined while a request waits: its outcome
 // is open, and no other payment is accepted. Repeated, it is success.
 func TestPending(t *testing.T) {

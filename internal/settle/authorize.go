@@ -129,23 +129,54 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv inv
 		return known, err
 	}
 	now := s.now()
+	accepted := store.Authorization{
+		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: now,
+	}
+	// A block may have been read since the check.
+	if made, err := madeFor(ctx, tx, inv, a); err != nil || made.ID != "" {
+		return acceptMade(ctx, tx, accepted, made, err)
+	}
 	if err := inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time)); err != nil {
 		return store.Authorization{}, err
 	}
 	if err := s.mayAccept(ctx, tx, inv, a); err != nil {
 		return store.Authorization{}, err
 	}
-	accepted := store.Authorization{
-		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
-		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: now,
-	}
 	return accepted, tx.InsertAuthorization(ctx, accepted)
+}
+
+// madeFor returns the payment of the invoice that somebody else's transaction has made with the
+// authorization, or an empty one. It is known to be for the invoice only if its nonce says so:
+// everybody can read any other nonce on the chain, with its signature.
+func madeFor(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) (store.PaymentRow, error) {
+	if !inv.IsNamedByNonce(a.Nonce) {
+		return store.PaymentRow{}, nil
+	}
+	p, err := r.PaymentByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (p.InvoiceID != inv.ID || p.To != a.To || p.Amount != a.Value) {
+		return store.PaymentRow{}, nil
+	}
+	return p, err
+}
+
+// acceptMade stores an authorization with the payment that it has made.
+func acceptMade(ctx context.Context, tx *store.Tx, a store.Authorization, p store.PaymentRow, err error) (store.Authorization, error) {
+	if err == nil {
+		err = tx.InsertAuthorization(ctx, a)
+	}
+	if err == nil {
+		err = tx.SetAuthorizationPayments(ctx, map[string]string{a.ID: p.ID})
+	}
+	a.Payment = &store.AuthorizedPayment{ID: p.ID, TxHash: p.TxHash, Status: p.Status}
+	return a, err
 }
 
 // authorizationReader reads what the acceptance of an authorization depends on.
 // *store.Store and *store.Tx implement it.
 type authorizationReader interface {
 	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
+	PaymentByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.PaymentRow, error)
 	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
 	InvoicesByCommitment(ctx context.Context, commitments []invoice.Hash) (map[invoice.Hash]string, error)
 	CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error)
@@ -179,6 +210,13 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 	}
 	if other := named[a.Nonce]; other != "" && other != inv.ID {
 		return invoice.Refuse(invoice.RefusedNonceOfOther)
+	}
+	// The node may have answered from a block below that of the payment.
+	switch _, err := r.PaymentByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce); {
+	case err == nil:
+		return invoice.Refuse(invoice.RefusedNonceUsed)
+	case !errors.Is(err, store.ErrNotFound):
+		return err
 	}
 	switch _, err := r.PendingAuthorization(ctx, inv.ID); {
 	case err == nil:

@@ -20,10 +20,17 @@ type headChecker struct {
 	w    *world
 	fail error
 	used bool // the token has seen the nonce
+	// meanwhile, if set, is called once after a check has read the chain.
+	meanwhile func()
 }
 
 func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Address, invoice.Authorization) (settle.AuthorizationCheck, error) {
-	return settle.AuthorizationCheck{Time: c.w.head().Time, Gas: 60_000, IsUsed: c.used}, c.fail
+	checked := settle.AuthorizationCheck{Time: c.w.head().Time, Gas: 60_000, IsUsed: c.used}
+	if meanwhile := c.meanwhile; meanwhile != nil {
+		c.meanwhile = nil
+		meanwhile()
+	}
+	return checked, c.fail
 }
 
 // gasless has the world's service take authorizations with a budget.
@@ -278,6 +285,113 @@ func TestUsedNonce(t *testing.T) {
 		w.mine(start+1, w.transferOf(a))
 		if got := w.stored(accepted.ID); !got.Paid() {
 			t.Errorf("afterwards it is %+v", got)
+		}
+	})
+}
+
+// TestStoredPaymentByTheNonce submits an authorization that somebody else has carried out, and whose
+// transfer is stored, to a service whose node answers from an older block: in which its nonce is unused.
+func TestStoredPaymentByTheNonce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv, twin := w.create(), w.create() // of one amount, so that the transfer is attributed to neither
+		a := w.authorization(inv, w.hash("nonce"))
+		transfer := w.transferOf(a)
+		w.mine(start+1, transfer)
+		if p := w.payment(transfer); p.Attributed() {
+			t.Fatalf("the transfer belongs to %s", p.InvoiceID)
+		}
+		for _, inv := range []invoice.Invoice{inv, twin} {
+			_, err := w.Authorize(t.Context(), inv.ID, a)
+			wantRefused(t, err, invoice.RefusedNonceUsed)
+			_, err = w.CheckAuthorization(t.Context(), inv, a)
+			wantRefused(t, err, invoice.RefusedNonceUsed)
+		}
+		other := a
+		other.From = invoice.Address{0xbc}
+		accepted, err := w.Authorize(t.Context(), twin.ID, other) // another payer's
+		if err != nil || accepted.Paid() {
+			t.Errorf("the nonce of another payer: %+v, %v", accepted, err)
+		}
+
+		// Once a reorg has dropped the transfer, the nonce is unused. Bound, the payment is the invoice's when it is mined again.
+		w.reorg(1)
+		accepted, err = w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		if accepted.Paid() {
+			t.Errorf("accepted after a reorg, it is %+v", accepted)
+		}
+		w.mine(start+2, transfer)
+		if got := w.stored(accepted.ID); !got.Paid() || w.payment(transfer).InvoiceID != inv.ID {
+			t.Errorf("mined again, it is %+v, of %q", got, w.payment(transfer).InvoiceID)
+		}
+	})
+}
+
+// TestBlockBeforeAcceptance reads a block, or has another request accepted, after an authorization was
+// checked and before it is accepted.
+func TestBlockBeforeAcceptance(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(w *world, inv invoice.Invoice, a invoice.Authorization)
+		want      invoice.Refusal
+	}{
+		"the transfer by somebody else": {func(w *world, _ invoice.Invoice, a invoice.Authorization) {
+			w.mine(start+1, w.transferOf(a))
+		}, invoice.RefusedNonceUsed},
+		"a transfer of another amount by the nonce": {func(w *world, inv invoice.Invoice, a invoice.Authorization) {
+			a.To, a.Value = inv.Merchant, invoice.NewAmount(3)
+			w.mine(start+1, w.transferOf(a))
+		}, invoice.RefusedNonceUsed},
+		"another payment": {func(w *world, inv invoice.Invoice, _ invoice.Authorization) {
+			w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
+		}, invoice.RefusedNotPayable},
+		"a part of the amount": {func(w *world, inv invoice.Invoice, _ invoice.Authorization) {
+			w.mine(start+1, tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		}, invoice.RefusedValue},
+		"another authorization": {func(w *world, inv invoice.Invoice, _ invoice.Authorization) {
+			_, err := w.Authorize(w.t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+			w.must(err)
+		}, invoice.RefusedPending},
+		"the last of the budget": {func(w *world, _ invoice.Invoice, _ invoice.Authorization) {
+			other := w.create()
+			_, err := w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce")))
+			w.must(err)
+		}, invoice.RefusedBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				checker := w.gasless(settle.AuthorizationBudget{PerMerchant: 9, PerPayer: 9, PerDay: 1})
+				inv := w.create()
+				w.create() // of the same amount
+				a := w.authorization(inv, w.hash("nonce"))
+				checker.meanwhile = func() { test.meanwhile(w, inv, a) }
+				_, err := w.Authorize(t.Context(), inv.ID, a)
+				wantRefused(t, err, test.want)
+				if _, err := w.db.store.AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("the nonce is bound: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestMadeBeforeAcceptance wants an authorization whose nonce names the invoice to be paid at once if its
+// transfer is in a block that is read before it is accepted.
+func TestMadeBeforeAcceptance(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		checker := w.gasless(plenty)
+		inv := w.create()
+		a := w.authorization(inv, inv.CommitmentID)
+		transfer := w.transferOf(a)
+		checker.meanwhile = func() { w.mine(start+1, transfer) }
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		if !accepted.Paid() || accepted.Payment.TxHash != transfer.TxHash || !w.stored(accepted.ID).Paid() {
+			t.Errorf("it is %+v, stored %+v", accepted, w.stored(accepted.ID))
+		}
+		w.final()
+		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid {
+			t.Errorf("final, it is %+v", got)
 		}
 	})
 }

@@ -110,6 +110,14 @@ func (q *queries) AuthorizationByNonce(ctx context.Context, chainKey string, tok
 		chainKey, token.String(), authorizer.String(), nonce.String())
 }
 
+// PaymentByNonce returns the payment that an authorization with the nonce of the payer made, whether
+// the service accepted it or not, or ErrNotFound. An orphaned payment is none.
+func (q *queries) PaymentByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (PaymentRow, error) {
+	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE authorization_id = $1 AND from_address = $2 AND token = $3 AND chain_key = $4 AND status <> 'orphaned' LIMIT 1`,
+		nonce.String(), authorizer.String(), token.String(), chainKey)
+}
+
 // AuthorizationsOfInvoice returns up to limit authorizations of an invoice, newest first.
 func (q *queries) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Authorization, error) {
 	return queryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+authorizationTables+
