@@ -4,8 +4,10 @@ package apikey
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -23,9 +25,22 @@ var (
 	ErrExpired   = errors.New("has expired")
 )
 
-// ConfiguredKeyID is the id of the operator's key that the configuration names. That key
-// is not stored, so it cannot be rotated or revoked by a request.
-const ConfiguredKeyID = "configured"
+// prefixConfigured begins the id of the operator's key that the configuration names.
+const prefixConfigured = "configured_"
+
+// configuredIDSize is how much of the key's hash its id holds, in bytes.
+const configuredIDSize = 16
+
+// ConfiguredKeyID returns the id of the operator's key that the configuration names. That key
+// is not stored, so it cannot be rotated or revoked by a request. Its id is made of its hash:
+// what was begun with another key, such as a session, is not taken for this one's.
+func ConfiguredKeyID(key access.Key) string {
+	hash := key.Hash()
+	return prefixConfigured + hex.EncodeToString(hash[:configuredIDSize])
+}
+
+// IsConfigured reports whether an id is that of a key that the configuration names or named.
+func IsConfigured(keyID string) bool { return strings.HasPrefix(keyID, prefixConfigured) }
 
 // recordInterval is how often uses of keys are stored, and recordTimeout bounds one time.
 const recordInterval, recordTimeout = 10 * time.Second, 5 * time.Second
@@ -68,6 +83,7 @@ type KeyReader interface {
 type Authenticator struct {
 	cfg        AuthenticatorConfig
 	configured [access.HashSize]byte // zero if there is no such key, which no key's hash is
+	operator   access.Principal      // of the configured key; zero if there is none
 	cache      *cache
 	uses       uses
 }
@@ -83,6 +99,7 @@ func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 	a := &Authenticator{cfg: cfg, cache: newCache(cfg.Store, cfg.Admit, cfg.Now)}
 	if cfg.Configured != (access.Key{}) {
 		a.configured = cfg.Configured.Hash()
+		a.operator = access.Principal{KeyID: ConfiguredKeyID(cfg.Configured), Scopes: access.Admin}
 	}
 	return a
 }
@@ -108,7 +125,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 	}
 	hash := key.Hash()
 	if subtle.ConstantTimeCompare(hash[:], a.configured[:]) == 1 {
-		return access.Principal{KeyID: ConfiguredKeyID, Scopes: access.Admin}, nil
+		return a.operator, nil
 	}
 	found, err := a.cache.lookup(ctx, hash)
 	switch {
@@ -133,8 +150,8 @@ func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.P
 		return access.Open(), nil
 	case keyID == "":
 		return access.Principal{}, ErrMissing
-	case keyID == ConfiguredKeyID && a.cfg.Configured != (access.Key{}):
-		return access.Principal{KeyID: ConfiguredKeyID, Scopes: access.Admin}, nil
+	case keyID == a.operator.KeyID:
+		return a.operator, nil
 	}
 	found, err := a.cfg.Store.Key(ctx, keyID)
 	if errors.Is(err, store.ErrNotFound) {

@@ -87,7 +87,7 @@ func TestOpenAndConfigured(t *testing.T) {
 		t.Errorf("without a key: %+v, %v", got, err)
 	}
 	got, err := a.Authenticate(t.Context(), configured.Reveal())
-	if err != nil || !got.IsOperator() || got.Scopes != access.Admin || got.KeyID != apikey.ConfiguredKeyID {
+	if err != nil || !got.IsOperator() || got.Scopes != access.Admin || got.KeyID != apikey.ConfiguredKeyID(configured) {
 		t.Errorf("with the configured key: %+v, %v", got, err)
 	}
 	if n := reads.keys.Load() + reads.versions.Load(); n != 0 {
@@ -95,6 +95,31 @@ func TestOpenAndConfigured(t *testing.T) {
 	}
 	if _, err := a.Authenticate(t.Context(), newKey(t, access.Live).Reveal()); !errors.Is(err, apikey.ErrUnknown) {
 		t.Errorf("with an unknown key: %v", err)
+	}
+}
+
+// TestConfiguredKeyIsReplaced has the id of a configured key name no other one, so that nothing
+// that was begun with a key goes on with the next.
+func TestConfiguredKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	old, next := newKey(t, access.Live), newKey(t, access.Live)
+	before, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Configured = old })
+	after, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Configured = next })
+	none, _ := w.replica()
+	p, err := before.Authenticate(t.Context(), old.Reveal())
+	if err != nil || !apikey.IsConfigured(p.KeyID) || apikey.IsConfigured("key_06h067txd9t675qj39cq1371z8") {
+		t.Fatalf("with the configured key: %+v, %v", p, err)
+	}
+	if got, err := before.PrincipalOf(t.Context(), p.KeyID); err != nil || got != p {
+		t.Errorf("by the id: %+v, %v; want %+v", got, err, p)
+	}
+	for _, a := range []*apikey.Authenticator{after, none} {
+		for _, id := range []string{p.KeyID, "configured", "configured_"} { // the second was the id of every such key
+			if got, err := a.PrincipalOf(t.Context(), id); !errors.Is(err, apikey.ErrUnknown) {
+				t.Errorf("%s with another key, or none: %+v, %v; want %v", id, got, err, apikey.ErrUnknown)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -26,6 +27,9 @@ func (r requestRow) Outcome() string {
 	}
 	return "ok"
 }
+
+// Listed reports whether the list of keys has the key of the request. It is for templates.
+func (r requestRow) Listed() bool { return !apikey.IsConfigured(r.KeyID) }
 
 // Unsafe reports whether the request created something without an Idempotency-Key. It is for
 // templates.
