@@ -3,6 +3,8 @@ package access
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,8 +18,11 @@ type Principal struct {
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
-	// ExpiresAt is when the key expires, or zero if it does not.
+	// ExpiresAt is when the key, or the first of those in Behind, expires, or zero if none does.
 	ExpiresAt time.Time
+	// Behind are the other keys that let the principal in. A key that made a link by which the
+	// holder of KeyID signed in is one of them.
+	Behind KeyIDs
 	// Version is the version of the interface that the key is pinned to, or empty.
 	Version Version
 }
@@ -52,6 +57,29 @@ func (p Principal) CapExpiry(at time.Time) time.Time {
 	return at
 }
 
+// KeyIDs is a set of ids of keys, separated by spaces and without those that are empty.
+type KeyIDs string
+
+// MaxBehind bounds the keys behind a principal.
+const MaxBehind = 8
+
+// All returns the ids.
+func (ids KeyIDs) All() []string { return strings.Fields(string(ids)) }
+
+// With returns the set with another id.
+func (ids KeyIDs) With(id string) KeyIDs {
+	all := ids.All()
+	if id != "" && !slices.Contains(all, id) {
+		all = append(all, id)
+	}
+	return KeyIDs(strings.Join(all, " "))
+}
+
+// IsLetInBy reports whether the principal acts by a key, as its own or one behind it.
+func (p Principal) IsLetInBy(keyID string) bool {
+	return keyID != "" && (keyID == p.KeyID || slices.Contains(p.Behind.All(), keyID))
+}
+
 type contextKey struct{}
 
 // WithPrincipal returns a context that carries p.
@@ -63,4 +91,18 @@ func WithPrincipal(ctx context.Context, p Principal) context.Context {
 func FromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(contextKey{}).(Principal)
 	return p
+}
+
+type recheckKey struct{}
+
+// WithRecheck returns a context of a request that is let in by something else than a key that
+// it carries. recheck returns an error once that ends.
+func WithRecheck(ctx context.Context, recheck func(ctx context.Context) error) context.Context {
+	return context.WithValue(ctx, recheckKey{}, recheck)
+}
+
+// RecheckFrom returns the function that ctx carries, or nil.
+func RecheckFrom(ctx context.Context) func(ctx context.Context) error {
+	recheck, _ := ctx.Value(recheckKey{}).(func(ctx context.Context) error)
+	return recheck
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // MaxAuthorization bounds the header Authorization, in bytes.
@@ -93,10 +95,35 @@ func (a *API) checkKey(ctx context.Context, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	if _, err := a.Principal(r.WithContext(ctx)); apikey.IsRefusal(err) {
+	recheck := access.RecheckFrom(ctx)
+	if recheck == nil {
+		recheck = func(ctx context.Context) error {
+			_, err := a.Principal(r.WithContext(ctx))
+			return err
+		}
+	}
+	if err := recheck(ctx); apikey.IsRefusal(err) {
 		return err
 	}
 	return nil
+}
+
+// whileAccepted returns a context that ends when the key of a long request is refused. The
+// caller must call stop.
+func (a *API) whileAccepted(ctx context.Context, r *http.Request) (accepted context.Context, stop func()) {
+	accepted, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for wait.Sleep(accepted, keyCheckInterval, nil) {
+			if a.checkKey(accepted, r) != nil {
+				cancel()
+			}
+		}
+	})
+	return accepted, func() {
+		cancel()
+		group.Wait()
+	}
 }
 
 // bearer returns the key in the header Authorization, or "" if that is absent.

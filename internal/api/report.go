@@ -60,15 +60,21 @@ func (a *API) makeReport(w http.ResponseWriter, r *http.Request, report func(ctx
 	defer leave()
 	long, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	ctx, cancel := context.WithTimeout(long, ReportTimeout)
+	accepted, stop := a.whileAccepted(long, r)
+	defer stop()
+	ctx, cancel := context.WithTimeout(accepted, ReportTimeout)
 	defer cancel()
 	if err := longrequest.ClearDeadlines(w); err != nil {
 		return err
 	}
-	if err := errors.Join(report(ctx), longrequest.ExtendDeadlines(w)); err != nil {
-		return fmt.Errorf("make report: %w", err)
+	made := errors.Join(report(ctx), longrequest.ExtendDeadlines(w))
+	if err := a.checkKey(long, r); err != nil {
+		return err
 	}
-	return a.checkKey(long, r)
+	if made != nil {
+		return fmt.Errorf("make report: %w", made)
+	}
+	return nil
 }
 
 // reportRequest parses the parameters of a report.

@@ -76,7 +76,8 @@ func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, e
 }
 
 // awaitInvoice returns an invoice as soon as its status is not the known one, or it
-// changes, or the time is over, or the client or the service ends the request.
+// changes, or the time is over, or the client or the service ends the request, or its key is
+// not accepted any more.
 func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (_ invoice.Invoice, err error) {
 	leave, err := a.waiting.enter(r.Context())
 	if err != nil {
@@ -89,7 +90,9 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	}
 	whole, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	ctx, cancel := context.WithTimeout(whole, time.Duration(known.seconds)*time.Second)
+	accepted, stop := a.whileAccepted(whole, r)
+	defer stop()
+	ctx, cancel := context.WithTimeout(accepted, time.Duration(known.seconds)*time.Second)
 	defer cancel()
 	if err := longrequest.ClearDeadlines(w); err != nil {
 		return invoice.Invoice{}, err

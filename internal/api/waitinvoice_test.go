@@ -244,17 +244,30 @@ func TestWaitingIsBounded(t *testing.T) {
 	})
 }
 
-// TestWaitChecksItsKey has a key revoked while a request waits.
+// TestWaitChecksItsKey has a key revoked while a request waits, and a session end.
 func TestWaitChecksItsKey(t *testing.T) {
-	playLive(t, 1, func(t *testing.T, l live) {
-		l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
-		time.AfterFunc(time.Second, func() { l.lose(apikey.ErrRevoked) })
-		w := httptest.NewRecorder()
-		r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=10", "")
-		r.Header.Set("Authorization", "Bearer x")
-		l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin})))
-		if w.Code != http.StatusUnauthorized {
-			t.Errorf("answered %d: %s", w.Code, w.Body)
-		}
-	})
+	for name, let := range map[string]func(ctx context.Context, l live) context.Context{
+		"key": func(ctx context.Context, _ live) context.Context { return ctx },
+		"session": func(ctx context.Context, l live) context.Context {
+			return access.WithRecheck(ctx, func(ctx context.Context) error {
+				_, err := l.Authenticate(ctx, "")
+				return err
+			})
+		},
+	} {
+		playLive(t, 1, func(t *testing.T, l live) {
+			l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
+			time.AfterFunc(time.Second, func() { l.lose(apikey.ErrRevoked) })
+			w := httptest.NewRecorder()
+			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
+			if name == "key" {
+				r.Header.Set("Authorization", "Bearer x")
+			}
+			begun := time.Now()
+			l.handler.ServeHTTP(w, r.WithContext(let(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin}), l)))
+			if took := time.Since(begun); w.Code != http.StatusUnauthorized || took > 2*time.Second {
+				t.Errorf("%s: answered %d after %v: %s", name, w.Code, took, w.Body)
+			}
+		})
+	}
 }

@@ -99,18 +99,20 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 	if err := mayMake(by, r.Scopes); err != nil {
 		return access.Record{}, access.Key{}, err
 	}
-	latest := by.CapExpiry(r.ExpiresAt)
-	if !r.ExpiresAt.IsZero() && latest.Before(r.ExpiresAt) {
-		return access.Record{}, access.Key{}, &invoice.FieldError{
-			Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", latest.Unix()),
-		}
-	}
-	r.ExpiresAt = latest
 	record, key, err := m.newKey(r, now)
 	if err != nil {
 		return access.Record{}, access.Key{}, err
 	}
 	err = m.change(ctx, func(tx *store.Tx) (access.Change, error) {
+		by, err := m.still(ctx, tx, by, now)
+		if err != nil {
+			return access.Change{}, err
+		}
+		if record.ExpiresAt = by.CapExpiry(r.ExpiresAt); !r.ExpiresAt.IsZero() && record.ExpiresAt.Before(r.ExpiresAt) {
+			return access.Change{}, &invoice.FieldError{
+				Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", record.ExpiresAt.Unix()),
+			}
+		}
 		if err := m.insert(ctx, tx, record, now); err != nil {
 			return access.Change{}, err
 		}
@@ -120,6 +122,29 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 		return access.Record{}, access.Key{}, fmt.Errorf("create key: %w", err)
 	}
 	return record, key, nil
+}
+
+// still returns the principal with the expiry that its stored keys have now. It was let in by
+// what a cache held, or a while ago. Errors are ErrUnknown, ErrRevoked, ErrExpired and internal
+// ones. Keys must be locked.
+func (m *Manager) still(ctx context.Context, tx *store.Tx, by access.Principal, now time.Time) (access.Principal, error) {
+	for _, id := range by.Behind.With(by.KeyID).All() {
+		if IsConfigured(id) {
+			continue
+		}
+		r, err := tx.Key(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			err = ErrUnknown
+		}
+		if err == nil {
+			err = refused(r, now)
+		}
+		if err != nil {
+			return access.Principal{}, err
+		}
+		by.ExpiresAt = r.Principal().CapExpiry(by.ExpiresAt)
+	}
+	return by, nil
 }
 
 // mayMake returns a *ScopeError unless the principal could make a key with the scopes.
@@ -206,7 +231,11 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	var record access.Record
 	var key access.Key
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
-		old, err := find(ctx, tx, by, id)
+		by, err := m.still(ctx, tx, by, now)
+		var old access.Record
+		if err == nil {
+			old, err = find(ctx, tx, by, id)
+		}
 		if err == nil {
 			err = mayMake(by, old.Scopes)
 		}

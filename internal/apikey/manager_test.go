@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-var acme = access.Principal{KeyID: "key_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}
+var acme = access.Principal{KeyID: "configured_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
@@ -141,7 +141,6 @@ func TestExpiryIsInherited(t *testing.T) {
 			"created to the end": func() (access.Record, access.Key, error) {
 				return w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: end})
 			},
-			"itself rotated":        func() (access.Record, access.Key, error) { return w.Rotate(ctx, by, own.ID, 0) },
 			"a lasting one rotated": func() (access.Record, access.Key, error) { return w.Rotate(ctx, by, lasting.ID, 0) },
 		} {
 			if r, _, err := do(); err != nil || !r.ExpiresAt.Equal(end) {
@@ -155,6 +154,12 @@ func TestExpiryIsInherited(t *testing.T) {
 		_, _, err = w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read, ExpiresAt: end.Add(time.Second)})
 		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "expiresAt" {
 			t.Errorf("a key that outlives its maker: %v", err)
+		}
+		if r, _, err := w.Rotate(ctx, by, own.ID, 0); err != nil || !r.ExpiresAt.Equal(end) {
+			t.Errorf("itself rotated: expires at %v, want %v; %v", r.ExpiresAt, end, err)
+		}
+		if _, _, err := w.Create(ctx, by, apikey.Request{Name: "x", Scopes: access.Read}); !errors.Is(err, apikey.ErrExpired) {
+			t.Errorf("a rotated key makes another: %v", err)
 		}
 	})
 }
@@ -221,7 +226,7 @@ func TestAudit(t *testing.T) {
 				t.Errorf("the entry shows a key: %s", text)
 			}
 		}
-		want := []string{"key.revoke " + next.ID + " key_acme acme", "key.rotate " + r.ID + " key_acme acme", "key.create " + r.ID + " key_acme acme"}
+		want := []string{"key.revoke " + next.ID + " configured_acme acme", "key.rotate " + r.ID + " configured_acme acme", "key.create " + r.ID + " configured_acme acme"}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("the audit log is %q, want %q", got, want)
 		}

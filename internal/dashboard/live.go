@@ -57,6 +57,7 @@ type liveStream struct {
 	*push.Stream
 	version  int // guarded by the mutex of liveStreams
 	session  access.Session
+	person   access.Principal
 	merchant string // whose changes count; empty for those of all
 	invoice  string // that the page is about; empty for all
 	ends     time.Time
@@ -234,10 +235,10 @@ func (l *liveStreams) send(to func(*liveStream) bool) {
 // end ends the streams of the sessions and keys that were changed. Their pages ask for another
 // stream, which is refused if the session has ended.
 func (l *liveStreams) end(changes []store.ChangeRow) {
-	about := make(map[string]bool, len(changes))
+	var about []string
 	for _, c := range changes {
 		if slices.Contains([]access.Action{access.ActionSessionEnd, access.ActionKeyRotate, access.ActionKeyRevoke}, c.Action) {
-			about[c.Object] = true
+			about = append(about, c.Object)
 		}
 	}
 	if len(about) == 0 {
@@ -246,7 +247,7 @@ func (l *liveStreams) end(changes []store.ChangeRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.streams {
-		if about[s.session.ID] || s.session.KeyID != "" && about[s.session.KeyID] {
+		if slices.ContainsFunc(about, func(id string) bool { return id == s.session.ID || s.person.IsLetInBy(id) }) {
 			s.End()
 		}
 	}
@@ -299,7 +300,7 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 	if idle := d.cfg.Now().Add(access.SessionIdle); idle.Before(ends) {
 		ends = idle
 	}
-	s := &liveStream{session: v.session, merchant: v.merchant, invoice: about, ends: v.principal.CapExpiry(ends)}
+	s := &liveStream{session: v.session, person: v.principal, merchant: v.merchant, invoice: about, ends: v.principal.CapExpiry(ends)}
 	left := func() { d.live.leave(keyID, s) }
 	var err error
 	if s.Stream, err = push.Accept(w, s.message()); err != nil { // the client has disconnected

@@ -105,6 +105,15 @@ func TestLiveEnds(t *testing.T) {
 	if got := other.get("/dashboard/live"); !strings.HasPrefix(got.path, "/dashboard/sign-in") {
 		t.Errorf("a revoked key's stream leads to %s", got.path)
 	}
+	maker, holder := w.person("acme", access.Admin), w.person("acme", access.Read)
+	var link struct{ Path string }
+	maker.api("POST", "/api/sign-in-links", map[string]string{"keyId": holder.id}, &link)
+	_, token, _ := strings.Cut(link.Path, "link=")
+	guest := w.guest()
+	guest.post("/dashboard/sign-in", url.Values{"link": {token}}).want(t, http.StatusOK)
+	entered := guest.stream("")
+	w.operator.api("DELETE", "/api/keys/"+maker.id, nil, nil)
+	w.await("end of the stream of a session whose link a revoked key made", ended(entered))
 	many := w.person("acme", access.Read)
 	for range dashboard.StreamsOfKey {
 		many.stream("")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/session"
@@ -135,6 +136,7 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			v.merchant = named
 		}
 		ctx := access.WithPrincipal(context.WithValue(r.Context(), visitKey{}, v), p)
+		ctx = access.WithRecheck(ctx, func(ctx context.Context) error { return d.recheck(r.WithContext(ctx)) })
 		if v.zone, err = d.zoneOf(ctx, v); err != nil {
 			d.WriteError(w, r.WithContext(ctx), err)
 			return
@@ -179,6 +181,18 @@ func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Princip
 		return d.cfg.Sessions.Look(r.Context(), c.Value)
 	}
 	return d.cfg.Sessions.Find(r.Context(), c.Value)
+}
+
+// recheck returns apikey.ErrRevoked if the session of a request has ended since it began.
+func (d *Dashboard) recheck(r *http.Request) error {
+	c, err := r.Cookie(d.cookieName())
+	if err == nil {
+		_, _, err = d.cfg.Sessions.Look(r.Context(), c.Value)
+	}
+	if errors.Is(err, session.ErrSignedOut) {
+		return apikey.ErrRevoked
+	}
+	return err
 }
 
 // setCookie gives the browser a session's token; an empty one takes it away.

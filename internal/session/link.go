@@ -19,10 +19,11 @@ type Link struct {
 }
 
 // MakeLink makes a link for the person of a key: the principal's own, or one that the
-// principal could make. Errors are store.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive
-// and internal ones.
+// principal could make. The link, and the session that it begins, end with the keys that let
+// the principal in. Errors are store.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
+// ErrBehind and internal ones.
 func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID string) (Link, error) {
-	person := by
+	person, behind := by, by.Behind
 	if keyID != by.KeyID {
 		key, err := m.cfg.Store.Key(ctx, keyID)
 		switch {
@@ -37,15 +38,18 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 		if missing := (person.Scopes | access.NewScopes(access.KeysWrite)) &^ by.Scopes; missing != 0 {
 			return Link{}, &apikey.ScopeError{Missing: missing}
 		}
+		if behind = behind.With(by.KeyID); len(behind.All()) > access.MaxBehind {
+			return Link{}, ErrBehind
+		}
 	}
 	token, err := m.newToken(access.PrefixLinkToken)
 	if err != nil {
 		return Link{}, err
 	}
 	now := m.now()
-	link := Link{Token: token, KeyID: keyID, ExpiresAt: now.Add(access.SignInLinkLifetime)}
+	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(access.SignInLinkLifetime)))}
 	return link, m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertSignInLink(ctx, hash(token), keyID, link.ExpiresAt); err != nil {
+		if err := tx.InsertSignInLink(ctx, hash(token), store.SignInLink{KeyID: keyID, Behind: behind, ExpiresAt: link.ExpiresAt}); err != nil {
 			return err
 		}
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
@@ -60,17 +64,23 @@ func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) 
 	if !strings.HasPrefix(linkToken, access.PrefixLinkToken) || len(linkToken) > maxToken {
 		return "", ErrLink
 	}
+	link, err := m.cfg.Store.SignInLink(ctx, hash(linkToken), m.now())
+	if errors.Is(err, store.ErrNotFound) {
+		return "", ErrLink
+	}
+	if err != nil {
+		return "", err
+	}
+	p, err := m.principalOf(ctx, link.KeyID, link.Behind)
+	switch {
+	case isEnd(err):
+		return "", ErrLink
+	case err != nil:
+		return "", err
+	}
 	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		keyID, err := tx.TakeSignInLink(ctx, hash(linkToken), m.now())
-		if errors.Is(err, store.ErrNotFound) {
-			return ErrLink
-		}
-		if err != nil {
-			return err
-		}
-		p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
-		switch {
-		case apikey.IsRefusal(err), errors.Is(err, apikey.ErrMissing):
+		switch _, err := tx.TakeSignInLink(ctx, hash(linkToken), m.now()); {
+		case errors.Is(err, store.ErrNotFound): // it was used meanwhile
 			return ErrLink
 		case err != nil:
 			return err

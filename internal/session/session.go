@@ -24,6 +24,9 @@ var (
 	ErrSignedOut = errors.New("the session has ended")
 	// ErrLink means that a link that signs in is unknown, has expired or was used.
 	ErrLink = errors.New("the link has expired, or was used before")
+	// ErrBehind means that a session began by links that access.MaxBehind keys made for each
+	// other, and makes none for another key.
+	ErrBehind = errors.New("the session began by too many links")
 	// ErrOtherKey means that a session was to be confirmed with another key than its own.
 	ErrOtherKey = errors.New("is not the key of this session")
 )
@@ -86,7 +89,7 @@ func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token s
 func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, from Browser) (token string, err error) {
 	now := m.now()
 	s := access.Session{
-		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
+		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, Behind: p.Behind, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
 		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(access.SessionLifetime)),
 	}
 	token, err = m.newToken(access.PrefixSessionToken)
@@ -126,15 +129,36 @@ func (m *Manager) Look(ctx context.Context, token string) (access.Session, acces
 	case err != nil:
 		return access.Session{}, access.Principal{}, err
 	}
-	p, err := m.cfg.Authenticator.PrincipalOf(ctx, s.KeyID)
+	p, err := m.principalOf(ctx, s.KeyID, s.Behind)
 	switch {
-	case apikey.IsRefusal(err), errors.Is(err, apikey.ErrMissing):
+	case isEnd(err):
 		return access.Session{}, access.Principal{}, ErrSignedOut
 	case err != nil:
 		return access.Session{}, access.Principal{}, err
 	}
 	return s, p, nil
 }
+
+// principalOf returns the principal of a key that is let in by others, too. It expires with the
+// first of them. isEnd tells the errors that say that one of the keys is not accepted any more.
+func (m *Manager) principalOf(ctx context.Context, keyID string, behind access.KeyIDs) (access.Principal, error) {
+	p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
+	for _, id := range behind.All() {
+		var other access.Principal
+		if err == nil {
+			other, err = m.cfg.Authenticator.PrincipalOf(ctx, id)
+		}
+		p.ExpiresAt = other.CapExpiry(p.ExpiresAt)
+	}
+	if err != nil {
+		return access.Principal{}, err
+	}
+	p.Behind = behind
+	return p, nil
+}
+
+// isEnd reports whether an error of principalOf says that a key is not accepted any more.
+func isEnd(err error) bool { return apikey.IsRefusal(err) || errors.Is(err, apikey.ErrMissing) }
 
 // Confirm records that the person of a session holds its key, which may be empty at a
 // service that is open to all. Errors are ErrOtherKey and those of Authenticate.
@@ -240,13 +264,14 @@ func shorten(text string) string {
 // auditedSession is what the audit log shows of a session.
 type auditedSession struct {
 	KeyID     string `json:"keyId,omitempty"`
+	Behind    string `json:"behind,omitempty"`
 	Client    string `json:"client,omitempty"`
 	Browser   string `json:"browser,omitempty"`
 	ExpiresAt int64  `json:"expiresAt"`
 }
 
 func audited(s access.Session) auditedSession {
-	return auditedSession{s.KeyID, s.Client, s.Browser, s.ExpiresAt.Unix()}
+	return auditedSession{s.KeyID, string(s.Behind), s.Client, s.Browser, s.ExpiresAt.Unix()}
 }
 
 // VisitPause is how long a person must have been away for the next visit to begin.

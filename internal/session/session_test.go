@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -255,6 +256,182 @@ func TestLink(t *testing.T) {
 			if _, err := w.OpenLink(t.Context(), link.Token, session.Browser{}); !errors.Is(err, session.ErrLink) {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	})
+}
+
+// limited returns a person whose key expires after an hour.
+func (w *world) limited(merchantID string, scopes access.Scopes) person {
+	w.t.Helper()
+	r, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "temp", MerchantID: merchantID, Scopes: scopes, ExpiresAt: w.at.Add(time.Hour)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return person{r, k.Reveal()}
+}
+
+// enter signs somebody in by a link that a principal makes for a key.
+func (w *world) enter(by access.Principal, keyID string) (token string, p access.Principal) {
+	w.t.Helper()
+	link, err := w.MakeLink(w.t.Context(), by, keyID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token, err = w.OpenLink(w.t.Context(), link.Token, session.Browser{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, p, err = w.Find(w.t.Context(), token); err != nil {
+		w.t.Fatal(err)
+	}
+	return token, p
+}
+
+// TestNothingOutlivesItsKey has a key that expires sign in as a permanent one, directly and by a
+// link from there, and make keys and links. All of it ends with the key.
+func TestNothingOutlivesItsKey(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		ctx := t.Context()
+		owner, temp := w.person("acme", access.Admin), w.limited("acme", access.Admin)
+		first, p := w.enter(temp.Principal(), owner.ID)
+		second, again := w.enter(p, owner.ID)
+		for _, got := range []access.Principal{p, again} {
+			if got.KeyID != owner.ID || !got.ExpiresAt.Equal(temp.ExpiresAt) || got.Behind != access.KeyIDs(temp.ID) {
+				t.Fatalf("the link of a key that expires signs in %+v", got)
+			}
+			if s := w.find(second); !s.ExpiresAt.Equal(temp.ExpiresAt) {
+				t.Errorf("the session ends at %v, the key behind it at %v", s.ExpiresAt, temp.ExpiresAt)
+			}
+			made, _, err := w.keys.Create(ctx, got, apikey.Request{Name: "made", Scopes: access.Read})
+			if err != nil || !made.ExpiresAt.Equal(temp.ExpiresAt) {
+				t.Errorf("a key that expires at %v is made, %v", made.ExpiresAt, err)
+			}
+			var field *invoice.FieldError
+			if _, _, err := w.keys.Create(ctx, got, apikey.Request{Name: "longer", Scopes: access.Read, ExpiresAt: temp.ExpiresAt.Add(1)}); !errors.As(err, &field) {
+				t.Errorf("a key that expires later is made, %v", err)
+			}
+			turned, _, err := w.keys.Rotate(ctx, got, w.person("acme", access.Read).ID, 0)
+			if err != nil || !turned.ExpiresAt.Equal(temp.ExpiresAt) {
+				t.Errorf("a permanent key is rotated to one that expires at %v, %v", turned.ExpiresAt, err)
+			}
+		}
+		w.at = temp.ExpiresAt.Add(-time.Minute)
+		for _, by := range []access.Principal{temp.Principal(), p} {
+			if link, err := w.MakeLink(ctx, by, owner.ID); err != nil || link.ExpiresAt.After(temp.ExpiresAt) {
+				t.Errorf("a link expires at %v, the key behind it at %v, %v", link.ExpiresAt, temp.ExpiresAt, err)
+			}
+		}
+		w.at = temp.ExpiresAt
+		w.wantSignedOut(first, "after the key of its link expired")
+		w.wantSignedOut(second, "after the key behind the session of its link expired")
+	})
+}
+
+// TestRevokedBehind revokes a key that made links. What they let in ends at once, and makes
+// nothing by what a cache holds.
+func TestRevokedBehind(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		ctx := t.Context()
+		owner, other := w.person("acme", access.Admin), w.person("acme", access.Admin)
+		used, p := w.enter(other.Principal(), owner.ID)
+		self, _ := w.enter(owner.Principal(), owner.ID)
+		unused, err := w.MakeLink(ctx, p, owner.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.keys.Revoke(ctx, access.Open(), other.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.wantSignedOut(used, "after the key of its link was revoked")
+		w.find(self)
+		if _, err := w.OpenLink(ctx, unused.Token, session.Browser{}); !errors.Is(err, session.ErrLink) {
+			t.Errorf("a link of a revoked key: %v", err)
+		}
+		for name, by := range map[string]access.Principal{"key": other.Principal(), "session": p} {
+			if _, _, err := w.keys.Create(ctx, by, apikey.Request{Name: "late", Scopes: access.Read}); !errors.Is(err, apikey.ErrRevoked) {
+				t.Errorf("a key is made by a revoked %s: %v", name, err)
+			}
+			if _, _, err := w.keys.Rotate(ctx, by, owner.ID, 0); !errors.Is(err, apikey.ErrRevoked) {
+				t.Errorf("a key is rotated by a revoked %s: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestBehindIsBounded has each of many keys sign in as the next. The last may not.
+func TestBehindIsBounded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		p := w.person("acme", access.Admin).Principal()
+		for range access.MaxBehind {
+			_, p = w.enter(p, w.person("acme", access.Admin).ID)
+		}
+		_, p = w.enter(p, p.KeyID)
+		if n := len(p.Behind.All()); n != access.MaxBehind {
+			t.Errorf("%d keys are behind, want %d", n, access.MaxBehind)
+		}
+		if _, err := w.MakeLink(t.Context(), p, w.person("acme", access.Admin).ID); !errors.Is(err, session.ErrBehind) {
+			t.Errorf("one more: %v", err)
+		}
+	})
+}
+
+// TestConfiguredKeyIsReplaced has the configured key of the operator replaced. Whoever signed in
+// with the old one, or holds its link, is out, and its filters are not the next one's.
+func TestConfiguredKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		ctx := t.Context()
+		with := func() (*world, string) {
+			key, err := access.NewKey(access.Live, rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := *w
+			now := func() time.Time { return w.at }
+			v.Manager = session.NewManager(session.Config{Store: db, Now: now, Rand: rand.Reader, Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{
+				Store: db, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler), Configured: key,
+			})})
+			return &v, key.Reveal()
+		}
+		before, oldKey := with()
+		after, newKey := with()
+		token, err := before.SignIn(ctx, oldKey, session.Browser{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, thief, err := before.Find(ctx, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entered, _ := before.enter(thief, w.person("acme", access.Admin).ID)
+		link, err := before.MakeLink(ctx, thief, thief.KeyID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := access.SavedFilter{List: "/dashboard/invoices", Name: "mine", Query: "status=open"}
+		if err := before.SaveFilter(ctx, s, f); err != nil {
+			t.Fatal(err)
+		}
+		after.wantSignedOut(token, "after the configured key was replaced")
+		after.wantSignedOut(entered, "by a link of the replaced key")
+		w.wantSignedOut(token, "without a configured key")
+		if _, err := after.OpenLink(ctx, link.Token, session.Browser{}); !errors.Is(err, session.ErrLink) {
+			t.Errorf("a link of the replaced key: %v", err)
+		}
+		if token, err = after.SignIn(ctx, newKey, session.Browser{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := after.Confirm(ctx, s, newKey); !errors.Is(err, session.ErrOtherKey) {
+			t.Errorf("the old session is confirmed by the new key: %v", err)
+		}
+		if kept, err := after.Filters(ctx, after.find(token), f.List); err != nil || len(kept) != 0 {
+			t.Errorf("the new key has the filters %+v, %v", kept, err)
 		}
 	})
 }
