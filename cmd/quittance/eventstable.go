@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // printEvents writes a line for each event.
@@ -78,7 +79,8 @@ func deliveryState(d *apitypes.Delivery) string {
 	return words
 }
 
-func clock(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
+// clock formats a time in UTC, or "-" for 0.
+func clock(at int64) string { return orDash(times.Format(times.Unix(at), time.UTC, time.RFC3339)) }
 
 // phase formats the duration of a phase of an exchange, if it took place.
 func phase(ms int64) string {

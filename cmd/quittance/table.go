@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // writeTable writes a table. fill writes its lines, with a tab after each cell but the
@@ -78,10 +79,7 @@ func (c cutter) Write(line []byte) (int, error) {
 
 // localTime formats a time in the user's zone, or "-" for 0.
 func (e environment) localTime(at int64) string {
-	if at == 0 {
-		return "-"
-	}
-	return time.Unix(at, 0).In(cmp.Or(e.zone, time.UTC)).Format("2006-01-02 15:04:05 MST")
+	return orDash(times.Format(times.Unix(at), cmp.Or(e.zone, time.UTC), "2006-01-02 15:04:05 MST"))
 }
 
 // decimals is how many decimals the currencies have that are shown in units.

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -79,18 +80,13 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 	defer leave()
 	ctx, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.In(zone).Format(time.RFC3339)
-	}
+	at := func(t time.Time) string { return times.Format(t, zone, time.RFC3339) }
 	e := export[T]{listing: l, w: w, at: at, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
 	e.csv = csv.NewWriter(&e.buffer)
 	e.csv.UseCRLF = true
 	header := w.Header()
 	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", l.name+"-"+a.now().In(zone).Format("2006-01-02T150405")+".csv"))
+	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", l.name+"-"+times.Format(a.now(), zone, "2006-01-02T150405")+".csv"))
 	header.Set("Trailer", headerRows)
 	if r.Method == http.MethodHead {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Inbox is what needs a decision. *settle.Service implements it and documents the errors.
@@ -203,7 +204,7 @@ const maxObjectID = 64
 // conflictOf returns the problem of a decision or an attribution that somebody made before, or
 // nil.
 func conflictOf(decided *settle.DecidedError, attributed *settle.AttributedError) *problemError {
-	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	stamp := func(at time.Time) string { return times.Format(at, time.UTC, time.RFC3339) }
 	switch {
 	case decided != nil:
 		return &problemError{code: apitypes.CodeAlreadyDecided, detail: fmt.Sprintf("%s has %s this at %s, because: %s. Undo that decision first, if it was wrong.",

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // monthLayout is how a month is written, such as 2026-11.
@@ -66,11 +67,11 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 	}
 	month, _ = q.get("month")
 	first, err := time.Parse(monthLayout, month)
-	if err != nil || first.Year() < 1970 || first.Format(monthLayout) != month {
+	if err != nil || first.Year() < 1970 || times.Format(first, time.UTC, monthLayout) != month {
 		q.reject("month", "must be a month such as 2026-11; it is %.40q", month)
 		return r, month, q.err
 	}
-	r.From, r.To = invoice.DayStart(first.Format(time.DateOnly), r.Location), invoice.DayStart(first.AddDate(0, 1, 0).Format(time.DateOnly), r.Location)
+	r.From, r.To = invoice.DayStart(times.Format(first, time.UTC, time.DateOnly), r.Location), invoice.DayStart(times.Format(first.AddDate(0, 1, 0), time.UTC, time.DateOnly), r.Location)
 	switch {
 	case r.From.Unix() < 0:
 		q.reject("month", "must not begin before 1970 in UTC; it is %s", month)

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Submissions records who sends refunds. *settle.Service implements it and documents the
@@ -133,7 +134,7 @@ func unanswered(err error) error {
 
 // submittedDetail says who sends a refund.
 func submittedDetail(s invoice.Submission) string {
-	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, s.StartedAt.UTC().Format(time.RFC3339))
+	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, times.Format(s.StartedAt, time.UTC, time.RFC3339))
 	if s.TxHash.IsZero() {
 		return fmt.Sprintf("%s, and the wallet has not answered. For %d minutes, only %s can withdraw that.", detail, int(invoice.SubmissionPatience.Minutes()), s.By)
 	}

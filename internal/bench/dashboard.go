@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/seed"
 	"github.com/quittance/quittance/internal/session"
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -172,7 +173,7 @@ func boardFilters(rows *seed.Maker) map[string][]string {
 			"payments by hash": "payments?q=" + p.TxHash.String(), "payments by payer": "payments?q=" + p.From.String(), "payments by amount": "payments?q=" + amount,
 			"invoices by amount": "invoices?amount=" + amount, "invoices, late": "invoices?exception=late", "invoices, open": "invoices?status=open",
 			"events by invoice": "events?invoiceId=" + inv.ID, "payments without an invoice": "payments?show=unattributed",
-			"statement of a month": "statement?month=" + rows.At(row).UTC().Format("2006-01"),
+			"statement of a month": "statement?month=" + times.Format(rows.At(row), time.UTC, "2006-01"),
 		} {
 			all[name] = append(all[name], "/dashboard/"+path)
 		}

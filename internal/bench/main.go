@@ -21,6 +21,7 @@ import (
 
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/times"
 )
 
 func main() {
@@ -91,7 +92,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.stopNodes()) }()
 	fmt.Fprintf(out, "%s, %s, %s/%s, %d CPUs; server, load, database and chain share them\n\n",
-		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+		times.Format(time.Now(), time.UTC, time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	measure := b.measureAll
 	switch {
 	case *check:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -128,7 +129,7 @@ func (a *ACME) Status() (s Status) {
 			s.NotAfter = end
 		}
 		if a.cfg.Now().After(end) && s.Problem == "" {
-			s.Problem = fmt.Sprintf("the certificate for %s expired at %s", host, end.UTC().Format(time.RFC3339))
+			s.Problem = fmt.Sprintf("the certificate for %s expired at %s", host, times.Format(end, time.UTC, time.RFC3339))
 		}
 	}
 	for _, host := range a.cfg.Hosts {

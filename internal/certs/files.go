@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -91,7 +92,7 @@ func (f *Files) Reload() {
 		f.failed = err.Error()
 	case !changed && f.failed == "":
 	case f.cfg.Now().After(pair.Leaf.NotAfter) && pair.Leaf.NotAfter.Before(f.current.Leaf.NotAfter):
-		f.failed = fmt.Sprintf("%s expired at %s", f.cfg.Certificate, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		f.failed = fmt.Sprintf("%s expired at %s", f.cfg.Certificate, times.Format(pair.Leaf.NotAfter, time.UTC, time.RFC3339))
 	default:
 		f.failed, f.current = "", pair
 		if changed {
@@ -106,7 +107,7 @@ func (f *Files) Reload() {
 func (f *Files) report() {
 	problem := f.failed
 	if end := f.current.Leaf.NotAfter; problem == "" && f.cfg.Now().After(end) {
-		problem = fmt.Sprintf("the certificate in use expired at %s", end.UTC().Format(time.RFC3339))
+		problem = fmt.Sprintf("the certificate in use expired at %s", times.Format(end, time.UTC, time.RFC3339))
 	}
 	if problem != "" && problem != f.problem {
 		f.cfg.Logger.Error("TLS certificate not usable, the one in use stays", "err", problem, "in_use_not_after", f.current.Leaf.NotAfter.UTC())

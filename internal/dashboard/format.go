@@ -3,14 +3,10 @@ package dashboard
 import (
 	"html/template"
 	"strings"
-	"time"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 )
-
-// unix returns a time of the interface.
-func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 // short returns a hash, an address or an id with its middle left out.
 func short(text string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // homePage is what a person sees first.
@@ -84,7 +85,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := d.cfg.Now()
 	query := v.query()
-	query.Set("from", newCalendar(now.UTC()).from().AddDate(0, 0, -1).Format(time.DateOnly)) // the merchant's day may be another one
+	query.Set("from", times.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // the merchant's day may be another one
 	var answer apitypes.SummaryResponse
 	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
 		return err
@@ -219,11 +220,14 @@ func (c calendar) from() time.Time {
 	return slices.MinFunc([]time.Time{c.lastMonth, c.lastWeek, c.chartBegins}, time.Time.Compare)
 }
 
+// dayOf returns the day of a time in its zone, such as 2026-11-23.
+func dayOf(at time.Time) string { return times.Format(at, at.Location(), time.DateOnly) }
+
 // chartDays are the days of the charts.
 func (c calendar) chartDays() []string {
 	days := make([]string, chartLength)
 	for i := range days {
-		days[i] = c.chartBegins.AddDate(0, 0, i).Format(time.DateOnly)
+		days[i] = dayOf(c.chartBegins.AddDate(0, 0, i))
 	}
 	return days
 }
@@ -245,7 +249,7 @@ func settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
 		currency string
 		decimals int
 	}
-	first, end := from.Format(time.DateOnly), to.Format(time.DateOnly)
+	first, end := dayOf(from), dayOf(to)
 	sums := make(map[unit]*big.Int)
 	var units []unit
 	for _, l := range lines {

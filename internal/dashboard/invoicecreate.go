@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // newInvoice shows the form of a new invoice, with the terms of the one that the parameter
@@ -102,7 +103,7 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	f.Draft = inv.ID
 	f.Set("reference", inv.Reference)
 	f.setMetadata(inv.Metadata)
-	f.Set("expiresAt", unix(inv.ExpiresAt).In(visitOf(r).Zone()).Format(formTime))
+	f.Set("expiresAt", times.Format(times.Unix(inv.ExpiresAt), visitOf(r).Zone(), formTime))
 	if inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/amountinput"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -116,7 +117,7 @@ func (d *Dashboard) token(choice string) (chainKey, currency string, decimals in
 
 // newInvoiceForm returns an empty form.
 func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {d.cfg.Now().In(v.Zone()).Add(formLifetime).Format(formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {times.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }

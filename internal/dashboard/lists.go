@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -259,7 +260,7 @@ func dayText(day string, end bool, zone *time.Location) string {
 	if end {
 		date = date.AddDate(0, 0, 1)
 	}
-	return strconv.FormatInt(invoice.DayStart(date.Format(time.DateOnly), zone).Unix(), 10)
+	return strconv.FormatInt(invoice.DayStart(times.Format(date, time.UTC, time.DateOnly), zone).Unix(), 10)
 }
 
 // applyAmount adds a filter by an amount that a person typed.

@@ -25,7 +25,7 @@ func DayStart(text string, location *time.Location) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	if day.Format(time.DateOnly) < text { // clocks skip midnight, so the day begins with their change
+	if day.Format(time.DateOnly) < text { //nolint:forbidigo // never zero, and the domain imports no package; clocks skip midnight, so the day begins with their change
 		_, day = day.ZoneBounds()
 	}
 	return day.UTC()

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -111,7 +112,7 @@ func (p Printer) event(l line, posted *delivery.Attempt) {
 		fmt.Fprintf(p.Out, "%s\n", text)
 		return
 	}
-	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, l.at.Local().Format(time.TimeOnly)),
+	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, times.Format(l.at, time.Local, time.TimeOnly)),
 		p.style(cyan, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dim, l.id))
 	switch {
 	case posted == nil:

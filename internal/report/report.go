@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -161,7 +162,7 @@ func (b *builder) add(at time.Time, chainKey, currency string, change func(*Line
 	change(lineOf(b.totals, key))
 	switch b.request.GroupBy {
 	case ByDay:
-		key.Day = at.In(b.request.Location).Format(time.DateOnly)
+		key.Day = times.Format(at, b.request.Location, time.DateOnly)
 	case ByChain:
 		key.ChainKey = chainKey
 	case ByCurrency:

@@ -149,7 +149,7 @@ func (b *daysBuilder) aligned(at time.Time) bool {
 func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
 	key := Key{ChainKey: chainKey, Currency: currency, Decimals: -1}
 	if b.byDay {
-		key.Day = at.In(b.Location).Format(time.DateOnly)
+		key.Day = times.Format(at, b.Location, time.DateOnly)
 	}
 	if decimals, ok := b.Decimals(chainKey, currency); ok {
 		key.Decimals = decimals

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -149,7 +150,7 @@ func (s *Server) writerDetails(ctx context.Context, run *chainWorkers, w *admin.
 		return nil, err
 	}
 	for _, c := range costs {
-		out.Costs = append(out.Costs, apitypes.WriterCost{Date: c.Day.Format(time.DateOnly), Gwei: big.NewInt(c.Gwei).String()})
+		out.Costs = append(out.Costs, apitypes.WriterCost{Date: times.Format(c.Day, time.UTC, time.DateOnly), Gwei: big.NewInt(c.Gwei).String()})
 	}
 	txs, err := s.store.UnsettledTxs(ctx, run.Key)
 	if err != nil {

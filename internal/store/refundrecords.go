@@ -22,7 +22,7 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
 	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status,
-		refunds.id, refunds.tx_hash, refunds.block_number, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
+		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
@@ -35,7 +35,7 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus,
-		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
+		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
 	r.ManyInvoices = many == 1
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)

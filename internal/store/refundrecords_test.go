@@ -66,6 +66,11 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 			must(t, err)
 			stored, err := s.RefundsByID(t.Context(), []string{observed.ID})
 			must(t, err)
+			for _, r := range list {
+				if r.Transfer.ID != "" && !r.Transfer.BlockTime.Equal(observed.BlockTime) {
+					t.Errorf("paid by %q: the block of the transfer has the time %v, want %v", id, r.Transfer.BlockTime, observed.BlockTime)
+				}
+			}
 			if want := map[string]int{"": 2, prepared.ID: 1}[id]; len(list) != want || len(stored) != 1 || stored[0].PreparedID != id {
 				t.Errorf("paid by %q: %d records, the transfer is %+v", id, len(list), stored)
 			}

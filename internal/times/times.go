@@ -1,4 +1,4 @@
-// Package times compares times.
+// Package times compares and formats times.
 package times
 
 import "time"
@@ -17,4 +17,21 @@ func Later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// Format returns a time in a zone as text, and nothing for the zero time, which means that
+// there is no time. It is the only way to format a time in this program.
+func Format(at time.Time, zone *time.Location, layout string) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.In(zone).Format(layout) //nolint:forbidigo // it is not zero
+}
+
+// Unix returns a time of Unix seconds, in UTC, and the zero time for 0.
+func Unix(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
 }

@@ -18,3 +18,21 @@ func TestEarlierAndLater(t *testing.T) {
 		}
 	}
 }
+
+func TestZeroTimeIsNoText(t *testing.T) {
+	zone := time.FixedZone("east", 3600)
+	for at, want := range map[time.Time]string{
+		{}:                     "",
+		time.Time{}.In(zone):   "",
+		time.Time{}.Local():    "",
+		times.Unix(0):          "",
+		times.Unix(1):          "1970-01-01T01:00:01+01:00",
+		time.Unix(0, 0):        "1970-01-01T01:00:00+01:00",
+		times.Unix(-1):         "1970-01-01T00:59:59+01:00",
+		times.Unix(1764313200): "2025-11-28T08:00:00+01:00",
+	} {
+		if got := times.Format(at, zone, time.RFC3339); got != want {
+			t.Errorf("%v: %q, want %q", at, got, want)
+		}
+	}
+}

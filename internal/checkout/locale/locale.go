@@ -15,6 +15,8 @@ import (
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
+
+	"github.com/quittance/quittance/internal/times"
 )
 
 //go:embed *.json
@@ -224,19 +226,22 @@ func (t *Text) value(value any, show func(any) string) any {
 	return show(value)
 }
 
-// Clock returns a time in UTC.
+// Clock returns a time in UTC, and nothing for the zero time.
 func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
 
 // clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
 func (t *Text) clockIn(at time.Time, zone *time.Location) string {
-	return at.In(zone).Format(strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
+	return times.Format(at, zone, strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
 }
 
 // Time returns an element with a time in UTC, which the script replaces by the time in the
 // browser's zone.
 func (t *Text) Time(at time.Time) template.HTML { return t.TimeIn(at, time.UTC) }
 
-// TimeIn returns an element with a time in a zone.
+// TimeIn returns an element with a time in a zone, and nothing for the zero time.
 func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
-	return template.HTML(`<time datetime="` + at.UTC().Format(time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
+	if at.IsZero() {
+		return ""
+	}
+	return template.HTML(`<time datetime="` + times.Format(at, time.UTC, time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
 }

@@ -84,3 +84,14 @@ func TestScriptsInEnglish(t *testing.T) {
 		t.Errorf("the texts are %v, want %v", got, want)
 	}
 }
+
+func TestNoTimeIsNoText(t *testing.T) {
+	text := English()
+	zone := time.FixedZone("CET", 3600)
+	if got := text.Clock(time.Time{}) + string(text.Time(time.Time{})) + string(text.TimeIn(time.Time{}.In(zone), zone)); got != "" {
+		t.Errorf("the zero time is shown as %q", got)
+	}
+	if got := text.TimeIn(time.Unix(1_764_000_000, 0), zone); !strings.Contains(string(got), `datetime="2025-11-24T16:00:00Z"`) {
+		t.Errorf("a time is shown as %s", got)
+	}
+}
