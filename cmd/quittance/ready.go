@@ -36,13 +36,13 @@ health check of the container image, which has no shell and no other program. Wi
 				return usageError{fmt.Errorf("--exclude %q; want chains", part)}
 			}
 		}
-		at := *url
-		if at == "" {
+		at := admin.Service{URL: *url}
+		if *url == "" {
 			cfg, err := loadConfig(*path)
 			if err != nil {
 				return err
 			}
-			at = cfg.OperatorURL()
+			at = serviceAt(cfg.LocalOperator())
 		}
 		if err := admin.CheckReady(cmd.Context(), at, *exclude...); err != nil {
 			return err

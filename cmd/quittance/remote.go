@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/config"
 )
 
 // defaultURL is the URL of quittance dev and quittance serve by default.
@@ -49,13 +52,15 @@ func adminFlags(cmd *cobra.Command) *remote {
 // URL alone.
 func (r *remote) client(env environment) (*client.Client, error) {
 	key := env.key
+	var local []client.Option
 	switch {
 	case r.config != "":
 		cfg, err := loadConfig(r.config)
 		if err != nil {
 			return nil, err
 		}
-		r.url = cfg.APIURL()
+		at := serviceAt(cfg.LocalAPI())
+		r.url, local = at.URL, []client.Option{client.WithHTTPClient(&http.Client{Transport: at.Transport()})}
 		if key == "" && cfg.OperatorKey != (access.Key{}) {
 			key = cfg.OperatorKey.Reveal()
 		}
@@ -69,12 +74,17 @@ func (r *remote) client(env environment) (*client.Client, error) {
 			key = saved.Key
 		}
 	}
-	return openClient(r.url, key)
+	return openClient(r.url, key, local...)
+}
+
+// serviceAt returns where a door of the service on this machine is reached.
+func serviceAt(door config.LocalDoor) admin.Service {
+	return admin.Service{URL: door.URL, Dial: door.Dial}
 }
 
 // openClient returns a client of the service at a URL.
-func openClient(url, key string) (*client.Client, error) {
-	c, err := client.New(url, client.WithTimeouts(callTimeout, 0), client.WithRetries(0), client.WithKey(key))
+func openClient(url, key string, options ...client.Option) (*client.Client, error) {
+	c, err := client.New(url, append(options, client.WithTimeouts(callTimeout, 0), client.WithRetries(0), client.WithKey(key))...)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}

@@ -71,16 +71,17 @@ func runChainStatus(ctx context.Context, env environment, path, url, key string,
 // configuration.
 func askOrLook(ctx context.Context, env environment, path, url string) (admin.Status, error) {
 	if path == "" {
-		return admin.FetchStatus(ctx, url, env.key)
+		return admin.FetchStatus(ctx, admin.Service{URL: url}, env.key)
 	}
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return admin.Status{}, err
 	}
-	st, err := admin.FetchStatus(ctx, cfg.OperatorURL(), env.key)
+	at := serviceAt(cfg.LocalOperator())
+	st, err := admin.FetchStatus(ctx, at, env.key)
 	if errors.Is(err, admin.ErrNoService) {
 		st, err = admin.OfflineStatus(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
-		st.Offline = "no service answers at " + cfg.OperatorURL()
+		st.Offline = "no service answers at " + at.String()
 	}
 	return st, err
 }

@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			got, err := admin.FetchStatus(t.Context(), server.URL+"/pay", "")
+			got, err := admin.FetchStatus(t.Context(), admin.Service{URL: server.URL + "/pay"}, "")
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) || errors.Is(err, admin.ErrNoService) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
@@ -67,11 +67,11 @@ func TestAsk(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	if _, err := admin.FetchStatus(t.Context(), gone.URL, ""); !errors.Is(err, admin.ErrNoService) {
+	if _, err := admin.FetchStatus(t.Context(), admin.Service{URL: gone.URL}, ""); !errors.Is(err, admin.ErrNoService) {
 		t.Errorf("where nothing listens: %v", err)
 	}
 	for _, url := range []string{"", "127.0.0.1:8080", "ftp://h", "http://", "http://h:port"} {
-		if _, err := admin.FetchStatus(t.Context(), url, ""); err == nil || errors.Is(err, admin.ErrNoService) {
+		if _, err := admin.FetchStatus(t.Context(), admin.Service{URL: url}, ""); err == nil || errors.Is(err, admin.ErrNoService) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

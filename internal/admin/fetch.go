@@ -3,6 +3,8 @@ package admin
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,44 +28,70 @@ const (
 // ErrNoService is returned by FetchStatus when nothing listens at the address.
 var ErrNoService = errors.New("no service answers")
 
-// FetchStatus returns the status of the service at a base URL such as
-// http://127.0.0.1:8080. The key may be empty where the service wants none. It returns
-// ErrNoService when no service runs there.
-func FetchStatus(ctx context.Context, baseURL, key string) (Status, error) {
-	code, text, err := fetch(ctx, baseURL, "status", key)
+// Service is where a service is reached.
+type Service struct {
+	URL string // base URL, such as http://127.0.0.1:8080
+	// Dial is the host and port to connect to. Its certificate is verified for the host of URL.
+	// Empty: those of URL.
+	Dial  string
+	Roots *x509.CertPool // who may have issued the certificate; nil: those that the machine trusts
+}
+
+// Transport returns a transport that connects to the service.
+func (s Service) Transport() *http.Transport {
+	t := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.Roots}}
+	if s.Dial != "" {
+		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, s.Dial)
+		}
+	}
+	return t
+}
+
+// String returns the URL and, where it is another, the address to connect to.
+func (s Service) String() string {
+	if u, err := url.Parse(s.URL); s.Dial == "" || err == nil && u.Host == s.Dial {
+		return s.URL
+	}
+	return s.URL + " on " + s.Dial
+}
+
+// FetchStatus returns the status of a service. The key may be empty where the service wants
+// none. It returns ErrNoService when no service runs there.
+func FetchStatus(ctx context.Context, s Service, key string) (Status, error) {
+	code, text, err := fetch(ctx, s, "status", key)
 	if err != nil {
 		return Status{}, err
 	}
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {
-		return Status{}, fmt.Errorf("%s wants a key of the operator; set the environment variable QUITTANCE_API_KEY to one", baseURL)
+		return Status{}, fmt.Errorf("%s wants a key of the operator; set the environment variable QUITTANCE_API_KEY to one", s)
 	}
 	if code != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answers %d %s when asked for its status; is that a Quittance service?", baseURL, code, http.StatusText(code))
+		return Status{}, fmt.Errorf("%s answers %d %s when asked for its status; is that a Quittance service?", s, code, http.StatusText(code))
 	}
 	var st Status
 	if err := json.Unmarshal(text, &st); err != nil || st.Chains == nil {
-		return Status{}, fmt.Errorf("%s answers no status of a Quittance service", baseURL)
+		return Status{}, fmt.Errorf("%s answers no status of a Quittance service", s)
 	}
 	return st, nil
 }
 
-// CheckReady returns nil if the service at a base URL is ready, apart from what is
-// excluded, such as "chains"; and otherwise an error with what its /readyz answers. It
-// returns ErrNoService when no service runs there.
-func CheckReady(ctx context.Context, baseURL string, exclude ...string) error {
-	code, text, err := fetch(ctx, baseURL, "readyz", "", exclude...)
+// CheckReady returns nil if a service is ready, apart from what is excluded, such as
+// "chains"; and otherwise an error with what its /readyz answers. It returns ErrNoService
+// when no service runs there.
+func CheckReady(ctx context.Context, s Service, exclude ...string) error {
+	code, text, err := fetch(ctx, s, "readyz", "", exclude...)
 	if err == nil && code != http.StatusOK {
-		err = fmt.Errorf("%s is not ready: %d %s", baseURL, code, bytes.TrimSpace(text))
+		err = fmt.Errorf("%s is not ready: %d %s", s, code, bytes.TrimSpace(text))
 	}
 	return err
 }
 
-// fetch gets a path of the service at a base URL, with a parameter for each part to
-// exclude.
-func fetch(ctx context.Context, baseURL, path, key string, exclude ...string) (code int, body []byte, err error) {
-	base, err := url.Parse(baseURL)
+// fetch gets a path of a service, with a parameter for each part to exclude.
+func fetch(ctx context.Context, s Service, path, key string, exclude ...string) (code int, body []byte, err error) {
+	base, err := url.Parse(s.URL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", baseURL)
+		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", s.URL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
@@ -76,18 +104,20 @@ func fetch(ctx context.Context, baseURL, path, key string, exclude ...string) (c
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	transport := outbound.Transport{Base: &http.Transport{DisableKeepAlives: true}}
+	connections := s.Transport()
+	connections.DisableKeepAlives = true
+	transport := outbound.Transport{Base: connections}
 	answer, err := transport.RoundTrip(r)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-		return 0, nil, fmt.Errorf("%w at %s: %w", ErrNoService, baseURL, dial.Err)
+		return 0, nil, fmt.Errorf("%w at %s: %w", ErrNoService, s, dial.Err)
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("ask the service at %s: %w", baseURL, err)
+		return 0, nil, fmt.Errorf("ask the service at %s: %w", s, err)
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, MaxStatusSize))
 	if err != nil {
-		return 0, nil, fmt.Errorf("read the answer of %s: %w", baseURL, err)
+		return 0, nil, fmt.Errorf("read the answer of %s: %w", s, err)
 	}
 	return answer.StatusCode, text, nil
 }

@@ -134,14 +134,20 @@ func (r *resolver) proxies(f httpFile) clientip.Proxies {
 	return p
 }
 
-// OperatorURL returns the base URL under which a program on the same machine reaches the
-// operator door.
-func (c Config) OperatorURL() string { return c.urlOf(OperatorDoor) }
+// LocalDoor is how a program on the same machine reaches a door. The name in the URL need not
+// lead to this machine, nor the port be open there, so the program connects to Dial.
+type LocalDoor struct {
+	URL  string // base URL, with the host that the door's certificate names
+	Dial string // host and port where the door listens
+}
 
-// APIURL is OperatorURL for the API's door.
-func (c Config) APIURL() string { return c.urlOf(APIDoor) }
+// LocalOperator returns how a program on the same machine reaches the operator door.
+func (c Config) LocalOperator() LocalDoor { return c.local(OperatorDoor) }
 
-func (c Config) urlOf(door string) string {
+// LocalAPI is LocalOperator for the API's door.
+func (c Config) LocalAPI() LocalDoor { return c.local(APIDoor) }
+
+func (c Config) local(door string) LocalDoor {
 	for _, a := range c.Addresses {
 		if !slices.Contains(a.Doors, door) {
 			continue
@@ -151,13 +157,14 @@ func (c Config) urlOf(door string) string {
 		if ip, notIP := netip.ParseAddr(host); err == nil && (host == "" || notIP == nil && ip.IsUnspecified()) {
 			host = "127.0.0.1"
 		}
+		dial := net.JoinHostPort(host, port)
 		if a.HTTPS {
 			scheme = "https://"
 			if len(c.Hosts) > 0 {
 				host = c.Hosts[0] // which the certificate names
 			}
 		}
-		return scheme + net.JoinHostPort(host, port)
+		return LocalDoor{scheme + net.JoinHostPort(host, port), dial}
 	}
-	return ""
+	return LocalDoor{}
 }

@@ -185,20 +185,21 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-func TestOperatorURL(t *testing.T) {
+func TestLocalDoor(t *testing.T) {
 	t.Parallel()
 	src := withPair(t)
-	for text, want := range map[string]string{
-		"":                                      "http://127.0.0.1:8080",
-		"doors: {operator: '127.0.0.1:9090'}\n": "http://127.0.0.1:9090",
-		"doors: {operator: '[::1]:9090'}\n":     "http://[::1]:9090",
-		"listen: ':80'\nhttp: {trustedProxies: [10.0.0.0/8]}\n":            "http://127.0.0.1:80",
-		pair + "listen: 0.0.0.0:443\npublicUrl: https://pay.example.com\n": "https://pay.example.com:443",
-		pair + "listen: 127.0.0.1:443\n":                                   "https://127.0.0.1:443",
+	for text, want := range map[string]config.LocalDoor{
+		"":                                      {"http://127.0.0.1:8080", "127.0.0.1:8080"},
+		"doors: {operator: '127.0.0.1:9090'}\n": {"http://127.0.0.1:9090", "127.0.0.1:9090"},
+		"doors: {operator: '[::1]:9090'}\n":     {"http://[::1]:9090", "[::1]:9090"},
+		"listen: ':80'\nhttp: {trustedProxies: [10.0.0.0/8]}\n":                                                {"http://127.0.0.1:80", "127.0.0.1:80"},
+		pair + "listen: 0.0.0.0:443\npublicUrl: https://pay.example.com\n":                                     {"https://pay.example.com:443", "127.0.0.1:443"},
+		pair + "listen: 127.0.0.1:443\n":                                                                       {"https://127.0.0.1:443", "127.0.0.1:443"},
+		pair + "listen: 0.0.0.0:443\ndoors: {operator: '10.0.0.7:9090'}\npublicUrl: https://pay.example.com\n": {"https://pay.example.com:9090", "10.0.0.7:9090"},
 	} {
 		cfg, err := config.Parse([]byte(minimal+text), src)
-		if got := cfg.OperatorURL(); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		if got := cfg.LocalOperator(); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) a
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		st, err := admin.FetchStatus(ctx, base, "")
+		st, err := admin.FetchStatus(ctx, admin.Service{URL: base}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
