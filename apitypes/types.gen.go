@@ -606,19 +606,25 @@ func (e ReportGroup) Valid() bool {
 
 // Defines values for WebhookHealth.
 const (
-	HealthGone   WebhookHealth = "gone"
-	HealthOK     WebhookHealth = "ok"
-	HealthPaused WebhookHealth = "paused"
+	HealthFailing WebhookHealth = "failing"
+	HealthGone    WebhookHealth = "gone"
+	HealthOK      WebhookHealth = "ok"
+	HealthPaused  WebhookHealth = "paused"
+	HealthUnused  WebhookHealth = "unused"
 )
 
 // Valid indicates whether the value is a known member of the WebhookHealth enum.
 func (e WebhookHealth) Valid() bool {
 	switch e {
+	case HealthFailing:
+		return true
 	case HealthGone:
 		return true
 	case HealthOK:
 		return true
 	case HealthPaused:
+		return true
+	case HealthUnused:
 		return true
 	default:
 		return false
@@ -1519,6 +1525,9 @@ type Invoice struct {
 	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
 
+	// AmountExcess An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountExcess PositiveAmount `json:"amountExcess,omitempty"`
+
 	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
 
@@ -1889,7 +1898,7 @@ type MerchantOverview struct {
 	FailedEvents int `json:"failedEvents"`
 	ActiveKeys   int `json:"activeKeys"`
 
-	// Endpoint `ok`, `paused`, `gone` or `none`.
+	// Endpoint `unused`, `ok`, `failing`, `paused`, `gone` or `none`: the health of its webhook endpoint.
 	Endpoint string `json:"endpoint"`
 }
 
@@ -3145,9 +3154,10 @@ type Webhook struct {
 	// OptionalEvents The optional types of events that are sent, set here or in the service's configuration.
 	OptionalEvents []EventType `json:"optionalEvents"`
 
-	// Health The state of the endpoint's breaker. `ok`: events are sent when they are due. `paused`: it failed repeatedly and
-	// is probed from time to time. `gone`: it answered 410 and is probed each hour. In every state events wait until
-	// their deadlines.
+	// Health How deliveries to the endpoint fare. `unused`: nothing was sent to it yet. `ok`: it took the last event.
+	// `failing`: it did not, and the event is sent again. `paused`: it failed repeatedly and is probed from time to
+	// time. `gone`: it answered 410 and is probed each hour. In every state events wait until their deadlines. More
+	// values may be added.
 	Health WebhookHealth `json:"health"`
 
 	// PausedUntil Unix seconds.
@@ -3157,9 +3167,10 @@ type Webhook struct {
 	Secrets []WebhookSecret `json:"secrets"`
 }
 
-// WebhookHealth The state of the endpoint's breaker. `ok`: events are sent when they are due. `paused`: it failed repeatedly and
-// is probed from time to time. `gone`: it answered 410 and is probed each hour. In every state events wait until
-// their deadlines.
+// WebhookHealth How deliveries to the endpoint fare. `unused`: nothing was sent to it yet. `ok`: it took the last event.
+// `failing`: it did not, and the event is sent again. `paused`: it failed repeatedly and is probed from time to
+// time. `gone`: it answered 410 and is probed each hour. In every state events wait until their deadlines. More
+// values may be added.
 type WebhookHealth string
 
 // WebhookResponse defines model for WebhookResponse.

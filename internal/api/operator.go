@@ -11,7 +11,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
@@ -201,15 +200,10 @@ func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.Merc
 	shown := apiconv.Merchant(m)
 	o := apitypes.MerchantOverview{
 		ID: shown.ID, Name: shown.Name, Source: string(shown.Source), OpenInvoices: n.OpenInvoices, PendingEvents: n.PendingEvents, FailedEvents: n.FailedEvents,
-		ActiveKeys: n.ActiveKeys, Endpoint: "ok",
+		ActiveKeys: n.ActiveKeys, Endpoint: string(view.Breaker.Health()),
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		o.Endpoint = "none"
-	case view.Breaker.State == delivery.BreakerGone:
-		o.Endpoint = "gone"
-	case view.Breaker.State == delivery.BreakerOpen:
-		o.Endpoint = "paused"
 	}
 	return o, nil
 }

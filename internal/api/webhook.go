@@ -142,17 +142,12 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// webhookHealth maps states of a breaker to the interface's.
-var webhookHealth = map[delivery.BreakerState]apitypes.WebhookHealth{
-	delivery.BreakerClosed: apitypes.HealthOK, delivery.BreakerOpen: apitypes.HealthPaused, delivery.BreakerGone: apitypes.HealthGone,
-}
-
 func fromView(v endpoint.View) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
-		Health:         webhookHealth[v.Breaker.State], Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+		Health:         apitypes.WebhookHealth(v.Breaker.Health()), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
 	}
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)

@@ -28,7 +28,7 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, erro
 	if err := h.fail(ctx); err != nil {
 		return endpoint.View{}, err
 	}
-	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: delivery.Breaker{State: delivery.BreakerClosed}}
+	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: delivery.NewBreaker}
 	switch id {
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
@@ -56,7 +56,7 @@ func (h fakeEndpoints) may(ctx context.Context, id string) (endpoint.View, error
 
 func (h fakeEndpoints) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
 	if id == "new" {
-		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.Breaker{State: delivery.BreakerClosed}}, madeSecret, h.fail(ctx)
+		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.NewBreaker}, madeSecret, h.fail(ctx)
 	}
 	if url == "http://10.0.0.1/" {
 		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
@@ -134,7 +134,7 @@ func TestWebhook(t *testing.T) {
 	}
 	created := decode[apitypes.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
 	if diff := cmp.Diff(apitypes.WebhookSecretResponse{Secret: madeSecret, Webhook: apitypes.Webhook{
-		MerchantID: "new", URL: "https://new.example/", Health: apitypes.HealthOK, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{},
+		MerchantID: "new", URL: "https://new.example/", Health: apitypes.HealthUnused, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{},
 	}}, created); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -39,6 +39,7 @@ const (
 // it.
 type Breaker struct {
 	State    BreakerState
+	Used     bool      // an attempt was made
 	Healthy  bool      // the last answer was a quick success; otherwise the endpoint is suspect
 	Allowed  int       // how many attempts may be in flight
 	Failures int       // in a row
@@ -69,12 +70,13 @@ type Result struct {
 // prolong it.
 func (b Breaker) After(r Result, perMerchant int) Breaker {
 	closed := b.State == BreakerClosed
+	b.Used = true
 	if r.OK {
 		allowed := 1
 		if closed {
 			allowed = min(2*b.Allowed, perMerchant)
 		}
-		return Breaker{State: BreakerClosed, Healthy: r.Ended.Sub(r.Started) < healthyWithin, Allowed: allowed}
+		return Breaker{State: BreakerClosed, Used: true, Healthy: r.Ended.Sub(r.Started) < healthyWithin, Allowed: allowed}
 	}
 	if !closed && r.Started.Before(b.Until) {
 		return b
@@ -104,6 +106,33 @@ func (b Breaker) After(r Result, perMerchant int) Breaker {
 	}
 	b.Until = r.Ended.Add(scale(pause, 1-spread+2*spread*r.Jitter))
 	return b
+}
+
+// Health says how an endpoint's deliveries fare.
+type Health string
+
+// The states of an endpoint.
+const (
+	HealthUnused  Health = "unused"  // nothing was sent to it yet
+	HealthOK      Health = "ok"      // it took what was last sent
+	HealthFailing Health = "failing" // it did not
+	HealthPaused  Health = "paused"  // it failed repeatedly, and is probed from time to time
+	HealthGone    Health = "gone"    // it answered 410
+)
+
+// Health returns how the endpoint's deliveries fare.
+func (b Breaker) Health() Health {
+	switch {
+	case b.State == BreakerGone:
+		return HealthGone
+	case b.State == BreakerOpen:
+		return HealthPaused
+	case !b.Used:
+		return HealthUnused
+	case b.Failures > 0:
+		return HealthFailing
+	}
+	return HealthOK
 }
 
 // GivenUp reports whether the breaker has been open for as long as a schedule

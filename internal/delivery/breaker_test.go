@@ -31,31 +31,35 @@ var (
 
 func TestBreaker(t *testing.T) {
 	open := func(b Breaker, at time.Time) time.Duration { return b.Until.Sub(at) }
+	if got := NewBreaker.Health(); got != HealthUnused {
+		t.Errorf("the health of an endpoint that nothing was sent to is %s", got)
+	}
 	for name, c := range map[string]struct {
 		of      []Result
 		state   BreakerState
 		allowed int
 		healthy bool
 		pause   time.Duration // from the last attempt's end
+		health  Health
 	}{
-		"a success":                     {of: []Result{good}, state: BreakerClosed, allowed: 2, healthy: true},
-		"four":                          {of: []Result{good, good, good, good}, state: BreakerClosed, allowed: 8, healthy: true},
-		"a slow one":                    {of: []Result{good, good, slow}, state: BreakerClosed, allowed: 8},
-		"a failure between":             {of: []Result{good, good, bad}, state: BreakerClosed, allowed: 2},
-		"four failures":                 {of: []Result{bad, bad, bad, bad}, state: BreakerClosed, allowed: 1},
-		"five failures":                 {of: []Result{good, good, bad, bad, bad, bad, bad}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second},
-		"four, a success, four":         {of: []Result{bad, bad, bad, bad, good, bad, bad, bad, bad}, state: BreakerClosed, allowed: 1},
-		"two timeouts":                  {of: []Result{silent, silent}, state: BreakerClosed, allowed: 1, pause: 2 * time.Second},
-		"three timeouts":                {of: []Result{silent, silent, silent}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second},
-		"three with a failure between":  {of: []Result{silent, silent, bad, silent}, state: BreakerClosed, allowed: 1, pause: 2 * time.Second},
-		"a timeout and a success":       {of: []Result{silent, good}, state: BreakerClosed, allowed: 2, healthy: true},
-		"one that wants nothing (410)":  {of: []Result{good, good, refused}, state: BreakerGone, allowed: 1, pause: time.Hour},
-		"one that switches protocols":   {of: []Result{good, good, strange}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second},
-		"and what was under way beside": {of: []Result{silent, silent, silent, silent, bad}, state: BreakerOpen, allowed: 1, pause: 28 * time.Second},
+		"a success":                     {of: []Result{good}, state: BreakerClosed, allowed: 2, healthy: true, health: HealthOK},
+		"four":                          {of: []Result{good, good, good, good}, state: BreakerClosed, allowed: 8, healthy: true, health: HealthOK},
+		"a slow one":                    {of: []Result{good, good, slow}, state: BreakerClosed, allowed: 8, health: HealthOK},
+		"a failure between":             {of: []Result{good, good, bad}, state: BreakerClosed, allowed: 2, health: HealthFailing},
+		"four failures":                 {of: []Result{bad, bad, bad, bad}, state: BreakerClosed, allowed: 1, health: HealthFailing},
+		"five failures":                 {of: []Result{good, good, bad, bad, bad, bad, bad}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second, health: HealthPaused},
+		"four, a success, four":         {of: []Result{bad, bad, bad, bad, good, bad, bad, bad, bad}, state: BreakerClosed, allowed: 1, health: HealthFailing},
+		"two timeouts":                  {of: []Result{silent, silent}, state: BreakerClosed, allowed: 1, pause: 2 * time.Second, health: HealthFailing},
+		"three timeouts":                {of: []Result{silent, silent, silent}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second, health: HealthPaused},
+		"three with a failure between":  {of: []Result{silent, silent, bad, silent}, state: BreakerClosed, allowed: 1, pause: 2 * time.Second, health: HealthFailing},
+		"a timeout and a success":       {of: []Result{silent, good}, state: BreakerClosed, allowed: 2, healthy: true, health: HealthOK},
+		"one that wants nothing (410)":  {of: []Result{good, good, refused}, state: BreakerGone, allowed: 1, pause: time.Hour, health: HealthGone},
+		"one that switches protocols":   {of: []Result{good, good, strange}, state: BreakerOpen, allowed: 1, pause: 30 * time.Second, health: HealthPaused},
+		"and what was under way beside": {of: []Result{silent, silent, silent, silent, bad}, state: BreakerOpen, allowed: 1, pause: 28 * time.Second, health: HealthPaused},
 	} {
 		b, at := attempts(NewBreaker, began, c.of...)
 		at = at.Add(-time.Second)
-		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && !b.Until.IsZero() {
+		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && !b.Until.IsZero() || b.Health() != c.health {
 			t.Errorf("%s: %+v, left alone for %s; want %+v", name, b, open(b, at), c)
 		}
 	}

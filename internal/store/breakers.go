@@ -42,7 +42,7 @@ func scanBreaker(row scanner) (merchantID string, b delivery.Breaker, err error)
 	if b.State == "" {
 		return merchantID, delivery.NewBreaker, err
 	}
-	b.Healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses = healthy == 1, int(allowed), int(failures), int(timeouts), int(pauses)
+	b.Used, b.Healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses = true, healthy == 1, int(allowed), int(failures), int(timeouts), int(pauses)
 	return merchantID, b, err
 }
 

@@ -120,7 +120,7 @@ func TestLeaseDeliveries(t *testing.T) {
 				Body: events[0].Body, Due: atMS(now), Deadline: atMS(now + 86_400_000),
 			}},
 			Queues: []delivery.QueueState{{
-				Queue: delivery.Queue{MerchantID: "m", Head: atMS(now + 1), HeadSeq: events[1].Seq}, Breaker: delivery.Breaker{State: delivery.BreakerClosed, Healthy: true, Allowed: 99},
+				Queue: delivery.Queue{MerchantID: "m", Head: atMS(now + 1), HeadSeq: events[1].Seq}, Breaker: delivery.Breaker{State: delivery.BreakerClosed, Used: true, Healthy: true, Allowed: 99},
 			}},
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -315,7 +315,7 @@ func TestFinishDeliveries(t *testing.T) {
 					t.Errorf("a second time: lost %v, %v; want the one", lost, err)
 				}
 				breakers, err := s.Breakers(t.Context(), []string{"m"})
-				if want := (delivery.Breaker{State: delivery.BreakerClosed, Allowed: 2}); breakers["m"] != want || err != nil {
+				if want := (delivery.Breaker{State: delivery.BreakerClosed, Used: true, Allowed: 2}); breakers["m"] != want || err != nil {
 					t.Errorf("breaker %+v, %v; want it changed once, %+v", breakers["m"], err, want)
 				}
 			})
