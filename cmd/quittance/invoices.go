@@ -125,7 +125,7 @@ func printInvoice(env environment, i apitypes.Invoice) error {
 		printRows(table, [][2]string{
 			{"id", i.ID}, {"status", string(i.Status)}, {"exception", string(i.Exception)}, {"amount", units(i.Amount, i.Currency)},
 			{"amount to transfer", units(i.TransferAmount, i.Currency)}, {"paid", units(i.AmountPaid, i.Currency)},
-			{"refunded", units(i.AmountRefunded, i.Currency)}, {"chain", i.ChainKey}, {"to", i.MerchantAddress}, {"merchant", i.MerchantID},
+			{"more than was due", units(i.AmountExcess, i.Currency)}, {"refunded", units(i.AmountRefunded, i.Currency)}, {"chain", i.ChainKey}, {"to", i.MerchantAddress}, {"merchant", i.MerchantID},
 			{"reference", printable(i.Reference)}, {"description", printable(i.Description)}, {"created", env.localTime(i.CreatedAt)},
 			{"expires", env.localTime(i.ExpiresAt)}, {"settled", env.localTime(i.SettledAt)}, {"settled by", i.SettledTxHash},
 		})

@@ -32,6 +32,9 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 	if !inv.TransferAmount.IsZero() {
 		w.TransferAmount = inv.TransferAmount.String()
 	}
+	if excess := inv.Excess(); !excess.IsZero() {
+		w.AmountExcess = excess.String()
+	}
 	w.AmountRemaining, w.RemainingTransferAmount = remaining(inv)
 	if !inv.Tolerance.IsZero() {
 		w.Tolerance = inv.Tolerance.String()

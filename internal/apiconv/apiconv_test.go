@@ -110,7 +110,7 @@ func TestMembers(t *testing.T) {
 		"without a suffix for the rest": {apiconv.Invoice(unsuffixed), all + " transferAmount amountRemaining"},
 		"expired":                       {apiconv.Invoice(expired), all + " transferAmount"},
 		"paid":                          {apiconv.Invoice(paid()), all + " transferAmount settledAt settledTxHash"},
-		"overpaid":                      {apiconv.Invoice(odd), all + " transferAmount settledAt settledTxHash exception"},
+		"overpaid":                      {apiconv.Invoice(odd), all + " transferAmount settledAt settledTxHash exception amountExcess"},
 		"eight":                         {apiconv.PaidInvoice(odd), "id merchantId amount currency chainKey status settledTxHash settledAt"},
 		"created":                       {apiconv.CreateInvoiceResponse(open, ""), "id onChainInvoiceId checkoutUrl invoice"},
 		"created, with a public URL":    {apiconv.CreateInvoiceResponse(open, "https://pay.example.com"), "id onChainInvoiceId checkoutUrl checkoutPage invoice"},

@@ -34,7 +34,7 @@ func (s pageInput) refersToMerchant(st state) bool {
 	arrived := inTime.Plus(late)
 	switch st {
 	case paid:
-		return s.invoice.Exception == invoice.Overpaid || s.invoice.Exception == invoice.Duplicate
+		return s.invoice.AmountRefunded.Less(s.invoice.Excess())
 	case expired:
 		return s.invoice.AmountRefunded.Less(arrived)
 	case void:

@@ -104,6 +104,10 @@ var receipts = []struct {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 	}, receiptLate, []string{"Paid too late", "and did not count for the invoice"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	{"late, and too much", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
+	}, receiptLate, []string{"Paid too late", "and did not count for the invoice", "1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
 	{"void", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 10
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}

@@ -62,6 +62,9 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 		if !late.IsZero() {
 			say("receipt.text.late", values{"Late": s.money(late), "Time": ended})
 		}
+		if excess := inv.Excess(); !excess.IsZero() {
+			say("receipt.text.over", values{"Surplus": s.money(excess)})
+		}
 	case invoice.Void:
 		say("receipt.text.void", nil)
 	case invoice.Drafted: // has no receipt

@@ -87,6 +87,19 @@ var outcomes = []struct {
 	{"overpaid", func(w *world) {
 		w.settle(invoice.Overpaid, 6_000_000)
 	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due."}, false},
+	{"overpaid, the excess sent back", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+		w.refund(1_100_000)
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due. 1.10 USDC has been sent back."}, false},
+	{"overpaid, a part of the excess sent back", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+		w.refund(400_000)
+	}, paid, []string{"1.10 USDC more than was due. 0.40 USDC has been sent back. To have the remaining 0.70 USDC sent back, contact corner-cafe."}, false},
+	{"paid twice, the second payment sent back", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_246)
+		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
+		w.refund(4_900_123)
+	}, paid, []string{"4.900123 USDC more than was due. 4.900123 USDC has been sent back."}, false},
 	{"paid twice", func(w *world) {
 		w.settle(invoice.Duplicate, 9_800_123)
 	}, paid, []string{"More money arrived after the invoice was paid: 9.800123 USDC in all, 4.900123 USDC more than was due."}, false},
@@ -105,6 +118,11 @@ var outcomes = []struct {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
 	}, expired, []string{"Your payment came too late", "4.900123 USDC arrived after that", "not lost"}, false},
+	{"late, and too much", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
+		w.invoice.AmountPaid = invoice.NewAmount(6_000_000)
+	}, expired, []string{"Your payment came too late", "6.00 USDC arrived after that", "6.00 USDC has arrived, 1.10 USDC more than was due.", "not lost"}, false},
 	{"underpaid", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}

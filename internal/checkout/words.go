@@ -92,15 +92,27 @@ func (s pageInput) partialWords() (string, []template.HTML) {
 func (s pageInput) paidWords() (string, []template.HTML) {
 	inv := s.invoice
 	text := s.say("status.paid.text", values{"Merchant": s.merchant(), "Time": s.text.Time(inv.SettledAt)})
-	surplus := values{"Arrived": s.money(inv.AmountPaid), "Surplus": s.money(inv.Surplus()), "Merchant": s.merchant()}
-	switch inv.Exception {
-	case invoice.Overpaid:
-		text = append(text, s.say("status.paid.over", surplus)...)
-	case invoice.Duplicate:
-		text = append(text, s.say("status.paid.twice", surplus)...)
-	case invoice.Underpaid, invoice.Late, "":
+	return s.text.T("status.paid.headline", nil), append(text, s.excessWords()...)
+}
+
+// excessWords say how much more than was due a paid invoice received, what was sent back, and
+// whom the payer has to ask for the rest.
+func (s pageInput) excessWords() []template.HTML {
+	excess, back := s.invoice.Excess(), s.invoice.AmountRefunded
+	surplus := values{"Arrived": s.money(s.invoice.AmountPaid), "Surplus": s.money(excess), "Merchant": s.merchant()}
+	switch {
+	case excess.IsZero():
+		return s.refundWords()
+	case !back.IsZero():
+		text := append(s.say("status.paid.more", surplus), s.refundWords()...)
+		if rest := excess.Minus(back); !rest.IsZero() {
+			text = append(text, s.say("status.paid.rest", values{"Rest": s.money(rest), "Merchant": s.merchant()})...)
+		}
+		return text
+	case s.invoice.Exception == invoice.Duplicate:
+		return s.say("status.paid.twice", surplus)
 	}
-	return s.text.T("status.paid.headline", nil), append(text, s.refundWords()...)
+	return s.say("status.paid.over", surplus)
 }
 
 func (s pageInput) expiredWords() (headline string, text []template.HTML) {
@@ -121,6 +133,9 @@ func (s pageInput) expiredWords() (headline string, text []template.HTML) {
 	default:
 		return s.text.T("status.expired.headline", nil), append(
 			s.say("status.expired.none", values{"Time": ended}), s.say("status.expired.ask", nil)...)
+	}
+	if excess := inv.Excess(); !excess.IsZero() {
+		text = append(text, s.say("status.paid.more", values{"Arrived": s.money(inv.AmountPaid), "Surplus": s.money(excess)})...)
 	}
 	text = append(text, s.say("status.expired.kept", values{"Merchant": s.merchant()})...)
 	return headline, append(text, s.refundWords()...)

@@ -186,7 +186,7 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 	inv := *row.Invoice
 	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)
 	row.Money, row.Paid = d.money(inv.Amount, inv.Currency, inv.ChainKey), d.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
-	excess := minus(inv.AmountPaid, inv.Amount)
+	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))
 	row.Difference = d.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
 	suggested := ""
 	if excess != "" && inv.Status == apitypes.StatusPaid {

@@ -13,7 +13,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -25,7 +24,6 @@ type invoiceView struct {
 	apitypes.Invoice
 	Network      string
 	Money        moneyIn
-	Overpaid     string // minor units beyond the amount, or empty
 	Checkout     string // address of the payer's page; empty of a draft
 	Code         *webpage.QRCode
 	Payments     []paymentOfInvoice
@@ -67,7 +65,7 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 	if err != nil {
 		return err
 	}
-	view := invoiceView{Invoice: inv, Network: chain.NetworkName(inv.ChainKey), Money: d.moneyIn(inv.Currency, inv.ChainKey), Overpaid: overpaid(inv), Error: refused}
+	view := invoiceView{Invoice: inv, Network: chain.NetworkName(inv.ChainKey), Money: d.moneyIn(inv.Currency, inv.ChainKey), Error: refused}
 	if inv.Status != apitypes.StatusDraft {
 		view.Checkout = d.publicURL(r) + "/checkout/" + inv.ID
 	}
@@ -113,23 +111,6 @@ func (d *Dashboard) addTransfers(r *http.Request, view *invoiceView) error {
 	}
 	view.Refunds, view.MorePayments = refunds.Refunds, payments.NextCursor != "" || refunds.NextCursor != ""
 	return nil
-}
-
-// overpaid returns by how many minor units an invoice is overpaid, or "" if it is not. The
-// suffix of a transfer amount is no overpayment.
-func overpaid(inv apitypes.Invoice) string {
-	if inv.Exception != apitypes.ExceptionOverpaid && inv.Exception != apitypes.ExceptionDuplicate {
-		return ""
-	}
-	due, err := invoice.ParseAmount(inv.Amount)
-	if err != nil {
-		return ""
-	}
-	paid, err := invoice.ParseAmount(inv.AmountPaid)
-	if err != nil || !due.Less(paid) {
-		return ""
-	}
-	return paid.Minus(due).String()
 }
 
 // publicURL returns the base of the addresses of payers' pages: the configured one, or that

@@ -74,6 +74,21 @@ func (inv Invoice) Surplus() Amount {
 	return inv.AmountPaid.Minus(due)
 }
 
+// Excess returns how much more than was due was paid, in time or late; 0 if that is no more
+// than the suffix of a transfer amount, or dust. Refunds do not change it.
+func (inv Invoice) Excess() Amount {
+	switch inv.Exception {
+	case Overpaid, Duplicate:
+		return inv.Surplus()
+	case Late:
+		if inv.Ceiling().Less(inv.AmountPaid) {
+			return inv.Surplus()
+		}
+	case Underpaid, "":
+	}
+	return Amount{}
+}
+
 // Covered reports whether payments that were mined in time and are not orphaned
 // add up to the amount less the tolerance.
 func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.threshold()) }

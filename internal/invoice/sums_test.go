@@ -166,6 +166,37 @@ func TestSurplus(t *testing.T) {
 	}
 }
 
+// TestExcess has the excess of a late overpayment, whose exception is late.
+func TestExcess(t *testing.T) {
+	t.Parallel()
+	type payments = []invoice.Payment
+	for name, test := range map[string]struct {
+		status    invoice.Status
+		payments  payments
+		exception invoice.Exception
+		want      uint64
+	}{
+		"exact":                             {invoice.Open, payments{paid(1, 1500, 34_000_000)}, "", 0},
+		"the largest suffix":                {invoice.Open, payments{paid(1, 1500, 34_000_999)}, "", 0},
+		"dust after it":                     {invoice.Open, payments{paid(1, 1500, 34_000_123), paid(2, 1500, 1)}, "", 0},
+		"50 for 34":                         {invoice.Open, payments{paid(1, 1500, 50_000_000)}, invoice.Overpaid, 16_000_000},
+		"twice":                             {invoice.Open, payments{paid(1, 1500, 34_000_123), paid(2, 1500, 34_000_123)}, invoice.Duplicate, 34_000_123},
+		"too little":                        {invoice.Open, payments{paid(1, 1500, 33_000_000)}, invoice.Underpaid, 0},
+		"late":                              {invoice.Expired, payments{paid(1, 9_000_000_000, 34_000_000)}, invoice.Late, 0},
+		"late, with the largest suffix":     {invoice.Expired, payments{paid(1, 9_000_000_000, 34_000_999)}, invoice.Late, 0},
+		"late, and one more":                {invoice.Expired, payments{paid(1, 9_000_000_000, 34_001_000)}, invoice.Late, 1_000},
+		"late, 50 for 34":                   {invoice.Expired, payments{paid(1, 9_000_000_000, 50_000_000)}, invoice.Late, 16_000_000},
+		"a part in time, the rest and more": {invoice.Expired, payments{paid(1, 1500, 20_000_000), paid(2, 9_000_000_000, 20_000_000)}, invoice.Late, 6_000_000},
+	} {
+		inv := over34()
+		inv.Status = test.status
+		inv = inv.Settle(test.payments)
+		if got := inv.Excess(); got != invoice.NewAmount(test.want) || inv.Exception != test.exception {
+			t.Errorf("%s: an excess of %s with the exception %q, want %d with %q", name, got, inv.Exception, test.want, test.exception)
+		}
+	}
+}
+
 func TestPartial(t *testing.T) {
 	t.Parallel()
 	pending := paid(1, 1500, 20_000_000)
