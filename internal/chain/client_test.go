@@ -81,7 +81,7 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: Head = %+v, %v", e, h, err)
 		}
 		_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
-		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: invoice.Unix(b.Time)}, Bloom: h.Bloom}
+		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: invoice.Unix(b.Time)}, Bloom: h.Bloom, Txs: 1}
 		if err != nil || h != want {
 			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
 		}

@@ -23,8 +23,11 @@ import (
 type Header struct {
 	invoice.Header
 	Bloom types.Bloom
-	Empty bool // the block has no transactions
+	Txs   int // how many transactions the block has; UnknownTxs if the node does not list them
 }
+
+// UnknownTxs is the number of transactions of a header whose node does not list them.
+const UnknownTxs = -1
 
 // UnmarshalJSON reads a block as nodes write it, and refuses one without
 // number, hash or parent.
@@ -35,7 +38,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 		Parent    *common.Hash    `json:"parentHash"`
 		Timestamp *hexutil.Uint64 `json:"timestamp"`
 		Bloom     *types.Bloom    `json:"logsBloom"`
-		Txs       json.RawMessage `json:"transactions"`
+		Txs       []skipped       `json:"transactions"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
@@ -43,9 +46,12 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	if raw.Number == nil || raw.Hash == nil || raw.Parent == nil || raw.Timestamp == nil {
 		return errors.New("block lacks number, hash, parentHash or timestamp")
 	}
-	*h = Header{Empty: string(raw.Txs) == "[]", Header: invoice.Header{
+	*h = Header{Txs: len(raw.Txs), Header: invoice.Header{
 		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent), Time: invoice.Unix(int64(min(*raw.Timestamp, math.MaxInt64))),
 	}}
+	if raw.Txs == nil {
+		h.Txs = UnknownTxs
+	}
 	if raw.Bloom == nil {
 		h.Bloom = noBloom // any log may be there
 		return nil
@@ -53,6 +59,12 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	h.Bloom = *raw.Bloom
 	return nil
 }
+
+// skipped is any JSON value. It is read only to be counted.
+type skipped struct{}
+
+// UnmarshalJSON accepts every value.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // noBloom is the bloom filter of a header that has none.
 var noBloom = types.Bloom(bytes.Repeat([]byte{0xff}, types.BloomByteLength))
@@ -64,7 +76,7 @@ func (h *Header) HasBloom() bool { return h.Bloom != noBloom }
 // empty bloom filter counts only for a block without transactions: nodes that keep
 // no bloom filters send empty ones.
 func (h *Header) Excludes(f LogFilter) bool {
-	return !f.MayMatch(h.Bloom) && (h.Empty || h.Bloom != types.Bloom{})
+	return !f.MayMatch(h.Bloom) && (h.Txs == 0 || h.Bloom != types.Bloom{})
 }
 
 // BloomContains reports whether the header's bloom filter contains a log.

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 )
 
 // minWholeBlockTxs is from how many transactions on all receipts of a block may be
@@ -19,7 +18,7 @@ const minWholeBlockTxs = 16
 // evidenceRequest names the transactions of a block whose receipts and input are
 // read.
 type evidenceRequest struct {
-	block      invoice.Hash
+	block      chain.Header
 	txs        []common.Hash
 	wholeBlock bool // they are most of the block
 }
@@ -50,18 +49,18 @@ func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 }
 
 // evidence reads the evidence of transactions, in the order requested.
-func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evidence, error) {
+func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
 	var of []int // the index of each one's block
 	for i, b := range blocks {
 		if b.wholeBlock {
-			all, err := n.blockEvidence(ctx, b)
+			all, err := ix.blockEvidence(ctx, n, b)
 			if err == nil {
 				found[i] = all
 				continue
 			}
-			if !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {
+			if !errors.Is(err, chain.ErrUnsupported) && !errors.Is(err, errIncomplete) && !chain.IsTooLarge(err) {
 				return nil, err
 			}
 		}
@@ -84,20 +83,20 @@ func (n node) evidence(ctx context.Context, blocks []evidenceRequest) ([][]evide
 
 // blockEvidence reads the receipts and inputs of a whole block, and returns those
 // requested.
-func (n node) blockEvidence(ctx context.Context, b evidenceRequest) ([]evidence, error) {
+func (ix *Indexer) blockEvidence(ctx context.Context, n node, b evidenceRequest) ([]evidence, error) {
 	var receipts []*chain.Receipt
 	var inputs map[common.Hash][]byte
 	both, reading := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
-		receipts, err = n.BlockReceipts(reading, b.block)
+		receipts, err = ix.blockReceipts(reading, n, b.block)
 		return err
 	})
 	both.Go(func() (err error) {
-		inputs, err = n.BlockInputs(reading, b.block)
-		return err
+		inputs, err = n.BlockInputs(reading, b.block.Hash)
+		return n.wrap(err)
 	})
 	if err := both.Wait(); err != nil {
-		return nil, n.wrap(err)
+		return nil, err
 	}
 	byTx := make(map[common.Hash]*chain.Receipt, len(receipts))
 	for _, r := range receipts {
@@ -107,7 +106,7 @@ func (n node) blockEvidence(ctx context.Context, b evidenceRequest) ([]evidence,
 	for i, tx := range b.txs {
 		input, ok := inputs[tx]
 		if byTx[tx] == nil || !ok {
-			return nil, n.contradicts("returned a log of transaction %s in block %s, and of the block without that transaction", tx, b.block)
+			return nil, n.contradicts("returned a log of transaction %s in block %s, and of the block without that transaction", tx, b.block.Hash)
 		}
 		found[i] = evidence{byTx[tx], input}
 	}

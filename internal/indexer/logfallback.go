@@ -15,17 +15,17 @@ import (
 // logsByFallback returns the logs of a block for which the node refuses eth_getLogs:
 // from the block's receipts, by parts of the filter, or from each transaction's
 // receipt, whichever works first. The error is the last one.
-func (ix *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) (logs []types.Log, err error) {
-	for _, ask := range []func(context.Context, node, invoice.Hash, chain.LogFilter) ([]types.Log, error){
+func (ix *Indexer) logsByFallback(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) (logs []types.Log, err error) {
+	for _, ask := range []func(context.Context, node, chain.Header, chain.LogFilter) ([]types.Log, error){
 		ix.logsFromBlockReceipts, ix.logsByFilterParts, ix.logsFromReceipts,
 	} {
-		logs, err = ask(ctx, n, block, filter)
+		logs, err = ask(ctx, n, h, filter)
 		if err == nil {
 			ix.cfg.Logger.Debug("node refused the logs of a block, read by fallback",
-				"chain", ix.cfg.Chain.Key, "node", n.String(), "block", block.String(), "logs", len(logs))
+				"chain", ix.cfg.Chain.Key, "node", n.String(), "block", h.Hash.String(), "logs", len(logs))
 			return logs, nil
 		}
-		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !chain.IsTooLarge(err) {
+		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !errors.Is(err, errIncomplete) && !chain.IsTooLarge(err) {
 			return nil, err
 		}
 	}
@@ -33,18 +33,18 @@ func (ix *Indexer) logsByFallback(ctx context.Context, n node, block invoice.Has
 }
 
 // logsFromBlockReceipts reads a block's logs from all of its receipts at once.
-func (ix *Indexer) logsFromBlockReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
-	receipts, err := n.BlockReceipts(ctx, block)
-	return selected(filter, receipts), n.wrap(err)
+func (ix *Indexer) logsFromBlockReceipts(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) ([]types.Log, error) {
+	receipts, err := ix.blockReceipts(ctx, n, h)
+	return selected(filter, receipts), err
 }
 
 // logsByFilterParts asks for a block's logs of one address and one topic at a time.
-func (ix *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
+func (ix *Indexer) logsByFilterParts(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) ([]types.Log, error) {
 	var all []types.Log
 	for _, address := range filter.Addresses {
 		for _, topic := range filter.Topics {
 			part := chain.LogFilter{Addresses: []common.Address{address}, Topics: []common.Hash{topic}}
-			logs, err := n.logsOfBlocks(ctx, []invoice.Hash{block}, part)
+			logs, err := n.logsOfBlocks(ctx, []invoice.Hash{h.Hash}, part)
 			if err != nil {
 				return nil, err
 			}
@@ -56,8 +56,8 @@ func (ix *Indexer) logsByFilterParts(ctx context.Context, n node, block invoice.
 }
 
 // logsFromReceipts reads a block's logs from the receipt of each of its transactions.
-func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, block invoice.Hash, filter chain.LogFilter) ([]types.Log, error) {
-	txs, err := n.BlockTransactions(ctx, block)
+func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) ([]types.Log, error) {
+	txs, err := n.BlockTransactions(ctx, h.Hash)
 	if err != nil {
 		return nil, n.wrap(err)
 	}
@@ -66,9 +66,12 @@ func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, block invoice.H
 		return nil, n.wrap(err)
 	}
 	for _, r := range receipts {
-		if invoice.Hash(r.BlockHash) != block {
+		if invoice.Hash(r.BlockHash) != h.Hash {
 			return nil, n.wrap(errReplaced)
 		}
+	}
+	if err := ix.checkComplete(n, h, receipts); err != nil {
+		return nil, err
 	}
 	return selected(filter, receipts), nil
 }

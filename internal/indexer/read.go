@@ -199,11 +199,11 @@ func (ix *Indexer) blocks(
 	for i, h := range headers {
 		of := logs[h.Hash]
 		blocks[i] = settle.Block{Header: h.Header, Registry: ix.decoder.registryEvents(of)}
-		wanted[i].block = h.Hash
+		wanted[i].block = h
 		wanted[i].txs = ix.decoder.touching(of, watched)
 		wanted[i].wholeBlock = preferWholeBlock(of, wanted[i].txs)
 	}
-	evidence, err := n.evidence(ctx, wanted)
+	evidence, err := ix.evidence(ctx, n, wanted)
 	if err != nil {
 		return nil, err
 	}

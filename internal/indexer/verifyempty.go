@@ -19,31 +19,25 @@ const consultTimeout = time.Second
 // block whose bloom filter may match is verified: the filter may match other logs, or
 // the node may have lost these or not stored them yet.
 func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
-	hashes := make([]invoice.Hash, len(blocks))
-	for i, h := range blocks {
-		hashes[i] = h.Hash
-	}
-	found, err := n.logsOfBlocks(ctx, hashes, filter)
+	found, err := n.logsOfBlocks(ctx, hashesOf(blocks), filter)
 	if len(blocks) == 1 && chain.IsTooLarge(err) && ctx.Err() == nil {
 		// No smaller request is left, so other methods are used.
-		logs, err := ix.logsByFallback(ctx, n, hashes[0], filter)
-		return [][]types.Log{logs}, err
+		var logs []types.Log
+		logs, err = ix.logsByFallback(ctx, n, blocks[0], filter)
+		found = [][]types.Log{logs}
 	}
 	if err != nil {
 		return nil, err
 	}
 	var empty []int
+	var suspect []chain.Header
 	for i, logs := range found {
 		if len(logs) == 0 && ix.isEmptySuspect(n, blocks[i], filter) {
-			empty = append(empty, i)
+			empty, suspect = append(empty, i), append(suspect, blocks[i])
 		}
 	}
 	if len(empty) == 0 {
 		return found, nil
-	}
-	suspect := make([]invoice.Hash, len(empty))
-	for i, at := range empty {
-		suspect[i] = hashes[at]
 	}
 	verified, err := ix.verifyEmpty(ctx, n, suspect, filter)
 	if err != nil {
@@ -55,10 +49,21 @@ func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, fi
 	return found, nil
 }
 
+// hashesOf returns the hashes of headers.
+func hashesOf(headers []chain.Header) []invoice.Hash {
+	hashes := make([]invoice.Hash, len(headers))
+	for i, h := range headers {
+		hashes[i] = h.Hash
+	}
+	return hashes
+}
+
 // verifyEmpty returns the logs of blocks for which the node returned none. It is a
 // *nodeError when another node has some. When no other node answers, the blocks'
-// receipts decide, or the node's second answer if it does not serve receipts.
-func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Hash, filter chain.LogFilter) ([][]types.Log, error) {
+// receipts decide, which must be complete, or the node's second answer if it does not
+// serve receipts.
+func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
+	blocks := hashesOf(headers)
 	for _, other := range ix.cfg.Pool.Others(n.Node) {
 		found, err := ix.logsFromOther(ctx, node{other}, blocks, filter)
 		if err != nil {
@@ -70,13 +75,13 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Has
 		return found, nil
 	}
 	found := make([][]types.Log, len(blocks))
-	for i, block := range blocks {
-		logs, err := ix.logsFromBlockReceipts(ctx, n, block, filter)
+	for i, h := range headers {
+		logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
 		switch {
 		case errors.Is(err, chain.ErrUnsupported):
 			return n.logsOfBlocks(ctx, blocks, filter)
-		case chain.IsTooLarge(err):
-			logs, err = ix.logsFromReceipts(ctx, n, block, filter)
+		case chain.IsTooLarge(err), errors.Is(err, errIncomplete):
+			logs, err = ix.logsFromReceipts(ctx, n, h, filter)
 		}
 		if err != nil {
 			return nil, err
@@ -84,7 +89,7 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, blocks []invoice.Has
 		found[i] = logs
 		if len(found[i]) > 0 {
 			ix.cfg.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.cfg.Chain.Key,
-				"node", n.String(), "block", block.String(), "logs", len(found[i]))
+				"node", n.String(), "block", h.Hash.String(), "logs", len(found[i]))
 		}
 	}
 	return found, nil

@@ -45,6 +45,32 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
+// DropReceipts leaves receipts out of the answers to eth_getBlockReceipts, all but the
+// first Keep of each block. With LogsOnly they all stay, and those lose their logs.
+type DropReceipts struct {
+	contentFault
+	Keep     int
+	LogsOnly bool
+}
+
+func (f DropReceipts) wrapCalls(_ *Proxy, ask callHandler) callHandler {
+	return func(c call) answer {
+		a := ask(c)
+		var receipts []map[string]any
+		if c.Method != methodReceipts || json.Unmarshal(a.Result, &receipts) != nil || len(receipts) <= f.Keep {
+			return a
+		}
+		if !f.LogsOnly {
+			receipts = receipts[:f.Keep]
+		}
+		for _, r := range receipts[f.Keep:] {
+			r["logs"] = []any{}
+		}
+		a.Result = marshal(receipts)
+		return a
+	}
+}
+
 // Stale freezes the node: at block At, or when that is 0 so many
 // blocks Behind the node. It has no blocks above, and omits
 // their logs out of ranges without a word, as the backends of some do.

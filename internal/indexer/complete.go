@@ -1,0 +1,64 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// errIncomplete means that a node's receipts of a block are not those of the block's
+// header: the node lost some, or has not stored them yet.
+var errIncomplete = errors.New("the receipts are not those of the block's header")
+
+// blockReceipts returns the receipts of a block, all at once. It is errIncomplete when
+// they cannot be all of them.
+func (ix *Indexer) blockReceipts(ctx context.Context, n node, h chain.Header) ([]*chain.Receipt, error) {
+	receipts, err := n.BlockReceipts(ctx, h.Hash)
+	if err != nil {
+		return nil, n.wrap(err)
+	}
+	return receipts, ix.checkComplete(n, h, receipts)
+}
+
+// checkComplete fails when receipts are not all those of a block: each transaction has
+// one, and the block's bloom filter is made of their logs. Where it is not known that
+// a chain's filters have every log, logs that are missing in the filter are no failure.
+func (ix *Indexer) checkComplete(n node, h chain.Header, receipts []*chain.Receipt) error {
+	if h.Txs != chain.UnknownTxs && len(receipts) != h.Txs {
+		return n.incomplete(h, "%d receipts, and the block has %d transactions", len(receipts), h.Txs)
+	}
+	seen := make(map[common.Hash]bool, len(receipts))
+	var held types.Bloom
+	for _, r := range receipts {
+		if seen[r.TxHash] {
+			return n.incomplete(h, "the receipt of transaction %s twice", r.TxHash)
+		}
+		seen[r.TxHash] = true
+		for i := range r.Logs {
+			held.Add(r.Logs[i].Address[:])
+			for _, topic := range r.Logs[i].Topics {
+				held.Add(topic[:])
+			}
+		}
+	}
+	if !h.HasBloom() || h.Bloom == (types.Bloom{}) || !ix.cfg.Chain.FullBloom && ix.blooms(n) != BloomsTrue {
+		return nil
+	}
+	for i, bits := range h.Bloom {
+		if bits&^held[i] != 0 || ix.cfg.Chain.FullBloom && bits != held[i] {
+			return n.incomplete(h, "receipts whose logs do not make the block's bloom filter")
+		}
+	}
+	return nil
+}
+
+// incomplete returns the error for receipts that are not those of a header. It is a
+// failure of the node: another of its servers may have all.
+func (n node) incomplete(h chain.Header, format string, args ...any) error {
+	return n.wrap(fmt.Errorf("%s returned of block %d %s: %w", n, h.Number, fmt.Sprintf(format, args...), errIncomplete))
+}
