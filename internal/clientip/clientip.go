@@ -60,8 +60,15 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 
 // Trust reports whether the peer of a request is a trusted proxy.
 func (p Proxies) Trust(r *http.Request) bool {
-	peer, ok := parseAddr(r.RemoteAddr)
-	return ok && p.trusts(peer)
+	_, trusted := p.Peer(r.RemoteAddr)
+	return trusted
+}
+
+// Peer returns the address of the other end of a connection, without its port, and whether
+// it is a trusted proxy.
+func (p Proxies) Peer(remote string) (addr netip.Addr, trusted bool) {
+	addr, ok := parseAddr(remote)
+	return addr, ok && p.trusts(addr)
 }
 
 func (p Proxies) trusts(addr netip.Addr) bool {
@@ -86,6 +93,18 @@ func parseAddr(text string) (netip.Addr, bool) {
 // network of an IPv6 address, of which a client has all addresses.
 func Network(addr netip.Addr) netip.Prefix {
 	const ipv6Bits = 64
+	return prefixOf(addr, ipv6Bits)
+}
+
+// Site returns the network that one subscriber may have, and so many client networks: the
+// /48 network of an IPv6 address. Of an IPv4 address it is the address.
+func Site(addr netip.Addr) netip.Prefix {
+	const siteBits = 48
+	return prefixOf(addr, siteBits)
+}
+
+// prefixOf returns the network of an IPv6 address with so many bits, or an IPv4 address.
+func prefixOf(addr netip.Addr, ipv6Bits int) netip.Prefix {
 	bits := addr.BitLen()
 	if addr.Is6() {
 		bits = ipv6Bits

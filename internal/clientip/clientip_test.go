@@ -139,8 +139,28 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
 	}
-	if Network(netip.Addr{}).IsValid() {
+	if Network(netip.Addr{}).IsValid() || Site(netip.Addr{}).IsValid() {
 		t.Error("the zero address has a network")
+	}
+}
+
+func TestSite(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{"198.51.100.1": "198.51.100.1/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1::/48"} {
+		if got := Site(netip.MustParseAddr(addr)); got.String() != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+}
+
+// TestPeer tells a trusted proxy from another peer, with and without a port.
+func TestPeer(t *testing.T) {
+	t.Parallel()
+	p := Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for remote, want := range map[string]bool{"10.1.2.3:4567": true, "[::ffff:10.1.2.3]:80": true, "11.1.2.3:4567": false, "": false} {
+		if addr, trusted := p.Peer(remote); trusted != want || addr.IsValid() != (remote != "") {
+			t.Errorf("%q is %v, trusted %t", remote, addr, trusted)
+		}
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package ratelimit limits how often clients do something, by a token bucket for each.
+// Package ratelimit limits how often clients do something, by a token bucket for each, and how
+// much of something they use at the same time.
 package ratelimit
 
 import (

@@ -16,6 +16,15 @@ const (
 	maxOperatorConnections = 2048
 )
 
+// Limits of a connection over HTTP/2. A client that wants more opens another connection.
+const (
+	// streamsOfConnection is how many requests a connection may have at a time.
+	streamsOfConnection = 32
+	// maxUnreadStream and maxUnreadConnection bound the bytes that a client may send before
+	// they are read.
+	maxUnreadStream, maxUnreadConnection = 16 << 10, 64 << 10
+)
+
 // doorConnections divides the connections of clients among the doors. The public door gets
 // what the limits of the others leave.
 func doorConnections(accepted int) map[Door]int {
@@ -41,6 +50,9 @@ func (s *Server) entrances() []*entrance {
 			ConnState: conns.observe,
 			Handler:   handler(l), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 			WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			HTTP2: &http.HTTP2Config{
+				MaxConcurrentStreams: streamsOfConnection, MaxReceiveBufferPerStream: maxUnreadStream, MaxReceiveBufferPerConnection: maxUnreadConnection,
+			},
 			ErrorLog: log.New(NetLog(s.cfg.Logger, slog.LevelDebug), "", 0),
 		}}
 		if l.https {

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/paymentlink"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -44,9 +45,11 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	s.board = board
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}
 	return func(l *Listener) http.Handler {
-		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), errs)
-		h := withRecover(rt.writeError, s.closeWhenStopping(newRequestFilter(s.cfg.Hosts, s.origins, rest, board, rt)))
-		return withDeadline(s.observeRequests(h))
+		limited := func(h http.Handler) http.Handler { return s.limits.perAddress(errs.writeError, h) }
+		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
+		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, rt)
+		requests := ratelimit.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
+		return withDeadline(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, errs.writeError, h)))))
 	}
 }
 

@@ -121,7 +121,7 @@ func TestHosts(t *testing.T) {
 // TestHostOfTheConnection allows requests for the connection's local address, and
 // requests without a Host.
 func TestHostOfTheConnection(t *testing.T) {
-	g := newRequestFilter(nil, http.NewCrossOriginProtection(), api.New(api.Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}), nil,
+	g := newRequestFilter(nil, http.NewCrossOriginProtection(), api.New(api.Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}), nil, unlimited,
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	local := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8080}
 	for host, ours := range map[string]bool{"10.1.2.3:8080": true, "10.1.2.3": true, "": true, "10.1.2.4": false, "a.example": false} {

@@ -1,38 +1,90 @@
 package server
 
 import (
-	"bytes"
-	"io"
+	"errors"
 	"net/http"
+	"time"
 
-	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 )
 
+// refusalTime is how long a client may take to send the rest of a request for which its door
+// has no room, and then to read that.
+const refusalTime = time.Second
+
 // maxInFlight bounds the requests of a door that are served at a time.
 var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 32}
 
-// capped returns a handler that answers 503 while a door has its number of requests in
-// flight. A request counts once its body was read, so that slow clients keep nobody out.
-// Long requests do not count: the API bounds them.
-func (l *limits) capped(r route, writeError errorWriter) http.Handler {
-	inFlight, most, next := l.inFlight[r.door], maxInFlight[r.door], r.handler
-	isLong := r.isLong
+// capped returns a handler that limits the requests of a door that are served at a time, and
+// the memory of their bodies, in all and for each owner of keys or client network. Beyond a
+// share it answers 429, and beyond the whole 503.
+//
+// A request counts as in flight once its body was read, so that slow clients keep nobody out.
+// Long requests do not: the API and the pages bound them.
+func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
+	inFlight := l.inFlight[rt.door]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		readAhead(r)
-		if isLong != nil && isLong(r) {
-			next.ServeHTTP(w, r)
+		own, networks := l.claims(r)
+		done, err := l.readAhead(w, r, rt, append(networks, own...))
+		if err != nil {
+			l.refuse(w, r, writeError, l.bodies[rt.door].Name(), err)
 			return
 		}
-		defer inFlight.Add(-1)
-		if inFlight.Add(1) > most {
-			l.metrics.refused.WithLabelValues("in_flight").Inc()
-			writeError(w, r, ratelimit.ErrBusy)
+		defer done()
+		if rt.isLong != nil && rt.isLong(r) {
+			rt.handler.ServeHTTP(w, r)
 			return
 		}
+		if len(own) == 0 {
+			own = networks
+		}
+		if err := inFlight.Take(1, own...); err != nil {
+			l.refuse(w, r, writeError, inFlight.Name(), err)
+			return
+		}
+		defer inFlight.Give(1, own...)
+		rt.handler.ServeHTTP(w, r)
+	})
+}
+
+// entered returns a handler that limits the requests at an address, long ones and those without
+// a route as well, to as many as it may have connections. Over HTTP/2 a connection has many.
+func (l *limits) entered(requests *ratelimit.Shares[sharer], writeError errorWriter, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		networks := l.networks(clientip.FromContext(r.Context()))
+		if err := requests.Take(1, networks...); err != nil {
+			l.refuse(w, r, writeError, requests.Name(), err)
+			return
+		}
+		defer requests.Give(1, networks...)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refuse answers a request that a limit refuses.
+func (l *limits) refuse(w http.ResponseWriter, r *http.Request, writeError errorWriter, limit string, err error) {
+	if errors.Is(err, ratelimit.ErrBusy) {
+		limit = "all_" + limit
+	}
+	l.metrics.refused.WithLabelValues(limit).Inc()
+	// net/http reads what is left of the body, and then writes. A client that is slow at either
+	// must not hold the answer. The recorders of tests have no deadlines.
+	now, control := time.Now(), http.NewResponseController(w)
+	_, _ = control.SetReadDeadline(now.Add(refusalTime)), control.SetWriteDeadline(now.Add(2*refusalTime))
+	writeError(w, r, err)
+}
+
+// claims returns on whose account a request takes what its door has: its owner of keys, if it
+// has one, and the client's networks.
+func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer]) {
+	networks = l.networks(clientip.FromContext(r.Context()))
+	if p := access.FromContext(r.Context()); p.KeyID != "" || p.MerchantID != "" {
+		own = []ratelimit.Claim[sharer]{{Client: sharer{owner: ownerOf(p)}, Weight: 1}}
+	}
+	return own, networks
 }
 
 // inShare returns a handler whose requests share the connections to the database. Those of the
@@ -50,27 +102,3 @@ func inShare(door Door, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(store.WithShare(r.Context(), share)))
 	})
 }
-
-// readAhead reads the body of a request, up to api.MaxBody and one byte more. A read of
-// Body returns the same bytes and error.
-func readAhead(r *http.Request) {
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength > api.MaxBody {
-		return
-	}
-	read, err := io.ReadAll(io.LimitReader(r.Body, api.MaxBody+1))
-	rest := io.Reader(r.Body)
-	if err != nil {
-		rest = failedReader{err}
-	}
-	r.Body = readCloser{io.MultiReader(bytes.NewReader(read), rest), r.Body}
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
-}
-
-// failedReader returns an error.
-type failedReader struct{ err error }
-
-func (f failedReader) Read([]byte) (int, error) { return 0, f.err }

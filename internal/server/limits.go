@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -32,12 +31,23 @@ func ownerOf(p access.Principal) owner {
 	return owner{keyID: p.KeyID}
 }
 
+// sharer is who has a share of what a door has: an owner of keys, or a network of clients.
+type sharer struct {
+	owner   owner
+	network netip.Prefix
+}
+
+// siteWeight is how many times the share of one client network the networks of an IPv6 site
+// have together.
+const siteWeight = 2
+
 // limits are the limits of requests.
 type limits struct {
 	owners    *ratelimit.Buckets[owner]        // nil if they are not limited
-	addresses *ratelimit.Buckets[netip.Prefix] // of clients at the public door; likewise
+	addresses *ratelimit.Buckets[netip.Prefix] // of clients without a key; likewise
 	guesses   *guesses
-	inFlight  map[Door]*atomic.Int64
+	inFlight  map[Door]*ratelimit.Shares[sharer] // requests
+	bodies    map[Door]*ratelimit.Shares[sharer] // bytes
 	// proxied is set if proxies report the clients' addresses. Otherwise the clients of
 	// a loopback or private address may be many, and are not limited by it.
 	proxied bool
@@ -46,7 +56,10 @@ type limits struct {
 
 func newLimits(cfg Config, m *metrics) *limits {
 	proxied := len(cfg.Proxies.Trusted) > 0
-	l := &limits{guesses: newGuesses(proxied, cfg.Now), inFlight: make(map[Door]*atomic.Int64), proxied: proxied, metrics: m}
+	l := &limits{
+		guesses: newGuesses(proxied, cfg.Now), proxied: proxied, metrics: m,
+		inFlight: make(map[Door]*ratelimit.Shares[sharer]), bodies: make(map[Door]*ratelimit.Shares[sharer]),
+	}
 	if cfg.PerOwner > 0 {
 		l.owners = ratelimit.NewBuckets[owner](ratelimit.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
 	}
@@ -54,7 +67,8 @@ func newLimits(cfg Config, m *metrics) *limits {
 		l.addresses = ratelimit.NewBuckets[netip.Prefix](ratelimit.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
 	}
 	for _, door := range Doors {
-		l.inFlight[door] = new(atomic.Int64)
+		l.inFlight[door] = ratelimit.NewShares[sharer]("in_flight", maxInFlight[door])
+		l.bodies[door] = ratelimit.NewShares[sharer]("bodies", maxBodyBytes[door])
 	}
 	return l
 }
@@ -76,17 +90,46 @@ func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handle
 	})
 }
 
+// isLimited reports whether a client address is that of one client, or of few.
+func (l *limits) isLimited(client netip.Addr) bool { return l.proxied || !clientip.IsShared(client) }
+
+// networks returns on whose account a client address takes what a door has: the client's
+// network, and its IPv6 site.
+func (l *limits) networks(client netip.Addr) []ratelimit.Claim[sharer] {
+	if !l.isLimited(client) {
+		return nil
+	}
+	claims := []ratelimit.Claim[sharer]{{Client: sharer{network: clientip.Network(client)}, Weight: 1}}
+	if client.Is6() {
+		claims = append(claims, ratelimit.Claim[sharer]{Client: sharer{network: clientip.Site(client)}, Weight: siteWeight})
+	}
+	return claims
+}
+
 // perAddress returns a handler that limits the requests of a client address.
 func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Handler {
 	if l.addresses == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if client := clientip.FromContext(r.Context()); l.proxied || !clientip.IsShared(client) {
+		if client := clientip.FromContext(r.Context()); l.isLimited(client) {
 			result := l.addresses.Take(clientip.Network(client))
 			if !l.allow(w, r, writeError, l.addresses.Limit(), result) {
 				return
 			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// keyless returns a handler that limits the requests of a client address that have no key. next
+// refuses them.
+func (l *limits) keyless(writeError errorWriter, next http.Handler) http.Handler {
+	limited := l.perAddress(writeError, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			limited.ServeHTTP(w, r)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -82,7 +82,7 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 		Reader: f, Claims: noClaims{}, Reports: noReports{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, renderers{api: rest, checkout: page})
+	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, unlimited, renderers{api: rest, checkout: page})
 	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 

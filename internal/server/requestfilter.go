@@ -22,6 +22,7 @@ type requestFilter struct {
 	origins *http.CrossOriginProtection
 	api     *api.API             // renders the errors
 	board   *dashboard.Dashboard // renders those of its own pages
+	limited func(http.Handler) http.Handler
 	next    http.Handler
 }
 
@@ -42,8 +43,10 @@ func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, 
 	return origins, origins.AddTrustedOrigin(publicURL)
 }
 
-func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, next http.Handler) *requestFilter {
-	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, next: next}
+// newRequestFilter returns a filter before next. limited wraps the answers to requests that are
+// rejected.
+func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, limited func(http.Handler) http.Handler, next http.Handler) *requestFilter {
+	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, limited: limited, next: next}
 	for _, host := range hosts {
 		g.hosts[strings.ToLower(host)] = true
 	}
@@ -53,20 +56,27 @@ func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, error
 // ServeHTTP implements http.Handler.
 func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if refusal := g.refusal(r); refusal != nil {
+		g.limited(refusal).ServeHTTP(w, r)
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+// refusal returns what answers a request that is rejected, or nil.
+func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
-		g.api.ForbiddenHost().ServeHTTP(w, r)
+		return g.api.ForbiddenHost()
 	case !isPage(r.URL.Path) && g.origins.Check(r) != nil: // the checkout answers with a page
 		if isDashboard(r.URL.Path) {
-			g.board.ForbiddenOrigin().ServeHTTP(w, r)
-			return
+			return g.board.ForbiddenOrigin()
 		}
-		g.api.ForbiddenOrigin().ServeHTTP(w, r)
+		return g.api.ForbiddenOrigin()
 	case !isClean(r.URL.EscapedPath()):
-		g.api.NotFound().ServeHTTP(w, r)
-	default:
-		g.next.ServeHTTP(w, r)
+		return g.api.NotFound()
 	}
+	return nil
 }
 
 // isAllowedHost reports whether a request's Host is a loopback name or address, the

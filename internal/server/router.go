@@ -65,8 +65,9 @@ type router struct {
 	renderers
 }
 
-// newRouter returns a router with the routes of the table that belong to the doors.
-func newRouter(table []route, doors []Door, wrap routeMiddleware, errs renderers) *router {
+// newRouter returns a router with the routes of the table that belong to the doors. limited
+// wraps the answers to requests without a route.
+func newRouter(table []route, doors []Door, wrap routeMiddleware, limited func(http.Handler) http.Handler, errs renderers) *router {
 	rt := &router{http.NewServeMux(), errs}
 	for _, r := range table {
 		if slices.Contains(doors, r.door) {
@@ -74,7 +75,7 @@ func newRouter(table []route, doors []Door, wrap routeMiddleware, errs renderers
 		}
 	}
 	for _, pattern := range unrouted {
-		rt.HandleFunc(pattern, rt.noRoute)
+		rt.Handle(pattern, limited(http.HandlerFunc(rt.noRoute)))
 	}
 	return rt
 }

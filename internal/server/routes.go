@@ -135,10 +135,10 @@ func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dash
 			h = board.Allow(r.scope, r.credential == operatorSession, h)
 			h = board.WithSession(recordKey(s.limits.perOwner(errs.writeError, h)))
 		case r.credential == keyCredential:
-			h = rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h)))))
+			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))))
 		case r.credential == operatorCredential && !s.isPrivate(l):
-			h = rest.WithPrincipal(recordKey(rest.ForOperator(h)))
-		case r.door == PublicDoor:
+			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(rest.ForOperator(h))))
+		default:
 			h = s.limits.perAddress(errs.writeError, h)
 		}
 		if r.door == PublicDoor && s.isSecure(l) {

@@ -322,7 +322,7 @@ func TestRoutesOfDoors(t *testing.T) {
 	variable := regexp.MustCompile(`\{\w+\}`)
 	table, errs := testTable(t)
 	for _, door := range Doors {
-		rt := newRouter(table, []Door{door}, noMiddleware, errs)
+		rt := newRouter(table, []Door{door}, noMiddleware, unlimited, errs)
 		for _, r := range table {
 			method, path, _ := strings.Cut(r.pattern, " ")
 			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)

@@ -1,0 +1,75 @@
+package ratelimit
+
+import "sync"
+
+// Shares divides what there is a fixed amount of, such as memory or connections, among the
+// clients that use it at the same time. It is safe for concurrent use.
+//
+// A client may have as much as is free, times the weight of its claim. So one client that
+// takes what it can gets half, two get a third each, and there is always something left for
+// one more.
+//
+// Invariant: held has what each client has, if that is not 0. Each Take added to used once.
+type Shares[K comparable] struct {
+	name     string
+	capacity int64
+
+	mu   sync.Mutex
+	used int64
+	held map[K]int64
+}
+
+// Claim is a client on whose account something is taken.
+type Claim[K comparable] struct {
+	Client K
+	// Weight is how many times what is free the client may have. 1 is the weight of one
+	// client; a group of clients has more.
+	Weight int64
+}
+
+// NewShares returns shares of a capacity. The name is that of the limit in errors.
+func NewShares[K comparable](name string, capacity int64) *Shares[K] {
+	return &Shares[K]{name: name, capacity: capacity, held: make(map[K]int64)}
+}
+
+// Name returns the name of the limit.
+func (s *Shares[K]) Name() string { return s.name }
+
+// Capacity returns how much there is.
+func (s *Shares[K]) Capacity() int64 { return s.capacity }
+
+// Take takes n on account of each of the clients, or nothing. The error is ErrBusy if less
+// than n is free, and an *ExceededError if a client would have more than its share.
+func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := s.capacity - s.used
+	if n > free {
+		return ErrBusy
+	}
+	for _, c := range claims {
+		if s.held[c.Client]+n > c.Weight*free {
+			return &ExceededError{Limit: s.name, RetryAfter: retryShare}
+		}
+	}
+	s.used += n
+	for _, c := range claims {
+		s.held[c.Client] += n
+	}
+	return nil
+}
+
+// Give gives back what Take took.
+func (s *Shares[K]) Give(n int64, claims ...Claim[K]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used -= n
+	for _, c := range claims {
+		if s.held[c.Client] -= n; s.held[c.Client] == 0 {
+			delete(s.held, c.Client)
+		}
+	}
+}
+
+// retryShare is the Retry-After of a client that has its share, in seconds.
+const retryShare = "1"

@@ -1,0 +1,95 @@
+package ratelimit_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+type shares = ratelimit.Shares[string]
+
+func claim(client string) ratelimit.Claim[string] {
+	return ratelimit.Claim[string]{Client: client, Weight: 1}
+}
+
+// takeAll takes 1 until it is refused, and returns how often it was not and the error.
+func takeAll(s *shares, claims ...ratelimit.Claim[string]) (n int, err error) {
+	for ; err == nil; n++ {
+		err = s.Take(1, claims...)
+	}
+	return n - 1, err
+}
+
+func wantTaken(t *testing.T, s *shares, want int, limit string, claims ...ratelimit.Claim[string]) {
+	t.Helper()
+	n, err := takeAll(s, claims...)
+	exceeded := (*ratelimit.ExceededError)(nil)
+	if isShare := errors.As(err, &exceeded); n != want || isShare != (limit != "") || isShare && (exceeded.Limit != limit || exceeded.RetryAfter != "1") || !isShare && !errors.Is(err, ratelimit.ErrBusy) {
+		t.Errorf("%v took %d and then got %v; want %d and the limit %q", claims, n, err, want, limit)
+	}
+}
+
+func TestSharesOfClients(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[string]("seats", 100)
+	wantTaken(t, s, 50, "seats", claim("a"))
+	wantTaken(t, s, 25, "seats", claim("b")) // a has more than its share now, and keeps it
+	s.Give(25, claim("a"))
+	wantTaken(t, s, 13, "seats", claim("a")) // 38, and 37 are free
+	wantTaken(t, s, 6, "seats", claim("b"))  // 31, and 31 are free
+}
+
+// TestSharesOfGroups has clients of a group, whose claim weighs twice as much as theirs.
+func TestSharesOfGroups(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[string]("seats", 90)
+	group := ratelimit.Claim[string]{Client: "group", Weight: 2}
+	wantTaken(t, s, 45, "seats", claim("a"), group)
+	wantTaken(t, s, 15, "seats", claim("b"), group) // the group has 60, and 30 are free
+	wantTaken(t, s, 0, "seats", claim("c"), group)
+	wantTaken(t, s, 15, "seats", claim("d"))
+}
+
+func TestSharesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[string]("seats", 1)
+	wantTaken(t, s, 1, "", claim("a"))
+	s.Give(1, claim("a"))
+	wantTaken(t, s, 1, "") // without a client only the capacity counts
+	if err := s.Take(1, claim("b")); !errors.Is(err, ratelimit.ErrBusy) {
+		t.Errorf("one more is refused with %v", err)
+	}
+}
+
+// TestSharesOfAnybody has clients take and give what they like. Nobody has more than there
+// is, and while anything is free, a client that has nothing gets one.
+func TestSharesOfAnybody(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		capacity := rapid.Int64Range(1, 50).Draw(rt, "capacity")
+		s := ratelimit.NewShares[string]("seats", capacity)
+		held, used := make(map[string]int64), int64(0)
+		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
+			client, n := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "client"), rapid.Int64Range(1, 9).Draw(rt, "n")
+			if rapid.Bool().Draw(rt, "give") {
+				if n = min(n, held[client]); n > 0 {
+					s.Give(n, claim(client))
+					held[client], used = held[client]-n, used-n
+				}
+				continue
+			}
+			may := held[client]+n <= capacity-used
+			if err := s.Take(n, claim(client)); (err == nil) != may {
+				rt.Fatalf("a client with %d of %d took %d with %d free: %v", held[client], capacity, n, capacity-used, err)
+			} else if err == nil {
+				held[client], used = held[client]+n, used+n
+			}
+		}
+		if err := s.Take(1, claim("new")); (err == nil) != (used < capacity) {
+			rt.Fatalf("with %d of %d used, a new client gets %v", used, capacity, err)
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// Limits of bodies on their way. docs/operations.md has them as a table.
+const (
+	// bodyTimeout is how long a body may take to arrive. Until then it must be as fast as
+	// minBodyRate, in bytes a second, after a start of bodyGrace.
+	bodyTimeout = 10 * time.Second
+	bodyGrace   = 2 * time.Second
+	minBodyRate = 2 << 10
+	// requestCost is what a request with a body counts in addition to its bytes: about
+	// what it takes of the memory besides them.
+	requestCost = 16 << 10
+)
+
+// maxBodyBytes bounds the memory that the bodies of a door's requests take, with a
+// requestCost for each.
+var maxBodyBytes = map[Door]int64{PublicDoor: 16 << 20, APIDoor: 32 << 20, OperatorDoor: 4 << 20}
+
+// bodyLimits are the bytes that a route's body may have where they are not api.MaxBody.
+var bodyLimits = map[string]int64{
+	"PUT /api/merchants/{id}/logo":  merchant.MaxLogoBytes,
+	"POST /dashboard/settings/logo": merchant.MaxLogoBytes,
+}
+
+// streamed are the routes whose handlers read the body themselves: they read one that is too
+// large to its end, without keeping it.
+var streamed = map[string]bool{"POST /dashboard/settings/logo": true}
+
+// bodyLimit returns how many bytes the body of a route may have.
+func bodyLimit(pattern string) int64 {
+	if limit := bodyLimits[pattern]; limit > 0 {
+		return limit
+	}
+	return api.MaxBody
+}
+
+// readAhead counts a request's body against the memory for bodies, by its declared length or
+// else the route's limit, and then reads it. The memory is used until done is called. Reads of
+// Body return the same bytes and error. Beyond the route's limit that is an
+// *http.MaxBytesError. Errors of readAhead are those of Shares.Take.
+func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, claims []ratelimit.Claim[sharer]) (done func(), err error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return func() {}, nil
+	}
+	limit := bodyLimit(rt.pattern)
+	size := limit
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	bodies, cost := l.bodies[rt.door], requestCost+size
+	if err := bodies.Take(cost, claims...); err != nil {
+		return nil, err
+	}
+	done = func() { bodies.Give(cost, claims...) }
+	body := r.Body
+	timed := &timedReader{body: body, control: http.NewResponseController(w), begun: time.Now()}
+	switch {
+	case streamed[rt.pattern]:
+		r.Body = readCloser{timed, body}
+	case r.ContentLength > limit:
+		r.Body = readCloser{failedReader{&http.MaxBytesError{Limit: limit}}, body}
+	default:
+		r.Body = readCloser{readUpTo(timed, limit), body}
+	}
+	return done, nil
+}
+
+// readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's
+// error or, beyond the limit, with an *http.MaxBytesError.
+func readUpTo(body io.Reader, limit int64) io.Reader {
+	read, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(read)) > limit {
+		read, err = read[:limit], &http.MaxBytesError{Limit: limit}
+	}
+	if err == nil {
+		return bytes.NewReader(read)
+	}
+	return io.MultiReader(bytes.NewReader(read), failedReader{err})
+}
+
+// timedReader reads a body that must arrive in time. A read fails with os.ErrDeadlineExceeded
+// otherwise.
+type timedReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	begun   time.Time
+	read    int64         // bytes
+	allowed time.Duration // of the deadline that is set, since begun
+}
+
+// Read implements io.Reader.
+func (t *timedReader) Read(p []byte) (n int, err error) {
+	const step = 100 * time.Millisecond // a deadline is moved by so much at least
+	if allowed := bodyTime(t.read); allowed >= t.allowed+step || allowed == bodyTimeout && allowed > t.allowed {
+		t.allowed = allowed
+		if err := t.setDeadline(t.begun.Add(allowed)); err != nil {
+			return 0, err
+		}
+	}
+	n, err = t.body.Read(p)
+	t.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		if failed := t.setDeadline(time.Time{}); failed != nil { // what comes next is another request
+			return n, failed
+		}
+	}
+	return n, err
+}
+
+func (t *timedReader) setDeadline(at time.Time) error {
+	if err := t.control.SetReadDeadline(at); !errors.Is(err, http.ErrNotSupported) { // a recorder in tests
+		return err
+	}
+	return nil
+}
+
+// bodyTime returns how long a body may take for so many bytes and the next one.
+func bodyTime(read int64) time.Duration {
+	return min(bodyTimeout, bodyGrace+time.Duration(read)*time.Second/minBodyRate)
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// failedReader returns an error.
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,233 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/merchant"
+)
+
+// bodyHandler answers with what it read of the body, and the error.
+var bodyHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%d, %v", len(body), err)
+})
+
+// pending are requests whose bodies are on their way.
+type pending struct {
+	group   sync.WaitGroup
+	writers []*io.PipeWriter
+}
+
+// add sends a request with a body that does not end, and returns when the handler's side
+// reads it. It is false if the request is answered instead.
+func (p *pending) add(h http.Handler, r *http.Request) (reading bool, answer *httptest.ResponseRecorder) {
+	body, w := io.Pipe()
+	r.Body = body
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	p.group.Go(func() {
+		answered <- serveTest(h, r)
+		_ = body.Close() // so that nobody writes to a request that was refused
+	})
+	if _, err := io.WriteString(w, "x"); err != nil {
+		return false, <-answered
+	}
+	p.writers = append(p.writers, w)
+	return true, nil
+}
+
+// end ends all bodies, and returns when the requests were answered.
+func (p *pending) end() {
+	for _, w := range p.writers {
+		_ = w.Close()
+	}
+	p.group.Wait()
+}
+
+// bodyRequest is a request of a client, or of an owner of keys, with a body of unknown length.
+func bodyRequest(t *testing.T, client, keyID string) *http.Request {
+	t.Helper()
+	ctx := clientip.NewContext(access.WithPrincipal(t.Context(), access.Principal{KeyID: keyID}), netip.MustParseAddr(client))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, apiPath, strings.NewReader("x"))
+	r.ContentLength = -1
+	return r
+}
+
+// TestBodiesAreCountedBeforeTheyAreRead has one client send bodies without an end until it is
+// refused. It then has half of the memory, and others are served.
+func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func(i int) (client, keyID string){
+		"a client address": func(int) (string, string) { return "198.51.100.1", "" },
+		"an IPv6 network":  func(i int) (string, string) { return fmt.Sprintf("2001:db8::%x", i+1), "" },
+		"an owner of keys": func(i int) (string, string) { return fmt.Sprintf("198.51.%d.%d", i/200, 1+i%200), "key_a" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLimited(Config{})
+			h := l.capped(route{pattern: "POST /x", door: PublicDoor, handler: bodyHandler}, l.writeError)
+			var p pending
+			defer p.end()
+			cost := int64(requestCost + api.MaxBody)
+			want := maxBodyBytes[PublicDoor] / cost / 2
+			for i := range int(want) + 2 {
+				client, keyID := of(i)
+				reading, answer := p.add(h, bodyRequest(t, client, keyID))
+				if n := int64(i); reading != (n < want) {
+					t.Fatalf("body %d of %d: read %t", i, want, reading)
+				}
+				if !reading {
+					wantErrorFor(t, answer, apiPath, http.StatusTooManyRequests, "rate_limited")
+				}
+			}
+			if answer := serveTest(h, bodyRequest(t, "203.0.113.9", "")); answer.Code != http.StatusOK {
+				t.Errorf("another client is answered %d", answer.Code)
+			}
+		})
+	}
+}
+
+// TestBodiesOfAll has many clients send bodies without an end until there is no memory for
+// more. When they end, there is.
+func TestBodiesOfAll(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{})
+	h := l.capped(route{pattern: "POST /x", door: OperatorDoor, handler: bodyHandler}, l.writeError)
+	var p pending
+	want := maxBodyBytes[OperatorDoor] / (requestCost + api.MaxBody)
+	for i := range int(want) {
+		if reading, answer := p.add(h, bodyRequest(t, fmt.Sprintf("198.51.100.%d", i+1), "")); !reading {
+			t.Fatalf("body %d of %d: %d", i, want, answer.Code)
+		}
+	}
+	answer := serveTest(h, bodyRequest(t, "203.0.113.9", ""))
+	wantErrorFor(t, answer, apiPath, http.StatusServiceUnavailable, "unavailable")
+	if answer.Header().Get("Retry-After") != "1" {
+		t.Errorf("headers %v", answer.Header())
+	}
+	p.end()
+	if err := l.bodies[OperatorDoor].Take(maxBodyBytes[OperatorDoor]); err != nil {
+		t.Errorf("after all requests the memory is not free: %v", err)
+	}
+}
+
+// TestBodyLimits sends bodies at and beyond the limit of a route, of known and unknown length.
+func TestBodyLimits(t *testing.T) {
+	t.Parallel()
+	const tooLarge = "http: request body too large"
+	l := newLimited(Config{})
+	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": merchant.MaxLogoBytes} {
+		h := l.capped(route{pattern: pattern, door: APIDoor, handler: bodyHandler}, l.writeError)
+		send := func(length int, known bool) string {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader(strings.Repeat("x", length)))
+			if !known {
+				r.ContentLength = -1
+			}
+			return serveTest(h, r).Body.String()
+		}
+		for _, known := range []bool{true, false} {
+			if got := send(limit, known); got != fmt.Sprint(limit, ", <nil>") {
+				t.Errorf("%s: a body at the limit: %s", pattern, got)
+			}
+		}
+		if got := send(limit+1, true); got != "0, "+tooLarge {
+			t.Errorf("%s: a declared body beyond the limit: %s", pattern, got)
+		}
+		if got := send(limit+1, false); got != fmt.Sprint(limit, ", ", tooLarge) {
+			t.Errorf("%s: a body beyond the limit: %s", pattern, got)
+		}
+	}
+	for pattern := range bodyLimits {
+		if _, _, ok := strings.Cut(pattern, " "); !ok || !strings.Contains(routeList, "\n"+pattern+" ") {
+			t.Errorf("bodyLimits has %s, which is no route", pattern)
+		}
+	}
+	for pattern := range streamed {
+		if bodyLimits[pattern] == 0 {
+			t.Errorf("%s is streamed and has no limit", pattern)
+		}
+	}
+}
+
+// TestBodyTime has the time of a body at the edges.
+func TestBodyTime(t *testing.T) {
+	t.Parallel()
+	for read, want := range map[int64]time.Duration{
+		0: bodyGrace, minBodyRate - 1: bodyGrace + time.Second - time.Second/minBodyRate, minBodyRate: bodyGrace + time.Second,
+		8 * minBodyRate: bodyTimeout, 8*minBodyRate + 1: bodyTimeout, api.MaxBody: bodyTimeout,
+	} {
+		if got := bodyTime(read); got.Round(time.Millisecond) != want.Round(time.Millisecond) {
+			t.Errorf("%d bytes: %s, want %s", read, got, want)
+		}
+	}
+}
+
+// deadlines is a ResponseWriter that records the read deadlines.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+// chunks is a body whose reads return these numbers of bytes, and then an error.
+type chunks struct {
+	sizes []int
+	err   error
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.sizes) == 0 {
+		return 0, c.err
+	}
+	n := min(len(p), c.sizes[0])
+	if c.sizes[0] -= n; c.sizes[0] == 0 {
+		c.sizes = c.sizes[1:]
+	}
+	return n, nil
+}
+
+// TestBodyDeadlines reads bodies of one byte at a time, and fast ones. The deadline moves with
+// what has arrived, and is gone at the end.
+func TestBodyDeadlines(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]*chunks{
+		"whole": {[]int{100}, io.EOF}, "slow": {[]int{1, 1, 1, 1}, os.ErrDeadlineExceeded}, "fast": {[]int{minBodyRate, minBodyRate, 20 * minBodyRate}, io.EOF},
+	} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		timed := &timedReader{body: body, control: http.NewResponseController(w), begun: time.Now()}
+		failed := body.err
+		_, err := io.Copy(io.Discard, timed) // in parts of 8 KiB
+		if errors.Is(failed, io.EOF) != (err == nil) || err != nil && !errors.Is(err, failed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		var allowed []time.Duration
+		for _, at := range w.set {
+			if !at.IsZero() {
+				allowed = append(allowed, at.Sub(timed.begun).Round(time.Second))
+			}
+		}
+		want := map[string]string{"whole": "[2s]", "slow": "[2s]", "fast": "[2s 3s 4s 8s 10s]"}[name]
+		if got := fmt.Sprint(allowed); got != want {
+			t.Errorf("%s: deadlines %s, want %s", name, got, want)
+		}
+		if ended := w.set[len(w.set)-1].IsZero(); ended != (err == nil) {
+			t.Errorf("%s: the last deadline is %v", name, w.set[len(w.set)-1])
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// behindProxy is a configuration in which the tests are a proxy, so that they may send any
+// client address (fromClient).
+func behindProxy() Config {
+	return Config{Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Header: clientip.XForwardedFor}}
+}
+
+// fromClient sends a request on behalf of a client address.
+func fromClient(client string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(clientip.XForwardedFor, client) }
+}
+
+// TestKeylessRequestsAreLimited makes as many requests from one client address as it may, at
+// each route that needs no key and for what no route takes. One more is answered 429, and
+// another client's is not.
+func TestKeylessRequestsAreLimited(t *testing.T) {
+	t.Parallel()
+	cfg, now := behindProxy(), time.Now()
+	cfg.PerAddress, cfg.Access, cfg.Now = 1, Access{Mode: access.Live}, func() time.Time { return now } // no token comes back
+	base := startServer(t, cfg).url
+	type asked struct{ method, path, host string }
+	all := []asked{
+		{"GET", "/nothing", ""}, {"GET", "/api/nothing", ""}, {"GET", "/checkout/", ""}, {"PUT", "/healthz", ""}, {"PUT", "/api/invoices/x", ""}, {"GET", "/api/events/redeliver", ""},
+		{"GET", "/api//x", ""}, {"GET", "/api/keys", ""}, {"POST", "/x402/settle", ""}, {"GET", "/status", ""}, {"GET", "/api/invoices", "evil.example"},
+	}
+	for line := range strings.Lines(routeList) {
+		if f := strings.Fields(line); len(f) == 4 && (f[3] == "none" || f[3] == "signature") {
+			path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(f[1], "x")
+			all = append(all, asked{f[0], path, ""})
+		}
+	}
+	if len(all) < 35 {
+		t.Fatalf("only %d", len(all))
+	}
+	for i, a := range all {
+		client := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()
+		send := func(client string) int {
+			return ask(t, a.method, base+a.path, "", fromClient(client), func(r *http.Request) { r.Host = a.host }).status
+		}
+		for range int(addressWindow / time.Second) {
+			if status := send(client); status == http.StatusTooManyRequests {
+				t.Fatalf("%v is answered %d within the limit", a, status)
+			}
+		}
+		if status := send(client); status != http.StatusTooManyRequests {
+			t.Errorf("%v is answered %d beyond the limit", a, status)
+		}
+		if status := send("203.0.113.1" + string(rune('0'+i%10))); i < 10 && status == http.StatusTooManyRequests {
+			t.Errorf("%v of another client is answered %d", a, status)
+		}
+	}
+}
+
+// TestSettingsOfHTTP2 connects to a door over HTTP/2. The server's settings say how many
+// requests a connection may have, and how much of each may be sent before it is read.
+func TestSettingsOfHTTP2(t *testing.T) {
+	t.Parallel()
+	p := certstest.New(t, time.Now().Add(time.Hour))
+	for _, l := range secure(t, p, time.Now, []Door{PublicDoor}, []Door{APIDoor}, []Door{OperatorDoor})[:2] {
+		d := tls.Dialer{Config: &tls.Config{RootCAs: p.Pool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}}
+		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+			t.Fatal(err)
+		}
+		frames := http2.NewFramer(conn, conn)
+		if err := frames.WriteSettings(); err != nil {
+			t.Fatal(err)
+		}
+		frame, err := frames.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, ok := frame.(*http2.SettingsFrame)
+		if !ok {
+			t.Fatalf("the first frame is %v", frame)
+		}
+		for id, want := range map[http2.SettingID]uint32{http2.SettingMaxConcurrentStreams: streamsOfConnection, http2.SettingInitialWindowSize: maxUnreadStream} {
+			if got, _ := settings.Value(id); got != want {
+				t.Errorf("the %s door says %v %d, want %d", l.doors[0], id, got, want)
+			}
+		}
+	}
+}
+
+// TestRequestsOfAnAddress has a client hold requests until it is refused. It then has half of
+// them, and others are served.
+func TestRequestsOfAnAddress(t *testing.T) {
+	t.Parallel()
+	const most = 10
+	l := newLimited(Config{})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := l.entered(ratelimit.NewShares[sharer]("requests", most), l.writeError, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("hold") {
+			entered <- struct{}{}
+			<-leave
+		}
+	}))
+	ended := make(chan struct{})
+	hold := func(client string) {
+		go func() {
+			answerOf(h, apiPath+"?hold", "", client)
+			ended <- struct{}{}
+		}()
+		<-entered
+	}
+	for range most / 2 {
+		hold("198.51.100.1")
+	}
+	wantErrorFor(t, answerOf(h, apiPath, "", "198.51.100.1"), apiPath, http.StatusTooManyRequests, "rate_limited")
+	if w := answerOf(h, apiPath, "", "203.0.113.9"); w.Code != http.StatusOK {
+		t.Errorf("another client is answered %d", w.Code)
+	}
+	for range most / 2 {
+		hold("127.0.0.1") // which may be a proxy's, and has no share
+	}
+	wantErrorFor(t, answerOf(h, apiPath, "", "203.0.113.9"), apiPath, http.StatusServiceUnavailable, "unavailable")
+	close(leave)
+	for range most {
+		<-ended
+	}
+	if w := answerOf(h, apiPath, "", "198.51.100.1"); w.Code != http.StatusOK {
+		t.Errorf("after the others it is answered %d", w.Code)
+	}
+}
+
+// TestInFlightShares has one owner of keys, or one client network, hold requests in flight
+// until it is refused. It then has half of them, and others are served.
+func TestInFlightShares(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		first, other *http.Request
+	}{
+		"owners":   {requestOf("key_a", "198.51.100.1"), requestOf("key_b", "198.51.100.1")},
+		"networks": {requestOf("", "198.51.100.1"), requestOf("", "198.51.100.2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLimited(Config{})
+			entered, leave, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				entered <- struct{}{}
+				<-leave
+			})}, l.writeError)
+			serve := func(r *http.Request) {
+				go func() {
+					serveTest(h, r)
+					ended <- struct{}{}
+				}()
+				<-entered
+			}
+			for range maxInFlight[OperatorDoor] / 2 {
+				serve(of.first)
+			}
+			w := serveTest(h, of.first)
+			wantErrorFor(t, w, apiPath, http.StatusTooManyRequests, "rate_limited")
+			if w.Header().Get("Retry-After") != "1" {
+				t.Errorf("headers %v", w.Header())
+			}
+			serve(of.other)
+			close(leave)
+			for range maxInFlight[OperatorDoor]/2 + 1 {
+				<-ended
+			}
+		})
+	}
+}
+
+// requestOf is a request with a key and from an address.
+func requestOf(keyID, client string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, apiPath, nil)
+	ctx := access.WithPrincipal(r.Context(), access.Principal{KeyID: keyID})
+	return r.WithContext(clientip.NewContext(ctx, netip.MustParseAddr(client)))
+}
