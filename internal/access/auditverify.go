@@ -40,7 +40,7 @@ const (
 	Reordered Damage = "reordered" // the entry had another number
 	Truncated Damage = "truncated" // the entry and all after it are removed
 	Rewritten Damage = "rewritten" // the entry is not the one that a head names
-	Added     Damage = "added"     // the entry follows the log's stored head
+	Added     Damage = "added"     // the entry follows the log's stored head, or precedes its first entry
 )
 
 // FaultError is the first fault of an audit log.
@@ -74,8 +74,11 @@ const maxMove = 1000
 // Next checks the entry that follows. The error is a *FaultError.
 func (v *Verifier) Next(e Entry) error {
 	want := v.last.Seq + 1
-	if e.Seq > want {
+	switch {
+	case e.Seq > want:
 		return &FaultError{want, Removed, fmt.Sprintf("the next entry is %d", e.Seq)}
+	case e.Seq < want:
+		return &FaultError{e.Seq, Added, fmt.Sprintf("entry %d is expected there", want)}
 	}
 	if e.Hash != sha256.Sum256(e.Encoding()) {
 		if was, ok := originalSeq(e); ok {

@@ -186,10 +186,12 @@ type Merchants interface {
 
 // Provider is a transfer provider that sends notices.
 type Provider struct {
-	Name       string            // last segment of the path
-	Secret     string            // key of its signatures
-	Chains     map[string]string // provider's chain name → chainKey
-	Currencies map[string]string // provider's currency code → ours
+	Name   string // last segment of the path
+	Secret string // key of its signatures
+	// OtherSecret is another key that signatures may have while one replaces the other, or empty.
+	OtherSecret string
+	Chains      map[string]string // provider's chain name → chainKey
+	Currencies  map[string]string // provider's currency code → ours
 }
 
 // Config is the configuration of an API. All fields but Authenticator, Providers and

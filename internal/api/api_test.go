@@ -349,7 +349,7 @@ func digit(n int) byte { return "0123456789abcdefghjkmnpqrstvwxyz"[n&31] }
 
 func invoiceID(n int) string { return invoice.PrefixInvoice + number(n) }
 
-const secret = "provider-secret"
+const secret, otherSecret = "provider-secret", "the next provider-secret"
 
 // newAPI returns the API on a backend. Responses are checked against openapi.yaml.
 func newAPI(t testing.TB, b *backend) http.Handler { return newLoggedAPI(t, b, io.Discard) }
@@ -365,7 +365,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 			Name: "circle", Secret: secret,
 			Chains:     map[string]string{"BASE": "base", "LOCAL": "local", "ETH": "ethereum"},
 			Currencies: map[string]string{"USD": "USDC", "EUR": "EURC"},
-		}},
+		}, {Name: "rotating", Secret: secret, OtherSecret: otherSecret}},
 	}).Handler())
 }
 

@@ -25,7 +25,11 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Repeated header lines are equivalent to one list (RFC 9110, section 5.3).
 	signature := strings.Join(r.Header.Values(webhook.HeaderProviderSignature), ",")
-	if err := webhook.Verify(provider.Secret, signature, body, a.signatureNow()); err != nil {
+	err = webhook.Verify(provider.Secret, signature, body, a.signatureNow())
+	if errors.Is(err, webhook.ErrBadSignature) && provider.OtherSecret != "" {
+		err = webhook.Verify(provider.OtherSecret, signature, body, a.signatureNow())
+	}
+	if err != nil {
 		return problemf(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
 	}
 	if err := wantJSON(r); err != nil {

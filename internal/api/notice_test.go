@@ -29,6 +29,28 @@ func notify(h http.Handler, body string, header ...string) *httptest.ResponseRec
 	return do(h, "POST", "/api/webhooks/circle", body, header...)
 }
 
+// TestNoticesWhileASecretIsReplaced takes notices that are signed with either secret, and none
+// with another or the empty one.
+func TestNoticesWhileASecretIsReplaced(t *testing.T) {
+	for _, c := range []struct {
+		provider, signed string
+		want             int
+	}{
+		{"rotating", secret, http.StatusOK},
+		{"rotating", otherSecret, http.StatusOK},
+		{"rotating", "a secret that was dropped", http.StatusUnauthorized},
+		{"rotating", "", http.StatusUnauthorized},
+		{"circle", otherSecret, http.StatusUnauthorized},
+		{"circle", "", http.StatusUnauthorized},
+	} {
+		h := newAPI(t, new(backend))
+		w := do(h, "POST", "/api/webhooks/"+c.provider, goodNotice, webhook.HeaderProviderSignature, webhook.Sign(c.signed, clock(), []byte(goodNotice)))
+		if w.Code != c.want {
+			t.Errorf("%s, signed with %q: answered %d %s, want %d", c.provider, c.signed, w.Code, w.Body, c.want)
+		}
+	}
+}
+
 func TestReceiveNotice(t *testing.T) {
 	want := invoice.Notice{
 		Provider: "circle", Type: "transfers.created", TransferID: "tr_1", AmountText: "4.90", Amount: invoice.NewAmount(4_900_000),

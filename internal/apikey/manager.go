@@ -219,6 +219,19 @@ func find(ctx context.Context, tx *store.Tx, by access.Principal, id string) (ac
 	return r, err
 }
 
+// findActive returns a key that the principal could make, and that is neither ended nor
+// rotated.
+func findActive(ctx context.Context, tx *store.Tx, by access.Principal, id string, now time.Time) (access.Record, error) {
+	r, err := find(ctx, tx, by, id)
+	if err == nil {
+		err = mayMake(by, r.Scopes)
+	}
+	if err == nil && (r.State(now) != access.Active || r.ReplacedBy != "") {
+		err = ErrNotActive
+	}
+	return r, err
+}
+
 // Rotate creates a key in the place of another, which stays valid for the overlap. The
 // new key has the same name, owner, scopes and version. If the old one expires, the new one lives
 // as long as the old one was meant to, but not longer than the principal's own. Errors are store.ErrNotFound, *ScopeError,
@@ -232,18 +245,12 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	var key access.Key
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
 		by, err := m.still(ctx, tx, by, now)
-		var old access.Record
-		if err == nil {
-			old, err = find(ctx, tx, by, id)
-		}
-		if err == nil {
-			err = mayMake(by, old.Scopes)
-		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return access.Change{}, err
-		case old.State(now) != access.Active || old.ReplacedBy != "":
-			return access.Change{}, ErrNotActive
+		}
+		old, err := findActive(ctx, tx, by, id, now)
+		if err != nil {
+			return access.Change{}, err
 		}
 		before := audited(old)
 		r := Request{Name: old.Name, MerchantID: old.MerchantID, Scopes: old.Scopes, version: old.Version}

@@ -95,10 +95,12 @@ type Merchant struct {
 
 // Provider is a transfer provider whose notices are accepted.
 type Provider struct {
-	Name       string            // the last segment of its endpoint's path
-	Secret     string            // key of its signatures
-	Chains     map[string]string // its name of a chain → chainKey
-	Currencies map[string]string // its code of a currency → ours
+	Name   string // the last segment of its endpoint's path
+	Secret string // key of its signatures
+	// OtherSecret is another key that signatures may have while one replaces the other, or empty.
+	OtherSecret string
+	Chains      map[string]string // its name of a chain → chainKey
+	Currencies  map[string]string // its code of a currency → ours
 }
 
 // Chain is a chain that is indexed.

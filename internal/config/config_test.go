@@ -72,6 +72,7 @@ oldMasterKeys: [{masterKeyEnv: OLD_KEY}, {masterKeyEnv: OLDER_KEY}]
 providers:
   - name: circle
     secretEnv: CIRCLE_SECRET
+    otherSecretFile: /run/secrets/shop
     chains: {BASE: base}
     currencies: {USD: USDC}
 chains:
@@ -140,7 +141,7 @@ func TestParse(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]config.Provider{{
-		Name: "circle", Secret: providerSecret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"},
+		Name: "circle", Secret: providerSecret, OtherSecret: "whsec_from_the_file", Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"},
 	}}, cfg.Providers); diff != "" {
 		t.Error(diff)
 	}
@@ -381,6 +382,8 @@ func TestWrong(t *testing.T) {
 		"variable not set":      {"SHOP_SECRET", "NOWHERE", "the environment variable NOWHERE is not set"},
 		"variable empty":        {"SHOP_SECRET", "EMPTY", "merchants[0].webhookSecretEnv: the environment variable EMPTY is empty"},
 		"both secrets":          {"webhookSecretEnv: SHOP_SECRET", "webhookSecretEnv: SHOP_SECRET\n    webhookSecretFile: /run/secrets/shop", "merchants[0].webhookSecret: want either"},
+		"two other secrets":     {"otherSecretFile: /run/secrets/shop", "otherSecretFile: /run/secrets/shop\n    otherSecretEnv: SHOP_SECRET", "providers[0].otherSecret: want either"},
+		"short other secret":    {"otherSecretFile: /run/secrets/shop", "otherSecretEnv: ONE", "providers[0].otherSecret: is too short"},
 		"no secret":             {"    webhookSecretEnv: SHOP_SECRET\n", "", "merchants[0].webhookSecret: want either"},
 		"file missing":          {"/run/secrets/shop", "/nowhere", "merchants[1].webhookSecretFile: open /nowhere"},
 		"allowed, no range":     {"10.1.0.0/16", "10.1.0.0/33", "webhooks.allow[0]: is \"10.1.0.0/33\"; want a range"},

@@ -86,9 +86,12 @@ type allowedFile struct {
 }
 
 type providerFile struct {
-	Name       string            `yaml:"name"`
-	SecretEnv  string            `yaml:"secretEnv"`
-	SecretFile string            `yaml:"secretFile"`
+	Name            string `yaml:"name"`
+	SecretEnv       string `yaml:"secretEnv"`
+	SecretFile      string `yaml:"secretFile"`
+	OtherSecretEnv  string `yaml:"otherSecretEnv"`
+	OtherSecretFile string `yaml:"otherSecretFile"`
+
 	Chains     map[string]string `yaml:"chains"`
 	Currencies map[string]string `yaml:"currencies"`
 }

@@ -11,6 +11,9 @@ func (r *resolver) provider(path string, p providerFile, chains []Chain) Provide
 		Name: p.Name, Secret: r.webhookSecret(path+".secret", p.SecretEnv, p.SecretFile),
 		Chains: p.Chains, Currencies: p.Currencies,
 	}
+	if p.OtherSecretEnv != "" || p.OtherSecretFile != "" {
+		out.OtherSecret = r.webhookSecret(path+".otherSecret", p.OtherSecretEnv, p.OtherSecretFile)
+	}
 	if p.Name == "" || url.PathEscape(p.Name) != p.Name {
 		r.fail(path+".name", "is %q; want a name that can stand in a path, such as circle", p.Name)
 	}

@@ -38,7 +38,11 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 		return Answer{Code: http.StatusSwitchingProtocols, Err: outbound.ErrSwitched, phases: trace.phases()}
 	}
 	if err != nil {
-		return Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err), phases: trace.phases()}
+		a := Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err)}
+		if !errors.Is(a.Err, errUnreachable) { // their times would tell what the text does not
+			a.phases = trace.phases()
+		}
+		return a
 	}
 	a := p.judge(ctx, to, resp, now)
 	if err := resp.Body.Close(); err != nil && a.Err == nil {
@@ -85,28 +89,25 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 }
 
 // withoutAddresses returns a connection's error as a merchant may read it. What
-// a name resolves to in the service's own network, the service's address there
-// and its resolver's would help an attacker.
+// a name resolves to in the service's own network, and whether it is one there, the
+// service's address and its resolver's would help an attacker.
 func withoutAddresses(err error) error {
 	var lookup *net.DNSError
 	var op *net.OpError
 	switch {
 	case errors.Is(err, ErrPlain):
 		return ErrPlain
-	case errors.Is(err, ErrForbidden):
-		return errNotAllowed
-	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Errorf("lookup %s: no such host", lookup.Name)
-	case errors.As(err, &lookup):
-		return fmt.Errorf("lookup %s failed", lookup.Name)
+	case errors.Is(err, ErrForbidden), errors.As(err, &lookup):
+		return errUnreachable
 	case errors.As(err, &op):
 		return op.Err
 	}
 	return err
 }
 
-// errNotAllowed is what a merchant reads instead of ErrForbidden.
-var errNotAllowed = errors.New("the address of this host is not allowed for webhooks; the operator can allow it under webhooks.allow")
+// errUnreachable is what a merchant reads instead of ErrForbidden, and where a name has no
+// address.
+var errUnreachable = errors.New("no address of this host was found that webhooks may reach; if it has one that is not public, the operator can allow it under webhooks.allow")
 
 // retryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds or
 // a date. It returns 0 when the header is invalid or lies in the past.

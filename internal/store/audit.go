@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -133,9 +134,9 @@ func (s *Store) VerifyAudit(ctx context.Context, heads ...access.Head) (access.H
 		return access.Head{}, fmt.Errorf("verify the audit log: %w", err)
 	}
 	v := access.NewVerifier(append(heads, stored)...)
-	for {
+	for after := int64(math.MinInt64); ; after = v.Head().Seq { // no entry precedes the first
 		entries, err := queryAll(ctx, &s.queries, scanSuspectEntry, "SELECT "+auditColumns+
-			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", v.Head().Seq, auditPage)
+			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, auditPage)
 		if err != nil {
 			return v.Head(), fmt.Errorf("verify the audit log: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -179,6 +180,39 @@ func dropAuditTriggers(t *testing.T, db *sql.DB, name string) {
 	for _, statement := range statements {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
+	}
+}
+
+// TestVerifyAuditBelowTheFirst has entries with numbers below 1, where no reader of the log from
+// its first entry sees them.
+func TestVerifyAuditBelowTheFirst(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range storetest.MigratedDatabases() {
+		for _, seq := range []int64{0, -1, math.MinInt64 + 1} {
+			t.Run(fmt.Sprint(name, seq), func(t *testing.T) {
+				t.Parallel()
+				url := fresh(t)
+				s := storetest.Open(t, url)
+				appendAudit(t, s, 3, "m")
+				conn, err := storetest.SQL(t, url).Conn(t.Context())
+				must(t, err)
+				allow := "ALTER TABLE audit_entries DROP CONSTRAINT audit_entries_seq_check"
+				if name == "sqlite" {
+					allow = "PRAGMA ignore_check_constraints = ON"
+				}
+				for _, statement := range []string{allow, fmt.Sprintf(`INSERT INTO audit_entries SELECT %d, at, actor, client, request_id, merchant_id, action, object,
+					before, after, prev_hash, '%s' FROM audit_entries WHERE seq = 1`, seq, strings.Repeat("a", 64))} {
+					_, err := conn.ExecContext(t.Context(), statement)
+					must(t, err)
+				}
+				must(t, conn.Close())
+				_, err = s.VerifyAudit(t.Context())
+				fault := (*access.FaultError)(nil)
+				if !errors.As(err, &fault) || fault.Seq != seq || fault.Damage != access.Added {
+					t.Errorf("it says %v; want entry %d to be %s", err, seq, access.Added)
+				}
+			})
+		}
 	}
 }
 
