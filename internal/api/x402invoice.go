@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -127,10 +128,7 @@ func (a *API) urlOf(r *http.Request) string {
 	if a.publicURL != "" {
 		return a.publicURL
 	}
-	if r.TLS != nil {
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
+	return clientip.BaseURL(r)
 }
 
 // publicInvoice returns an invoice that payers may see, or store.ErrNotFound.

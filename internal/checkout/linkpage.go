@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/quittance/quittance/internal/amountinput"
@@ -273,15 +272,7 @@ func (c *Checkout) linkCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	base := c.publicURL
-	if base == "" {
-		u := url.URL{Scheme: "http", Host: r.Host}
-		if r.TLS != nil {
-			u.Scheme = "https"
-		}
-		base = u.String()
-	}
-	code, err := webpage.NewQRCode(base + apiconv.PaymentLinkPath(l.PaymentLink))
+	code, err := webpage.NewQRCode(c.baseURL(r) + apiconv.PaymentLinkPath(l.PaymentLink))
 	if err != nil {
 		return err
 	}

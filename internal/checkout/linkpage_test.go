@@ -366,6 +366,12 @@ func TestLinkCode(t *testing.T) {
 	if got := askLink(h, cafeLink+"/logo", nil); got.Code != http.StatusOK || got.Body.String() != "png" {
 		t.Errorf("the logo: %d %s", got.Code, got.Body)
 	}
+	secure := httptest.NewRequestWithContext(clientip.WithSecure(t.Context()), http.MethodGet, "http://pay.example/pay/"+cafeLink+"/qr", nil)
+	answer := httptest.NewRecorder()
+	f.handler(new(bytes.Buffer)).ServeHTTP(answer, secure)
+	if want, err := webpage.NewQRCode("https://pay.example/pay/" + cafeLink); err != nil || !strings.Contains(answer.Body.String(), want.Path) {
+		t.Errorf("behind a proxy with HTTPS the code is not that of https://pay.example: %v", err)
+	}
 }
 
 // TestFrames expects that only the merchant's origins may show its pages, and those only

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -142,11 +143,8 @@ func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 // baseURL returns the URL of the service without a trailing slash: the configured one, or
 // that of the request, whose host was checked.
 func (c *Checkout) baseURL(r *http.Request) string {
-	switch {
-	case c.publicURL != "":
+	if c.publicURL != "" {
 		return c.publicURL
-	case r.TLS != nil:
-		return "https://" + r.Host
 	}
-	return "http://" + r.Host
+	return clientip.BaseURL(r)
 }

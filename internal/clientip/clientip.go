@@ -16,6 +16,10 @@ const (
 	Forwarded     = "Forwarded" // RFC 7239
 )
 
+// xForwardedProto is the header in which proxies that set XForwardedFor report the scheme of
+// the client's request. Those that set Forwarded report it there.
+const xForwardedProto = "X-Forwarded-Proto"
+
 // Proxies are the reverse proxies of a service. The zero value trusts none.
 type Proxies struct {
 	// Trusted are the networks of the proxies.
@@ -43,7 +47,7 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	}
 	hops := strings.Split(list, ",")
 	if p.Header == Forwarded {
-		hops = forwardedFor(list)
+		hops = forwardedValues(list, "for")
 	}
 	for _, hop := range slices.Backward(hops) {
 		addr, ok := parseAddr(strings.TrimSpace(hop))

@@ -1,6 +1,7 @@
 package clientip
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -98,6 +99,62 @@ func TestForwarded(t *testing.T) {
 }
 
 // TestOtherHeader sets the header that the proxies do not set.
+func TestSecure(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		peer, header string
+		proto        []string // X-Forwarded-Proto
+		forwarded    []string
+		want         bool
+	}{
+		{"10.0.0.1:1", XForwardedFor, []string{"https"}, nil, true},
+		{"10.0.0.1:1", XForwardedFor, []string{" HTTPS "}, nil, true},
+		{"10.0.0.1:1", XForwardedFor, []string{"https, http"}, nil, true},
+		{"10.0.0.1:1", XForwardedFor, []string{"https", "http"}, nil, true},
+		{"10.0.0.1:1", XForwardedFor, []string{"http"}, nil, false},
+		{"10.0.0.1:1", XForwardedFor, []string{"httpsx"}, nil, false},
+		{"10.0.0.1:1", XForwardedFor, nil, nil, false},
+		{"10.0.0.1:1", XForwardedFor, nil, []string{"proto=https"}, false},
+		{"203.0.113.9:1", XForwardedFor, []string{"https"}, nil, false},
+		{"10.0.0.1:1", Forwarded, nil, []string{"for=198.51.100.1;proto=https"}, true},
+		{"10.0.0.1:1", Forwarded, nil, []string{`Proto="HTTPS";for=198.51.100.1, for=10.0.0.2;proto=http`}, true},
+		{"10.0.0.1:1", Forwarded, nil, []string{"for=198.51.100.1;proto=http"}, false},
+		{"10.0.0.1:1", Forwarded, nil, []string{"proto=https;proto=http"}, false},
+		{"10.0.0.1:1", Forwarded, nil, nil, false},
+		{"10.0.0.1:1", Forwarded, []string{"https"}, nil, false},
+		{"203.0.113.9:1", Forwarded, nil, []string{"proto=https"}, false},
+	} {
+		r := request(test.peer, xForwardedProto, test.proto...)
+		for _, line := range test.forwarded {
+			r.Header.Add(Forwarded, line)
+		}
+		if got := (Proxies{ours, test.header}).Secure(r); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+	r := request("203.0.113.9:1", xForwardedProto)
+	r.TLS = new(tls.ConnectionState)
+	if !(Proxies{}).Secure(r) {
+		t.Error("a request by HTTPS to the service itself is not secure")
+	}
+}
+
+func TestBaseURL(t *testing.T) {
+	t.Parallel()
+	r := request("10.0.0.1:1", xForwardedProto, "https")
+	r.Host = "pay.example.com"
+	if got := BaseURL(r); got != "http://pay.example.com" {
+		t.Errorf("a header that was not checked: %s", got)
+	}
+	if got := BaseURL(r.WithContext(WithSecure(r.Context()))); got != "https://pay.example.com" {
+		t.Errorf("by HTTPS: %s", got)
+	}
+	r.TLS = new(tls.ConnectionState)
+	if got := BaseURL(r); got != "https://pay.example.com" {
+		t.Errorf("by HTTPS to the service: %s", got)
+	}
+}
+
 func TestOtherHeader(t *testing.T) {
 	t.Parallel()
 	for header, other := range map[string]string{XForwardedFor: Forwarded, Forwarded: XForwardedFor} {

@@ -1,30 +1,64 @@
 package clientip
 
-import "strings"
+import (
+	"context"
+	"net/http"
+	"strings"
+)
 
-// forwardedFor returns the parameter "for" of each element of a Forwarded header
+// Secure reports whether the client sent the request by HTTPS: to the service itself, or to
+// a trusted proxy that says so. Of several proxies, the first one counts.
+func (p Proxies) Secure(r *http.Request) bool {
+	if r.TLS != nil || !p.Trust(r) {
+		return r.TLS != nil
+	}
+	schemes := strings.Split(strings.Join(r.Header.Values(xForwardedProto), ","), ",")
+	if p.Header == Forwarded {
+		schemes = forwardedValues(strings.Join(r.Header.Values(Forwarded), ","), "proto")
+	}
+	return strings.EqualFold(strings.TrimSpace(schemes[0]), "https")
+}
+
+// secureKey is the key of a context of a request that the client sent by HTTPS.
+type secureKey struct{}
+
+// WithSecure returns a context of a request that the client sent by HTTPS.
+func WithSecure(ctx context.Context) context.Context {
+	return context.WithValue(ctx, secureKey{}, true)
+}
+
+// BaseURL returns the scheme and the host at which the client reached the service, such as
+// https://pay.example.com. The host must have been checked.
+func BaseURL(r *http.Request) string {
+	if secure, _ := r.Context().Value(secureKey{}).(bool); secure || r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// forwardedValues returns a parameter, such as for, of each element of a Forwarded header
 // (RFC 7239, section 4). An element that lacks it, has two or is malformed gives an
 // empty text. An unterminated quoted string makes everything from its element on one
 // malformed element.
-func forwardedFor(header string) (hops []string) {
+func forwardedValues(header, parameter string) (values []string) {
 	for rest, more := header, true; more; {
-		var hop string
-		hop, rest, more = forwardedElement(rest)
-		hops = append(hops, hop)
+		var value string
+		value, rest, more = forwardedElement(rest, parameter)
+		values = append(values, value)
 	}
-	return hops
+	return values
 }
 
-// forwardedElement returns the parameter "for" of the first element of a list, and the
-// elements after it.
-func forwardedElement(list string) (hop, rest string, more bool) {
+// forwardedElement returns a parameter of the first element of a list, and the elements
+// after it.
+func forwardedElement(list, parameter string) (hop, rest string, more bool) {
 	var seen, bad bool
 	for {
 		name, value, tail, ok := forwardedPair(list)
 		if !ok {
 			return "", "", false
 		}
-		if strings.EqualFold(name, "for") {
+		if strings.EqualFold(name, parameter) {
 			bad = bad || seen
 			hop, seen = value, true
 		}

@@ -40,6 +40,9 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 		id := requestID(r, trusted, s.newRequestID)
 		record := &requestRecord{}
 		ctx := access.WithOrigin(clientip.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
+		if s.cfg.Proxies.Secure(r) {
+			ctx = clientip.WithSecure(ctx)
+		}
 		ctx, span := s.startRequestSpan(ctx, r, trusted)
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
 		r.Method = knownMethod(r.Method)

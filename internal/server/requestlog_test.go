@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
 )
@@ -230,5 +232,22 @@ func TestRequestLogOfAuthenticatedRequests(t *testing.T) {
 	}
 	if strings.Contains(log.String(), key.Reveal()) {
 		t.Error("the log has a key")
+	}
+}
+
+// TestSchemeBehindProxy has the URL at which clients reach a service behind a proxy that speaks
+// HTTPS with them.
+func TestSchemeBehindProxy(t *testing.T) {
+	s, _ := newObserved(slog.LevelError)
+	s.cfg.Proxies = clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, Header: clientip.XForwardedFor}
+	for peer, want := range map[string]string{"192.0.2.1:1": "https://pay.example.com", "198.51.100.1:1": "http://pay.example.com"} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr, r.Host = peer, "pay.example.com"
+		r.Header.Set("X-Forwarded-Proto", "https")
+		s.observeRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if got := clientip.BaseURL(r); got != want {
+				t.Errorf("from %s: %s, want %s", peer, got, want)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
 	}
 }
