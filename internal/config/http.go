@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // Limits of the settings of HTTP.
@@ -93,6 +95,10 @@ func (r *resolver) publicURL(text string) (base, host string) {
 		r.fail("publicUrl", "is %.80q; want https://, or http:// and a loopback name", origin(text))
 	case len(host) > MaxHost || !hostPattern.MatchString(host):
 		r.fail("publicUrl", "is %.80q; want a host name such as pay.example.com", origin(text))
+	default:
+		if err := outbound.CheckURL(text); err != nil {
+			r.fail("publicUrl", "%w", err)
+		}
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), host
 }

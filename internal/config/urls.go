@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -21,7 +22,7 @@ func checkURL(text string, schemes ...string) error {
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
 		return fmt.Errorf("is %.80q; want a URL that begins with %s://", origin(text), strings.Join(schemes, ":// or "))
 	}
-	return nil
+	return outbound.CheckURL(text)
 }
 
 // insteadOfURL says how to configure a URL that holds a secret.

@@ -1,39 +1,28 @@
 package config_test
 
 import (
-	"encoding/base64"
 	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/webhook"
 )
 
-// A secret whose key can be guessed is as good as none.
-func TestShortSecret(t *testing.T) {
-	bytes := func(n int) []byte { return []byte(strings.Repeat("k", n)) }
-	for name, c := range map[string]struct {
-		secret string
-		ok     bool
-	}{
-		"the prefix alone":       {webhook.SecretPrefix, false},
-		"base64, too short":      {webhook.SecretPrefix + base64.StdEncoding.EncodeToString(bytes(config.MinSecret-1)), false},
-		"base64, long enough":    {webhook.SecretPrefix + base64.StdEncoding.EncodeToString(bytes(config.MinSecret)), true},
-		"no base64, too short":   {webhook.SecretPrefix + strings.Repeat("-", config.MinSecret-1-len(webhook.SecretPrefix)), false},
-		"no base64, long enough": {webhook.SecretPrefix + strings.Repeat("-", config.MinSecret-len(webhook.SecretPrefix)), true},
-		"bytes, too short":       {string(bytes(config.MinSecret - 1)), false},
-		"bytes, long enough":     {string(bytes(config.MinSecret)), true},
+// merchantWith is a configuration whose merchant has other settings.
+func merchantWith(settings string) []byte {
+	return []byte(strings.Replace(minimal, "{id: shop}", "{id: shop, "+settings+"}", 1))
+}
+
+// TestWebhookURLs refuses URLs to which nothing can be sent.
+func TestWebhookURLs(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://shop.example/hook ": "merchants[0].webhookUrl: has a blank", "https://shop.example:99999/hook": "merchants[0].webhookUrl: has the port 99999; want 1 to 65535",
 	} {
-		src := secrets
-		src.Env = func(name string) (string, bool) {
-			if name == "SHOP_SECRET" {
-				return c.secret, true
-			}
-			return secrets.Env(name)
+		if _, err := config.Parse(merchantWith("webhookUrl: '"+url+"', webhookSecretEnv: SHOP_SECRET"), secrets); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", url, err, want)
 		}
-		_, err := config.Parse([]byte(full), src)
-		if c.ok != (err == nil) || !c.ok && !strings.Contains(err.Error(), "merchants[0].webhookSecret: is too short: its key has ") {
-			t.Errorf("%s: %v, want accepted %t", name, err, c.ok)
-		}
+	}
+	if _, err := config.Parse([]byte(minimal+"publicUrl: https://pay.example.com:99999\n"), secrets); err == nil || !strings.Contains(err.Error(), "publicUrl: has the port 99999") {
+		t.Errorf("a public URL: %v", err)
 	}
 }

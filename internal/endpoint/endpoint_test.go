@@ -390,6 +390,7 @@ func TestURLs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		longest := "https://cafe.example/" + strings.Repeat("x", endpoint.MaxURL-len("https://cafe.example/"))
 		for url, want := range map[string]string{
+			"https://cafe.example/ ": "has a blank", " https://cafe.example/": "has a blank", "https://cafe.example:99999/": "has the port 99999; want 1 to 65535",
 			"https://cafe.example/a?b=c": "", "https://8.8.8.8:8443/": "", "http://10.1.2.3/": "", "https://10.1.2.3/": "",
 			"http://name.internal/": "", longest: "", // addresses of names are checked when dialed
 			longest + "x": "at most 2048 bytes", "": "begins with https", "cafe.example": "begins with https", "ftp://cafe.example/": "begins with https",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+
+	"github.com/quittance/quittance/internal/outbound"
 )
 
 // checkURL returns an error if events cannot be posted to the URL. The addresses of a
@@ -12,6 +14,9 @@ import (
 func (d *Directory) checkURL(target string) error {
 	if len(target) > MaxURL {
 		return fmt.Errorf("must be at most %d bytes long", MaxURL)
+	}
+	if err := outbound.CheckURL(target); err != nil {
+		return err
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
