@@ -82,10 +82,10 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			t.Parallel()
 			target := newReceiver(t, status(http.StatusOK))
 			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Location", target.URL)
+				w.Header().Set("Location", target.URL+"/new?token=hidden")
 				w.WriteHeader(code)
 			})
-			wantOutcome(t, attemptAt(t, r.URL), delivery.Pending, code, "answered")
+			wantOutcome(t, attemptAt(t, r.URL), delivery.Pending, code, fmt.Sprintf("answered %d, which leads to %s/new and is not followed, expected 2xx", code, target.URL))
 			if n := len(target.requests()); n != 0 {
 				t.Errorf("the target got %d requests", n)
 			}

@@ -181,7 +181,7 @@ func TestForward(t *testing.T) {
 		t.Errorf("posted once more: %+v", <-posts)
 	}
 	for _, want := range []string{
-		"4.90 USDC", "evt_" + key + "0  → 200 in ", "evt_" + key + "1  → failed in ", "answered 307, expected 2xx",
+		"4.90 USDC", "evt_" + key + "0  → 200 in ", "evt_" + key + "1  → failed in ", "answered 307, which leads to ",
 		"has no streams of deliveries", "returned an invalid event", "does not answer", "answers again", "evt_" + key + "3  → 200 in ",
 	} {
 		if !strings.Contains(out.String(), want) {

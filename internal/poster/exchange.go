@@ -18,6 +18,9 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
+// maxTarget is how many bytes of a redirect's target the error of an attempt has.
+const maxTarget = 300
+
 // errTimeout is the cause of an exchange's end by its time limit.
 var errTimeout = errors.New("the exchange took too long")
 
@@ -68,11 +71,22 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 		a.Err, a.Code = fmt.Errorf("answered %d, which is no status", a.Code), 0
 	case a.Code < 200 || a.Code > 299:
 		a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
-		a.Err = fmt.Errorf("answered %d, expected 2xx", a.Code)
+		a.Err = fmt.Errorf("answered %d%s, expected 2xx", a.Code, leadsTo(resp))
 	case err != nil:
 		a.Err, a.Fault = p.cause(ctx, "the answer was cut off", err), p.faultOf(err)
 	}
 	return a
+}
+
+// leadsTo says where a redirect leads, which is not followed; "" for another answer. What
+// follows a question mark may be a secret.
+func leadsTo(resp *http.Response) string {
+	to, err := resp.Location()
+	if resp.StatusCode > 399 || err != nil || to.Host == "" {
+		return ""
+	}
+	to.User, to.Fragment, to.RawQuery = nil, "", ""
+	return ", which leads to " + clip(to.String(), maxTarget) + " and is not followed"
 }
 
 // cause returns why an exchange failed, without the URL, which may contain a
