@@ -48,6 +48,15 @@ func request(changes ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
+// TestCharsets has the names of UTF-8 that clients send.
+func TestCharsets(t *testing.T) {
+	for _, charset := range []string{"utf-8", "UTF-8", "utf8", "UTF8", `"utf8"`} {
+		if w := do(newAPI(t, new(backend)), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset="+charset); w.Code != http.StatusCreated {
+			t.Errorf("%s: answered %d %s", charset, w.Code, w.Body)
+		}
+	}
+}
+
 func TestCreate(t *testing.T) {
 	var b backend
 	w := do(newAPI(t, &b), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset=UTF-8")

@@ -49,7 +49,7 @@ func (b *backend) addEvent() {
 	typ := invoice.EventTypes[i%5]
 	e := store.EventRow{Status: delivery.Pending, Deadline: time.Unix(now, 0).Add(delivery.RetryWindow), Event: store.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
-		CreatedAt: invoice.Unix(now), Due: time.Unix(now, 0), Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e"}}`, eventID(i), typ, now),
+		CreatedAt: invoice.Unix(now), Due: time.Unix(now, 0), Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e & <i>"}}`, eventID(i), typ, now),
 	}}
 	b.events = append(b.events, e)
 }

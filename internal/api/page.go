@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
 )
 
 // Memory limits of pages.
@@ -84,12 +84,12 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 	if l.table != nil {
 		w.Header().Add("Vary", "Accept")
 	}
-	zone, export, err := l.parseFormat(r)
+	format, export, err := l.parseFormat(r)
 	if err != nil {
 		return err
 	}
 	if export {
-		return l.serveCSV(a, w, r, zone)
+		return l.serveCSV(a, w, r, format)
 	}
 	leave, err := a.pages.enter(r.Context())
 	if err != nil {
@@ -125,7 +125,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 		}
 		size := 0
 		for i, element := range elements {
-			text, err := json.Marshal(element)
+			text, err := apiconv.JSON(element)
 			if err != nil {
 				return fmt.Errorf("encode a page: %w", err)
 			}

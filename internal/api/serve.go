@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -90,7 +90,7 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body
 // write writes a JSON response. The types of package apitypes always encode, so an error
 // means that the connection is broken.
 func write(w http.ResponseWriter, status int, mediaType string, body any) error {
-	text, err := json.Marshal(body)
+	text, err := apiconv.JSON(body)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func wantJSON(r *http.Request) error {
 	if err != nil || len(values) != 1 || mediaType != "application/json" {
 		return problemf(apitypes.CodeUnsupportedMediaType, "%s; Content-Type is %.80q.", want, declared)
 	}
-	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return problemf(apitypes.CodeUnsupportedMediaType, "%s, in UTF-8; the charset is %.80q.", want, charset)
 	}
 	if coding := strings.Join(r.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -330,7 +329,7 @@ func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
 	data := e.event.Body
 	if s.deliveries {
 		var err error
-		if data, err = json.Marshal(apiconv.EventRecord(e.event)); err != nil {
+		if data, err = apiconv.JSON(apiconv.EventRecord(e.event)); err != nil {
 			return nil, fmt.Errorf("encode the event %s: %w", e.event.ID, err)
 		}
 	}

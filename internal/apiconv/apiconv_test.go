@@ -203,6 +203,19 @@ func TestEventsAreAsSpecified(t *testing.T) {
 	}
 }
 
+// TestEventBodyEscapesNoMore has the characters that encoding/json escapes for HTML as they are.
+func TestEventBodyEscapesNoMore(t *testing.T) {
+	inv := open
+	inv.Details.Description = `Fish & chips <large> "hot"`
+	body, err := apiconv.EventBody(eventID, invoice.EventCreated, invoice.Unix(createdAt), apiconv.InvoiceData(inv))
+	if err != nil || !strings.Contains(string(body), `"description":"Fish & chips <large> \"hot\""`) || strings.HasSuffix(string(body), "\n") {
+		t.Errorf("%s, %v", body, err)
+	}
+	if err := apitest.Event(t, body); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {
 	if body, err := apiconv.EventBody(eventID, invoice.EventPaid, invoice.Unix(createdAt), func() {}); err == nil {
 		t.Errorf("encoded %s", body)

@@ -1,6 +1,7 @@
 package apiconv
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -20,11 +21,21 @@ type Event struct {
 // EventBody returns the JSON body of an event's deliveries. data is of the type
 // that belongs to typ. Store the bytes: every delivery sends the same ones.
 func EventBody(id string, typ invoice.EventType, createdAt time.Time, data any) ([]byte, error) {
-	body, err := json.Marshal(Event{ID: id, Type: typ, CreatedAt: invoice.UnixSeconds(createdAt), Data: data})
+	body, err := JSON(Event{ID: id, Type: typ, CreatedAt: invoice.UnixSeconds(createdAt), Data: data})
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of type %s: %w", id, typ, err)
 	}
 	return body, nil
+}
+
+// JSON returns the JSON text of a value. It leaves &, < and > as they are: encoding/json
+// escapes them for texts that are put into HTML.
+func JSON(v any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // InvoiceData returns the data of invoice.created and invoice.expired.
