@@ -25,7 +25,7 @@ var methods = map[string]string{
 	"releaseMerchantAddress": "ReleaseAddress", "getMerchantLogo": "MerchantLogo", "putMerchantLogo": "SetMerchantLogo", "deleteMerchantLogo": "DeleteMerchantLogo",
 	"getWebhook": "Webhook", "putWebhook": "PutWebhook", "pingWebhook": "PingWebhook", "stageWebhookSecret": "StageWebhookSecret",
 	"promoteWebhookSecret": "PromoteWebhookSecret", "dropWebhookSecret": "DropWebhookSecret",
-	"receiveNotice":       "",                         // called by a transfer provider
+	"receiveNotice": "", "probeNotices": "", // called by a transfer provider
 	"submitAuthorization": "", "getAuthorization": "", // called by a payer
 	"getX402Supported": "X402Supported", "verifyX402": "VerifyX402", "settleX402": "SettleX402",
 }

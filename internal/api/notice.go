@@ -12,6 +12,20 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
+// testNotice is the type of the notice by which a provider tries a subscription. It says nothing about a
+// transfer.
+const testNotice = "webhooks.test"
+
+// probeNotices answers HEAD /api/webhooks/{provider}, by which a provider checks that there is
+// somebody to send notices to.
+func (a *API) probeNotices(w http.ResponseWriter, r *http.Request) error {
+	if _, ok := a.providers[r.PathValue("provider")]; !ok {
+		return problemf(apitypes.CodeNotFound, "No provider has this name.")
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
 // receiveNotice answers POST /api/webhooks/{provider}. It verifies the signature before
 // it parses the body.
 func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
@@ -39,8 +53,10 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidPayload(err)
 	}
-	if err := a.ledger.ReceiveNotice(r.Context(), notice); err != nil {
-		return fmt.Errorf("receive notice: %w", err)
+	if notice.Type != testNotice {
+		if err := a.ledger.ReceiveNotice(r.Context(), notice); err != nil {
+			return fmt.Errorf("receive notice: %w", err)
+		}
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.NoticeResponse{Ok: true})
 	return nil
@@ -62,6 +78,10 @@ func (a *API) parseNotice(p Provider, body []byte) (invoice.Notice, error) {
 		return invoice.Notice{}, err
 	}
 	n := invoice.Notice{Provider: p.Name}
+	if o["type"] == testNotice {
+		n.Type = testNotice
+		return n, nil
+	}
 	var destinationType string // required, but not used
 	data, noData := o.object("", "data")
 	amount, noAmount := data.object("data.", "amount")

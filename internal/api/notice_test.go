@@ -100,6 +100,29 @@ func TestReceiveNotice(t *testing.T) {
 	}
 }
 
+// TestProbesOfProviders has the ways in which a provider checks the address of its notices:
+// HEAD, and a notice of no transfer.
+func TestProbesOfProviders(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	if w := do(h, "HEAD", "/api/webhooks/circle", ""); w.Code != http.StatusOK || w.Body.Len() > 0 {
+		t.Errorf("HEAD is answered %d %s", w.Code, w.Body)
+	}
+	if w := do(h, "HEAD", "/api/webhooks/square", ""); w.Code != http.StatusNotFound {
+		t.Errorf("HEAD for an unknown provider is answered %d", w.Code)
+	}
+	for _, body := range []string{`{"type":"webhooks.test"}`, `{"type":"webhooks.test","data":null}`, `{"data":{"id":"x"},"type":"webhooks.test"}`} {
+		if w := notify(h, body); w.Code != http.StatusOK || w.Body.String() != `{"ok":true}` {
+			t.Errorf("%s is answered %d %s", body, w.Code, w.Body)
+		}
+	}
+	wantProblem(t, do(h, "POST", "/api/webhooks/circle", `{"type":"webhooks.test"}`, webhook.HeaderProviderSignature, "t=1,v1=00"), http.StatusUnauthorized, "invalid_signature", "")
+	wantProblem(t, notify(h, `{"type":"webhooks.tests"}`), http.StatusBadRequest, "invalid_payload", "")
+	if len(b.notices) > 0 {
+		t.Errorf("stored %v", b.notices)
+	}
+}
+
 func amount(s string) invoice.Amount {
 	a, err := invoice.ParseAmount(s)
 	if err != nil {

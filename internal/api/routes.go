@@ -76,6 +76,7 @@ func (a *API) table() []entry {
 // charge them by x402.
 func (a *API) payerTable() []entry {
 	return []entry{
+		{"HEAD /api/webhooks/{provider}", "", a.probeNotices},
 		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
 		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
 		{"GET /checkout/{id}/authorization", "", a.getAuthorization},

@@ -146,6 +146,7 @@ GET /refunds/{token} public none
 GET /status operator operator
 GET /x402/invoices/{id} public none
 GET /x402/supported api key invoices:read
+HEAD /api/webhooks/{provider} public signature
 PATCH /api/invoices/{id} api key invoices:write
 PATCH /api/merchants/{id} api key keys:write
 PATCH /api/payment-links/{id} api key invoices:write

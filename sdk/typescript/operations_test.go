@@ -18,7 +18,7 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	methods := map[string]bool{
-		"receiveNotice":       true,                           // called by a transfer provider
+		"receiveNotice": true, "probeNotices": true, // called by a transfer provider
 		"submitAuthorization": true, "getAuthorization": true, // called by a payer
 		"getX402Supported": true, "verifyX402": true, "settleX402": true, // called by the packages of the x402 protocol
 	}

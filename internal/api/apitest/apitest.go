@@ -128,7 +128,10 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 	asked := *r
 	asked.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery} // without the host
 	if asked.Method == http.MethodHead {
-		asked.Method, body = http.MethodGet, nil
+		body = nil
+		if _, _, err := s.router.FindRoute(&asked); err != nil {
+			asked.Method = http.MethodGet
+		}
 	}
 	route, params, err := s.router.FindRoute(&asked)
 	switch {
