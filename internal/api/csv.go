@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -55,24 +54,24 @@ func tableOf[T any](columns []string, row func(e T, at func(time.Time) string) [
 	}}
 }
 
-// parseFormat checks the parameters that depend on the form of a list. zone is that of
-// times in an export.
-func (l listing[T]) parseFormat(r *http.Request) (zone *time.Location, export bool, err error) {
+// parseFormat checks the parameters that depend on the form of a list. format is that of an
+// export.
+func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool, err error) {
 	q := &query{values: r.URL.Query()}
 	export = l.table != nil && wantsCSV(r)
-	zone = q.timezone()
+	format = q.csvFormat(export, q.timezone())
 	if _, given := q.get("timezone"); given && !export {
 		q.reject("timezone", "applies to CSV alone (Accept: text/csv)")
 	}
 	if _, given := q.get("limit"); given && export {
 		q.reject("limit", "does not apply to CSV, which has all elements")
 	}
-	return zone, export, q.err
+	return format, export, q.err
 }
 
 // serveCSV answers with the whole list as CSV (RFC 4180). It returns an error if nothing
 // was written yet; after that, an error aborts the connection.
-func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zone *time.Location) error {
+func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, format csvFormat) error {
 	leave, err := a.exports.enter(r.Context())
 	if err != nil {
 		return err
@@ -80,13 +79,10 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 	defer leave()
 	ctx, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	at := func(t time.Time) string { return times.Format(t, zone, time.RFC3339) }
-	e := export[T]{listing: l, w: w, at: at, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
-	e.csv = csv.NewWriter(&e.buffer)
-	e.csv.UseCRLF = true
+	e := export[T]{listing: l, w: w, format: format, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
+	e.csv = format.writer(&e.buffer)
 	header := w.Header()
-	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", l.name+"-"+times.Format(a.now(), zone, "2006-01-02T150405")+".csv"))
+	setCSV(header, l.name+"-"+times.Format(a.now(), format.zone, "2006-01-02T150405"))
 	header.Set("Trailer", headerRows)
 	if r.Method == http.MethodHead {
 		return nil
@@ -113,7 +109,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, zon
 type export[T any] struct {
 	listing  listing[T]
 	w        http.ResponseWriter
-	at       func(time.Time) string
+	format   csvFormat
 	checkKey func() error // returns an error if the request's key is refused now
 	checked  time.Time    // when the key was checked
 	buffer   bytes.Buffer
@@ -162,6 +158,7 @@ func (e *export[T]) append(rows [][]string) error {
 		for i, cell := range row {
 			row[i] = harmless(cell)
 		}
+		e.format.localize(e.listing.table.columns, row)
 		if err := e.csv.Write(row); err != nil {
 			return err
 		}
@@ -186,7 +183,7 @@ func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]s
 	if err != nil {
 		return nil, nil, false, err
 	}
-	rows, err = e.listing.table.rows(ctx, elements, e.at)
+	rows, err = e.listing.table.rows(ctx, elements, e.format.at)
 	return elements, rows, stopped != "" || len(elements) == exportRows, err
 }
 

@@ -92,6 +92,51 @@ func TestExports(t *testing.T) {
 	}
 }
 
+// TestExportForSpreadsheets has the form that spreadsheets of other languages read, at each list.
+func TestExportForSpreadsheets(t *testing.T) {
+	b := newEventBackend(3)
+	b.invoices = []invoice.Invoice{{
+		ID: invoiceID(1), MerchantID: "acme", ChainKey: "base", Currency: "USDC", Terms: invoice.Terms{Amount: invoice.NewAmount(4_900_123)},
+		Details: invoice.Details{Description: "Zoë; 1.5 kg"}, CreatedAt: invoice.Unix(now),
+	}}
+	b.payments = []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}}
+	b.refunds = []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}}
+	h := newAPI(t, b)
+	const form = "bom=1&separator=semicolon&decimal=comma"
+	for _, path := range []string{
+		"/api/invoices", "/api/payments", "/api/refunds", "/api/events",
+		"/api/invoices/" + invoiceID(1) + "/payments", "/api/payments/pay_1/refunds",
+	} {
+		plain, _ := exported(t, h, path)
+		w := do(h, "GET", withQuery(path, form), "", "Accept", "text/csv")
+		text, marked := strings.CutPrefix(w.Body.String(), "\ufeff")
+		reader := csv.NewReader(strings.NewReader(text))
+		reader.Comma = ';'
+		records, err := reader.ReadAll()
+		if w.Code != http.StatusOK || !marked || err != nil || len(records) != len(plain) {
+			t.Fatalf("%s: %d, %v\n%s", path, w.Code, err, w.Body)
+		}
+		for i, row := range plain {
+			for j, cell := range row {
+				if i > 0 && strings.HasSuffix(plain[0][j], "Decimal") {
+					cell = strings.Replace(cell, ".", ",", 1)
+				}
+				if records[i][j] != cell {
+					t.Errorf("%s: %s is %q, want %q", path, plain[0][j], records[i][j], cell)
+				}
+			}
+		}
+		for _, name := range []string{"bom=1", "separator=semicolon", "decimal=comma"} {
+			parameter, _, _ := strings.Cut(name, "=")
+			wantProblem(t, do(h, "GET", withQuery(path, name), ""), http.StatusBadRequest, "invalid_field", parameter)
+			wantProblem(t, do(h, "GET", withQuery(path, parameter+"=x"), "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", parameter)
+		}
+	}
+	if got := do(h, "GET", "/api/invoices?"+form, "", "Accept", "text/csv").Body.String(); !strings.Contains(got, ";4900123;4,900123;") || !strings.Contains(got, `;"Zoë; 1.5 kg";`) {
+		t.Errorf("invoices are\n%s", got)
+	}
+}
+
 // withQuery adds parameters to a path.
 func withQuery(path, query string) string {
 	if strings.Contains(path, "?") {

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Limits of reports.
@@ -30,7 +31,7 @@ const (
 func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	request := a.reportRequest(q)
-	write := chosenTable(q, r, reportTables)
+	rows, table, format := chosenTable(q, r, reportTables)
 	if q.err != nil {
 		return q.err
 	}
@@ -43,8 +44,9 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := apiconv.SettlementReport(request, made)
-	if write != nil {
-		return writeTable(w, write(answer))
+	if rows != nil {
+		period := times.Format(request.From, request.Location, time.DateOnly) + "-" + times.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
+		return writeTable(w, format, tableName("settlement", table, period), rows(answer))
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
 	return nil

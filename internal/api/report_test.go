@@ -230,16 +230,31 @@ func TestReportAsCSV(t *testing.T) {
 	b.shares = []store.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: store.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
 	h := newAPI(t, b)
 	const path = "/api/reports/settlement?from=1795000000&to=1796000000&groupBy=chain"
-	const lines = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net\r\n" +
-		",base,USDC,6,4,4028,4000,0,28,0,0,0,0,0,4028\r\n"
+	const head = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net," +
+		"grossDecimal,settledDecimal,underpaidDecimal,suffixesDecimal,overpaidDecimal,lateDecimal,duplicateDecimal,refundedDecimal,netDecimal,from,to,timezone\r\n"
+	const lines = head + ",base,USDC,6,4,4028,4000,0,28,0,0,0,0,0,4028," +
+		"0.004028,0.004,0.00,0.000028,0.00,0.00,0.00,0.00,0.004028,2026-11-18T11:06:40Z,2026-11-30T00:53:20Z,UTC\r\n"
+	const fees = "chainKey,kind,merchantId,items,costGwei,costDecimal,from,to,timezone\r\nbase,authorization,'-acme,3,100,0.0000001,2026-11-18T11:06:40Z,2026-11-30T00:53:20Z,UTC\r\n"
 	for query, want := range map[string]string{
-		"": lines, "&table=lines": lines, "&table=fees": "chainKey,kind,merchantId,items,costGwei\r\nbase,authorization,'-acme,3,100\r\n",
+		"": lines, "&table=lines": lines, "&table=fees": fees,
+		"&bom=1&separator=semicolon&decimal=comma": "\ufeff" + strings.ReplaceAll(strings.ReplaceAll(lines, ",", ";"), ".", ","),
+		"&decimal=comma":                       head + `,base,USDC,6,4,4028,4000,0,28,0,0,0,0,0,4028,"0,004028","0,004","0,00","0,000028","0,00","0,00","0,00","0,00","0,004028",2026-11-18T11:06:40Z,2026-11-30T00:53:20Z,UTC` + "\r\n",
+		"&bom=0&separator=comma&decimal=point": lines,
 	} {
 		w := do(h, "GET", path+query, "", "Accept", "text/csv")
-		if w.Code != http.StatusOK || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") {
+		name := "settlement"
+		if strings.Contains(query, "fees") {
+			name += "-fees"
+		}
+		if w.Code != http.StatusOK || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") ||
+			w.Header().Get("Content-Disposition") != `attachment; filename="`+name+`-2026-11-18-2026-11-30.csv"` {
 			t.Errorf("%q: %d %v\n%s\nwant\n%s", query, w.Code, w.Header(), w.Body, want)
 		}
 	}
+	for query, field := range map[string]string{"&bom=yes": "bom", "&separator=tab": "separator", "&decimal=;": "decimal"} {
+		wantProblem(t, do(h, "GET", path+strings.ReplaceAll(query, ";", "%3B"), "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", field)
+	}
+	wantProblem(t, do(h, "GET", path+"&bom=1", ""), http.StatusBadRequest, "invalid_field", "bom")
 	wantProblem(t, do(h, "GET", path+"&table=lines", ""), http.StatusBadRequest, "invalid_field", "table")
 	wantProblem(t, do(h, "GET", path+"&table=totals", "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", "table")
 }

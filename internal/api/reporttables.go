@@ -2,34 +2,51 @@ package api
 
 import (
 	"bytes"
-	"encoding/csv"
 	"net/http"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // reportTables are the tables of a report, each with its header.
 var reportTables = map[string]func(apitypes.SettlementReport) [][]string{
-	"lines": reportLines,
-	"fees":  func(r apitypes.SettlementReport) [][]string { return feeRows(r.Fees) },
+	"lines": func(r apitypes.SettlementReport) [][]string {
+		return withPeriod(reportLines(r), r.From, r.To, r.Timezone)
+	},
+	"fees": func(r apitypes.SettlementReport) [][]string {
+		return withPeriod(feeRows(r.Fees), r.From, r.To, r.Timezone)
+	},
 }
 
-// chosenTable returns the table that a request for CSV wants, and nil for one for JSON.
-func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][]string) func(R) [][]string {
+// chosenTable returns the table that a request for CSV wants, and nil for one for JSON; its
+// name; and how it is written.
+func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][]string) (rows func(R) [][]string, name string, format csvFormat) {
+	format = q.csvFormat(wantsCSV(r), nil)
 	name, given := q.get("table")
 	switch {
 	case !wantsCSV(r):
 		if given {
 			q.reject("table", "applies to CSV alone (Accept: text/csv)")
 		}
-		return nil
+		return nil, "", format
 	case !given:
 		name = "lines"
 	case tables[name] == nil:
 		q.reject("table", "must be lines or fees; it is %.40q", name)
 	}
-	return tables[name]
+	return tables[name], name, format
+}
+
+// tableName returns the name of the file with a table of a report, such as settlement-2026-11-01,
+// or settlement-fees-2026-11-01 with another table than its lines.
+func tableName(report, table, period string) string {
+	if table != "lines" {
+		report += "-" + table
+	}
+	return report + "-" + period
 }
 
 // reportLines returns the lines of a report as a table.
@@ -47,24 +64,65 @@ func reportLines(made apitypes.SettlementReport) [][]string {
 			strconv.FormatInt(l.Refunds, 10), l.Refunded, l.Net,
 		})
 	}
-	return rows
+	return withDecimals(rows, "gross", "settled", "underpaid", "suffixes", "overpaid", "late", "duplicate", "refunded", "net")
 }
 
-// feeRows returns fees as a table.
-func feeRows(fees []apitypes.TransactionFee) [][]string {
-	rows := [][]string{{"chainKey", "kind", "merchantId", "items", "costGwei"}}
-	for _, f := range fees {
-		rows = append(rows, []string{f.ChainKey, string(f.Kind), f.MerchantID, strconv.FormatInt(f.Items, 10), f.CostGwei})
+// withDecimals appends to each row the sums in some columns, which are in minor units, as decimal
+// numbers. They are empty where the row's decimals are.
+func withDecimals(rows [][]string, columns ...string) [][]string {
+	header := rows[0]
+	decimals := slices.Index(header, "decimals")
+	for _, name := range columns {
+		sum := slices.Index(header, name)
+		rows[0] = append(rows[0], name+decimalSuffix)
+		for i, row := range rows[1:] {
+			text := ""
+			if places, err := strconv.Atoi(row[decimals]); err == nil {
+				text = invoice.MajorSum(row[sum], places)
+			}
+			rows[i+1] = append(row, text)
+		}
 	}
 	return rows
 }
 
-// writeTable answers with a table as CSV (RFC 4180).
-func writeTable(w http.ResponseWriter, rows [][]string) error {
+// withPeriod appends the period of a report to each row, and the time zone of its days.
+func withPeriod(rows [][]string, from, to apitypes.Time, timezone string) [][]string {
+	zone, ok := invoice.ParseTimezone(timezone)
+	if !ok {
+		zone = time.UTC
+	}
+	at := csvFormat{zone: zone}.at
+	rows[0] = append(rows[0], "from", "to", "timezone")
+	for i, row := range rows[1:] {
+		rows[i+1] = append(row, at(fromSeconds(from)), at(fromSeconds(to)), timezone)
+	}
+	return rows
+}
+
+// gweiDecimals is how many decimals of a network's coin a Gwei has.
+const gweiDecimals = 9
+
+// feeRows returns fees as a table.
+func feeRows(fees []apitypes.TransactionFee) [][]string {
+	rows := [][]string{{"chainKey", "kind", "merchantId", "items", "costGwei", "costDecimal"}}
+	for _, f := range fees {
+		rows = append(rows, []string{
+			f.ChainKey, string(f.Kind), f.MerchantID, strconv.FormatInt(f.Items, 10), f.CostGwei, invoice.MajorSum(f.CostGwei, gweiDecimals),
+		})
+	}
+	return rows
+}
+
+// writeTable answers with a table as CSV (RFC 4180), as a file with a name, which is without
+// .csv.
+func writeTable(w http.ResponseWriter, format csvFormat, name string, rows [][]string) error {
 	var buffer bytes.Buffer
-	c := csv.NewWriter(&buffer)
-	c.UseCRLF = true
-	for _, row := range rows {
+	c := format.writer(&buffer)
+	for n, row := range rows {
+		if n > 0 {
+			format.localize(rows[0], row)
+		}
 		// A number may begin with a minus sign, and only texts can be formulas.
 		for i := range row[:min(3, len(row))] {
 			row[i] = harmless(row[i])
@@ -74,7 +132,7 @@ func writeTable(w http.ResponseWriter, rows [][]string) error {
 		}
 	}
 	c.Flush()
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	setCSV(w.Header(), name)
 	_, err := w.Write(buffer.Bytes())
 	return err
 }

@@ -26,7 +26,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	write := chosenTable(q, r, statementTables)
+	rows, table, format := chosenTable(q, r, statementTables)
 	if q.err != nil {
 		return q.err
 	}
@@ -40,8 +40,8 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := apiconv.Statement(request, month, made)
 	answer.Preliminary = a.now().Before(request.To)
-	if write != nil {
-		return writeTable(w, write(answer))
+	if rows != nil {
+		return writeTable(w, format, tableName("statement", table, month), rows(answer))
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.StatementResponse{Statement: answer})
 	return nil
@@ -83,8 +83,8 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 
 // statementTables are the tables of a statement, each with its header.
 var statementTables = map[string]func(apitypes.Statement) [][]string{
-	"lines": statementLines,
-	"fees":  func(s apitypes.Statement) [][]string { return feeRows(s.Fees) },
+	"lines": func(s apitypes.Statement) [][]string { return withPeriod(statementLines(s), s.From, s.To, s.Timezone) },
+	"fees":  func(s apitypes.Statement) [][]string { return withPeriod(feeRows(s.Fees), s.From, s.To, s.Timezone) },
 }
 
 // statementLines returns the lines of a statement as a table.
@@ -103,5 +103,5 @@ func statementLines(s apitypes.Statement) [][]string {
 			l.HeldBefore, l.Received, l.Refunded, l.Held, strconv.FormatInt(l.Payments, 10), strconv.FormatInt(l.Refunds, 10),
 		})
 	}
-	return rows
+	return withDecimals(rows, "opening", "invoiced", "settled", "canceled", "expired", "waived", "closing", "heldBefore", "received", "refunded", "held")
 }

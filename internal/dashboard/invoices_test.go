@@ -39,6 +39,14 @@ func TestInvoices(t *testing.T) {
 	if err != nil || len(rows) != 2 || rows[1][0] != open.ID || !strings.HasPrefix(file.header.Get("Content-Type"), "text/csv") {
 		t.Errorf("the export is %s, %v, %v", file.body, err, file.header)
 	}
+	if !strings.HasPrefix(file.body, "\ufeffid,merchantId,") || !strings.Contains(file.body, ",5000000,5.00,") {
+		t.Errorf("the export for spreadsheets in English is %s", file.body)
+	}
+	page := maria.get("/dashboard/invoices")
+	maria.submit(page, "/dashboard/language", url.Values{"language": {"de"}})
+	if file := maria.get("/dashboard/invoices.csv?status=open"); !strings.HasPrefix(file.body, "\ufeffid;merchantId;") || !strings.Contains(file.body, ";5000000;5,00;") {
+		t.Errorf("the export for spreadsheets in German is %s", file.body)
+	}
 }
 
 // TestSearch leads to what a text names, and lists several results.

@@ -148,9 +148,24 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 		query.Del("limit")
 		query.Del("cursor")
 		query.Set("timezone", visitOf(r).Zone().String())
-		d.service.pass(w, r, l.api, query, http.Header{"Accept": {"text/csv"}})
+		d.passCSV(w, r, l.api, query)
 		return nil
 	}
+}
+
+// decimalCommaLanguages are those in whose countries spreadsheets divide cells at semicolons, and
+// write numbers with a comma.
+var decimalCommaLanguages = []string{"de", "es", "fr", "it", "pt", "tr"}
+
+// passCSV answers with a list or a report of the interface as CSV, in the form that spreadsheets
+// in the person's language open correctly.
+func (d *Dashboard) passCSV(w http.ResponseWriter, r *http.Request, path string, query url.Values) {
+	query.Set("bom", "1")
+	if slices.Contains(decimalCommaLanguages, visitOf(r).text.Lang()) {
+		query.Set("separator", "semicolon")
+		query.Set("decimal", "comma")
+	}
+	d.service.pass(w, r, path, query, http.Header{"Accept": {"text/csv"}})
 }
 
 // ask adds the filter with a value, which may be empty, to the query of the interface.

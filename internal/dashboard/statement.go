@@ -114,6 +114,6 @@ func (d *Dashboard) exportStatement(w http.ResponseWriter, r *http.Request) erro
 	if table := r.URL.Query().Get("table"); table != "" {
 		query.Set("table", table)
 	}
-	d.service.pass(w, r, "/api/reports/statement", query, http.Header{"Accept": {"text/csv"}})
+	d.passCSV(w, r, "/api/reports/statement", query)
 	return nil
 }

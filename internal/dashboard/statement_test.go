@@ -81,7 +81,7 @@ func TestStatementFees(t *testing.T) {
 	maria.get("/dashboard/statement").want(t, http.StatusOK, "recording invoices on chain, 1 entry 0.333333333 of the network's coin")
 	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "recording invoices on chain, 2 entries 0.666666668 of the network's coin")
 	month := w.now().UTC().Format("2006-01")
-	if table := maria.get("/dashboard/statement.csv?table=fees&month=" + month); !strings.Contains(table.body, ",commitment,acme,1,333333333\r\n") || strings.Contains(table.body, "globex") {
+	if table := maria.get("/dashboard/statement.csv?table=fees&month=" + month); !strings.Contains(table.body, ",commitment,acme,1,333333333,0.333333333,") || strings.Contains(table.body, "globex") {
 		t.Errorf("the table is %q", table.body)
 	}
 }
