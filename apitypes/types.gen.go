@@ -212,6 +212,7 @@ const (
 	CodeNoMasterKey           ErrorCode = "no_master_key"
 	CodeNoStagedSecret        ErrorCode = "no_staged_secret"
 	CodeNotFound              ErrorCode = "not_found"
+	CodePaymentInUse          ErrorCode = "payment_in_use"
 	CodePaymentOrphaned       ErrorCode = "payment_orphaned"
 	CodePaymentPending        ErrorCode = "payment_pending"
 	CodePaymentSeen           ErrorCode = "payment_seen"
@@ -291,6 +292,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeNoStagedSecret:
 		return true
 	case CodeNotFound:
+		return true
+	case CodePaymentInUse:
 		return true
 	case CodePaymentOrphaned:
 		return true

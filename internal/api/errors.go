@@ -41,6 +41,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodePaymentOrphaned:       {http.StatusConflict, "The payment is not on the chain"},
 	apitypes.CodePaymentUndecided:      {http.StatusConflict, "The payment waits for older blocks"},
 	apitypes.CodePaymentPending:        {http.StatusConflict, "The payment is not final"},
+	apitypes.CodePaymentInUse:          {http.StatusConflict, "The payment is used for something else"},
 	apitypes.CodeRefundExceedsPayment:  {http.StatusConflict, "The refund is more than is left of the payment"},
 	apitypes.CodeRefundNotOpen:         {http.StatusConflict, "The refund is in another state"},
 	apitypes.CodeRefundSubmitted:       {http.StatusConflict, "Somebody is sending the refund"},
@@ -117,6 +118,7 @@ var problems = []struct {
 	{settle.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
 	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
 	{settle.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
+	{settle.ErrIsRefund, apitypes.CodePaymentInUse, "This transfer is a refund that was prepared, and pays no invoice."},
 	{settle.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
 	{settle.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
 	{settle.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},
@@ -161,7 +163,10 @@ func problemFor(err error) *problemError {
 	var decided *settle.DecidedError
 	var submitted *settle.SubmittedError
 	var attributed *settle.AttributedError
+	var used *settle.UsedError
 	switch {
+	case errors.As(err, &used):
+		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
 	case errors.As(err, &decided), errors.As(err, &attributed):
 		return conflictOf(decided, attributed)
 	case errors.As(err, &submitted):

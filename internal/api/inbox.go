@@ -201,6 +201,21 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 // maxObjectID bounds an id in a filter, in bytes.
 const maxObjectID = 64
 
+// usedDetail says what a payment is used for.
+func usedDetail(e *settle.UsedError) string {
+	switch {
+	case e.Use == invoice.UseRefunding && e.RefundID != "":
+		return fmt.Sprintf("The payment %s is being sent back by the refund %s. Cancel that first, if it was not sent.", e.Payment.ID, e.RefundID)
+	case e.Use == invoice.UseRefunding:
+		return "The payment " + e.Payment.ID + " is being sent back."
+	case e.Use == invoice.UseRefunded:
+		return "The payment " + e.Payment.ID + " was sent back."
+	case e.Use == invoice.UseDismissed:
+		return "Another merchant of the address has dismissed the payment " + e.Payment.ID + ". The operator can take that back."
+	}
+	return "The payment " + e.Payment.ID + " is " + string(e.Use) + "."
+}
+
 // conflictOf returns the problem of a decision or an attribution that somebody made before, or
 // nil.
 func conflictOf(decided *settle.DecidedError, attributed *settle.AttributedError) *problemError {

@@ -127,7 +127,7 @@ func (s *Service) resolveClaim(ctx context.Context, tx *store.Tx, out *outbox, i
 	if claim.Signature == "" || len(open) > 1 {
 		return s.storeClaim(ctx, tx, inv, p, claim)
 	}
-	if conclusive, err := isConclusive(ctx, tx, inv, p); err != nil {
+	if conclusive, err := s.isConclusive(ctx, tx, inv, p); err != nil {
 		return "", err
 	} else if !conclusive {
 		return s.storeClaim(ctx, tx, inv, p, claim)
@@ -151,10 +151,11 @@ func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow 
 }
 
 // isConclusive reports whether a signed claim needs no decision of the merchant:
-// the payment came after the invoice and within LateWindow after its expiry, was
-// not refunded, is no refund itself, and is not undecided. Otherwise the merchant
-// may have handled it already, or a rule may attribute it to another invoice.
-func isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
+// the payment came after the invoice and within LateWindow after its expiry, is used
+// for nothing, was not refunded in part, is no refund itself, is not undecided, and
+// nobody has dismissed it. Otherwise the merchant may have handled it already, or a
+// rule may attribute it to another invoice.
+func (s *Service) isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {
 		return false, nil
@@ -165,8 +166,15 @@ func isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p stor
 	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil || undecided {
 		return false, err
 	}
-	if refunded, err := tx.IsRefunded(ctx, p.ID); err != nil || refunded {
+	switch used, err := s.usesOf(ctx, tx, p); {
+	case err != nil:
 		return false, err
+	case used.Decided || !used.Refunded.IsZero():
+		return false, nil
+	default:
+		if _, err := invoice.ChangeUse(used.UseFacts, invoice.ActAttribute); err != nil {
+			return false, nil
+		}
 	}
 	refunded, err := tx.MayBeRefunded(ctx, p.Transfer)
 	return !refunded, err

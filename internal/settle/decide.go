@@ -57,8 +57,9 @@ func auditDecision(d invoice.Decision) auditedDecision {
 // version. It changes no payment, invoice or refund. Of two people who decide, the second has
 // an error.
 //
-// Errors are store.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError and
-// ErrItemChanged.
+// Errors are store.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError,
+// ErrItemChanged, and *UsedError while a refund of the payment, or of one of the invoice, is prepared or
+// not final.
 func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.Decision, err error) {
 	if err := invoice.CheckOutcome(req.Kind, req.Outcome); err != nil {
 		return d, err
@@ -71,10 +72,10 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 		if err := wantUndecided(ctx, tx, item, merchantID); err != nil {
 			return err
 		}
-		switch {
-		case item.Payment.Attributed():
-			return &AttributedError{item.Payment.Payment}
-		case item.Kind != req.Kind || item.Version != req.Version:
+		if err := s.wantFree(ctx, tx, item, req); err != nil {
+			return err
+		}
+		if item.Kind != req.Kind || item.Version != req.Version {
 			return ErrItemChanged
 		}
 		d = invoice.Decision{

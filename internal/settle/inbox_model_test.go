@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -77,8 +78,8 @@ func some[T any](r *rapid.T, label string, values []T) (v T, ok bool) {
 
 // wantOneOf fails the test for another error than those that an act may have.
 func wantOneOf(r *rapid.T, err error, allowed ...error) {
-	field, decided, attributed := (*invoice.FieldError)(nil), (*settle.DecidedError)(nil), (*settle.AttributedError)(nil)
-	known := errors.As(err, &field) || errors.As(err, &decided) || errors.As(err, &attributed)
+	field, decided, attributed, used := (*invoice.FieldError)(nil), (*settle.DecidedError)(nil), (*settle.AttributedError)(nil), (*settle.UsedError)(nil)
+	known := errors.As(err, &field) || errors.As(err, &decided) || errors.As(err, &attributed) || errors.As(err, &used)
 	if err != nil && !known && !slices.ContainsFunc(allowed, func(target error) bool { return errors.Is(err, target) }) {
 		r.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func (m *inboxMachine) attributeOne(r *rapid.T) {
 	inv, made := some(r, "attributed to", m.made)
 	if paid && made && rapid.IntRange(0, 3).Draw(r, "rarely") == 0 {
 		_, err := m.attribute(p, inv)
-		wantOneOf(r, err, settle.ErrOrphaned, settle.ErrUndecided)
+		wantOneOf(r, err, settle.ErrOrphaned, settle.ErrUndecided, settle.ErrIsRefund)
 	}
 }
 
@@ -112,7 +113,7 @@ func (m *inboxMachine) decideOne(r *rapid.T) {
 	req := m.dismissal(item)
 	req.MerchantID = by
 	d, err := m.Decide(m.t.Context(), req)
-	if wantOneOf(r, err); err == nil {
+	if wantOneOf(r, err, settle.ErrItemChanged); err == nil {
 		m.decisions = append(m.decisions, d)
 	}
 }
@@ -193,12 +194,14 @@ func (m *inboxMachine) forget(r *rapid.T) {
 	_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE invoices SET item = "+item+" WHERE merchant_id = '"+m.merchant+"'")
 	m.must(err)
 	for table, condition := range map[string]string{
-		"payments": "", "unattributed": "",
+		"unattributed": "",
 		"refund_records": " AND (item = 'approval' OR payment_id IN (SELECT id FROM payments WHERE status = 'orphaned'))",
 	} {
 		_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE "+table+" SET item = NULL WHERE chain_key = '"+m.chainKey+"'"+condition)
 		m.must(err)
 	}
+	_, err = m.db.sql.ExecContext(m.t.Context(), "UPDATE payments SET item = NULL, use = NULL WHERE chain_key = '"+m.chainKey+"'")
+	m.must(err)
 	m.must(m.AdoptItems(m.t.Context()))
 }
 
@@ -225,7 +228,7 @@ type stored struct {
 	invoices []invoice.Invoice
 	payments []store.PaymentRow
 	refunds  []invoice.RefundRecord
-	refunded map[string]invoice.Amount     // by payment
+	refunded map[string]invoice.Amount     // by payment, in blocks
 	holders  map[string][]string           // merchants of unattributed payments
 	decided  map[string][]invoice.Decision // in force, by object
 }
@@ -246,8 +249,14 @@ func (m *inboxMachine) readAll() stored {
 	var err error
 	all.invoices, err = m.db.store.InvoicesByID(m.t.Context(), invoices)
 	m.must(err)
-	all.refunded, err = m.db.store.AmountsRefunded(m.t.Context(), payments)
+	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), payments)
 	m.must(err)
+	all.refunded = make(map[string]invoice.Amount)
+	for _, back := range refunds {
+		if back.Status != invoice.Orphaned {
+			all.refunded[back.PaymentID] = all.refunded[back.PaymentID].Plus(back.Amount)
+		}
+	}
 	all.holders, err = m.db.store.MerchantsOfUnattributed(m.t.Context(), payments)
 	m.must(err)
 	decided, err := m.db.store.DecisionsInForce(m.t.Context(), objects)
@@ -261,6 +270,7 @@ func (m *inboxMachine) readAll() stored {
 // checkInbox compares the inboxes with those that are computed by examining everything.
 func (m *inboxMachine) checkInbox(r *rapid.T) {
 	all := m.readAll()
+	m.checkUses(r, all.payments)
 	for _, merchant := range []string{m.merchant, ""} {
 		var got []shown
 		for _, item := range m.listed(r, merchant) {
@@ -286,6 +296,19 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 			if merchant != "" && (c.Count != min(counts[c.Kind], settle.MaxInboxCount) || c.More) {
 				r.Fatalf("%d of %q are counted as %+v", counts[c.Kind], merchant, c)
 			}
+		}
+	}
+}
+
+// checkUses compares the stored uses of payments with those that everything stored makes. What has
+// expired by the clock is stored as expired later.
+func (m *inboxMachine) checkUses(r *rapid.T, payments []store.PaymentRow) {
+	uses, err := m.db.store.PaymentUses(m.t.Context(), payments, time.Time{})
+	m.must(err)
+	for _, p := range payments {
+		facts := uses[p.ID].UseFacts
+		if want, _ := invoice.ChangeUse(facts, invoice.ActNone); p.Use != want {
+			r.Fatalf("the payment %s is %q, and %q by %+v", p.ID, p.Use, want, facts)
 		}
 	}
 }

@@ -22,6 +22,8 @@ var (
 	// ErrUndecided: the payment may still be attributed by a rule, once older
 	// blocks of its chain are read.
 	ErrUndecided = errors.New("the payment waits for older blocks to be read")
+	// ErrIsRefund: the transfer is a refund that a merchant prepared.
+	ErrIsRefund = errors.New("the transfer is a prepared refund")
 )
 
 // ManualAttribution attributes a payment to an invoice without a rule. The
@@ -46,14 +48,14 @@ type auditedAttribution struct {
 // AttributeManually attributes a payment without an invoice, and records by
 // whom. payment.received is emitted as for any payment, and the invoice is
 // recomputed at once if the payment is final. Its confirmed refunds are
-// attributed and announced with it. If the transfer was stored as a refund, that
-// refund is orphaned. It works on a halted chain.
+// attributed and announced with it. If the transfer was stored as a refund that was
+// not prepared, that refund is orphaned. It works on a halted chain.
 //
 // It returns the payment; if the payment belongs to the invoice already, nothing
 // changes. Errors are store.ErrNotFound when there is no such payment,
 // *invoice.FieldError when there is no such invoice or it expects another chain,
 // token or address, *AttributedError, *DecidedError if somebody dismissed the payment,
-// ErrOrphaned and ErrUndecided.
+// *UsedError if it is used for something else, ErrIsRefund, ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := s.store.Payment(ctx, m.PaymentID)
 	if err != nil {
@@ -89,11 +91,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 			}
 		}
-		items, err := paymentItems(ctx, tx, []store.PaymentRow{found}, inv.MerchantID)
-		if err != nil {
-			return err
-		}
-		if err := wantUndecided(ctx, tx, items[0], inv.MerchantID); err != nil {
+		if err := s.wantUse(ctx, tx, found, invoice.ActAttribute, m.MerchantID); err != nil {
 			return err
 		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
@@ -113,8 +111,8 @@ func sees(ctx context.Context, tx *store.Tx, merchantID string, p store.PaymentR
 	return tx.HasUnattributed(ctx, merchantID, p.SeenID)
 }
 
-// checkAttributable returns ErrAttributed, ErrOrphaned or ErrUndecided if the payment
-// cannot be attributed by hand.
+// checkAttributable returns ErrAttributed, ErrOrphaned, ErrUndecided or ErrIsRefund if the
+// payment cannot be attributed by hand.
 func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
 	switch undecided, err := isUndecided(ctx, tx, p.ID); {
 	case p.Attributed():
@@ -123,9 +121,14 @@ func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) err
 		return ErrOrphaned
 	case undecided:
 		return ErrUndecided
-	default:
+	case err != nil:
 		return err
 	}
+	refund, err := storedRefund(ctx, tx, p.Transfer)
+	if err == nil && isActive(refund) && refund.PreparedID != "" {
+		return ErrIsRefund
+	}
+	return err
 }
 
 // attributeTo attributes a payment without an invoice by an off-chain method.

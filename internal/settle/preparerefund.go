@@ -63,8 +63,8 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 // With a key, the refund of the first request is returned in its present state. It works
 // on a halted chain.
 //
-// Errors are store.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided,
-// ErrRefundExceeds, ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
+// Errors are store.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if
+// somebody dismissed the payment or waived what its invoice lacks, *UsedError, ErrRefundExceeds, ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
 func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
 	found, err := s.store.Payment(ctx, req.PaymentID)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 		} else if !sees {
 			return store.ErrNotFound
 		}
-		r, err = s.prepareOnce(ctx, tx, out, req, found.Payment)
+		r, err = s.prepareOnce(ctx, tx, out, req, found)
 		return err
 	})
 	return r, err
@@ -91,7 +91,7 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 
 // prepareOnce prepares the refund unless the request's key was used before for the
 // payment.
-func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, req RefundRequest, p invoice.Payment) (r invoice.RefundRecord, err error) {
+func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, req RefundRequest, p store.PaymentRow) (r invoice.RefundRecord, err error) {
 	hash, err := hashRefund(req)
 	if err != nil {
 		return r, err
@@ -118,11 +118,14 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 }
 
 // buildRefund checks a request and returns its refund.
-func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundRequest, p invoice.Payment) (r invoice.RefundRecord, err error) {
-	if err := checkRefundable(ctx, tx, p); err != nil {
+func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundRequest, p store.PaymentRow) (r invoice.RefundRecord, err error) {
+	if err := checkRefundable(ctx, tx, p.Payment); err != nil {
 		return r, err
 	}
-	left, err := s.leftToRefund(ctx, tx, p)
+	if err := s.wantUse(ctx, tx, p, invoice.ActRefund, req.MerchantID); err != nil {
+		return r, err
+	}
+	left, err := s.leftToRefund(ctx, tx, p.Payment)
 	if err != nil {
 		return r, err
 	}
@@ -143,7 +146,7 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 	if r.MerchantID == "" {
 		r.MerchantID = req.MerchantID
 	}
-	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p, invoice.ManyInvoices); err != nil {
+	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p.Payment, invoice.ManyInvoices); err != nil {
 		return r, err
 	}
 	if req.AskPayer {

@@ -129,7 +129,10 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	}
 	b.refunds[is.ID] = is
 	b.linkPrepared(is)
-	return b.tx.SaveRefund(ctx, is)
+	if err := b.tx.SaveRefund(ctx, is); err != nil || was.PaymentID == "" || was.PaymentID == is.PaymentID {
+		return err
+	}
+	return b.tx.RefreshItems(ctx, was.PaymentID)
 }
 
 // matchRefund returns the payment that a transfer refunds: that of the prepared refund

@@ -268,8 +268,13 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 
 // attribute sets the payment's invoice and emits payment.received, unless the
 // attribution has to be deferred. A transfer that refunds a payment exactly is
-// not attributed by an inferred method.
+// not attributed by an inferred method. A payment without an invoice that is used
+// for something else stays without.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
+	if b.isUsed(e, p.ID) {
+		b.undecided[p.ID] = false
+		return nil
+	}
 	// A reorg can change where a transfer of the same transaction goes.
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {
@@ -302,6 +307,13 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 		return nil
 	}
 	return b.service.emitReceived(b.out, *p, a.Invoice)
+}
+
+// isUsed reports whether a stored payment without an invoice, which moves the same money as before,
+// is used for something that excludes an invoice.
+func (b *transferBatch) isUsed(e *entry, paymentID string) bool {
+	was, known := b.payments[paymentID]
+	return known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
 }
 
 // dueAt returns whether the invoice is covered right before a payment on the

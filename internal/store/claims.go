@@ -130,14 +130,3 @@ func (q *queries) InvoiceClaims(ctx context.Context, invoiceID, paymentID string
 		"claims WHERE payment_id = payment AND invoice_id = invoice")
 	return len(found) > 0, err
 }
-
-// IsRefunded reports whether the payment has a refund that is not orphaned.
-func (q *queries) IsRefunded(ctx context.Context, paymentID string) (bool, error) {
-	refunds, err := q.RefundsOfPayments(ctx, []string{paymentID})
-	for _, r := range refunds {
-		if r.Status != invoice.Orphaned {
-			return true, err
-		}
-	}
-	return false, err
-}

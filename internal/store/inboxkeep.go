@@ -28,7 +28,7 @@ func (q *queries) JudgePayments(ctx context.Context, items []PaymentItem) error 
 		ids[i] = item.Payment.ID
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(ids)))
-	refunded, err := q.AmountsRefunded(ctx, distinct)
+	refunded, err := q.amountsSentBack(ctx, distinct)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (q *queries) JudgePayments(ctx context.Context, items []PaymentItem) error 
 	return nil
 }
 
-// RefreshItems sets the items of payments, invoices and refunds. The cursors of their chains
-// must be locked.
+// RefreshItems sets the items of payments, invoices and refunds, and the uses of the payments and of
+// those that are refunded. The cursors of their chains must be locked.
 func (tx *Tx) RefreshItems(ctx context.Context, objectIDs ...string) error {
 	for _, of := range []struct {
 		prefix  string
@@ -111,8 +111,12 @@ func (tx *Tx) refreshPayments(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return tx.sendFrom(ctx, []string{"seen", "merchant", "kind"}, ofMerchants,
+	err = tx.sendFrom(ctx, []string{"seen", "merchant", "kind"}, ofMerchants,
 		"UPDATE unattributed SET item = kind FROM wanted WHERE unattributed.seen_id = seen AND unattributed.merchant_id = merchant AND unattributed.item IS DISTINCT FROM kind")
+	if err != nil {
+		return err
+	}
+	return tx.RefreshUses(ctx, ids...)
 }
 
 // isDecidedBy reports whether a decision is about the item as it is now. One of any merchant
@@ -161,11 +165,15 @@ func (tx *Tx) refreshRefunds(ctx context.Context, ids []string) error {
 		return err
 	}
 	rows := make([][]any, len(refunds))
+	payments := make([]string, len(refunds))
 	for i, r := range refunds {
 		kind, version := invoice.ItemOfRefund(r, time.Time{}) // while it has not expired
-		rows[i] = []any{r.ID, orNull(string(kind)), orNull(version)}
+		rows[i], payments[i] = []any{r.ID, orNull(string(kind)), orNull(version)}, r.PaymentID
 	}
-	return tx.setItems(ctx, "refund_records", rows)
+	if err := tx.setItems(ctx, "refund_records", rows); err != nil {
+		return err
+	}
+	return tx.RefreshUses(ctx, payments...)
 }
 
 // RefreshRefundsOf sets the items of the refunds of payments that a reorg dropped or that are
@@ -193,7 +201,10 @@ var itemCandidates = []struct{ table, condition, order string }{
 	{"invoices", "exception = 'late'", "id"},
 	{"invoices", "exception = 'duplicate'", "id"},
 	{"payments", "invoice_id IS NULL", "seen_id"},
+	{"payments", "use IS NULL", "seen_id"},
 	{"refund_records", "status = 'awaiting_approval'", "list_id"},
+	{"refund_records", "status = 'awaiting_address'", "list_id"},
+	{"refund_records", "status = 'pending'", "list_id"},
 	{"invoices", "item = 'underpaid'", "id"},
 	{"invoices", "item = 'overpaid'", "id"},
 	{"invoices", "item = 'late'", "id"},

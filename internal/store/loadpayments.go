@@ -23,9 +23,13 @@ func (r Rows) paymentTables() []tableRows {
 		refunds, records = append(refunds, refundValues(refund)), append(records, unpreparedValues(refund))
 	}
 	for _, p := range r.Payments {
-		kind, _ := invoice.ItemOfPayment(p.Payment, refunded[p.ID], 0) // nothing was claimed or decided
+		kind, _ := invoice.ItemOfPayment(p.Payment, paidBack[p.ID], 0) // nothing was claimed or decided
 		item := orNull(string(kind))
-		payments = append(payments, append(paymentValues(p), paidBack[p.ID].String(), item))
+		facts := firstUse(p)
+		facts.Refunded, facts.Pending = refunded[p.ID], paidBack[p.ID].Minus(refunded[p.ID])
+		values := paymentValues(p)
+		values[len(values)-1] = useValue(facts) // the last column is use
+		payments = append(payments, append(values, paidBack[p.ID].String(), item))
 		if holder := holders[p.To]; !p.Attributed() && holder != "" {
 			unattributed = append(unattributed, []any{p.SeenID, holder, p.ChainKey, item})
 		}

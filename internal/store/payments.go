@@ -33,22 +33,24 @@ type PaymentRow struct {
 	invoice.Payment
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
+	// Use is what the payment is used for; empty if a program of the previous release inserted it. It is read and not written.
+	Use invoice.PaymentUse
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to, use"
 
-// paymentValues returns the values of paymentColumns.
+// paymentValues returns the values of paymentColumns for a new payment.
 func paymentValues(p PaymentRow) []any {
 	return append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
 		orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
-		orNull(p.DepositOf), orNull(p.SettlesTo))
+		orNull(p.DepositOf), orNull(p.SettlesTo), useValue(firstUse(p)))
 }
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
 		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
-		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter, nullText(&p.DepositOf), addressCol(&p.SettlesTo))
+		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter, nullText(&p.DepositOf), addressCol(&p.SettlesTo), nullText(&p.Use))
 	return p, err
 }
 
@@ -56,7 +58,8 @@ func scanPayment(row scanner) (PaymentRow, error) {
 // transfer, state and invoice. The payments must be distinct. Those without an
 // invoice are added to the unattributed payments of the merchants that hold the
 // settlement address which received them, and whose invoices named it on that chain, or
-// of the merchant whose deposit address it was.
+// of the merchant whose deposit address it was. Of an existing payment with another invoice than before,
+// RefreshUses must follow.
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))

@@ -103,17 +103,22 @@ func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey strin
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
 }
 
-// SetRefundInvoices sets the invoices of the records of payments to those of the payments, and
-// marks the rollups of their refunds.
+// SetRefundInvoices sets the invoices of the records of payments to those of the payments, marks the
+// rollups of their refunds, and sets the uses of the payments. A refund that another merchant prepared
+// remains that merchant's.
 func (tx *Tx) SetRefundInvoices(ctx context.Context, paymentIDs []string) error {
 	err := sendIn(ctx, &tx.queries, `UPDATE refund_records SET
 		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
 		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
-		WHERE payment_id IN `, paymentIDs)
+		WHERE (tag IS NULL OR merchant_id IS NULL OR merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id))
+		AND payment_id IN `, paymentIDs)
 	if err != nil {
 		return err
 	}
-	return tx.markRefundsStale(ctx, paymentIDs)
+	if err := tx.markRefundsStale(ctx, paymentIDs); err != nil {
+		return err
+	}
+	return tx.RefreshUses(ctx, paymentIDs...)
 }
 
 // InsertPreparedRefund inserts a prepared refund. hash is that of its request, and is not
@@ -131,7 +136,10 @@ func (tx *Tx) InsertPreparedRefund(ctx context.Context, r invoice.RefundRecord, 
 		[][]any{append([]any{r.ID, RefundListID(r.CreatedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey,
 			string(r.Status), invoice.UnixSeconds(r.CreatedAt), r.Tag.String(), r.Amount.String(), orNull(r.To), orNull(r.Reason), orNull(string(r.Account)), many,
 			orNull(r.ClaimToken), orNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), orNull(r.CanceledAt)}, keyed...)})
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.RefreshUses(ctx, r.PaymentID)
 }
 
 // UpdatePreparedRefund writes the state and the recipient of a prepared refund.
@@ -240,12 +248,25 @@ func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.
 
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
 // time, and returns how many. The chain's cursor must be locked.
-func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, `UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN (SELECT refund_records.id FROM refund_records
+func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (int, error) {
+	type expired struct{ id, paymentID string }
+	found, err := queryAll(ctx, &tx.queries, func(row scanner) (e expired, err error) { return e, row.Scan(&e.id, &e.paymentID) },
+		`SELECT refund_records.id, refund_records.payment_id FROM refund_records
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
 		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
-			AND (refunds.id IS NULL OR refunds.status = 'orphaned') LIMIT $3)`, chainKey, invoice.UnixSeconds(now), limit)
+			AND (refunds.id IS NULL OR refunds.status = 'orphaned') LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	var ids, payments []string
+	for _, e := range found {
+		ids, payments = append(ids, e.id), append(payments, e.paymentID)
+	}
+	if err := sendIn(ctx, &tx.queries, "UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN ", ids); err != nil {
+		return 0, err
+	}
+	return len(found), tx.RefreshUses(ctx, payments...)
 }
 
 // UnrecordedRefunds returns refunds whose record is missing or differs, because a program

@@ -51,12 +51,10 @@ func (tx *Tx) SaveRefund(ctx context.Context, r invoice.Refund) error {
 	if err := tx.markRefundStale(ctx, r); err != nil {
 		return err
 	}
-	if !r.Attributed() {
-		if err := tx.RefreshItems(ctx, r.PaymentID); err != nil {
-			return err
-		}
+	if err := tx.recordRefund(ctx, r); err != nil || r.Attributed() {
+		return err
 	}
-	return tx.recordRefund(ctx, r)
+	return tx.RefreshItems(ctx, r.PaymentID)
 }
 
 // RefundsByID returns the refunds with the ids, in no order. Ids that no
@@ -93,10 +91,21 @@ func (q *queries) PendingRefunds(ctx context.Context, chainKey string, from, to 
 // AmountsRefunded returns the confirmed refunds of payments added up, by
 // payment id. Payments without a confirmed refund are left out.
 func (q *queries) AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error) {
+	return q.sumRefunds(ctx, paymentIDs, func(s invoice.PaymentStatus) bool { return s == invoice.Confirmed })
+}
+
+// amountsSentBack returns the refunds of payments that are in blocks, final or not, added up, by
+// payment id.
+func (q *queries) amountsSentBack(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error) {
+	return q.sumRefunds(ctx, paymentIDs, func(s invoice.PaymentStatus) bool { return s != invoice.Orphaned })
+}
+
+// sumRefunds adds up the refunds of payments in the states that are wanted, by payment id.
+func (q *queries) sumRefunds(ctx context.Context, paymentIDs []string, wanted func(invoice.PaymentStatus) bool) (map[string]invoice.Amount, error) {
 	refunds, err := q.RefundsOfPayments(ctx, paymentIDs)
 	sums := make(map[string]invoice.Amount)
 	for _, r := range refunds {
-		if r.Status == invoice.Confirmed {
+		if wanted(r.Status) {
 			sums[r.PaymentID] = sums[r.PaymentID].Plus(r.Amount)
 		}
 	}

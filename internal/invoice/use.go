@@ -1,0 +1,116 @@
+package invoice
+
+import "time"
+
+// PaymentUse is what a payment is used for. It has one use at a time: what a payer got goods for is
+// not sent back as well.
+type PaymentUse string
+
+// The uses of a payment.
+const (
+	UseUndecided PaymentUse = "undecided" // it has no invoice, and nobody has dealt with what is left of it
+	UseCounted   PaymentUse = "counted"   // it belongs to an invoice
+	UseRefunding PaymentUse = "refunding" // a refund of it is prepared, or its transfer is not final
+	UseRefunded  PaymentUse = "refunded"  // all of it was sent back
+	UseDismissed PaymentUse = "dismissed" // it has no invoice, and somebody decided that nothing is to be done
+)
+
+// PaymentUses are all uses.
+var PaymentUses = []PaymentUse{UseUndecided, UseCounted, UseRefunding, UseRefunded, UseDismissed}
+
+// UseAct is what a person, or a payer's signature, asks to do with a payment.
+type UseAct string
+
+// The acts.
+const (
+	// ActNone asks for nothing: something that the use depends on has changed. Blocks of the
+	// chain are not refused.
+	ActNone      UseAct = ""
+	ActAttribute UseAct = "attribute" // to an invoice, by hand, by a claim or by a rule that is tried again
+	ActRefund    UseAct = "refund"    // to prepare a refund
+	ActDismiss   UseAct = "dismiss"   // to decide that nothing is to be done with the payment
+	ActAccept    UseAct = "accept"    // to waive what its invoice lacks
+)
+
+// UseFacts is what decides the use of a payment.
+type UseFacts struct {
+	Amount    Amount // of the payment
+	Counted   bool   // it belongs to an invoice
+	Dismissed bool   // a dismissal is in force, of the payment as it is now
+	Accepted  bool   // what its invoice lacks beside it is waived
+	Reserved  Amount // by prepared refunds that can be sent, or whose transfer may be mined
+	Pending   Amount // by refunds that are in blocks and not final
+	Refunded  Amount // by final refunds
+}
+
+// UsedError means that a payment has a use that excludes what is asked for.
+type UsedError struct{ Use PaymentUse }
+
+// Error names the use.
+func (e *UsedError) Error() string { return "the payment is " + string(e.Use) }
+
+// ChangeUse returns the use of a payment after an act, or a *UsedError that names the use that
+// excludes it. It is the only function that says what a payment is used for. What the chain
+// says goes before what people decided: a transfer that was mined is a fact.
+func ChangeUse(f UseFacts, act UseAct) (PaymentUse, error) {
+	is := f.use()
+	switch {
+	case is.Excludes(act), act == ActRefund && f.Accepted:
+		return is, &UsedError{is}
+	case act == ActAttribute:
+		return UseCounted, nil
+	case act == ActDismiss:
+		return UseDismissed, nil
+	case act == ActRefund:
+		return UseRefunding, nil // within what is left of the payment
+	}
+	return is, nil
+}
+
+// Excludes reports whether a payment with the use cannot be put to another one by an act. A use that
+// is not known, since a program of an older version stored the payment, excludes nothing.
+func (u PaymentUse) Excludes(act UseAct) bool {
+	switch act {
+	case ActAttribute:
+		return u != UseUndecided && u != ""
+	case ActDismiss: // another merchant of the address may have dismissed it before
+		return u != UseUndecided && u != UseDismissed && u != ""
+	case ActRefund:
+		return u == UseDismissed || u == UseRefunded
+	case ActAccept:
+		return u == UseRefunding
+	case ActNone:
+	}
+	return false
+}
+
+// use returns the use that the facts make.
+func (f UseFacts) use() PaymentUse {
+	switch {
+	case !f.Reserved.IsZero() || !f.Pending.IsZero():
+		return UseRefunding
+	case !f.Refunded.IsZero() && !f.Refunded.Less(f.Amount):
+		return UseRefunded
+	case f.Counted:
+		return UseCounted
+	case f.Dismissed:
+		return UseDismissed
+	}
+	return UseUndecided
+}
+
+// WithRefunds returns the facts with the refunds of the payment: the prepared ones, as they are at
+// a time, and those on the chain.
+func (f UseFacts) WithRefunds(prepared []RefundRecord, onChain []Refund, now time.Time) UseFacts {
+	f.Reserved = f.Reserved.Plus(ReservedOf(prepared, now))
+	for _, r := range onChain {
+		switch r.Status {
+		case Pending:
+			f.Pending = f.Pending.Plus(r.Amount)
+		case Confirmed:
+			f.Refunded = f.Refunded.Plus(r.Amount)
+		case Orphaned:
+		}
+	}
+	return f
+}

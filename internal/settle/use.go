@@ -1,0 +1,100 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// UsedError means that a payment is used for something that excludes what is asked for.
+type UsedError struct {
+	Payment invoice.Payment
+	Use     invoice.PaymentUse
+	// RefundID is the refund that is prepared, if the merchant that asks sees it; otherwise empty.
+	RefundID string
+}
+
+// Error names the use.
+func (e *UsedError) Error() string { return (&invoice.UsedError{Use: e.Use}).Error() }
+
+// usesOf returns what decides the use of a payment now. The chain's cursor must be locked.
+func (s *Service) usesOf(ctx context.Context, tx *store.Tx, p store.PaymentRow) (store.PaymentUse, error) {
+	uses, err := tx.PaymentUses(ctx, []store.PaymentRow{p}, s.earlierNow())
+	return uses[p.ID], err
+}
+
+// wantUse returns an error unless a payment may be put to another use by a merchant, or by the
+// operator if merchantID is empty. The error names what the payment is used for: *AttributedError,
+// *DecidedError, *UsedError, or ErrRefundExceeds for a refund of one that was sent back.
+func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow, act invoice.UseAct, merchantID string) error {
+	is, err := s.usesOf(ctx, tx, p)
+	if err != nil {
+		return err
+	}
+	var waiver invoice.Decision
+	if act == invoice.ActRefund && p.Attributed() {
+		if waiver, is.Accepted, err = waiverOf(ctx, tx, p.Payment); err != nil {
+			return err
+		}
+	}
+	_, err = invoice.ChangeUse(is.UseFacts, act)
+	var used *invoice.UsedError
+	switch {
+	case !errors.As(err, &used):
+		return err
+	case is.Accepted:
+		return &DecidedError{waiver}
+	case used.Use == invoice.UseCounted:
+		return &AttributedError{p.Payment}
+	case used.Use == invoice.UseRefunded && act == invoice.ActRefund:
+		return ErrRefundExceeds
+	}
+	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
+	if i := slices.IndexFunc(is.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) }); used.Use == invoice.UseDismissed && i >= 0 {
+		return &DecidedError{is.Dismissals[i]}
+	}
+	e := &UsedError{Payment: p.Payment, Use: used.Use}
+	for _, r := range is.Prepared {
+		if !r.Reserved(s.earlierNow()).IsZero() && sees(r.MerchantID) {
+			e.RefundID = r.ID
+		}
+	}
+	return e
+}
+
+// waiverOf returns the decision by which what the invoice of a payment lacks is waived. ok is false
+// without one, and for a payment that came too late to count.
+func waiverOf(ctx context.Context, tx *store.Tx, p invoice.Payment) (d invoice.Decision, ok bool, err error) {
+	decisions, err := tx.DecisionsInForce(ctx, []string{p.InvoiceID})
+	i := slices.IndexFunc(decisions, func(d invoice.Decision) bool { return d.Outcome == invoice.Accepted })
+	if err != nil || i < 0 {
+		return d, false, err
+	}
+	inv, err := tx.Invoice(ctx, p.InvoiceID)
+	return decisions[i], err == nil && !inv.IsLate(p.Position), err
+}
+
+// maxRefunding bounds the payments of an invoice of which a refund is prepared or not final that
+// are examined before what it lacks is waived.
+const maxRefunding = 100
+
+// wantFree returns a *UsedError unless a person may decide about an item: the payment is used for
+// nothing else, and what an underpaid invoice got is not being sent back.
+func (s *Service) wantFree(ctx context.Context, tx *store.Tx, item InboxItem, req DecisionRequest) error {
+	if item.Payment.ID != "" {
+		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)
+	}
+	if req.Outcome != invoice.Accepted {
+		return nil
+	}
+	payments, err := tx.PaymentsBeingRefunded(ctx, item.Invoice, maxRefunding)
+	for _, p := range payments {
+		if !item.Invoice.IsLate(p.Position) {
+			err = errors.Join(err, s.wantUse(ctx, tx, p, invoice.ActAccept, req.MerchantID))
+		}
+	}
+	return err
+}

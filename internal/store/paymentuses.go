@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// The column use of a payment is what it is used for, by invoice.ChangeUse. Every transaction that
+// changes what it depends on sets it, under the chain's cursor. A program of the previous release
+// does not, so that who acts on a payment computes it again.
+
+// PaymentUse is what decides the use of a payment, and who decided.
+type PaymentUse struct {
+	invoice.UseFacts
+	Dismissals []invoice.Decision // in force, of the payment as it is now
+	Decided    bool               // somebody dismissed it, as it is now or was before
+	Prepared   []invoice.RefundRecord
+}
+
+// PaymentUses returns what decides the uses of payments at a time, by id. It does not find out
+// whether what an invoice lacks is waived.
+func (q *queries) PaymentUses(ctx context.Context, payments []PaymentRow, now time.Time) (map[string]PaymentUse, error) {
+	byID := make(map[string]PaymentRow, len(payments))
+	ids := make([]string, len(payments))
+	for i, p := range payments {
+		byID[p.ID], ids[i] = p, p.ID
+	}
+	refunds, err := q.RefundsOfPayments(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	onChain := make(map[string][]invoice.Refund)
+	for _, r := range refunds {
+		onChain[r.PaymentID] = append(onChain[r.PaymentID], r)
+	}
+	records, err := q.preparedOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	prepared := make(map[string][]invoice.RefundRecord)
+	for _, r := range records {
+		prepared[r.PaymentID] = append(prepared[r.PaymentID], r)
+	}
+	decisions, err := q.dismissals(ctx, byID)
+	if err != nil {
+		return nil, err
+	}
+	uses := make(map[string]PaymentUse, len(payments))
+	for _, p := range payments {
+		u := PaymentUse{UseFacts: firstUse(p).WithRefunds(prepared[p.ID], onChain[p.ID], now), Prepared: prepared[p.ID]}
+		for _, d := range decisions[p.ID] {
+			u.Decided = true
+			if d.current {
+				u.Dismissed, u.Dismissals = true, append(u.Dismissals, d.Decision)
+			}
+		}
+		uses[p.ID] = u
+	}
+	return uses, nil
+}
+
+// firstUse returns what decides the use of a payment that is new.
+func firstUse(p PaymentRow) invoice.UseFacts {
+	return invoice.UseFacts{Amount: p.Amount, Counted: p.Attributed()}
+}
+
+// useValue returns the use that facts make.
+func useValue(f invoice.UseFacts) any {
+	use, _ := invoice.ChangeUse(f, invoice.ActNone) // which is not refused
+	return string(use)
+}
+
+// preparedOf returns the prepared refunds of payments, in no order.
+func (q *queries) preparedOf(ctx context.Context, paymentIDs []string) ([]invoice.RefundRecord, error) {
+	return queryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
+		return queryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.tag IS NOT NULL AND refund_records.payment_id IN "+
+			parameterList(0, len(chunk)), chunk...)
+	})
+}
+
+// dismissal is a dismissal of a payment that is in force.
+type dismissal struct {
+	invoice.Decision
+	current bool // the payment is as the person saw it
+}
+
+// dismissals returns those of payments, by id.
+func (q *queries) dismissals(ctx context.Context, payments map[string]PaymentRow) (map[string][]dismissal, error) {
+	ids := make([]string, 0, len(payments))
+	for id := range payments {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	decisions, err := q.DecisionsInForce(ctx, ids)
+	if err != nil || len(decisions) == 0 {
+		return nil, err
+	}
+	items := make([]PaymentItem, len(decisions))
+	for i, d := range decisions {
+		items[i] = PaymentItem{Payment: payments[d.ObjectID], MerchantID: d.MerchantID}
+	}
+	if err := q.JudgePayments(ctx, items); err != nil {
+		return nil, err
+	}
+	found := make(map[string][]dismissal)
+	for i, d := range decisions {
+		found[d.ObjectID] = append(found[d.ObjectID], dismissal{d, items[i].isDecidedBy(d)})
+	}
+	return found, nil
+}
+
+// RefreshUses sets the uses of payments, as if no prepared refund had expired that is not stored as
+// expired. The cursors of their chains must be locked.
+func (tx *Tx) RefreshUses(ctx context.Context, paymentIDs ...string) error {
+	payments, err := tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(paymentIDs))))
+	if err != nil || len(payments) == 0 {
+		return err
+	}
+	uses, err := tx.PaymentUses(ctx, payments, time.Time{})
+	if err != nil {
+		return err
+	}
+	var changed [][]any
+	for _, p := range payments {
+		if use := useValue(uses[p.ID].UseFacts); use != string(p.Use) {
+			changed = append(changed, []any{p.ID, use})
+		}
+	}
+	return tx.sendFrom(ctx, []string{"payment", "used_for"}, changed,
+		"UPDATE payments SET use = used_for FROM wanted WHERE payments.id = payment")
+}
+
+// PaymentsBeingRefunded returns up to limit payments of an invoice that were mined before it expired,
+// and of which the list of refunds says that a refund is prepared or not final, in no order.
+func (q *queries) PaymentsBeingRefunded(ctx context.Context, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
+	ids, err := queryAll(ctx, q, scanID, `SELECT refund_records.payment_id FROM refund_records JOIN payments ON payments.id = refund_records.payment_id
+		WHERE refund_records.invoice_id = $1 AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+			AND payments.block_time <= $2 LIMIT $3`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt), limit)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	return q.PaymentsByID(ctx, slices.Compact(ids))
+}
