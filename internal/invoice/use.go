@@ -29,7 +29,7 @@ const (
 	ActAttribute UseAct = "attribute" // to an invoice, by hand, by a claim or by a rule that is tried again
 	ActRefund    UseAct = "refund"    // to prepare a refund
 	ActDismiss   UseAct = "dismiss"   // to decide that nothing is to be done with the payment
-	ActAccept    UseAct = "accept"    // to waive what its invoice lacks
+	ActAccept    UseAct = "accept"    // to waive the rest of its invoice's amount
 )
 
 // UseFacts is what decides the use of a payment.
@@ -37,7 +37,7 @@ type UseFacts struct {
 	Amount    Amount // of the payment
 	Counted   bool   // it belongs to an invoice
 	Dismissed bool   // a dismissal is in force, of the payment as it is now
-	Accepted  bool   // what its invoice lacks beside it is waived
+	Accepted  bool   // somebody waived the rest of its invoice's amount
 	Reserved  Amount // by prepared refunds that can be sent, or whose transfer may be mined
 	Pending   Amount // by refunds that are in blocks and not final
 	Refunded  Amount // by final refunds

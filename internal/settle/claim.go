@@ -166,15 +166,9 @@ func (s *Service) isConclusive(ctx context.Context, tx *store.Tx, inv invoice.In
 	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil || undecided {
 		return false, err
 	}
-	switch used, err := s.usesOf(ctx, tx, p); {
-	case err != nil:
+	used, err := s.usesOf(ctx, tx, p)
+	if err != nil || used.Decided || !used.Refunded.IsZero() || used.excludes(invoice.ActAttribute) {
 		return false, err
-	case used.Decided || !used.Refunded.IsZero():
-		return false, nil
-	default:
-		if _, err := invoice.ChangeUse(used.UseFacts, invoice.ActAttribute); err != nil {
-			return false, nil
-		}
 	}
 	refunded, err := tx.MayBeRefunded(ctx, p.Transfer)
 	return !refunded, err

@@ -194,7 +194,7 @@ func (m *inboxMachine) forget(r *rapid.T) {
 	_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE invoices SET item = "+item+" WHERE merchant_id = '"+m.merchant+"'")
 	m.must(err)
 	for table, condition := range map[string]string{
-		"unattributed": "",
+		"unattributed":   "",
 		"refund_records": " AND (item = 'approval' OR payment_id IN (SELECT id FROM payments WHERE status = 'orphaned'))",
 	} {
 		_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE "+table+" SET item = NULL WHERE chain_key = '"+m.chainKey+"'"+condition)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -20,10 +21,19 @@ type UsedError struct {
 // Error names the use.
 func (e *UsedError) Error() string { return (&invoice.UsedError{Use: e.Use}).Error() }
 
+// paymentUse is the use of a payment as it is now, and who decided.
+type paymentUse struct{ store.PaymentUse }
+
+// excludes reports whether the payment cannot be put to another use by an act.
+func (u paymentUse) excludes(act invoice.UseAct) bool {
+	_, err := invoice.ChangeUse(u.UseFacts, act)
+	return err != nil
+}
+
 // usesOf returns what decides the use of a payment now. The chain's cursor must be locked.
-func (s *Service) usesOf(ctx context.Context, tx *store.Tx, p store.PaymentRow) (store.PaymentUse, error) {
+func (s *Service) usesOf(ctx context.Context, tx *store.Tx, p store.PaymentRow) (paymentUse, error) {
 	uses, err := tx.PaymentUses(ctx, []store.PaymentRow{p}, s.earlierNow())
-	return uses[p.ID], err
+	return paymentUse{uses[p.ID]}, err
 }
 
 // wantUse returns an error unless a payment may be put to another use by a merchant, or by the
@@ -34,10 +44,13 @@ func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow,
 	if err != nil {
 		return err
 	}
-	var waiver invoice.Decision
 	if act == invoice.ActRefund && p.Attributed() {
+		var waiver invoice.Decision
 		if waiver, is.Accepted, err = waiverOf(ctx, tx, p.Payment); err != nil {
 			return err
+		}
+		if is.Accepted && is.excludes(act) {
+			return &DecidedError{waiver}
 		}
 	}
 	_, err = invoice.ChangeUse(is.UseFacts, act)
@@ -45,27 +58,32 @@ func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow,
 	switch {
 	case !errors.As(err, &used):
 		return err
-	case is.Accepted:
-		return &DecidedError{waiver}
 	case used.Use == invoice.UseCounted:
 		return &AttributedError{p.Payment}
 	case used.Use == invoice.UseRefunded && act == invoice.ActRefund:
 		return ErrRefundExceeds
 	}
+	return is.refusal(p.Payment, used.Use, merchantID, s.earlierNow())
+}
+
+// refusal returns the error that names a use to a merchant, or to the operator if merchantID is
+// empty. It names neither people nor refunds of other merchants.
+func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string, now time.Time) error {
 	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
-	if i := slices.IndexFunc(is.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) }); used.Use == invoice.UseDismissed && i >= 0 {
-		return &DecidedError{is.Dismissals[i]}
+	i := slices.IndexFunc(u.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) })
+	if use == invoice.UseDismissed && i >= 0 {
+		return &DecidedError{u.Dismissals[i]}
 	}
-	e := &UsedError{Payment: p.Payment, Use: used.Use}
-	for _, r := range is.Prepared {
-		if !r.Reserved(s.earlierNow()).IsZero() && sees(r.MerchantID) {
+	e := &UsedError{Payment: p, Use: use}
+	for _, r := range u.Prepared {
+		if !r.Reserved(now).IsZero() && sees(r.MerchantID) {
 			e.RefundID = r.ID
 		}
 	}
 	return e
 }
 
-// waiverOf returns the decision by which what the invoice of a payment lacks is waived. ok is false
+// waiverOf returns the decision that waives the rest of the amount of a payment's invoice. ok is false
 // without one, and for a payment that came too late to count.
 func waiverOf(ctx context.Context, tx *store.Tx, p invoice.Payment) (d invoice.Decision, ok bool, err error) {
 	decisions, err := tx.DecisionsInForce(ctx, []string{p.InvoiceID})

@@ -169,7 +169,12 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		}
 		check := func(want store.PaymentRow) {
 			t.Helper()
-			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{want}) })
+			update(t, s, func(ctx context.Context, tx *store.Tx) error {
+				return errors.Join(tx.SavePayments(ctx, []store.PaymentRow{want}), tx.RefreshUses(ctx, want.ID))
+			})
+			if want.Use = invoice.UseUndecided; want.Attributed() {
+				want.Use = invoice.UseCounted
+			}
 			got, err := s.Payment(t.Context(), want.ID)
 			if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
 				t.Errorf("%v (-written +read):\n%s", err, diff)
