@@ -35,7 +35,7 @@ type Refunds interface {
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
 	// NameRefundAddress and CheckRecipient are those of settle.Service.
 	NameRefundAddress(ctx context.Context, claim settle.RefundClaim) (invoice.RefundRecord, error)
-	CheckRecipient(r invoice.RefundRecord, to invoice.Address) error
+	CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error
 	// Account is that of inspect.Inspector.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 }
@@ -91,9 +91,12 @@ func (c *Checkout) refundPage(w http.ResponseWriter, r *http.Request) error {
 	if typed == "" || !v.Asks {
 		return c.render(w, r, http.StatusOK, "refund.html", v)
 	}
-	to, err := c.parseRecipient(refund, typed)
+	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
 	if err != nil {
-		v.Typed, v.Problem = shortened(typed), recipientProblem(err).in(locale.For(r))
+		return err
+	}
+	if wrong != "" {
+		v.Typed, v.Problem = shortened(typed), wrong.in(locale.For(r))
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	v.Confirm = c.confirmation(refund, to)
@@ -113,20 +116,23 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 		return errTooOften
 	}
 	typed := r.PostForm.Get("to")
-	to, err := c.parseRecipient(refund, typed)
+	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
 	if err != nil {
-		v.Typed, v.Problem = shortened(typed), recipientProblem(err).in(locale.For(r))
+		return err
+	}
+	if wrong != "" {
+		v.Typed, v.Problem = shortened(typed), wrong.in(locale.For(r))
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	named, err := c.refunds.NameRefundAddress(r.Context(), settle.RefundClaim{
 		Token: refund.ClaimToken, To: to, Account: c.refunds.Account(r.Context(), refund.ChainKey, to), Signature: signature,
 	})
-	wrong, status := signatureProblem(err)
+	unsigned, status := signatureProblem(err)
 	switch {
-	case wrong != "":
+	case unsigned != "":
 		v.Confirm = c.confirmation(refund, to)
-		v.Confirm.Problem, v.Confirm.Signature = wrong.in(locale.For(r)), signature
+		v.Confirm.Problem, v.Confirm.Signature = unsigned.in(locale.For(r)), signature
 		return c.render(w, r, status, "refund.html", v)
 	case err != nil && !errors.Is(err, settle.ErrRefundNotOpen): // the page shows the state
 		return fmt.Errorf("name the address of refund %s: %w", refund.ID, err)
@@ -217,21 +223,18 @@ func (c *Checkout) confirmation(r invoice.RefundRecord, to invoice.Address) *ref
 	}
 }
 
-// parseRecipient parses the address that a payer types.
-func (c *Checkout) parseRecipient(r invoice.RefundRecord, typed string) (invoice.Address, error) {
-	to, err := chain.ParseAddress(compact(typed))
+// parseRecipient parses the address that a payer types. wrong is a text about one that cannot be
+// taken, or empty.
+func (c *Checkout) parseRecipient(ctx context.Context, r invoice.RefundRecord, typed string) (to invoice.Address, wrong problem, err error) {
+	to, err = chain.ParseAddress(compact(typed))
 	if err != nil {
-		return to, err
+		return to, "problem.noAddress", nil //nolint:nilerr // the payer is told
 	}
-	return to, c.refunds.CheckRecipient(r, to)
-}
-
-// recipientProblem returns a text about an address that cannot be taken.
-func recipientProblem(err error) problem {
-	if field := (*invoice.FieldError)(nil); errors.As(err, &field) {
-		return "problem.lostThere"
+	var field *invoice.FieldError
+	if err = c.refunds.CheckRecipient(ctx, r, to); errors.As(err, &field) {
+		return to, "problem.lostThere", nil
 	}
-	return "problem.noAddress"
+	return to, "", err
 }
 
 // signatureProblem returns a text about a signature that the payer can correct, else "".

@@ -53,7 +53,7 @@ func (f *fakeRefunds) NameRefundAddress(_ context.Context, claim settle.RefundCl
 	return f.refund, nil
 }
 
-func (f *fakeRefunds) CheckRecipient(r invoice.RefundRecord, to invoice.Address) error {
+func (f *fakeRefunds) CheckRecipient(_ context.Context, r invoice.RefundRecord, to invoice.Address) error {
 	if to == r.Token {
 		return &invoice.FieldError{Field: "to", Detail: "is a contract"}
 	}

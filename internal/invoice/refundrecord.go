@@ -140,10 +140,16 @@ func (r RefundRecord) Reserved(now time.Time) Amount {
 	return Amount{}
 }
 
+// NamedBy reports whether the calldata of a transfer from the settlement address names the
+// prepared refund, wherever the transfer goes.
+func (r RefundRecord) NamedBy(t Transfer) bool {
+	return r.Prepared() && t.Evidence.Calldata == r.Tag && r.ChainKey == t.ChainKey && r.From == t.From
+}
+
 // Names reports whether a transfer's calldata names the prepared refund, and it goes to
 // the refund's recipient or back to the payer.
 func (r RefundRecord) Names(t Transfer) bool {
-	return r.Prepared() && t.Evidence.Calldata == r.Tag && r.from(t) && !r.To.IsZero() && (t.To == r.To || t.To == r.Payer)
+	return r.NamedBy(t) && r.from(t) && !r.To.IsZero() && (t.To == r.To || t.To == r.Payer)
 }
 
 // Fits reports whether a transfer has the recipient and the amount of a pending prepared

@@ -25,7 +25,8 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 
 // ApproveRefund approves the address that a payer named without a signature. It must be
 // the named one, so that the merchant approves what it has seen. Repeating it changes
-// nothing. Errors are those of CancelRefund.
+// nothing. Errors are those of CancelRefund, and *invoice.FieldError if payments are received at
+// the address.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Approve(to, s.seconds())
@@ -62,6 +63,11 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 		}
 		if err := wantUnsubmitted(ctx, tx, r); err != nil {
 			return err
+		}
+		if action == access.ActionRefundApprove {
+			if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
+				return err
+			}
 		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
@@ -104,7 +110,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 	if r, err = s.store.RefundByClaimToken(ctx, claim.Token); err != nil {
 		return r, err
 	}
-	if err := s.CheckRecipient(r, claim.To); err != nil {
+	if err := s.CheckRecipient(ctx, r, claim.To); err != nil {
 		return r, err
 	}
 	if claim.Signature != "" {
@@ -124,6 +130,9 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 		if was.Status == invoice.RefundPending && was.To == claim.To && was.Signature != "" && claim.Signature != "" {
 			r = was
 			return nil // sent twice
+		}
+		if err := s.checkRecipient(ctx, tx, was, claim.To); err != nil {
+			return err
 		}
 		var ok bool
 		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.seconds()); !ok {

@@ -41,6 +41,16 @@ func (a account) sign(t *testing.T, inv invoice.Invoice, tx invoice.Hash) string
 	return "0x" + hex.EncodeToString(sig)
 }
 
+// signRefund signs for the address of a refund.
+func (a account) signRefund(t *testing.T, r invoice.RefundRecord, to invoice.Address) string {
+	t.Helper()
+	sig, err := crypto.Sign(chain.PersonalHash(chain.RefundClaimText(1337, r, to)), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "0x" + hex.EncodeToString(sig)
+}
+
 // unattributedPaymentOf mines a payment of the account that no rule attributes.
 func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) store.PaymentRow {
 	w.t.Helper()

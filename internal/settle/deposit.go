@@ -98,6 +98,17 @@ func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
 	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
+// leaveUnattributed leaves a payment without an invoice. What a deposit address received is swept all
+// the same.
+func (b *transferBatch) leaveUnattributed(e *entry, p *invoice.Payment) {
+	p.DepositOf, p.SettlesTo = "", invoice.Address{}
+	if e.depositOf != "" {
+		p.DepositOf, p.SettlesTo = e.depositOf, b.invoices.byID[e.depositOf].Merchant
+	}
+	*p = p.WithAttribution(invoice.Attribution{})
+	b.out.unattributed = append(b.out.unattributed, *p)
+}
+
 // storeSweeps stores the transfers out of deposit addresses. A transfer that a reorg moved
 // to another block is the same sweep, also if it comes from another address there.
 func (b *transferBatch) storeSweeps(ctx context.Context) error {

@@ -38,6 +38,27 @@ func (b *transferBatch) mayRefund(e *entry) bool {
 	return ok
 }
 
+// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that was
+// prepared for that address, whatever became of the refund and wherever the transfer goes.
+func (b *transferBatch) isNamed(e *entry) bool {
+	return e.refundID != "" && slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
+}
+
+// isPreparedRefund reports whether a transfer is a prepared refund: its calldata names one, or it has the
+// recipient and the amount of one that waits, and its transaction names no invoice.
+func (b *transferBatch) isPreparedRefund(ctx context.Context, e *entry) (bool, error) {
+	switch {
+	case e.refundID == "":
+		return false, nil
+	case b.isNamed(e):
+		return true, nil
+	case len(e.named) > 0:
+		return false, nil
+	}
+	m, decided, err := b.matchPrepared(ctx, e)
+	return decided && m.PreparedID != "", err
+}
+
 // preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
 // transfer that was stored before without one pays only the one that its calldata names.
 func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {

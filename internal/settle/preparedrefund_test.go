@@ -1,15 +1,12 @@
 package settle_test
 
 import (
-	"encoding/hex"
 	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -407,11 +404,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		w.final()
 		p := w.payment(pays)
 		home := invoice.Address{0x77}
-		sign := func(a account, r invoice.RefundRecord, to invoice.Address) string {
-			sig, err := crypto.Sign(chain.PersonalHash(chain.RefundClaimText(1337, r, to)), a.key)
-			w.must(err)
-			return "0x" + hex.EncodeToString(sig)
-		}
+		sign := func(a account, r invoice.RefundRecord, to invoice.Address) string { return a.signRefund(t, r, to) }
 		name := func(r invoice.RefundRecord, to invoice.Address, signature string) (invoice.RefundRecord, error) {
 			return w.NameRefundAddress(t.Context(), settle.RefundClaim{Token: r.ClaimToken, To: to, Account: invoice.AccountContract, Signature: signature})
 		}

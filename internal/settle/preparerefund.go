@@ -158,21 +158,43 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 	if r.To.IsZero() {
 		r.To = p.From
 	}
-	return r, s.CheckRecipient(r, r.To)
+	return r, s.checkRecipient(ctx, tx, r, r.To)
 }
 
 // CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to
-// an address.
-func (s *Service) CheckRecipient(r invoice.RefundRecord, to invoice.Address) error {
+// an address: it keeps what it gets, or payments are received there. The account that paid may
+// be one that receives payments.
+func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error {
+	return s.checkRecipient(ctx, s.store, r, to)
+}
+
+// receivers finds out which addresses receive payments. *store.Store and *store.Tx implement it.
+type receivers interface {
+	SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error)
+	Deposits(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]string, error)
+}
+
+func (s *Service) checkRecipient(ctx context.Context, read receivers, r invoice.RefundRecord, to invoice.Address) error {
+	_, isToken := s.byKey[r.ChainKey].TokenAt(to)
 	switch {
 	case to.IsZero():
 		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
-	case to == r.Token, s.byKey[r.ChainKey].OwnsContract(to):
+	case isToken, to == r.Token, s.byKey[r.ChainKey].OwnsContract(to):
 		return &invoice.FieldError{Field: "to", Detail: "is a contract that would keep the money"}
 	case to == r.From:
 		return &invoice.FieldError{Field: "to", Detail: "is the settlement address itself"}
+	case to == r.Payer:
+		return nil
 	}
-	return nil
+	settlements, err := read.SettlementAddresses(ctx, r.ChainKey, []invoice.Address{to})
+	if err != nil {
+		return err
+	}
+	deposits, err := read.Deposits(ctx, r.ChainKey, []invoice.Address{to})
+	if err == nil && (settlements[to] || deposits[to] != "") {
+		err = &invoice.FieldError{Field: "to", Detail: "is an address at which payments are received"}
+	}
+	return err
 }
 
 // checkRefundable returns an error if no refund of the payment can be prepared.

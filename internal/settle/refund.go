@@ -53,13 +53,16 @@ func (b *transferBatch) addRefundable(p invoice.Payment) {
 
 // storeOutgoing stores a transfer out of a settlement address as a refund,
 // unless it is an attributed or undecided payment. Above blocks that were never
-// read it is deferred, because they may hold the payment that it refunds.
+// read it is deferred, because they may hold the payment that it refunds, unless
+// its calldata names a prepared refund.
 func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
 	switch {
 	case e.refundID == "" || b.undecided[e.paymentID]:
 		return nil
 	case b.payments[e.paymentID].Attributed():
 		return b.orphanRefund(ctx, e)
+	case b.isNamed(e): // what it refunds is known
+		return b.storeRefund(ctx, e)
 	case b.chain.isAboveUnread(e.Position):
 		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
 	case b.mayRefund(e):

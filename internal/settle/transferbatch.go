@@ -267,13 +267,13 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 }
 
 // attribute sets the payment's invoice and emits payment.received, unless the
-// attribution has to be deferred. A transfer that refunds a payment exactly is
+// attribution has to be deferred. A transfer that was prepared as a refund is one, before
+// any other rule, and pays no invoice. One that refunds a payment exactly is
 // not attributed by an inferred method. A payment without an invoice that is used
 // for something else stays without.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
-	if b.isUsed(e, p.ID) {
-		b.undecided[p.ID] = false
-		return nil
+	if stays, err := b.staysWithout(ctx, e, p); err != nil || stays {
+		return err
 	}
 	// A reorg can change where a transfer of the same transaction goes.
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
@@ -307,6 +307,21 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 		return nil
 	}
 	return b.service.emitReceived(b.out, *p, a.Invoice)
+}
+
+// staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something
+// else, or a prepared refund, which is left without an invoice.
+func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.Payment) (bool, error) {
+	used := b.isUsed(e, p.ID)
+	if !used {
+		refund, err := b.isPreparedRefund(ctx, e)
+		if err != nil || !refund {
+			return false, err
+		}
+		b.leaveUnattributed(e, p)
+	}
+	b.undecided[p.ID] = false
+	return true, nil
 }
 
 // isUsed reports whether a stored payment without an invoice, which moves the same money as before,

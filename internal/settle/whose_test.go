@@ -29,6 +29,8 @@ import (
 //     settlement address counts for a deposit invoice.
 //   - A transfer out of a deposit address is a sweep, and neither a payment nor a refund,
 //     also if an invoice asks for its amount.
+//   - A transfer that was prepared as a refund is that refund and pays no invoice, also if it goes to
+//     an address at which an invoice asks for its amount.
 //
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
@@ -38,7 +40,7 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {
-			switch r.IntN(14) {
+			switch r.IntN(16) {
 			case 0, 1, 2:
 				g.create()
 			case 3, 4, 5, 6, 7, 8:
@@ -55,6 +57,8 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 				g.void()
 			case 13:
 				g.issue()
+			case 14, 15:
+				g.sendBack()
 			}
 		}
 		return strings.Join(g.wrong, "; ")
@@ -65,12 +69,13 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 type game struct {
 	*world
 	*rand.Rand
-	made  []string                    // invoices, by id
-	shown map[string][]invoice.Amount // transfer amounts that an invoice has had
-	meant map[invoice.Hash]meant      // what the transfers were made for
-	mined []invoice.Transfer
-	line  int // blocks up to this index are final
-	wrong []string
+	made   []string                    // invoices, by id
+	shown  map[string][]invoice.Amount // transfer amounts that an invoice has had
+	meant  map[invoice.Hash]meant      // what the transfers were made for
+	mined  []invoice.Transfer
+	unsent []invoice.Transfer // of prepared refunds, for the next block
+	line   int                // blocks up to this index are final
+	wrong  []string
 }
 
 // meant says for which invoice a transfer is made. The id is empty if no invoice had its
@@ -79,6 +84,7 @@ type meant struct {
 	invoiceID string
 	seenAs    string // the invoice that it was attributed to when it was first seen
 	seen      bool
+	refund    string // id of the prepared refund that it sends; empty without one
 }
 
 // confirmAt confirms the blocks up to an index.
@@ -124,6 +130,43 @@ func (g *game) issue() {
 	g.noteTransferAmounts(inv)
 }
 
+// sendBack prepares a refund of a final payment, which is sent in the next block. Another merchant
+// may ask for the amount at the payer's own address.
+func (g *game) sendBack() {
+	for _, t := range g.mined {
+		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		if err != nil || p.Status != invoice.Confirmed || p.DepositOf != "" || g.IntN(2) == 0 {
+			continue
+		}
+		r, err := g.prepare(p, 0)
+		if errors.Is(err, settle.ErrRefundExceeds) {
+			continue
+		}
+		g.must(err)
+		if g.IntN(3) > 0 {
+			_, err := g.Create(g.t.Context(), settle.CreateRequest{Draft: g.trap(r)})
+			g.must(err)
+		}
+		back := g.send(r)
+		if g.IntN(3) == 0 {
+			back.Evidence = invoice.Evidence{} // as a Safe sends it
+		}
+		g.meant[back.TxHash] = meant{refund: r.ID}
+		g.mined, g.unsent = append(g.mined, back), append(g.unsent, back)
+		return
+	}
+}
+
+// trap returns an invoice that asks for the amount of a refund where it goes.
+func (g *game) trap(r invoice.RefundRecord) invoice.Draft {
+	d := g.draft()
+	d.Merchant, d.Amount = r.To, r.Amount
+	if g.IntN(2) == 0 {
+		d.Amount = r.Amount.Minus(invoice.NewAmount(1 + g.Uint64N(8))) // of which it may be the transfer amount
+	}
+	return d
+}
+
 // void makes an invoice void, unless it is paid, expired or covered.
 func (g *game) void() {
 	if len(g.made) == 0 {
@@ -157,6 +200,7 @@ func (g *game) mine() {
 			transfers = append(transfers, t)
 		}
 	}
+	transfers, g.unsent = append(transfers, g.unsent...), nil
 	b := g.next(at, transfers...)
 	g.observe(b)
 	g.judge(b)
@@ -256,6 +300,10 @@ func (g *game) judge(b settle.Block) {
 	}
 	for _, t := range b.Transfers {
 		m := g.meant[t.TxHash]
+		if m.refund != "" {
+			g.judgeRefund(t, m)
+			continue
+		}
 		if deposits[t.From] != "" {
 			if s, ok := g.swept(t); !ok || s.InvoiceID != deposits[t.From] || g.isPaymentOrRefund(t) {
 				g.wrong = append(g.wrong, fmt.Sprintf("the sweep of %s from %s is stored as a sweep of %q", t.Amount, deposits[t.From], s.InvoiceID))
@@ -282,6 +330,17 @@ func (g *game) judge(b settle.Block) {
 			g.wrong = append(g.wrong, fmt.Sprintf("%s at the settlement address went to the deposit invoice %s by %q", t.Amount, p.InvoiceID, p.Method))
 		}
 		g.wrong = append(g.wrong, g.misplaced(t, p, m, invoices, payments)...)
+	}
+}
+
+// judgeRefund says whether a transfer that sends a prepared refund is that refund alone.
+func (g *game) judgeRefund(t invoice.Transfer, m meant) {
+	if r := g.refund(m.refund); r.Transfer.TxHash != t.TxHash || !r.Sent() {
+		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s was sent and has the transfer %q", r.ID, r.Amount, r.Transfer.ID))
+	}
+	p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+	if err == nil && p.Attributed() {
+		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s pays the invoice %s by %q", m.refund, t.Amount, p.InvoiceID, p.Method))
 	}
 }
 
