@@ -103,7 +103,7 @@ func Providers(p *chain.Pool) []Provider {
 	for _, h := range p.Health() {
 		all = append(all, Provider{
 			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
-			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls, Errors: h.Errors, Subscribed: h.Subscribed,
+			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), Errors: h.Errors, Subscribed: h.Subscribed,
 		})
 	}
 	return all

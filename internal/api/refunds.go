@@ -59,7 +59,7 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		if to.IsZero() {
 			to = payment.From
 		}
-		asked.Account = a.nodes.Account(r.Context(), payment.ChainKey, to)
+		asked.Account = a.nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
 	}
 	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
 	if err != nil {

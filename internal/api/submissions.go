@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/times"
 )
@@ -108,6 +110,7 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	if i < 0 {
 		return nil
 	}
+	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
 	asked.Gone = all[i].TxHash
 	if asked.Gone.IsZero() {
 		waits, err := a.nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
@@ -124,10 +127,11 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	return unanswered(err)
 }
 
-// unanswered returns the problem of nodes that do not answer, or nil without an error.
+// unanswered returns the problem of nodes that do not answer or were not asked, or nil without
+// an error.
 func unanswered(err error) error {
-	if err == nil {
-		return nil
+	if exceeded := (*ratelimit.ExceededError)(nil); err == nil || errors.As(err, &exceeded) {
+		return err
 	}
 	return problemf(apitypes.CodeUnavailable, "No node of the chain answers, so whether something was sent is not known; repeat the request later.")
 }

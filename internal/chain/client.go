@@ -67,8 +67,8 @@ type Client struct {
 	timeout   time.Duration // of each call
 	maxAnswer int64         // of each answer, in bytes
 
-	onRequest  func(calls int, took time.Duration, err error) // set by the pool; nil without one
-	batchSize  atomic.Int64                                   // most calls that the node takes in one batch
+	onRequest  func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
+	batchSize  atomic.Int64                                                // most calls that the node takes in one batch
 	subscribed atomic.Bool
 
 	http     *http.Transport
@@ -198,7 +198,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 		err = c.wrapError(elems, x.retryAfter, err)
 	}
 	if c.onRequest != nil && ctx.Err() == nil {
-		c.onRequest(len(elems), time.Since(began), err)
+		c.onRequest(classOf(ctx), len(elems), time.Since(began), err)
 	}
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("rpc.system", "jsonrpc"), attribute.String("rpc.method", elems[0].Method),

@@ -29,6 +29,8 @@ type Chain struct {
 	Sweep  SweepPolicy // of deposits
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
+	// RequestCalls bounds the calls a second on behalf of requests; 0 is DefaultRequestCalls.
+	RequestCalls int
 
 	// FullBloom says that every log of a block is in its header's bloom filter, so
 	// that blocks can be skipped by it, once logs were found in the filters of a
@@ -74,6 +76,9 @@ const USDC = "USDC"
 // usdcDecimals is the same on all networks.
 const usdcDecimals = 6
 
+// localRequestCalls is RequestCalls of Local, whose node is on the same machine.
+const localRequestCalls = 1000
+
 // Local is the key of the development chain, whose token and registry are
 // deployed when it starts.
 const Local = "local"
@@ -100,7 +105,7 @@ var builtin = []Chain{
 		Topic:    crypto.Keccak256Hash([]byte("NativeCoinTransferred(address,address,uint256)")),
 		Decimals: arcDecimals,
 	}),
-	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true, Sweep: SweepPolicy{When: SweepAtOnce}},
+	{Key: Local, ID: 1337, Finality: Finality{Depth: 2}, FullBloom: true, RequestCalls: localRequestCalls, Sweep: SweepPolicy{When: SweepAtOnce}},
 }
 
 func network(key string, id uint64, usdc string, f Finality) Chain {

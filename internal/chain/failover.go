@@ -15,30 +15,37 @@ import (
 // backoff.
 const DefaultFailoverAfter = 3 * time.Second
 
+// Writer makes the calls of the transaction manager.
+type Writer struct{ pool *Pool }
+
+// Writer returns what makes the calls of the transaction manager.
+func (p *Pool) Writer() Writer { return Writer{p} }
+
 // CallContext makes one call, as go-ethereum's rpc.Client does, to the first
 // usable node that answers. A JSON-RPC error about the request is an answer. A
 // transaction (eth_sendRawTransaction) goes to all usable nodes at once and is sent
 // when one accepts it.
-func (p *Pool) CallContext(ctx context.Context, result any, method string, args ...any) error {
+func (w Writer) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	ctx = withClass(ctx, ClassWriting)
 	if method == "eth_sendRawTransaction" {
-		return p.send(ctx, result, method, args...)
+		return w.pool.send(ctx, result, method, args...)
 	}
-	return p.try(ctx, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
+	return w.pool.try(ctx, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
 }
 
 // BatchCallContext makes several calls together, to the first usable node that
 // answers them all. It fails when one of them does.
-func (p *Pool) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return p.try(ctx, func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
+func (w Writer) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	return w.pool.try(withClass(ctx, ClassWriting), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
 }
 
-// Caller calls one node of a Pool, without failover.
+// Caller makes calls of the transaction manager to one node, without failover.
 type Caller struct{ node *Node }
 
 // Callers returns a caller of each usable node, best first, to compare their
 // answers.
-func (p *Pool) Callers() []Caller {
-	usable := p.Usable()
+func (w Writer) Callers() []Caller {
+	usable := w.pool.Usable()
 	nodes := make([]Caller, len(usable))
 	for i, node := range usable {
 		nodes[i] = Caller{node}
@@ -46,16 +53,16 @@ func (p *Pool) Callers() []Caller {
 	return nodes
 }
 
-// CallContext is the Pool's, to this node alone.
+// CallContext is the Writer's, to this node alone.
 func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
-	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
+	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.CallContext(ctx, result, method, args...)
 	})
 }
 
-// BatchCallContext is the Pool's, to this node alone.
+// BatchCallContext is the Writer's, to this node alone.
 func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return n.node.call(ctx, n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
+	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.BatchCallContext(ctx, batch)
 	})
 }
@@ -81,9 +88,20 @@ func shouldFailOver(err error) bool {
 	return limited || isNodeFailure(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
 }
 
-// call makes a call and reports its outcome. A node that takes longer than limit
-// has failed; 0 is no limit.
+// call makes a call within limit and reports its outcome.
 func (p *Node) call(ctx context.Context, limit time.Duration, call func(context.Context, *Node) error) error {
+	err := p.callWithin(ctx, limit, call)
+	if err == nil {
+		p.ReportSuccess()
+	} else {
+		p.ReportFailure(err)
+	}
+	return err
+}
+
+// callWithin makes a call to the node, which is checked first. A node that takes longer than
+// limit has failed; 0 is no limit.
+func (p *Node) callWithin(ctx context.Context, limit time.Duration, call func(context.Context, *Node) error) error {
 	limited := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -96,11 +114,6 @@ func (p *Node) call(ctx context.Context, limit time.Duration, call func(context.
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s: %w: more than %s", p, ErrTimeout, limit)
-	}
-	if err == nil {
-		p.ReportSuccess()
-	} else {
-		p.ReportFailure(err)
 	}
 	return err
 }

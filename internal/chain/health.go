@@ -60,10 +60,22 @@ type Health struct {
 	Reason     string        // why it is in that state; empty when it is well
 	Head       uint64        // number of its newest head
 	HeadAt     time.Time     // when Head was read; zero if it never was
-	Calls      uint64        // made, each call of a batch counted
-	Errors     uint64        // requests that failed
-	Latency    time.Duration // of a request, a moving average
+	Calls      Calls         // made, each call of a batch counted
+	Errors     uint64        // requests that failed, without those on behalf of clients' requests
+	Latency    time.Duration // of a request, a moving average, likewise
 	Subscribed bool          // to new heads
+}
+
+// Calls are numbers of calls by their class.
+type Calls [len(classNames)]uint64
+
+// Total returns the sum.
+func (c Calls) Total() uint64 {
+	var sum uint64
+	for _, n := range c {
+		sum += n
+	}
+	return sum
 }
 
 // exponential is a backoff that doubles.
@@ -102,9 +114,13 @@ type healthRecord struct {
 	headAt  time.Time
 	lagging bool
 
-	calls, errors uint64
-	latency       time.Duration
+	calls   Calls
+	errors  uint64
+	latency time.Duration
 }
+
+// wasCalled reports whether the node was called other than on behalf of requests.
+func (r *healthRecord) wasCalled() bool { return r.calls[ClassFollowing]+r.calls[ClassWriting] > 0 }
 
 // state returns the state at a time, with the end of its pause and its reason.
 func (r *healthRecord) state(now time.Time) (s State, until time.Time, reason string) {
@@ -115,7 +131,7 @@ func (r *healthRecord) state(now time.Time) (s State, until time.Time, reason st
 		return StateMisconfigured, r.misconfiguredUntil, r.misconfigErr.Error()
 	case now.Before(r.backoffUntil):
 		return StateBackoff, r.backoffUntil, r.backoffReason
-	case r.calls == 0:
+	case !r.wasCalled():
 		return StateUnknown, time.Time{}, ""
 	case r.failing:
 		return StateUnknown, time.Time{}, r.backoffReason

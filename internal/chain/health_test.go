@@ -104,12 +104,12 @@ func TestPoolStates(t *testing.T) {
 			},
 			"a call": func(t *rapid.T) {
 				p, m := pick(t)
-				p.onRequest(3, time.Second, nil)
+				p.onRequest(ClassFollowing, 3, time.Second, nil)
 				m.asked, m.calls = true, m.calls+3
 			},
 			"a failed call": func(t *rapid.T) {
 				p, m := pick(t)
-				p.onRequest(2, time.Second, errors.New("lost"))
+				p.onRequest(ClassFollowing, 2, time.Second, errors.New("lost"))
 				m.asked, m.calls, m.failedRequest = true, m.calls+2, m.failedRequest+1
 			},
 			"it fails": func(t *rapid.T) {
@@ -187,7 +187,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 		if h.State != s || !h.Until.Equal(until) || (h.Reason == "") != (s == StateOK || s == StateUnknown && !(m.asked && m.failing)) {
 			t.Errorf("%s is %s until %s (%s), want %s until %s", p, h.State, h.Until, h.Reason, s, until)
 		}
-		if h.Calls != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.number) {
+		if h.Calls.Total() != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.number) {
 			t.Errorf("%s counts %+v, want %+v", p, h, m)
 		}
 	}
@@ -243,8 +243,8 @@ func TestOnChange(t *testing.T) {
 	}).Nodes()[0]
 	lost := errors.New("lost")
 	for _, happens := range []func(){
-		func() { p.onRequest(1, time.Second, nil) }, // ok
-		func() { p.onRequest(1, time.Second, nil) },
+		func() { p.onRequest(ClassFollowing, 1, time.Second, nil) }, // ok
+		func() { p.onRequest(ClassFollowing, 1, time.Second, nil) },
 		func() { p.ReportFailure(lost) }, // cooling
 		func() { p.ReportFailure(lost) }, // the same pause
 		p.ReportSuccess,                  // ok
@@ -260,7 +260,7 @@ func TestOnChange(t *testing.T) {
 	if want := []State{StateOK, StateBackoff, StateOK, StateMisconfigured, StateQuarantined}; !slices.Equal(reported, want) {
 		t.Errorf("reported %q, want %q", reported, want)
 	}
-	if h := p.pool.Health()[0]; h.Calls != 2 || h.Latency != time.Second || h.Reason != "wrong answer" {
+	if h := p.pool.Health()[0]; h.Calls.Total() != 2 || h.Latency != time.Second || h.Reason != "wrong answer" {
 		t.Errorf("health is %+v", h)
 	}
 }
@@ -324,7 +324,7 @@ func TestThresholds(t *testing.T) {
 		}
 		copy(reported[:], NewPool(conf).Nodes())
 		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: invoice.Unix(1000)}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: invoice.Unix(1000 - c.time)}}} {
-			reported[i].onRequest(1, 0, nil)
+			reported[i].onRequest(ClassFollowing, 1, 0, nil)
 			if err := reported[i].ReportHead(h); err != nil {
 				t.Error(err)
 			}
@@ -378,7 +378,7 @@ func TestPoolModel(t *testing.T) {
 		group.Go(func() {
 			for n := range 100 {
 				for _, p := range pool.Others(pool.Usable()[0]) {
-					p.onRequest(1, time.Second, nil)
+					p.onRequest(ClassFollowing, 1, time.Second, nil)
 					p.ReportFailure(errors.New("lost"))
 					p.setConfigured(ErrMismatch)
 					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: invoice.Unix(int64(i))}}); err != nil {

@@ -126,7 +126,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		t.Cleanup(node.Close)
 		p := pool(t, start(), node.URL+"/v3/secretkey")
 		var result string
-		err := p.CallContext(t.Context(), &result, "eth_chainId")
+		err := p.Writer().CallContext(t.Context(), &result, "eth_chainId")
 		if !errors.Is(err, chain.ErrRedirected) || !strings.Contains(err.Error(), other.URL) || strings.Contains(err.Error(), "secretkey") {
 			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, other.URL)
 		}

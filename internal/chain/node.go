@@ -16,6 +16,8 @@ type Node struct {
 	*Client
 	pool   *Pool
 	health healthRecord // under pool.mu
+	// requestPause is under pool.mu as well, and no part of the health.
+	requestPause requestPause
 }
 
 // Ready checks the node against the chain's configuration: once, and again
@@ -48,7 +50,7 @@ func (p *Node) setConfigured(mismatch error) {
 	p.update(func(r *healthRecord, now time.Time) {
 		if mismatch == nil {
 			r.configured, r.misconfigErr, r.misconfiguredUntil = true, nil, time.Time{}
-			p.pool.verified = true
+			p.pool.verify()
 			return
 		}
 		if r.misconfigErr == nil { // else it was logged before
@@ -181,13 +183,18 @@ func (p *Node) update(f func(r *healthRecord, now time.Time)) {
 	}
 }
 
-// onRequest counts a request.
-func (p *Node) onRequest(calls int, took time.Duration, err error) {
+// onRequest counts a request to the node. Of one that is made for a client's request only the
+// calls count.
+func (p *Node) onRequest(class Class, calls int, took time.Duration, err error) {
 	p.update(func(r *healthRecord, _ time.Time) {
-		if r.calls == 0 {
+		first := !r.wasCalled()
+		r.calls[class] += uint64(calls)
+		if class == ClassRequest {
+			return
+		}
+		if first {
 			r.latency = took
 		}
-		r.calls += uint64(calls)
 		if err != nil {
 			r.errors++
 		}

@@ -25,6 +25,9 @@ type PoolConfig struct {
 	// OnChange, when set, is called when a report changes the state of a node. It
 	// is not called when a backoff or quarantine ends.
 	OnChange func(Health)
+	// OnRefused, when set, is called with the name of the budget when a call for a request is
+	// refused.
+	OnRefused func(limit string)
 }
 
 // Pool is the nodes of a chain with their health. It is safe for concurrent use.
@@ -32,8 +35,12 @@ type Pool struct {
 	conf  PoolConfig
 	nodes []*Node
 
-	mu       sync.Mutex // guards the nodes' health and verified
-	verified bool       // a node has matched the chain's configuration
+	requests *Requests
+
+	verified chan struct{} // closed when a node has matched the chain's configuration
+	verify   func()        // closes it
+
+	mu sync.Mutex // guards the nodes' health and their requestPause
 }
 
 // NewPool returns a pool that owns the clients of conf. It panics without a client or
@@ -43,12 +50,14 @@ func NewPool(conf PoolConfig) *Pool {
 		panic("chain: PoolConfig.Clients and PoolConfig.Now are required")
 	}
 	conf.FailoverAfter = cmp.Or(conf.FailoverAfter, DefaultFailoverAfter)
-	p := &Pool{conf: conf}
+	p := &Pool{conf: conf, verified: make(chan struct{})}
+	p.verify = sync.OnceFunc(func() { close(p.verified) })
 	for _, c := range conf.Clients {
 		node := &Node{Client: c, pool: p}
 		c.onRequest = node.onRequest
 		p.nodes = append(p.nodes, node)
 	}
+	p.requests = newRequests(p)
 	return p
 }
 
@@ -64,15 +73,31 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 
 // Verified returns nil once a node has matched the chain's configuration, the code of its
-// contracts included. Until then it asks the usable nodes.
+// contracts included, and waits for that until ctx ends. It calls no node: the indexer checks
+// each one before it uses it. The error is an ErrMismatch at once if no node matches.
 func (p *Pool) Verified(ctx context.Context) error {
 	p.mu.Lock()
-	verified := p.verified
-	p.mu.Unlock()
-	if verified {
-		return nil
+	var mismatch error
+	for _, node := range p.nodes {
+		if mismatch = node.health.misconfigErr; mismatch == nil {
+			break
+		}
 	}
-	return p.try(ctx, func(context.Context, *Node) error { return nil }) // each node is checked before it is called
+	p.mu.Unlock()
+	select {
+	case <-p.verified:
+		return nil
+	default:
+	}
+	if mismatch != nil {
+		return mismatch
+	}
+	select {
+	case <-p.verified:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Usable returns the nodes to call now, best first: healthy nodes in the

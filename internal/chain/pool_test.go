@@ -32,7 +32,12 @@ func (c *clock) now() time.Time { return c.at }
 
 func pool(t *testing.T, c *clock, urls ...string) *chain.Pool {
 	t.Helper()
-	conf := chain.PoolConfig{Chain: chain.Chain{Key: "test", ID: 5}, Now: c.now, Logger: slog.New(slog.DiscardHandler)}
+	return poolOf(t, c, chain.Chain{Key: "test", ID: 5}, urls...)
+}
+
+func poolOf(t *testing.T, c *clock, of chain.Chain, urls ...string) *chain.Pool {
+	t.Helper()
+	conf := chain.PoolConfig{Chain: of, Now: c.now, Logger: slog.New(slog.DiscardHandler)}
 	for _, url := range urls {
 		conf.Clients = append(conf.Clients, newClient(t, url))
 	}
@@ -72,9 +77,11 @@ func TestPoolPassesOn(t *testing.T) {
 	first, second := c.Serve(t), c.Serve(t)
 	for code, passed := range map[int]bool{-32005: true, 429: true, -32603: true, -32601: true, -32000: false, 3: false} {
 		for name, call := range map[string]func(*chain.Pool) error{
-			"single": func(p *chain.Pool) error { return p.CallContext(t.Context(), new(hexutil.Uint64), "eth_chainId") },
+			"single": func(p *chain.Pool) error {
+				return p.Writer().CallContext(t.Context(), new(hexutil.Uint64), "eth_chainId")
+			},
 			"batch": func(p *chain.Pool) error {
-				return p.BatchCallContext(t.Context(), []rpc.BatchElem{{Method: "eth_chainId", Result: new(hexutil.Uint64)}})
+				return p.Writer().BatchCallContext(t.Context(), []rpc.BatchElem{{Method: "eth_chainId", Result: new(hexutil.Uint64)}})
 			},
 		} {
 			p := pool(t, start(), first.URL, second.URL)
@@ -104,7 +111,7 @@ func TestPoolFailsOver(t *testing.T) {
 		first.Intercept(func(context.Context, string) error { return broken })
 		before := from.Calls("eth_chainId")
 		var id hexutil.Uint64
-		if err := p.CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
+		if err := p.Writer().CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
 			t.Errorf("chain id %d, %v", id, err)
 		}
 		if from.Calls("eth_chainId") == before {
@@ -119,7 +126,7 @@ func TestPoolFailsOver(t *testing.T) {
 	ask(second, nil)
 	at.at = at.at.Add(chain.MinBackoff)
 	ask(first, nil)
-	if h := p.Health()[0]; h.State != chain.StateOK || h.Calls == 0 || h.Errors == 0 || h.Latency <= 0 {
+	if h := p.Health()[0]; h.State != chain.StateOK || h.Calls.Total() == 0 || h.Errors == 0 || h.Latency <= 0 {
 		t.Errorf("the node that came back is %+v", h)
 	}
 }
@@ -134,13 +141,13 @@ func TestPoolByStatus(t *testing.T) {
 	at := start()
 	p := pool(t, at, busy.URL, chaintest.New(5).Serve(t).URL)
 	var id hexutil.Uint64
-	if err := p.CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
+	if err := p.Writer().CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
 		t.Errorf("chain id %d, %v; want the second node's answer", id, err)
 	}
 	if h := p.Health()[0]; h.State != chain.StateBackoff || h.Until.Sub(at.at) != 100*time.Second {
 		t.Errorf("the busy node is %+v, want it left alone for 100s", h)
 	}
-	if err := pool(t, at, busy.URL).CallContext(t.Context(), &id, "eth_chainId"); err == nil {
+	if err := pool(t, at, busy.URL).Writer().CallContext(t.Context(), &id, "eth_chainId"); err == nil {
 		t.Error("a call that every node refused went well")
 	}
 }
@@ -158,7 +165,7 @@ func TestPoolCallersEnd(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	if err := p.CallContext(ctx, new(any), "eth_chainId"); !errors.Is(err, context.Canceled) {
+	if err := p.Writer().CallContext(ctx, new(any), "eth_chainId"); !errors.Is(err, context.Canceled) {
 		t.Errorf("CallContext: %v", err)
 	}
 	if h := p.Health()[0]; h.State != chain.StateOK || h.Errors != 0 {
@@ -174,7 +181,7 @@ func TestPoolMisconfigured(t *testing.T) {
 	p := pool(t, at, wrong.URL, right.URL)
 	for range 3 {
 		var id hexutil.Uint64
-		if err := p.CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
+		if err := p.Writer().CallContext(t.Context(), &id, "eth_chainId"); err != nil || id != 5 {
 			t.Errorf("chain id %d, %v", id, err)
 		}
 	}
@@ -197,17 +204,29 @@ func TestPoolMisconfigured(t *testing.T) {
 // TestPoolVerified has a pool with a node of another chain, and one whose other node is right.
 func TestPoolVerified(t *testing.T) {
 	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
-	if err := pool(t, start(), wrong.URL).Verified(t.Context()); !errors.Is(err, chain.ErrMismatch) {
+	p := pool(t, start(), wrong.URL)
+	if err := p.Nodes()[0].Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) {
+		t.Fatal(err)
+	}
+	if err := p.Verified(t.Context()); !errors.Is(err, chain.ErrMismatch) {
 		t.Errorf("with a wrong node alone: %v", err)
 	}
-	p := pool(t, start(), wrong.URL, right.URL)
-	for range 3 {
-		if err := p.Verified(t.Context()); err != nil {
-			t.Errorf("with a right node: %v", err)
-		}
+	p = pool(t, start(), wrong.URL, right.URL)
+	waiting, stop := context.WithCancel(t.Context())
+	stop()
+	if err := p.Verified(waiting); !errors.Is(err, context.Canceled) {
+		t.Errorf("before a node was checked: %v", err)
 	}
-	if n := right.Calls("eth_chainId"); n != 1 {
-		t.Errorf("the right node was asked %d times, want once", n)
+	verified := make(chan error)
+	go func() { verified <- p.Verified(t.Context()) }()
+	if n := right.Calls("eth_chainId"); n != 0 {
+		t.Errorf("the right node was asked %d times, want not at all", n)
+	}
+	for _, node := range p.Nodes() {
+		_ = node.Ready(t.Context()) // one does not match
+	}
+	if err := <-verified; err != nil {
+		t.Errorf("with a right node: %v", err)
 	}
 }
 
@@ -235,12 +254,12 @@ func TestPoolSends(t *testing.T) {
 		}
 		p := pool(t, start(), urls...)
 		var got string
-		err := p.CallContext(t.Context(), &got, "eth_sendRawTransaction", "0x01")
+		err := p.Writer().CallContext(t.Context(), &got, "eth_sendRawTransaction", "0x01")
 		if c.err == "" && (err != nil || got != "0xabcd") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%q: %q, %v; want the error %q", c.answers, got, err, c.err)
 		}
 		for i, h := range p.Health() {
-			if h.Calls != 2 {
+			if h.Calls.Total() != 2 {
 				t.Errorf("%q: node %d had %d calls, want 2", c.answers, i, h.Calls)
 			}
 		}
@@ -253,7 +272,7 @@ func TestPoolSendDoesNotWait(t *testing.T) {
 	p := pool(t, start(), hanging, answering(t, `"result":"0xabcd"`, nil))
 	began := time.Now()
 	var got string
-	err := p.CallContext(t.Context(), &got, "eth_sendRawTransaction", "0x01")
+	err := p.Writer().CallContext(t.Context(), &got, "eth_sendRawTransaction", "0x01")
 	if took := time.Since(began); err != nil || got != "0xabcd" || took > chain.CallTimeout/2 {
 		t.Errorf("after %s: %q, %v", took, got, err)
 	}

@@ -148,7 +148,7 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 	if _, ok := s.relevant(found.payments); ok || c.lookups.inspector == nil {
 		return found, nil
 	}
-	asked, err := c.lookups.ask(r, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo(), before.sender, before.nonce})
+	asked, err := c.lookups.ask(r, s.invoice.MerchantID, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo(), before.sender, before.nonce})
 	if err != nil {
 		return found, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -65,9 +66,9 @@ type nodeLookup struct {
 	err      error
 }
 
-// ask returns the lookup that answers a question: a recent one, or one that begins. The
-// error is errTooOften.
-func (l *lookups) ask(r *http.Request, q transactionQuery) (*nodeLookup, error) {
+// ask returns the lookup that answers a question: a recent one, or one that begins, for the
+// merchant owner. The error is errTooOften.
+func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeLookup, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for other, lookup := range l.recent {
@@ -92,7 +93,7 @@ func (l *lookups) ask(r *http.Request, q transactionQuery) (*nodeLookup, error) 
 	}
 	lookup := &nodeLookup{done: make(chan struct{})}
 	l.recent[q] = lookup
-	go l.run(context.WithoutCancel(r.Context()), q, lookup)
+	go l.run(chain.OnBehalfOf(context.WithoutCancel(r.Context()), owner), q, lookup)
 	return lookup, nil
 }
 

@@ -126,7 +126,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	named, err := c.refunds.NameRefundAddress(r.Context(), settle.RefundClaim{
-		Token: refund.ClaimToken, To: to, Account: c.refunds.Account(r.Context(), refund.ChainKey, to), Signature: signature,
+		Token: refund.ClaimToken, To: to, Account: c.refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
 	})
 	unsigned, status := signatureProblem(err)
 	switch {

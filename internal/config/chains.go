@@ -18,6 +18,8 @@ const (
 	MaxNodes = 16
 	// MaxAnswerMiB bounds the setting for the largest answer of a node.
 	MaxAnswerMiB = 1024
+	// MaxRequestCalls bounds the setting for the calls of nodes on behalf of requests, a second.
+	MaxRequestCalls = 10_000
 	// MaxQuorum is the largest quorum that a chain may ask for.
 	MaxQuorum = 2
 )
@@ -36,10 +38,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		start := r.number(path+".startBlock", *f.StartBlock, 0, math.MaxInt64)
 		c.StartBlock = &start
 	}
-	c.RPC = r.nodes(path+".rpc", f.RPC)
-	if f.MaxAnswerMiB != nil {
-		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
-	}
+	r.nodeLimits(path, f, &c)
 	c.Quorum = r.quorum(path, f)
 	if f.Finality != nil || !builtin {
 		c.Finality = r.finality(path+".finality", f.Finality)
@@ -66,6 +65,17 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		r.fail(path+".gasless.enabled", "is on; it needs an operator key, which pays for the gas")
 	}
 	return out
+}
+
+// nodeLimits reads the nodes of a chain, and what is asked of them and read at most.
+func (r *resolver) nodeLimits(path string, f chainFile, c *chain.Chain) {
+	c.RPC = r.nodes(path+".rpc", f.RPC)
+	if f.MaxAnswerMiB != nil {
+		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
+	}
+	if f.RequestCalls != nil {
+		c.RequestCalls = int(r.number(path+".requestCallsPerSecond", *f.RequestCalls, 1, MaxRequestCalls))
+	}
 }
 
 // contracts reads the addresses of the service's contracts on a chain.

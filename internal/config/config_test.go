@@ -402,6 +402,7 @@ func TestWrong(t *testing.T) {
 		"provider's chain":      {"{BASE: base}", "{BASE: bass}", "providers[0].chains.BASE: is \"bass\""},
 		"provider's name":       {"name: circle", "name: a/b", "providers[0].name"},
 		"chain key missing":     {"chainKey: base\n", "chainId: 8453\n", "chains[0].chainKey"},
+		"calls of requests":     {"    quorum: 2", "    quorum: 2\n    requestCallsPerSecond: 0", "chains[0].requestCallsPerSecond: is \"0\"; want a whole number of 1 to 10000"},
 		"size of an answer":     {"    quorum: 2", "    quorum: 2\n    maxAnswerMiB: 0", "chains[0].maxAnswerMiB: is \"0\"; want a whole number of 1 to 1024"},
 		"one chain, two keys":   {"chainId: 31337", "chainId: 8453", "chains[1].chainId: the chains base and house have one chain id, 8453"},
 		"chain twice":           {"chainKey: house", "chainKey: base", "chains[1].chainKey: \"base\" is given twice"},

@@ -101,6 +101,7 @@ type chainFile struct {
 	ChainID         *scalar     `yaml:"chainId"`
 	RPC             []location  `yaml:"rpc"`
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
+	RequestCalls    *scalar     `yaml:"requestCallsPerSecond"`
 	Quorum          *scalar     `yaml:"quorum"`
 	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`

@@ -86,6 +86,7 @@ func (f *chainFile) fill(c chain.Chain) {
 	}
 	f.ChainID = number(c.ID)
 	f.MaxAnswerMiB = number(uint64(cmp.Or(c.MaxAnswer, chain.MaxResponse)) >> 20)
+	f.RequestCalls = number(uint64(cmp.Or(c.RequestCalls, chain.DefaultRequestCalls)))
 	f.Explorer = scalar(cmp.Or(c.Explorer, "none"))
 	f.Quorum, f.Agree = number(uint64(max(c.Quorum, 1))), nil
 	finality := scalar(c.Finality.String())

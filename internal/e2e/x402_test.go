@@ -35,8 +35,9 @@ var (
 	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestX402Kills kills the service meanwhile")
 )
 
-// x402Budget lets a service send as many authorizations as the tests make.
-const x402Budget = `    gasless: {enabled: on, perMerchant: 100000, perPayer: 100000, perDay: 100000}
+// x402Budget lets a service check and send as many authorizations as the tests make.
+const x402Budget = `    requestCallsPerSecond: 1000
+    gasless: {enabled: on, perMerchant: 100000, perPayer: 100000, perDay: 100000}
 `
 
 // x402Patience bounds an agent's purchase with all its repetitions.

@@ -32,7 +32,7 @@ func (s *Service) Requirements(ctx context.Context, inv invoice.Invoice) (x402.R
 	if !ok || !s.Takes(inv.ChainKey) {
 		return x402.Requirements{}, ErrNotTaken
 	}
-	domain, err := s.Chains.Domain(ctx, inv.ChainKey, inv.Token)
+	domain, err := s.Chains.Domain(chain.OnBehalfOf(ctx, inv.MerchantID), inv.ChainKey, inv.Token)
 	if err != nil {
 		return x402.Requirements{}, fmt.Errorf("read the domain of token %s on %s: %w", inv.Token, inv.ChainKey, err)
 	}

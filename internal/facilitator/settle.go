@@ -81,7 +81,7 @@ func (s *Service) check(ctx context.Context, p purchase) error {
 	if err := s.checkPayee(ctx, p); err != nil {
 		return err
 	}
-	domain, err := s.Chains.Domain(ctx, p.chain.Key, p.token.Address)
+	domain, err := s.Chains.Domain(chain.OnBehalfOf(ctx, p.merchantID), p.chain.Key, p.token.Address)
 	if err != nil {
 		return fmt.Errorf("read the domain of token %s on %s: %w", p.token.Address, p.chain.Key, err)
 	}

@@ -22,14 +22,12 @@ const (
 	MaxGas = 300_000
 	// MaxDeployGas is the same with the deployment of the payer's account.
 	MaxDeployGas = 650_000
-	// MaxChecks is how many authorizations are checked at a time.
-	MaxChecks = 16
 )
 
 // ErrUnavailable is the error of a check that no node has answered.
 var ErrUnavailable = errors.New("the chain's nodes do not answer")
 
-// Caller makes JSON-RPC calls. *chain.Pool implements it.
+// Caller makes JSON-RPC calls. *chain.Requests implements it, and bounds them.
 type Caller interface {
 	CallContext(ctx context.Context, result any, method string, args ...any) error
 }
@@ -38,13 +36,12 @@ type Caller interface {
 type Checker struct {
 	caller   func(chainKey string) Caller
 	relaying map[string]bool
-	checking chan struct{} // holds a token for each check in flight
 }
 
 // NewChecker returns a checker for the chains. caller returns the nodes of a chain, or nil
 // for a chain that is not known.
 func NewChecker(chains []chain.Chain, caller func(chainKey string) Caller) *Checker {
-	c := &Checker{caller: caller, relaying: make(map[string]bool), checking: make(chan struct{}, MaxChecks)}
+	c := &Checker{caller: caller, relaying: make(map[string]bool)}
 	for _, network := range chains {
 		c.relaying[network.Key] = !network.AuthorizationRelay.IsZero()
 	}
@@ -58,12 +55,6 @@ func (c *Checker) relays(chainKey string) bool { return c.relaying[chainKey] }
 // of the payer's account if ERC-6492 asks for it, the signature, and the transfer. It
 // implements settle.AuthorizationChecker.
 func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token invoice.Address, a invoice.Authorization) (settle.AuthorizationCheck, error) {
-	select {
-	case c.checking <- struct{}{}:
-		defer func() { <-c.checking }()
-	case <-ctx.Done():
-		return settle.AuthorizationCheck{}, ctx.Err()
-	}
 	call, err := chain.AuthorizationCall(token, a)
 	if err != nil {
 		return settle.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedSignature, "The signature is not in the form of ERC-6492: %s.", err)

@@ -29,7 +29,7 @@ const (
 // ErrUnavailable is returned when no node of a chain answered in time.
 var ErrUnavailable = errors.New("no node answered")
 
-// Node is a JSON-RPC client. *chain.Pool implements it.
+// Node is a JSON-RPC client. *chain.Requests implements it.
 type Node interface {
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
 }

@@ -55,7 +55,10 @@ func (s *Server) buildChains() error {
 
 func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1)}
-	run.pool, err = chain.OpenPool(chain.PoolConfig{Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger})
+	run.pool, err = chain.OpenPool(chain.PoolConfig{
+		Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger,
+		OnRefused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
-			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool, Nodes: nodesOf(run.pool), Store: clockedStore{s.store, s.clock},
+			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool.Writer(), Nodes: nodesOf(run.pool.Writer()), Store: clockedStore{s.store, s.clock},
 			Logger: s.cfg.Logger, Wake: run.wake, Metrics: s.txMetrics, Gasless: c.Gasless != nil, Now: s.cfg.Now, Rand: s.cfg.Rand,
 		})
 		if err != nil {
@@ -99,10 +102,10 @@ func (s *Server) others(key string) (keys []string, before int) {
 	return keys, before
 }
 
-// nodesOf returns a function that returns a pool's usable nodes.
-func nodesOf(p *chain.Pool) func() []txmgr.Client {
+// nodesOf returns a function that returns the usable nodes.
+func nodesOf(w chain.Writer) func() []txmgr.Client {
 	return func() []txmgr.Client {
-		nodes := p.Callers()
+		nodes := w.Callers()
 		clients := make([]txmgr.Client, len(nodes))
 		for i, n := range nodes {
 			clients[i] = n

@@ -23,7 +23,7 @@ func (s *Server) gasless() settle.Gasless {
 func (s *Server) authorizationChecker() *gasless.Checker {
 	return gasless.NewChecker(s.networks(), func(chainKey string) gasless.Caller {
 		if run := s.byKey[chainKey]; run != nil {
-			return run.pool
+			return run.pool.Requests()
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ type refunds struct {
 func (s *Server) inspector() *inspect.Inspector {
 	sources := make([]inspect.Source, len(s.chains))
 	for i, run := range s.chains {
-		sources[i] = inspect.Source{Chain: run.Chain, Node: run.pool}
+		sources[i] = inspect.Source{Chain: run.Chain, Node: run.pool.Requests()}
 	}
 	return inspect.New(sources)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
@@ -103,10 +104,13 @@ func limitRows() []string {
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
 		row("invoices of payment links | %d a minute of one link %d of one client address %d in all; %d an hour of one client address; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
-		row("authorizations | %d a minute of one invoice; %d checked at a time; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
+		row("authorizations | %d a minute of one invoice; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all (`chains[].gasless`)",
-			api.AuthorizationsOfInvoice, gasless.MaxChecks, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
+			api.AuthorizationsOfInvoice, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
 			gasless.MaxGas, gasless.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
+		row("calls of a chain's nodes for requests | %d a second %d at once (`chains[].requestCallsPerSecond`); %d a second %d at once for one merchant; %d in flight %d for one merchant",
+			chain.DefaultRequestCalls, chain.DefaultRequestCalls*seconds(chain.RequestWindow), chain.RequestCallsOfOwner(chain.DefaultRequestCalls),
+			chain.RequestCallsOfOwner(chain.DefaultRequestCalls)*seconds(chain.RequestWindow), chain.MaxRequestCalls, chain.MaxOwnRequestCalls),
 		row("requests of payers that wait | %d s; %d for one invoice %d in all", api.MaxAuthorizationWait, api.MaxWaitingForInvoice, api.MaxWaitingPayers),
 		row("receipts by e-mail | %d of one invoice ever; %d a minute of one client address %d in all; %d that wait; an address of %d bytes; %d s for an attempt %d at a time; %d hours until one is given up",
 			mailer.MaxOfInvoice, checkout.MailsOfClient, checkout.AllMails, mailer.MaxWaiting, mailer.MaxAddress, seconds(mailer.Timeout), mailer.MaxInFlight, mailer.Lifetime/time.Hour),

@@ -19,7 +19,7 @@ var (
 	nodeHead = prometheus.NewDesc("quittance_provider_head",
 		"Number of the newest block that a chain's node has reported.", nodeLabels, nil)
 	nodeCalls = prometheus.NewDesc("quittance_provider_calls_total",
-		"Calls made of a chain's node, each of a batch counted.", nodeLabels, nil)
+		"Calls made of a chain's node, each of a batch counted, by what they were made for.", append(nodeLabels, "class"), nil)
 	nodeErrors = prometheus.NewDesc("quittance_provider_errors_total",
 		"Requests to a chain's node that failed.", nodeLabels, nil)
 	nodeLatency = prometheus.NewDesc("quittance_provider_latency_seconds",
@@ -57,7 +57,9 @@ func (m nodeCollector) Collect(out chan<- prometheus.Metric) {
 				send(nodeState, prometheus.GaugeValue, in, string(state))
 			}
 			send(nodeHead, prometheus.GaugeValue, float64(h.Head))
-			send(nodeCalls, prometheus.CounterValue, float64(h.Calls))
+			for _, class := range chain.Classes {
+				send(nodeCalls, prometheus.CounterValue, float64(h.Calls[class]), class.String())
+			}
 			send(nodeErrors, prometheus.CounterValue, float64(h.Errors))
 			send(nodeLatency, prometheus.GaugeValue, h.Latency.Seconds())
 		}

@@ -73,6 +73,9 @@ func (s *Server) routes(rest *api.API, page *checkout.Checkout, board *dashboard
 	for pattern, h := range s.cfg.Routes {
 		table = append(table, route{pattern, APIDoor, noCredential, "", h, nil})
 	}
+	for i, r := range table {
+		table[i].handler = withNodes(r.pattern, r.handler)
+	}
 	return table
 }
 

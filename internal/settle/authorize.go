@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
@@ -94,7 +95,7 @@ func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a
 	if err := s.mayAccept(ctx, s.store, inv, a); err != nil {
 		return AuthorizationCheck{}, err
 	}
-	checked, err = s.gasless.Checker.CheckAuthorization(ctx, inv.ChainKey, inv.Token, a.Normal())
+	checked, err = s.gasless.Checker.CheckAuthorization(chain.OnBehalfOf(ctx, inv.MerchantID), inv.ChainKey, inv.Token, a.Normal())
 	if err != nil {
 		return AuthorizationCheck{}, err
 	}

@@ -235,8 +235,8 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler), FailoverAfter: 100 * time.Millisecond,
 	})
 	writer := w.writer(func(c *Config) {
-		c.Client, c.Nodes = pool, func() (all []Client) {
-			for _, n := range pool.Callers() {
+		c.Client, c.Nodes = pool.Writer(), func() (all []Client) {
+			for _, n := range pool.Writer().Callers() {
 				all = append(all, n)
 			}
 			return all

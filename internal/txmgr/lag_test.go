@@ -131,7 +131,7 @@ func TestWriterOverPool(t *testing.T) {
 		Chain: w.chain(), Clients: []*chain.Client{newPool(t, firstURL), newPool(t, secondURL)}, Now: w.clock.Now,
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	writer := w.writer(func(c *Config) { c.Client = pool })
+	writer := w.writer(func(c *Config) { c.Client = pool.Writer() })
 	var opened []invoice.Hash
 	for round := range 6 {
 		switch round {

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Client makes JSON-RPC calls. *chain.Pool is one, and so are chain.Caller and
+// Client makes JSON-RPC calls. chain.Writer is one, and so are chain.Caller and
 // go-ethereum's *rpc.Client.
 type Client interface {
 	CallContext(ctx context.Context, result any, method string, args ...any) error

@@ -1,0 +1,69 @@
+package chain
+
+import (
+	"context"
+	"errors"
+)
+
+// Class is on whose behalf a node is called. Calls of an earlier class go first where a node's
+// calls are limited.
+type Class int
+
+// The classes of calls.
+const (
+	ClassFollowing Class = iota // following the chain and confirming payments
+	ClassWriting                // of the transaction manager
+	ClassRequest                // on behalf of a request
+)
+
+// Classes are all classes, the first to go first.
+var Classes = []Class{ClassFollowing, ClassWriting, ClassRequest}
+
+// String returns the name of the class in metrics.
+func (c Class) String() string { return classNames[c] }
+
+var classNames = [...]string{ClassFollowing: "following", ClassWriting: "writing", ClassRequest: "request"}
+
+type classKey struct{}
+
+func withClass(ctx context.Context, c Class) context.Context {
+	return context.WithValue(ctx, classKey{}, c)
+}
+
+// classOf returns the class of the calls of a context. Those without one are made with a Node,
+// which only the indexer has.
+func classOf(ctx context.Context) Class {
+	c, _ := ctx.Value(classKey{}).(Class)
+	return c
+}
+
+// ErrNoRoute is the error of a call for a request whose route is not in the table of those
+// that call nodes, or whose owner is not named.
+var ErrNoRoute = errors.New("a request calls a node, and its route is not in the table of those that do, or its owner is not named")
+
+type (
+	routeKey struct{}
+	ownerKey struct{}
+)
+
+// ForRoute returns a context whose request may call nodes. Its route is in the server's table of
+// those that do.
+func ForRoute(ctx context.Context, route string) context.Context {
+	return context.WithValue(ctx, routeKey{}, route)
+}
+
+// OnBehalfOf returns a context whose calls count against the budget of an owner: the merchant
+// of whose payment, invoice or refund they are about.
+func OnBehalfOf(ctx context.Context, owner string) context.Context {
+	return context.WithValue(ctx, ownerKey{}, owner)
+}
+
+// ownerOf returns the owner of the calls of a request, or ErrNoRoute.
+func ownerOf(ctx context.Context) (string, error) {
+	route, _ := ctx.Value(routeKey{}).(string)
+	owner, named := ctx.Value(ownerKey{}).(string)
+	if route == "" || !named {
+		return "", ErrNoRoute
+	}
+	return owner, nil
+}

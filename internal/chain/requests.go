@@ -1,0 +1,229 @@
+package chain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/times"
+)
+
+// Limits of the calls of a chain's nodes that are made on behalf of requests.
+const (
+	// DefaultRequestCalls is how many there are a second, unless Chain.RequestCalls says
+	// otherwise. An owner has a requestShare-th of them.
+	DefaultRequestCalls = 40
+	requestShare        = 4
+	// RequestWindow is for how long the budgets last at their rates.
+	RequestWindow = 2 * time.Second
+	// MaxRequestCalls is how many are in flight, and MaxOwnRequestCalls those of one owner.
+	MaxRequestCalls    = 64
+	MaxOwnRequestCalls = 32
+	// maxRequestOwners is how many owners' budgets are remembered.
+	maxRequestOwners = 10_000
+)
+
+// Names of the budgets of requests, in refusals and metrics.
+const (
+	limitNodeCalls    = "node_calls"     // of an owner
+	limitAllNodeCalls = "all_node_calls" // of all together
+)
+
+// ErrNoNode is the error of a call for a request while no node is usable for one: requests do
+// not call a node that the indexer has not checked, that failed for it, or that limits their rate.
+var ErrNoNode = errors.New("no node is usable for requests right now")
+
+// Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner
+// and in total, and one that fails leaves the health of a node as it is: neither how many there
+// are nor what they ask for keeps the indexer from its nodes.
+//
+// A call beyond a budget is refused at once: with a *ratelimit.ExceededError beyond the
+// owner's, and with ratelimit.ErrBusy beyond that of all or of a node.
+type Requests struct {
+	pool   *Pool
+	owners *ratelimit.Buckets[string]
+	all    *ratelimit.Buckets[struct{}]
+
+	mu       sync.Mutex
+	inFlight map[string]int // by owner; those without a call have no entry
+	total    int
+}
+
+func newRequests(p *Pool) *Requests {
+	rate := cmp.Or(p.conf.Chain.RequestCalls, DefaultRequestCalls)
+	limit := func(name string, rate int) ratelimit.Limit { return ratelimit.PerSecond(name, rate, RequestWindow) }
+	return &Requests{
+		pool:     p,
+		owners:   ratelimit.NewBuckets[string](limit(limitNodeCalls, RequestCallsOfOwner(rate)), maxRequestOwners, p.conf.Now),
+		all:      ratelimit.NewBuckets[struct{}](limit(limitAllNodeCalls, rate), 1, p.conf.Now),
+		inFlight: make(map[string]int),
+	}
+}
+
+// RequestCallsOfOwner returns the calls a second of one owner where all have rate.
+func RequestCallsOfOwner(rate int) int { return max(1, rate/requestShare) }
+
+// Requests returns what calls the nodes on behalf of requests.
+func (p *Pool) Requests() *Requests { return p.requests }
+
+// CallContext makes one call, to the first node that answers.
+func (r *Requests) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	return r.do(ctx, 1, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
+}
+
+// BatchCallContext makes several calls together, to the first node that answers them all. It
+// fails when one of them does.
+func (r *Requests) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	return r.do(ctx, len(batch), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
+}
+
+func (r *Requests) do(ctx context.Context, calls int, call func(context.Context, *Node) error) error {
+	end, err := r.admit(ctx, calls)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ctx = withClass(ctx, ClassRequest)
+	nodes := r.pool.usableForRequests()
+	if len(nodes) == 0 {
+		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, ErrNoNode)
+	}
+	for i, node := range nodes {
+		limit := r.pool.conf.FailoverAfter
+		if i == len(nodes)-1 {
+			limit = 0
+		}
+		if err = node.callWithin(ctx, limit, call); err == nil || !shouldFailOver(err) {
+			return err
+		}
+		node.pauseRequests(err)
+	}
+	return err
+}
+
+// admit counts a request's calls against the budgets, and returns what ends them.
+func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error) {
+	owner, err := ownerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.begin(owner); err != nil {
+		return nil, r.refused(err)
+	}
+	if err := take(r.owners, owner, calls); err != nil {
+		r.end(owner)
+		return nil, r.refused(err)
+	}
+	if err := take(r.all, struct{}{}, calls); err != nil {
+		for range calls {
+			r.owners.Return(owner)
+		}
+		r.end(owner)
+		return nil, r.refused(err)
+	}
+	return func() { r.end(owner) }, nil
+}
+
+// take uses a token of a bucket for each call, or none.
+func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
+	for taken := range calls {
+		if err := b.Take(key).Err(); err != nil {
+			for range taken {
+				b.Return(key)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// begin counts a call in flight.
+func (r *Requests) begin(owner string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.inFlight[owner] >= MaxOwnRequestCalls:
+		return &ratelimit.ExceededError{Limit: limitNodeCalls, RetryAfter: "1"}
+	case r.total >= MaxRequestCalls:
+		return &ratelimit.ExceededError{Limit: limitAllNodeCalls}
+	}
+	r.inFlight[owner]++
+	r.total++
+	return nil
+}
+
+func (r *Requests) end(owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total--
+	if r.inFlight[owner]--; r.inFlight[owner] == 0 {
+		delete(r.inFlight, owner)
+	}
+}
+
+// refused reports a refusal, and returns its error for the caller: ratelimit.ErrBusy if the
+// owner is within its own budget.
+func (r *Requests) refused(err error) error {
+	var exceeded *ratelimit.ExceededError
+	if !errors.As(err, &exceeded) {
+		return err
+	}
+	if r.pool.conf.OnRefused != nil {
+		r.pool.conf.OnRefused(exceeded.Limit)
+	}
+	if exceeded.Limit == limitAllNodeCalls {
+		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, errAllNodeCalls)
+	}
+	return err
+}
+
+var errAllNodeCalls = errors.New("the calls of nodes that requests may make are used up")
+
+// usableForRequests returns the nodes that a request may call, best first.
+func (p *Pool) usableForRequests() []*Node {
+	usable := p.Usable()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.conf.Now()
+	var nodes []*Node
+	for _, node := range usable {
+		state, _, _ := node.health.state(now)
+		if node.health.configured && rank(state) <= rankLagging && !now.Before(node.requestPause.until) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// requestPause keeps requests from a node that limits their rate. Everything else calls it.
+type requestPause struct {
+	until    time.Time
+	failures int // in a row
+}
+
+// pauseRequests keeps requests from the node if err says that it limits their rate. Other
+// failures have no such effect, because a request may cause them.
+func (p *Node) pauseRequests(err error) {
+	wanted, limited := IsRateLimit(err)
+	if !limited {
+		return
+	}
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	now, pause := p.pool.conf.Now(), &p.requestPause
+	if now.Sub(pause.until) >= FailuresResetAfter {
+		pause.failures = 0
+	}
+	if now.Before(pause.until) { // of concurrent calls that fail, one counts
+		pause.until = times.Later(pause.until, now.Add(min(wanted, MaxRetryAfter)))
+		return
+	}
+	pause.failures++
+	pause.until = now.Add(max(min(wanted, MaxRetryAfter), p.pool.jitter(failureBackoff.after(pause.failures))))
+}

@@ -1,0 +1,205 @@
+package chain_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// of returns the context of a request of a merchant.
+func of(t *testing.T, owner string) context.Context {
+	t.Helper()
+	return chain.OnBehalfOf(chain.ForRoute(t.Context(), "POST /x402/verify"), owner)
+}
+
+// askFor makes one call for a request.
+func askFor(ctx context.Context, p *chain.Pool) error {
+	return p.Requests().CallContext(ctx, new(hexutil.Uint64), "eth_chainId")
+}
+
+// checked returns a pool whose nodes the indexer has checked.
+func checked(t *testing.T, c *clock, urls ...string) *chain.Pool {
+	t.Helper()
+	return check(t, pool(t, c, urls...))
+}
+
+// check checks the nodes of a pool, as the indexer does.
+func check(t *testing.T, p *chain.Pool) *chain.Pool {
+	t.Helper()
+	for _, node := range p.Nodes() {
+		if err := node.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		node.ReportSuccess()
+	}
+	return p
+}
+
+// TestRequestFailuresLeaveHealth has nodes fail for requests in each way, and compares what
+// the indexer sees of their health.
+func TestRequestFailuresLeaveHealth(t *testing.T) {
+	for name, failure := range map[string]error{
+		"rate limited": coded(429), "its fault": coded(-32603), "not offered": coded(-32601), "refused": coded(-32000),
+	} {
+		first, second := chaintest.New(5).Serve(t), chaintest.New(5).Serve(t)
+		at := start()
+		p := checked(t, at, first.URL, second.URL)
+		before := p.Health()
+		for _, n := range []*chaintest.Node{first, second} {
+			n.Intercept(func(context.Context, string) error { return failure })
+		}
+		for range 3 {
+			if err := askFor(of(t, "acme"), p); err == nil {
+				t.Errorf("%s: the call succeeded", name)
+			}
+		}
+		after := p.Health()
+		made := after[0].Calls[chain.ClassRequest] + after[1].Calls[chain.ClassRequest]
+		for i := range after {
+			after[i].Calls[chain.ClassRequest] = 0
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s: the health changed (-before +after):\n%s", name, diff)
+		}
+		if usable := p.Usable(); len(usable) != 2 {
+			t.Errorf("%s: %d nodes are usable for the indexer, want both", name, len(usable))
+		}
+		// A node that limits the rate is left alone by requests.
+		if limited := name == "rate limited"; (made == 2) != limited {
+			t.Errorf("%s: %d calls were made", name, made)
+		}
+		for _, n := range []*chaintest.Node{first, second} {
+			n.Intercept(nil)
+		}
+		at.at = at.at.Add(chain.MinBackoff)
+		if err := askFor(of(t, "acme"), p); err != nil {
+			t.Errorf("%s: after a pause: %v", name, err)
+		}
+	}
+}
+
+// TestRequestsSpareNodes has nodes that requests may not call: one was not checked, and one
+// failed for the indexer.
+func TestRequestsSpareNodes(t *testing.T) {
+	node := chaintest.New(5).Serve(t)
+	at := start()
+	p := pool(t, at, node.URL)
+	refused := func(when string) {
+		t.Helper()
+		before := node.Calls("eth_chainId")
+		err := askFor(of(t, "acme"), p)
+		if !errors.Is(err, chain.ErrNoNode) || !errors.Is(err, ratelimit.ErrBusy) || node.Calls("eth_chainId") != before {
+			t.Errorf("%s: %v, and %d calls", when, err, node.Calls("eth_chainId")-before)
+		}
+	}
+	refused("before the check")
+	p = checked(t, at, node.URL)
+	p.Nodes()[0].ReportFailure(chain.ErrTimeout)
+	refused("in backoff")
+	at.at = at.at.Add(chain.MinBackoff)
+	if err := askFor(of(t, "acme"), p); err != nil {
+		t.Error(err)
+	}
+	p.Nodes()[0].Quarantine("test")
+	refused("in quarantine")
+}
+
+// TestRequestsNeedARoute makes calls for requests of no route, and of no owner.
+func TestRequestsNeedARoute(t *testing.T) {
+	node := chaintest.New(5).Serve(t)
+	p := checked(t, start(), node.URL)
+	for name, ctx := range map[string]context.Context{
+		"neither": t.Context(), "no owner": chain.ForRoute(t.Context(), "GET /"), "no route": chain.OnBehalfOf(t.Context(), "acme"),
+	} {
+		before := node.Calls("eth_chainId")
+		if err := askFor(ctx, p); !errors.Is(err, chain.ErrNoRoute) || node.Calls("eth_chainId") != before {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := askFor(of(t, ""), p); err != nil {
+		t.Errorf("of the only merchant of an installation: %v", err)
+	}
+}
+
+// TestRequestBudgets uses up the budget of an owner, and then that of all.
+func TestRequestBudgets(t *testing.T) {
+	node := chaintest.New(5).Serve(t)
+	at := start()
+	p := checked(t, at, node.URL)
+	const own, all = 2 * chain.DefaultRequestCalls / 4, 2 * chain.DefaultRequestCalls
+	batch := func(owner string) error {
+		return p.Requests().BatchCallContext(of(t, owner), []rpc.BatchElem{
+			{Method: "eth_chainId", Result: new(hexutil.Uint64)}, {Method: "eth_chainId", Result: new(hexutil.Uint64)},
+		})
+	}
+	use := func(owner string) {
+		t.Helper()
+		for range own / 2 {
+			if err := batch(owner); err != nil {
+				t.Fatalf("%s within the budget: %v", owner, err)
+			}
+		}
+	}
+	use("acme")
+	var exceeded *ratelimit.ExceededError
+	if err := batch("acme"); !errors.As(err, &exceeded) || exceeded.Limit != "node_calls" || exceeded.RetryAfter != "1" {
+		t.Errorf("beyond the budget of the owner: %v", err)
+	}
+	for _, owner := range []string{"b", "c", "d"} {
+		use(owner)
+	}
+	if err := askFor(of(t, "e"), p); !errors.Is(err, ratelimit.ErrBusy) || errors.As(err, &exceeded) && exceeded.Limit != "node_calls" {
+		t.Errorf("beyond the budget of all: %v", err)
+	}
+	if n := p.Health()[0].Calls[chain.ClassRequest]; n != all {
+		t.Errorf("%d calls were made, want %d", n, all)
+	}
+	at.at = at.at.Add(chain.RequestWindow)
+	for range own { // none of them is gone with the refusals
+		if err := askFor(of(t, "e"), p); err != nil {
+			t.Fatalf("after a while: %v", err)
+		}
+	}
+}
+
+// TestRequestsInFlight has a node that does not answer.
+func TestRequestsInFlight(t *testing.T) {
+	node := chaintest.New(5).Serve(t)
+	p := check(t, poolOf(t, start(), chain.Chain{Key: "test", ID: 5, RequestCalls: 1000}, node.URL))
+	asked, answer := make(chan struct{}), make(chan struct{})
+	node.Intercept(func(context.Context, string) error { asked <- struct{}{}; <-answer; return nil })
+	done := make(chan error)
+	begin := func(owner string, n int) {
+		for range n {
+			go func() { done <- askFor(of(t, owner), p) }()
+			<-asked
+		}
+	}
+	begin("acme", chain.MaxOwnRequestCalls)
+	var exceeded *ratelimit.ExceededError
+	if err := askFor(of(t, "acme"), p); !errors.As(err, &exceeded) {
+		t.Errorf("beyond those of the owner: %v", err)
+	}
+	begin("globex", chain.MaxRequestCalls-chain.MaxOwnRequestCalls)
+	if err := askFor(of(t, "initech"), p); !errors.Is(err, ratelimit.ErrBusy) {
+		t.Errorf("beyond those of all: %v", err)
+	}
+	close(answer)
+	for range chain.MaxRequestCalls {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	node.Intercept(nil)
+	if err := askFor(of(t, "acme"), p); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
