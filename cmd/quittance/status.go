@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/store"
 )
 
 func newChainStatus(env environment) *cobra.Command {
@@ -226,6 +227,7 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	if len(c.Checks) > 0 {
 		notes = append(notes, "checks: "+checks(c.Checks))
 	}
+	notes = append(notes, unreadNote(c)...)
 	w := c.Writer
 	if w == nil {
 		return notes
@@ -252,6 +254,22 @@ func notesOf(c admin.Chain, now time.Time) []string {
 		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
 	}
 	return append(notes, text)
+}
+
+// unreadNote says how many transactions are not recorded, if any.
+func unreadNote(c admin.Chain) []string {
+	var reasons []string
+	all := 0
+	for _, reason := range store.UnreadReasons {
+		if n := c.Unread[reason]; n > 0 {
+			all += n
+			reasons = append(reasons, fmt.Sprint(n, " ", reason))
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s not recorded (%s); quittance chain unread lists them", are(all, "transaction"), strings.Join(reasons, ", "))}
 }
 
 // coins formats an amount of wei in the native coin.

@@ -99,6 +99,8 @@ const (
 	ActionEventRedeliver    Action = "event.redeliver"
 	ActionChainRescan       Action = "chain.rescan"
 	ActionChainResume       Action = "chain.resume"
+	ActionUnreadRetry       Action = "transaction.retry"
+	ActionUnreadDismiss     Action = "transaction.dismiss"
 	ActionRegistryAdd       Action = "registry.add"
 	ActionDepositSweep      Action = "deposit.sweep"
 	ActionDepositSwept      Action = "deposit.swept"

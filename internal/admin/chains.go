@@ -2,9 +2,12 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Rescan schedules the blocks of a chain from a number on to be read again, up
@@ -37,4 +40,35 @@ func Halted(ctx context.Context, c Config, chainKey string) (reason string, err 
 // when it is started.
 func Resume(ctx context.Context, c Config, chainKey string) error {
 	return c.withLedger(ctx, func(ledger *settle.Service) error { return ledger.Resume(ctx, chainKey) })
+}
+
+// Unread returns the transactions of a chain that are not recorded, in the order of their
+// blocks.
+func Unread(ctx context.Context, c Config, chainKey string) (all []settle.UnreadTransaction, err error) {
+	err = c.withLedger(ctx, func(ledger *settle.Service) error {
+		all, err = ledger.UnreadTransactions(ctx, chainKey)
+		return err
+	})
+	return all, err
+}
+
+// RetryUnread has a transaction read at once that is not recorded. A running service does so
+// within seconds.
+func RetryUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
+	return c.withLedger(ctx, func(ledger *settle.Service) error { return known(ledger.RetryUnread(ctx, chainKey, tx), chainKey, tx) })
+}
+
+// DismissUnread ends the attempts to read a transaction that is not recorded.
+func DismissUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
+	return c.withLedger(ctx, func(ledger *settle.Service) error {
+		return known(ledger.DismissUnread(ctx, chainKey, tx), chainKey, tx)
+	})
+}
+
+// known explains the error about a transaction that is not among the unread ones.
+func known(err error, chainKey string, tx invoice.Hash) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%s is not among the unread transactions of %s", tx, chainKey)
+	}
+	return err
 }

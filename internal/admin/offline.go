@@ -108,5 +108,6 @@ func (c *Chain) addStored(ctx context.Context, ledger *settle.Service, now time.
 	if cur.Gap != nil {
 		c.Backfill = NewProgress(cur.Gap.Next, cur.Gap.Last, cur.Gap.Next, 0)
 	}
-	return nil
+	c.Unread, err = ledger.CountUnread(ctx, c.ChainKey)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Status is the status of a service's chains. Its JSON is the body of GET /status.
@@ -38,6 +39,8 @@ type Chain struct {
 	Error     string     `json:"error,omitempty"`    // why the last request to the chain failed
 	Providers []Provider `json:"providers"`
 	Checks    []Check    `json:"checks"` // of the nodes' answers
+	// Unread is how many transactions are not recorded and wait to be read again, by reason.
+	Unread map[store.UnreadReason]int `json:"unread,omitempty"`
 	// SkewSeconds is how far the service's clock is ahead of the timestamps of new
 	// blocks; absent while it is unknown. Skewed is set when it is too far.
 	SkewSeconds *int64  `json:"skewSeconds,omitempty"`

@@ -1,11 +1,13 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // How long a page about a transaction waits until it asks again.
@@ -160,8 +163,22 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 		return found, fmt.Errorf("look up transaction %s: %w", tx, asked.err)
 	default:
 		found.report, found.replaced = &asked.report, asked.replaced
+		return found, c.reportUnread(r.Context(), s, tx, asked.report)
 	}
 	return found, nil
+}
+
+// reportUnread has the block of a transaction read again that pays to the invoice's address
+// and of which no payment is stored.
+func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Hash, r inspect.Report) error {
+	pays := func(m inspect.Transfer) bool { return m.Token == s.invoice.Token && s.receives(m.To) }
+	if c.unread == nil || r.State != inspect.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
+		return nil
+	}
+	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, store.UnreadLookup); err != nil {
+		return fmt.Errorf("report transaction %s, which is not recorded: %w", tx, err)
+	}
+	return nil
 }
 
 // keysOf returns the keys of the chains.

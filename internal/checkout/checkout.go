@@ -69,6 +69,12 @@ type Merchants interface {
 // possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
+// Unread takes transactions whose payments are not stored. *settle.Service implements it.
+type Unread interface {
+	// ReportUnread has the block of a transaction read again, if it was read.
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
+}
+
 // Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may
 // be nil: without Refunds, payers name no addresses; without an Inspector, only stored payments are shown for a transaction;
 // without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
@@ -77,6 +83,7 @@ type Config struct {
 	Merchants  Merchants     // nil shows the ids of merchants alone
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
+	Unread     Unread // nil has no block read again
 	Claims     Claims
 	Reports    Reports // nil keeps nothing of what wallets sent
 	Refunds    Refunds
@@ -116,6 +123,7 @@ type Checkout struct {
 	chains     map[string]chain.Chain
 	chainKeys  []string
 	lookups    lookups
+	unread     Unread // may be nil
 	claims     Claims
 	claimed    limiter // of claims
 	reports    Reports
@@ -159,7 +167,7 @@ func New(c Config) *Checkout {
 	}
 	checkout := &Checkout{
 		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
+		unread: c.Unread, claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
 		lookups: lookups{
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),

@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -79,10 +80,11 @@ type world struct {
 	cursor    store.Cursor
 	chain     chain.Chain
 	now       int64
-	err       error // of every read
-	unread    bool  // the chain was never indexed
-	undecided bool  // payments wait for older blocks
-	stale     bool  // the invoice's sums are stale
+	err       error    // of every read
+	unread    bool     // the chain was never indexed
+	reported  []string // transactions that are not recorded, with their block
+	undecided bool     // payments wait for older blocks
+	stale     bool     // the invoice's sums are stale
 	wallet    TestWallet
 	merchants Merchants
 	refunds   []invoice.RefundRecord // confirmed ones
@@ -155,10 +157,15 @@ func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
 	return w.cursor, w.err
 }
 
+func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
+	w.reported = append(w.reported, fmt.Sprint(chainKey, " ", tx, " ", block, " ", reason))
+	return w.err
+}
+
 // config returns the configuration of a Checkout that reads from the world.
 func (w *world) config() Config {
 	return Config{
-		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Claims: &w.claims, Reports: w.reports, TestWallet: w.wallet,
+		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Unread: w, Claims: &w.claims, Reports: w.reports, TestWallet: w.wallet,
 		Mails: w.mails, PublicURL: w.publicURL, Progress: w.progress, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -76,7 +76,8 @@ func (ix *Indexer) readPart(ctx context.Context, n node, part blockRange, c *add
 	return ix.readBlocks(ctx, n, headers, c)
 }
 
-// withEvents returns the blocks that hold transfers or registry events.
+// withEvents returns the blocks that hold transfers, registry events or transactions that
+// are set aside.
 func withEvents(blocks []settle.Block) []settle.Block {
-	return slices.DeleteFunc(slices.Clone(blocks), func(b settle.Block) bool { return len(b.Transfers)+len(b.Registry) == 0 })
+	return slices.DeleteFunc(slices.Clone(blocks), func(b settle.Block) bool { return len(b.Transfers)+len(b.Registry)+len(b.Unread) == 0 })
 }

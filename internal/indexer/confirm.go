@@ -85,13 +85,18 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 
 // verifyReceipts compares pending transfers, and orphaned payments, with the receipts
 // of their transactions. It rolls back from the first block that differs, unless the
-// node contradicts itself or others hold the transfer.
+// node contradicts itself or others hold the transfer. Transfers that the receipts hold
+// and that are not recorded are reported.
 func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
-	wrong, err := ix.missingFromReceipts(ctx, n, pending)
-	switch {
-	case err != nil:
+	receipts, err := n.receiptsOf(ctx, pending)
+	if err != nil {
 		return false, err
-	case wrong == nil:
+	}
+	wrong := ix.decoder.missingFrom(receipts, pending)
+	if wrong == nil {
+		if err := ix.reportUnrecorded(ctx, receipts, pending); err != nil {
+			return false, err
+		}
 		return ix.recheckOrphaned(ctx, n, at)
 	}
 	if err := ix.believeMissing(ctx, n, *wrong); err != nil {

@@ -3,6 +3,8 @@ package indexer
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -48,11 +50,11 @@ func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 	return 2*theirs >= len(logs)
 }
 
-// evidence reads the evidence of transactions, in the order requested.
+// evidence reads the evidence of transactions, in the order requested. Those are left out
+// that no node returns, once they are set aside.
 func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
-	var of []int // the index of each one's block
 	for i, b := range blocks {
 		if b.wholeBlock {
 			all, err := ix.blockEvidence(ctx, n, b)
@@ -64,21 +66,49 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 				return nil, err
 			}
 		}
-		for _, tx := range b.txs {
-			single, of = append(single, tx), append(of, i)
-		}
+		single = append(single, b.txs...)
 	}
 	if len(single) == 0 {
 		return found, nil
 	}
 	receipts, inputs, err := n.Evidence(ctx, single)
-	if err != nil {
+	if err != nil && (!isUnreadable(err) || ctx.Err() != nil) {
 		return nil, n.wrap(err)
 	}
+	read := make(map[common.Hash]evidence, len(single))
 	for i, r := range receipts {
-		found[of[i]] = append(found[of[i]], evidence{r, inputs[i]})
+		read[single[i]] = evidence{r, inputs[i]}
 	}
+	for i, b := range blocks {
+		if found[i] != nil {
+			continue
+		}
+		if err != nil {
+			// One of them cannot be returned: which?
+			if err := ix.evidenceOfEach(ctx, n, b, read); err != nil {
+				return nil, err
+			}
+		}
+		for _, tx := range b.txs {
+			if e, ok := read[tx]; ok {
+				found[i] = append(found[i], e)
+			}
+		}
+	}
+	ix.forgetUnreadable(slices.Collect(maps.Keys(read))...)
 	return found, nil
+}
+
+// evidenceOfEach reads the evidence of a block's transactions one by one, without those
+// that are set aside.
+func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, b evidenceRequest, read map[common.Hash]evidence) error {
+	return ix.readEach(ctx, n, b.block, b.txs, func(tx common.Hash) error {
+		receipts, inputs, err := n.Evidence(ctx, []common.Hash{tx})
+		if err == nil {
+			read[tx] = evidence{receipts[0], inputs[0]}
+		}
+		return n.wrap(err)
+	})
 }
 
 // blockEvidence reads the receipts and inputs of a whole block, and returns those

@@ -8,8 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -83,8 +86,10 @@ type Status struct {
 	Blooms      Blooms    // of that node's headers
 	// Skew is how far this machine's clock is ahead of the time of the chain's
 	// new blocks, nil while it is unknown; Skewed says that it is too far.
-	Skew     *time.Duration
-	Skewed   bool
+	Skew   *time.Duration
+	Skewed bool
+	// Unread is how many transactions of the chain are not recorded and wait to be read again.
+	Unread   map[store.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
 }
 
@@ -120,6 +125,7 @@ type Indexer struct {
 	wakeups chan struct{}
 
 	gapSeen     chan struct{} // wakes the filling of the gap
+	unreadSeen  chan struct{} // wakes the reading of unread transactions
 	catchup     *meter
 	backfill    *meter
 	maxInFlight int // parts of a span at once
@@ -146,6 +152,7 @@ type Indexer struct {
 	failingSince map[string]time.Time // by loop, while it fails
 	lastNode     *chain.Node          // by the last sync
 	probes       map[*chain.Node]probe
+	unreadable   map[common.Hash]*unreadable // by transaction
 }
 
 // New returns an indexer that has not begun yet. It panics without a required field.
@@ -165,6 +172,8 @@ func New(c Config) *Indexer {
 		decoder:        newDecoder(c.Chain),
 		wakeups:        make(chan struct{}, 1),
 		gapSeen:        make(chan struct{}, 1),
+		unreadSeen:     make(chan struct{}, 1),
+		unreadable:     map[common.Hash]*unreadable{},
 		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
 		maxInFlight:    maxInFlight,
@@ -183,6 +192,7 @@ func New(c Config) *Indexer {
 // looks make it look once more. It is safe for concurrent use.
 func (ix *Indexer) Wake() {
 	wait.Wake(ix.wakeups)
+	wait.Wake(ix.unreadSeen)
 }
 
 // Status returns what the indexer has come to. It is safe for concurrent use.
@@ -212,6 +222,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		loops.Go(func() { ix.subscribe(ctx, p) })
 	}
 	loops.Go(func() { ix.fillGaps(ctx) })
+	loops.Go(func() { ix.readUnreadTransactions(ctx) })
 	if len(ix.cfg.Pool.Nodes()) > 1 {
 		loops.Go(func() { ix.refreshHeads(ctx) })
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Ledger is where an Indexer writes what it reads. Each method that changes
@@ -53,6 +54,20 @@ type Ledger interface {
 	// elsewhere, and settle.ErrFinalityViolated when through is not the block
 	// that is stored at its height.
 	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error
+	// ReportUnread records that a block that was read holds a transfer to an address of ours
+	// that is not recorded, unless that is known.
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
+	// DueUnread returns up to limit unread transactions that are to be read now.
+	DueUnread(ctx context.Context, chainKey string, limit int) ([]settle.UnreadTransaction, error)
+	// PostponeUnread records why a transaction could not be read.
+	PostponeUnread(ctx context.Context, chainKey string, u settle.UnreadTransaction, reason string) error
+	// CountUnread returns how many unread transactions wait to be read.
+	CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error)
+	// CanSetAside fails when no more transactions may be set aside that no node returns.
+	CanSetAside(ctx context.Context, chainKey string) error
+	// Supplement records what a block that was read before holds, and that these unread
+	// transactions are read. It is settle.ErrCursorMoved when the block is still to be read.
+	Supplement(ctx context.Context, chainKey string, b settle.Block, settled ...invoice.Hash) error
 	// GiveWay waits until the creates that wait are done, for at most as long, and reports whether any waited.
 	GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	// Halt records why the chain is read no further.

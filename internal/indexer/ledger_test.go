@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // record is a transfer as the ledger knows it.
@@ -35,6 +36,7 @@ type memory struct {
 	gaveWay  int              // calls of GiveWay
 	due      int              // calls of Expire that it takes until nothing is left
 	expired  []uint64         // the newest block at each of these
+	unread   map[invoice.Hash]settle.UnreadTransaction
 	breaches []string
 
 	// fail, when set, is called before and after each change. An error before the
@@ -43,7 +45,7 @@ type memory struct {
 }
 
 func newMemory(settlement ...invoice.Address) *memory {
-	m := &memory{settlement: map[invoice.Address]bool{}, records: map[string]record{}, events: map[settle.RegistryEvent]int{}}
+	m := &memory{settlement: map[invoice.Address]bool{}, records: map[string]record{}, events: map[settle.RegistryEvent]int{}, unread: map[invoice.Hash]settle.UnreadTransaction{}}
 	for _, a := range settlement {
 		m.settlement[a] = true
 	}
@@ -153,6 +155,7 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) err
 			for _, e := range b.Registry {
 				m.events[e]++
 			}
+			m.addUnread(b.Unread)
 			m.cursor.Indexed = b.Header
 			m.headers = append(m.headers, b.Header)
 		}
@@ -261,9 +264,75 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 			for _, e := range b.Registry {
 				m.events[e]++
 			}
+			m.addUnread(b.Unread)
 		}
 		m.fills = append(m.fills, through.Number)
 		m.cursor.Gap = gap.After(through.Number)
+		return nil
+	})
+}
+
+func (m *memory) addUnread(all []settle.UnreadTransaction) {
+	for _, u := range all {
+		m.unread[u.TxHash] = u
+	}
+}
+
+func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
+	return m.change(func() error {
+		m.addUnread([]settle.UnreadTransaction{{TxHash: tx, Block: block, Reason: reason}})
+		return nil
+	})
+}
+
+func (m *memory) DueUnread(_ context.Context, _ string, limit int) (due []settle.UnreadTransaction, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.unread {
+		due = append(due, u)
+	}
+	return due[:min(len(due), limit)], nil
+}
+
+func (m *memory) PostponeUnread(_ context.Context, _ string, u settle.UnreadTransaction, reason string) error {
+	return m.change(func() error {
+		u.Attempts, u.Detail = u.Attempts+1, reason
+		m.unread[u.TxHash] = u
+		return nil
+	})
+}
+
+func (m *memory) CountUnread(context.Context, string) (map[store.UnreadReason]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[store.UnreadReason]int{}
+	for _, u := range m.unread {
+		counts[u.Reason]++
+	}
+	return counts, nil
+}
+
+func (m *memory) CanSetAside(context.Context, string) error { return nil }
+
+func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, settled ...invoice.Hash) error {
+	return m.change(func() error {
+		gap := m.cursor.Gap
+		if b.Number > m.cursor.Indexed.Number || gap != nil && gap.Next <= b.Number && b.Number <= gap.Last {
+			return settle.ErrCursorMoved
+		}
+		status := invoice.Pending
+		if b.Number <= m.cursor.Confirmed.Number {
+			status = invoice.Confirmed
+		} else if !slices.Contains(m.headers, b.Header) {
+			return settle.ErrCursorMoved
+		}
+		for _, t := range b.Transfers {
+			m.records[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = record{t, status}
+		}
+		for _, tx := range settled {
+			delete(m.unread, tx)
+		}
+		m.cursor.Revision++
 		return nil
 	})
 }

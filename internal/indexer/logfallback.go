@@ -62,6 +62,14 @@ func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, h chain.Header,
 		return nil, n.wrap(err)
 	}
 	receipts, err := n.Receipts(ctx, txs)
+	if err != nil && isUnreadable(err) && ctx.Err() == nil {
+		receipts = nil
+		err = ix.readEach(ctx, n, h, txs, func(tx common.Hash) error {
+			one, err := n.Receipts(ctx, []common.Hash{tx})
+			receipts = append(receipts, one...)
+			return n.wrap(err)
+		})
+	}
 	if err != nil {
 		return nil, n.wrap(err)
 	}
@@ -70,10 +78,10 @@ func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, h chain.Header,
 			return nil, n.wrap(errReplaced)
 		}
 	}
-	if err := ix.checkComplete(n, h, receipts); err != nil {
-		return nil, err
+	if len(receipts) == len(txs) { // else some are set aside
+		err = ix.checkComplete(n, h, receipts)
 	}
-	return selected(filter, receipts), nil
+	return selected(filter, receipts), err
 }
 
 // selected returns the logs of receipts that a filter selects.

@@ -17,6 +17,7 @@ import (
 const (
 	loopHead         = "reading the head"
 	loopGap          = "filling the gap"
+	loopUnread       = "reading transactions again"
 	loopRefreshHeads = "surveying the nodes"
 )
 

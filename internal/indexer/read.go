@@ -218,6 +218,7 @@ func (ix *Indexer) blocks(
 			}
 			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}
+		blocks[i].Unread = ix.asideOf(headers[i].Header)
 	}
 	return blocks, nil
 }

@@ -203,6 +203,15 @@ func (ix *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice
 // missingFromReceipts returns the lowest of the transfers that is not in the node's
 // receipts as it was recorded, or nil.
 func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
+	receipts, err := n.receiptsOf(ctx, transfers)
+	if err != nil {
+		return nil, err
+	}
+	return ix.decoder.missingFrom(receipts, transfers), nil
+}
+
+// receiptsOf returns the receipts of the transactions of transfers.
+func (n node) receiptsOf(ctx context.Context, transfers []invoice.Transfer) (map[common.Hash]*chain.Receipt, error) {
 	var txs []common.Hash
 	seen := map[invoice.Hash]bool{}
 	for _, t := range transfers {
@@ -211,18 +220,19 @@ func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []
 			txs = append(txs, common.Hash(t.TxHash))
 		}
 	}
-	receipts, err := n.receipts(ctx, txs)
-	if err != nil {
-		return nil, err
-	}
-	var wrong *invoice.Transfer
+	return n.receipts(ctx, txs)
+}
+
+// missingFrom returns the lowest of the transfers that is not in the receipts as it was
+// recorded, or nil.
+func (d decoder) missingFrom(receipts map[common.Hash]*chain.Receipt, transfers []invoice.Transfer) (wrong *invoice.Transfer) {
 	for i := range transfers {
 		t := &transfers[i]
-		if !ix.decoder.receiptHolds(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
+		if !d.receiptHolds(receipts[common.Hash(t.TxHash)], t) && (wrong == nil || t.Before(wrong.Position)) {
 			wrong = t
 		}
 	}
-	return wrong, nil
+	return wrong
 }
 
 // receiptHolds reports whether the receipt holds the transfer as it was recorded.

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/indexer"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // Metrics of chains.
@@ -18,6 +19,8 @@ var (
 		"Older blocks of a chain that are still to be read beside its head.", []string{"chain"}, nil)
 	chainRestarts = prometheus.NewDesc("quittance_chain_restarts_total",
 		"How often reading a chain was begun anew, since it made no progress for a minute.", []string{"chain"}, nil)
+	chainUnread = prometheus.NewDesc("quittance_chain_unread_transactions",
+		"Transactions of a chain that are not recorded and wait to be read again.", []string{"chain", "reason"}, nil)
 	chainSkew = prometheus.NewDesc("quittance_chain_clock_skew_seconds",
 		"How far this machine's clock is ahead of the time of a chain's new blocks.", []string{"chain"}, nil)
 )
@@ -28,7 +31,7 @@ type chainCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainSkew} {
+	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainSkew} {
 		out <- d
 	}
 }
@@ -70,4 +73,7 @@ func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Statu
 		left = float64(st.Backfill.To + 1 - st.Backfill.At)
 	}
 	gauge(chainBackfill, left)
+	for _, reason := range store.UnreadReasons {
+		gauge(chainUnread, float64(st.Unread[reason]), string(reason))
+	}
 }

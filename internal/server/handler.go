@@ -34,7 +34,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		return s.page.ReceiptMail(ctx, invoiceID, language)
 	})
 	s.page = checkout.New(checkout.Config{
-		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Claims: tracedLedger{s.settle}, Reports: s.store, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: s.store, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,

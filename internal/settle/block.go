@@ -16,7 +16,13 @@ type Block struct {
 	invoice.Header
 	Transfers []invoice.Transfer
 	Registry  []RegistryEvent
+	// Unread are transactions whose logs move a token from or to such an address, and
+	// that the nodes do not return.
+	Unread []UnreadTransaction
 }
+
+// UnreadTransaction is a transaction that may be a payment and is not recorded.
+type UnreadTransaction = store.UnreadTransaction
 
 // RegistryEvent is a change of a commitment that a registry announced.
 type RegistryEvent struct {

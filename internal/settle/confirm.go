@@ -200,10 +200,11 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 }
 
 // newestUncounted returns the newest block with payments that may not be counted: those in
-// the gap, and undecided ones. It is 0 without such a block.
+// the gap, those of unread transactions, and undecided ones. It is 0 without such a block.
 func newestUncounted(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) (uncounted uint64, err error) {
+	uncounted = cur.UnreadTx
 	if cur.Gap != nil {
-		uncounted = cur.Gap.Last
+		uncounted = max(uncounted, cur.Gap.Last)
 	}
 	if cur.Unread == nil {
 		return uncounted, nil

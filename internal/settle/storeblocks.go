@@ -36,6 +36,7 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, scope chainScope, blocks []Block) (moved bool, err error) {
 	var transfers []invoice.Transfer
 	var observations []store.IntentObservation
+	var unread []UnreadTransaction
 	for _, b := range blocks {
 		for _, t := range b.Transfers {
 			if !t.Amount.IsZero() { // anyone can make a transfer of zero between any two accounts
@@ -45,6 +46,10 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 		for _, e := range b.Registry {
 			observations = append(observations, e.observations(b.Number)...)
 		}
+		unread = append(unread, s.newUnread(b.Unread)...)
+	}
+	if err := tx.InsertUnread(ctx, scope.key, unread); err != nil {
+		return false, err
 	}
 	invoices := newInvoiceSet(tx)
 	for part := range slices.Chunk(transfers, maxTransferBatch) {

@@ -22,6 +22,9 @@ type Cursor struct {
 	// Unread is the newest block in the gap that was never read before. It remains
 	// until the payments that waited for these blocks are decided, and is nil then.
 	Unread *uint64
+	// UnreadTx is the newest block with an unread transaction that nobody dismissed; 0
+	// without one. SaveCursor ignores it.
+	UnreadTx uint64
 }
 
 // Gap is a range of older blocks, Next to Last inclusive, that is read while
@@ -55,7 +58,7 @@ func scanCursor(row scanner) (Cursor, error) {
 	var next, last, unread sql.NullInt64
 	var lastTime time.Time
 	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), seconds{&c.Indexed.Time},
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), seconds{&c.Confirmed.Time}, &c.Halted, &next, &last, seconds{&lastTime}, &c.Revision, &unread)
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), seconds{&c.Confirmed.Time}, &c.Halted, &next, &last, seconds{&lastTime}, &c.Revision, &unread, &c.UnreadTx)
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
 	}
@@ -74,7 +77,9 @@ func (g *Gap) columns() []any {
 }
 
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
-	halted, gap_next, gap_last, gap_last_time, revision, unread_last FROM chains WHERE chain_key = $1`
+	halted, gap_next, gap_last, gap_last_time, revision, unread_last,
+	coalesce((SELECT max(block_number) FROM unread_transactions AS u WHERE u.chain_key = chains.chain_key AND dismissed_at IS NULL), 0)
+	FROM chains WHERE chain_key = $1`
 
 // Cursor returns a chain's cursor, or ErrNotFound if the chain was never read.
 func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {

@@ -23,11 +23,13 @@ const (
 
 // DropLogs leaves logs out of the answers to eth_getLogs: those of the blocks
 // From..To, to the end when To is 0; of them Percent in a hundred, always the
-// same, and all when Percent is 0. Receipts stay whole.
+// same, and all when Percent is 0; and only those of the transactions Txs, unless there are
+// none. Receipts stay whole.
 type DropLogs struct {
 	contentFault
 	From, To uint64
 	Percent  uint64
+	Txs      []common.Hash
 }
 
 func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
@@ -38,7 +40,7 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 			return a
 		}
 		a.Result = marshal(slices.DeleteFunc(logs, func(l types.Log) bool {
-			return f.From <= l.BlockNumber && (f.To == 0 || l.BlockNumber <= f.To) &&
+			return (len(f.Txs) == 0 || slices.Contains(f.Txs, l.TxHash)) && f.From <= l.BlockNumber && (f.To == 0 || l.BlockNumber <= f.To) &&
 				(f.Percent == 0 || p.draw(l.BlockHash, l.Index) < f.Percent)
 		}))
 		return a
@@ -68,6 +70,27 @@ func (f DropReceipts) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 		}
 		a.Result = marshal(receipts)
 		return a
+	}
+}
+
+// DropTx answers null about a transaction, when it is asked for its receipt, or for the
+// transaction if Input is true. Its logs stay.
+type DropTx struct {
+	contentFault
+	Tx    common.Hash
+	Input bool
+}
+
+func (f DropTx) wrapCalls(_ *Proxy, ask callHandler) callHandler {
+	return func(c call) answer {
+		of := methodReceipt
+		if f.Input {
+			of = methodTx
+		}
+		if c.Method == of && text(c.Params[0]) == f.Tx.Hex() {
+			return answer{Result: []byte("null")}
+		}
+		return ask(c)
 	}
 }
 

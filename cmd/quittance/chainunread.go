@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+func newChainUnread(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "unread --config FILE --chain KEY [--retry TX | --dismiss TX]",
+		Short: "list transactions that are not recorded",
+		Long: `Lists transactions that may be payments and are not recorded yet: a node left out
+their logs, or no node returns their receipt or calldata. The service reads them
+again by itself, first after seconds and at last every hour. Until one is read,
+invoices that were created before its block do not expire.
+
+--retry has a transaction read at once, also if it was dismissed: after a node was
+added, or maxAnswerMiB raised. --dismiss ends that: look the transaction up in a
+block explorer first, and attribute its payment by other means if it is one.`,
+		Args: noArgs,
+	}
+	o := operatedFlags(cmd)
+	retry := cmd.Flags().String("retry", "", "read the transaction `TX` at once")
+	dismiss := cmd.Flags().String("dismiss", "", "do not read the transaction `TX` any more")
+	asJSON := jsonFlag(cmd, "write JSON: a list of txHash, block, reason, detail, attempts, foundAt and nextAt")
+	cmd.MarkFlagsMutuallyExclusive("retry", "dismiss", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.load(); err != nil {
+			return err
+		}
+		switch {
+		case *retry != "":
+			return decideUnread(env, *retry, "It is read again within seconds by a running service.", func(tx invoice.Hash) error {
+				return admin.RetryUnread(asCommand(cmd.Context()), o.Config, o.chain.Key, tx)
+			})
+		case *dismiss != "":
+			return decideUnread(env, *dismiss, "It is not read any more.", func(tx invoice.Hash) error {
+				return admin.DismissUnread(asCommand(cmd.Context()), o.Config, o.chain.Key, tx)
+			})
+		}
+		all, err := admin.Unread(cmd.Context(), o.Config, o.chain.Key)
+		if err != nil {
+			return err
+		}
+		return printUnread(env, o.chain.Key, all, *asJSON)
+	}
+	return cmd
+}
+
+// decideUnread decides about a transaction that is named by its hash.
+func decideUnread(env environment, hash, done string, decide func(invoice.Hash) error) error {
+	tx, err := invoice.ParseHash(hash)
+	if err != nil {
+		return usageError{fmt.Errorf("%q is not the hash of a transaction", hash)}
+	}
+	if err := decide(tx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.stdout, done)
+	return err
+}
+
+// unreadLine is an unread transaction as JSON.
+type unreadLine struct {
+	TxHash   string `json:"txHash"`
+	Block    uint64 `json:"block"`
+	Reason   string `json:"reason"`
+	Detail   string `json:"detail"`
+	Attempts int    `json:"attempts"`
+	FoundAt  int64  `json:"foundAt"`
+	NextAt   int64  `json:"nextAt"`
+}
+
+// printUnread prints unread transactions.
+func printUnread(env environment, chainKey string, all []settle.UnreadTransaction, asJSON bool) error {
+	lines := make([]unreadLine, len(all))
+	for i, u := range all {
+		lines[i] = unreadLine{u.TxHash.String(), u.Block, string(u.Reason), u.Detail, u.Attempts, u.FoundAt.Unix(), u.NextAt.Unix()}
+	}
+	if asJSON {
+		return env.writeJSON(lines)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(env.stdout, "All transactions of %s that are known to concern the service are recorded.\n", chainKey)
+		return err
+	}
+	return env.writeTable(func(table io.Writer) {
+		fmt.Fprintln(table, "BLOCK\tTRANSACTION\tREASON\tATTEMPTS\tNEXT\tDETAIL")
+		for _, l := range lines {
+			fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\t%s\n", l.Block, l.TxHash, l.Reason, l.Attempts, env.localTime(l.NextAt), printable(l.Detail))
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package checkout
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestUnrecordedPaymentIsReported looks transactions up of which no payment is stored. One
+// that pays the invoice has its block read again, and no other.
+func TestUnrecordedPaymentIsReported(t *testing.T) {
+	elsewhere := invoice.Address{19: 9}
+	known := fmt.Sprint(chain.Local, " ", tx, " 11 lookup")
+	queued := mined(moved(tokenAddress, merchantAddress))
+	queued.report.State = inspect.Queued
+	foreign := mined(moved(tokenAddress, merchantAddress))
+	foreign.report.Chain.Key = "elsewhere"
+	for name, test := range map[string]struct {
+		nodes *nodes
+		want  []string
+	}{
+		"pays":            {mined(moved(tokenAddress, elsewhere), moved(tokenAddress, merchantAddress)), []string{known}},
+		"another token":   {mined(moved(elsewhere, merchantAddress)), nil},
+		"another address": {mined(moved(tokenAddress, elsewhere)), nil},
+		"nothing":         {mined(), nil},
+		"not mined":       {queued, nil},
+		"another chain":   {foreign, nil},
+	} {
+		w := newWorld()
+		w.nodes = test.nodes
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String(), http.NoBody)
+		answer := httptest.NewRecorder()
+		w.handler().ServeHTTP(answer, r)
+		if answer.Code != http.StatusOK || !slices.Equal(w.reported, test.want) {
+			t.Errorf("%s: status %d, reported %q; want %q", name, answer.Code, w.reported, test.want)
+		}
+	}
+	w := newWorld()
+	w.nodes = mined(moved(tokenAddress, merchantAddress))
+	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String(), http.NoBody)
+	w.handler().ServeHTTP(httptest.NewRecorder(), r)
+	if len(w.reported) > 0 {
+		t.Errorf("a stored payment is reported: %q", w.reported)
+	}
+}

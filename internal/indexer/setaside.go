@@ -1,0 +1,126 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// When a transaction is set aside that a node names in a log and does not return.
+const (
+	// unreadableAfter is how long all nodes must have failed to return it: a node may
+	// take seconds to store what it has announced.
+	unreadableAfter = 30 * time.Second
+	// minUnreadable is how often they must have failed.
+	minUnreadable = 3
+	// maxUnreadableKnown bounds the transactions that are known to fail.
+	maxUnreadableKnown = 1000
+)
+
+// unreadable is a transaction of a block whose receipt or calldata some nodes do not return.
+type unreadable struct {
+	block    chain.Header
+	since    time.Time
+	attempts int
+	nodes    map[*chain.Node]bool // that failed
+	aside    bool                 // the block is read without it
+	reason   string
+}
+
+// isUnreadable reports whether an error means that a node cannot return one transaction,
+// while it may return others.
+func isUnreadable(err error) bool {
+	return errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrResponseTooLarge)
+}
+
+// readEach calls read for each transaction of a block. One that the node cannot return is
+// left out once it is set aside; until then, the error of the first one is returned.
+func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []common.Hash, read func(common.Hash) error) error {
+	var first error
+	for _, tx := range txs {
+		err := read(tx)
+		if err == nil {
+			ix.forgetUnreadable(tx)
+			continue
+		}
+		if !isUnreadable(err) || ctx.Err() != nil {
+			return err
+		}
+		if aside, err := ix.setAside(ctx, n, h, tx, err); err != nil {
+			return err
+		} else if !aside && first == nil {
+			first = fmt.Errorf("transaction %s in block %d: %w", tx, h.Number, err)
+		}
+	}
+	return n.wrap(first)
+}
+
+// setAside notes that a node cannot return a transaction, and reports whether the block is
+// read without it: all nodes have failed for unreadableAfter.
+func (ix *Indexer) setAside(ctx context.Context, n node, h chain.Header, tx common.Hash, failure error) (bool, error) {
+	usable := ix.cfg.Pool.Usable()
+	ix.mu.Lock()
+	u := ix.unreadable[tx]
+	if u == nil || u.block.Hash != h.Hash {
+		if len(ix.unreadable) >= maxUnreadableKnown {
+			clear(ix.unreadable)
+		}
+		u = &unreadable{block: h, since: ix.cfg.Now(), nodes: map[*chain.Node]bool{}}
+		ix.unreadable[tx] = u
+	}
+	u.attempts++
+	u.nodes[n.Node], u.reason = true, failure.Error()
+	all := true
+	for _, p := range usable {
+		all = all && u.nodes[p]
+	}
+	ripe := all && u.attempts >= minUnreadable && ix.cfg.Now().Sub(u.since) >= unreadableAfter
+	known := u.aside
+	ix.mu.Unlock()
+	if known || !ripe {
+		return known, nil
+	}
+	if err := ix.cfg.Ledger.CanSetAside(ctx, ix.cfg.Chain.Key); err != nil {
+		return false, err
+	}
+	ix.mu.Lock()
+	u.aside = true
+	ix.mu.Unlock()
+	ix.cfg.Logger.Error("transaction set aside, since no node returns it", "chain", ix.cfg.Chain.Key,
+		"node", n.String(), "block", h.Number, "tx", tx.String(), "err", failure)
+	return true, nil
+}
+
+func (ix *Indexer) forgetUnreadable(txs ...common.Hash) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if len(ix.unreadable) == 0 {
+		return
+	}
+	for _, tx := range txs {
+		delete(ix.unreadable, tx)
+	}
+}
+
+// asideOf returns the transactions of a block that are set aside.
+func (ix *Indexer) asideOf(h invoice.Header) (all []settle.UnreadTransaction) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for tx, u := range maps.All(ix.unreadable) {
+		if u.aside && u.block.Hash == h.Hash {
+			all = append(all, settle.UnreadTransaction{
+				TxHash: invoice.Hash(tx), Block: h.Number, Reason: store.UnreadUnreadable, Detail: u.reason, Attempts: 1,
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,239 @@
+package indexer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of reading transactions that are not recorded.
+const (
+	// unreadPollInterval is the time between two checks for such transactions.
+	unreadPollInterval = 5 * time.Second
+	// maxUnreadAtOnce is how many of them are read before the next check.
+	maxUnreadAtOnce = 16
+)
+
+// readUnreadTransactions reads transactions again that are not recorded, until ctx ends.
+func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
+	said := ""
+	for ctx.Err() == nil {
+		var err error
+		ix.step(ctx, loopUnread, func(ctx context.Context) { err = ix.readUnread(ctx) })
+		if ctx.Err() == nil && err != nil && err.Error() != said {
+			said = err.Error()
+			ix.cfg.Logger.Warn("unread transactions not read, will retry", "chain", ix.cfg.Chain.Key, "err", err)
+		}
+		wait.Sleep(ctx, unreadPollInterval, ix.unreadSeen)
+	}
+}
+
+// readUnread reads the transactions that are due. One that no node returns is postponed.
+func (ix *Indexer) readUnread(ctx context.Context) error {
+	if !ix.reads() {
+		return nil
+	}
+	due, err := ix.cfg.Ledger.DueUnread(ctx, ix.cfg.Chain.Key, maxUnreadAtOnce)
+	if err != nil {
+		return err
+	}
+	for _, u := range due {
+		err := ix.readAgain(ctx, u)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			continue
+		}
+		if err := ix.cfg.Ledger.PostponeUnread(ctx, ix.cfg.Chain.Key, u, err.Error()); err != nil {
+			return err
+		}
+	}
+	counts, err := ix.cfg.Ledger.CountUnread(ctx, ix.cfg.Chain.Key)
+	if err == nil {
+		ix.updateStatus(func(s *Status) { s.Unread = counts })
+	}
+	return err
+}
+
+// readAgain reads the block of an unread transaction, from another node than the first
+// one if there is another, and records what it holds. Nodes whose logs lack something of
+// it are quarantined. If all nodes agree that the transaction moves nothing from or to an
+// address of ours, it counts as read.
+func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) error {
+	var found *rereadBlock
+	var failed error
+	err := ix.try(ctx, 1, func(n node) error {
+		b, err := ix.readBlockOf(ctx, n, u)
+		if err != nil {
+			failed = err
+			return err
+		}
+		if found = b; !b.holds(u.TxHash) {
+			return n.wrap(errNothingMoved)
+		}
+		return nil
+	})
+	if err != nil && (failed != nil || !errors.Is(err, errNothingMoved)) {
+		return cmp.Or(failed, err)
+	}
+	if err := ix.cfg.Ledger.Supplement(ctx, ix.cfg.Chain.Key, found.Block, u.TxHash); err != nil || !found.holds(u.TxHash) {
+		return err
+	}
+	ix.cfg.Logger.Warn("transaction was not recorded with its block, and is now", "chain", ix.cfg.Chain.Key,
+		"node", found.node.String(), "block", found.Number, "tx", u.TxHash.String(), "reason", string(u.Reason))
+	ix.quarantineOmitters(ctx, found)
+	return nil
+}
+
+// errNothingMoved means that a transaction moves no token from or to an address of ours.
+var errNothingMoved = fmt.Errorf("the transaction moves nothing from or to an address of the service: %w", chain.ErrNotFound)
+
+// rereadBlock is a block that was read by its receipts, with the logs that these hold.
+type rereadBlock struct {
+	settle.Block
+	node node
+	logs []types.Log
+}
+
+// holds reports whether a transfer of a transaction is among the block's.
+func (b *rereadBlock) holds(tx invoice.Hash) bool {
+	return slices.ContainsFunc(b.Transfers, func(t invoice.Transfer) bool { return t.TxHash == tx })
+}
+
+// readBlockOf reads the block of a transaction by its receipts, from one node.
+func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTransaction) (*rereadBlock, error) {
+	if err := n.ready(ctx); err != nil {
+		return nil, err
+	}
+	receipts, err := n.receipts(ctx, []common.Hash{common.Hash(u.TxHash)})
+	if err != nil {
+		return nil, err
+	}
+	r := receipts[common.Hash(u.TxHash)]
+	headers, err := n.headers(ctx, uint64(r.BlockNumber))
+	if err != nil {
+		return nil, err
+	}
+	h := headers[0]
+	if invoice.Hash(r.BlockHash) != h.Hash {
+		return nil, n.wrap(errReplaced)
+	}
+	b, err := ix.readByReceipts(ctx, n, h, r)
+	if err != nil || ix.cfg.Chain.Quorum < 2 {
+		return b, err
+	}
+	return b, ix.requireSecond(ctx, reading{n, []settle.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
+}
+
+// readByReceipts reads a block by all of its receipts or, if the node does not return
+// these, by its logs and those of the given receipts.
+func (ix *Indexer) readByReceipts(ctx context.Context, n node, h chain.Header, known ...*chain.Receipt) (*rereadBlock, error) {
+	filter := ix.decoder.filter()
+	logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		var told [][]types.Log
+		if told, err = n.logsOfBlocks(ctx, []invoice.Hash{h.Hash}, filter); err != nil {
+			return nil, err
+		}
+		logs = told[0]
+	}
+	logs = merged(logs, selected(filter, known))
+	watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := ix.blocks(ctx, n, []chain.Header{h}, map[invoice.Hash][]types.Log{h.Hash: logs}, watched)
+	if err != nil {
+		return nil, err
+	}
+	b := &rereadBlock{blocks[0], n, logs}
+	for _, r := range known {
+		if i := slices.IndexFunc(b.Unread, func(u settle.UnreadTransaction) bool { return u.TxHash == invoice.Hash(r.TxHash) }); i >= 0 {
+			return nil, n.wrap(fmt.Errorf("%s: %w", b.Unread[i].Detail, chain.ErrNotFound))
+		}
+	}
+	return b, nil
+}
+
+// merged returns the logs of a block that either list has, in their order.
+func merged(logs, more []types.Log) []types.Log {
+	all := slices.Concat(logs, more)
+	slices.SortStableFunc(all, func(a, b types.Log) int { return cmp.Compare(a.Index, b.Index) })
+	return slices.CompactFunc(all, func(a, b types.Log) bool { return a.Index == b.Index && a.TxHash == b.TxHash })
+}
+
+// lacksOf reports whether one of a block's logs is missing in another list of them.
+func lacksOf(told, logs []types.Log) bool {
+	return len(merged(told, logs)) > len(merged(told, nil))
+}
+
+// quarantineOmitters asks all nodes for the logs of a block, and quarantines those that
+// leave one out.
+func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {
+	for _, p := range ix.cfg.Pool.Nodes() {
+		n := node{p}
+		_ = ix.consult(ctx, n, func(ctx context.Context) error { // logged there; a node that does not answer is not judged
+			told, err := n.logsOfBlocks(ctx, []invoice.Hash{b.Hash}, ix.decoder.filter())
+			if err == nil && lacksOf(told[0], b.logs) {
+				err = n.contradicts("left out a log of block %d that a receipt of %s holds", b.Number, b.node)
+			}
+			return err
+		})
+	}
+}
+
+// reportUnrecorded reports the transactions whose receipts hold a transfer to an address of
+// ours that is not among those recorded.
+func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Hash]*chain.Receipt, recorded []invoice.Transfer) error {
+	type place struct {
+		tx      invoice.Hash
+		ordinal int
+	}
+	known := make(map[place]bool, len(recorded))
+	for _, t := range recorded {
+		known[place{t.TxHash, t.Ordinal}] = true
+	}
+	unknown := map[common.Hash][]invoice.Address{}
+	var receivers []invoice.Address
+	for hash, r := range receipts {
+		for _, l := range ix.decoder.locate(r.Logs) {
+			if !known[place{invoice.Hash(hash), l.ordinal}] && !l.amount.IsZero() {
+				unknown[hash] = append(unknown[hash], l.to)
+				receivers = append(receivers, l.to)
+			}
+		}
+	}
+	if len(receivers) == 0 {
+		return nil
+	}
+	watched, err := ix.newAddressCache().watched(ctx, receivers)
+	if err != nil {
+		return err
+	}
+	for hash, to := range unknown {
+		if !slices.ContainsFunc(to, func(a invoice.Address) bool { return watched[a] }) {
+			continue
+		}
+		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), store.UnreadReceipt)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package indexer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestOmittedLogIsReadAgain has a node leave out two payments of a block in which others
+// satisfy the bloom filter. Evidence of one of them has the block read again, by its
+// receipts or from another node: both are recorded, and the node is quarantined.
+func TestOmittedLogIsReadAgain(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601, Message: "no"}}
+	for _, nodes := range []int{1, 2} {
+		for _, receipts := range []bool{true, false} {
+			for _, final := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%d nodes, receipts %t, final %t", nodes, receipts, final), func(t *testing.T) {
+					f := newFixture(t, nil)
+					proxies := f.nodes(t, nodes, nil)
+					f.catchUp(t)
+					omitted := []chaintest.Tx{chaintest.NewTx(pays(alice, 5)), chaintest.NewTx(pays(alice, 6))}
+					faults := []chaintest.Fault{chaintest.DropLogs{Txs: []common.Hash{omitted[0].Hash, omitted[1].Hash}}}
+					if !receipts {
+						faults = append(faults, noReceipts)
+					}
+					proxies[0].SetFaults(faults...)
+					b := f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted[0], omitted[1])
+					f.chain.MineEmpty(1)
+					want := invoice.Pending
+					if final {
+						f.chain.MineEmpty(3)
+						want = invoice.Confirmed
+					}
+					f.catchUp(t)
+					if got := f.ledger.count(want); got != 1 {
+						t.Fatalf("%d payments are %s before, want 1", got, want)
+					}
+					if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted[0].Hash), b.Number, store.UnreadLookup); err != nil {
+						t.Fatal(err)
+					}
+					if err := f.readUnread(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					found := 3
+					if nodes == 1 && !receipts {
+						found = 2 // the other one is in no answer
+					}
+					if got := f.ledger.count(want); got != found || len(f.ledger.unread) != 0 {
+						t.Errorf("%d payments are %s, and %d are unread; want %d and 0", got, want, len(f.ledger.unread), found)
+					}
+					if got := f.state(0); got != chain.StateQuarantined {
+						t.Errorf("the node that was wrong is %s", got)
+					}
+					if nodes > 1 && f.state(1) != chain.StateOK {
+						t.Errorf("the other node is %s", f.state(1))
+					}
+					f.chain.MineEmpty(4)
+					f.catchUp(t)
+					f.expect(t, f.chain.Head().Number, f.chain.Head().Number-3, 0, found, 0)
+				})
+			}
+		}
+	}
+}
+
+// TestReportWithoutTransfer has somebody report a transaction that moves nothing of ours.
+func TestReportWithoutTransfer(t *testing.T) {
+	f := newFixture(t, nil)
+	tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))
+	b := f.chain.Mine(tx)
+	f.catchUp(t)
+	if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(tx.Hash), b.Number, store.UnreadLookup); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.readUnread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.ledger.unread) != 0 || f.state(0) != chain.StateOK {
+		t.Errorf("%d are unread, and the node is %s", len(f.ledger.unread), f.state(0))
+	}
+}
+
+// TestReceiptShowsMore has a node leave one of two transfers out of a transaction, in its
+// logs and in its receipt. It shows when the receipt is read again before the block is
+// final.
+func TestReceiptShowsMore(t *testing.T) {
+	f := newFixture(t, nil)
+	honest := false
+	tx := chaintest.NewTx(pays(alice, 5), pays(alice, 6))
+	f.restart(t, nil, tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
+		answer := ask(q)
+		second := func(v any) bool { l, ok := v.(map[string]any); return ok && l["logIndex"] == "0x1" }
+		cut := func(list []any) []any {
+			for i, v := range list {
+				if !honest && second(v) {
+					return list[:i]
+				}
+			}
+			return list
+		}
+		if list, ok := answer.([]any); ok {
+			return cut(list)
+		}
+		return each(answer, func(o map[string]any) {
+			if list, ok := o["logs"].([]any); ok {
+				o["logs"] = cut(list)
+			}
+		})
+	}))
+	f.chain.Mine(tx)
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	honest = true
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != store.UnreadReceipt || u.Block != 1 {
+		t.Fatalf("unread are %+v", f.ledger.unread)
+	}
+	if err := f.readUnread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(t, 4, 1, 0, 2, 0)
+}
+
+// clocked is a fixture whose clock the test moves.
+func clocked(t *testing.T, change func(*Config)) (*fixture, *time.Time) {
+	t.Helper()
+	now := time.Unix(chaintest.GenesisTime, 0)
+	f := newFixture(t, nil)
+	f.restart(t, func(c *Config) {
+		c.Now = func() time.Time { return now }
+		if change != nil {
+			change(c)
+		}
+	})
+	return f, &now
+}
+
+// TestUnreadableTransaction has no node return the receipt, or the calldata, of one payment
+// among others. It is set aside once all have failed for a while, and recorded when one
+// returns it.
+func TestUnreadableTransaction(t *testing.T) {
+	for _, input := range []bool{false, true} {
+		for where, blocks := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
+			for _, nodes := range []int{1, 2} {
+				t.Run(fmt.Sprintf("input %t, %s, %d nodes", input, where, nodes), func(t *testing.T) {
+					now := time.Unix(chaintest.GenesisTime, 0)
+					f := newFixture(t, nil)
+					proxies := f.nodes(t, nodes, func(c *Config) { c.Now = func() time.Time { return now } })
+					f.catchUp(t)
+					bad := chaintest.NewTx(pays(alice, 5))
+					for _, p := range proxies {
+						p.SetFaults(chaintest.DropTx{Tx: bad.Hash, Input: input})
+					}
+					f.chain.Mine(chaintest.NewTx(pays(bob, 1)), bad)
+					f.chain.Mine(chaintest.NewTx(pays(bob, 2)))
+					f.chain.MineEmpty(3 + blocks)
+					for range minUnreadable {
+						if _, err := f.sync(t.Context()); err == nil {
+							t.Fatal("the block was read although a payment is missing")
+						}
+						now = now.Add(unreadableAfter/minUnreadable + time.Second)
+					}
+					f.catchUp(t)
+					f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 2, 0)
+					if u := f.ledger.unread[invoice.Hash(bad.Hash)]; u.Reason != store.UnreadUnreadable || u.Block != 1 || u.Detail == "" {
+						t.Errorf("set aside is %+v", u)
+					}
+					if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 1 || f.ledger.unread[invoice.Hash(bad.Hash)].Attempts != 2 {
+						t.Errorf("read again: %v, %+v", err, f.ledger.unread)
+					}
+					if got := f.Status().Unread[store.UnreadUnreadable]; got != 1 {
+						t.Errorf("the status shows %d", got)
+					}
+					now = now.Add(5 * time.Minute) // until no node cools down
+					proxies[nodes-1].SetFaults()
+					if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {
+						t.Errorf("read once a node returns it: %v, %+v", err, f.ledger.unread)
+					}
+					f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
+				})
+			}
+		}
+	}
+}
+
+// TestOneNodeReturnsTheTransaction has one of two nodes return it: nothing is set aside.
+func TestOneNodeReturnsTheTransaction(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 2, nil)
+	f.catchUp(t)
+	tx := chaintest.NewTx(pays(alice, 5))
+	proxies[0].SetFaults(chaintest.DropTx{Tx: tx.Hash})
+	f.chain.Mine(tx)
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	if len(f.ledger.unread) != 0 {
+		t.Errorf("unread are %+v", f.ledger.unread)
+	}
+}
+
+// TestOversizedReceipt has the receipt of a payment be longer than an answer may be, and the
+// block's logs, too. The transaction is set aside, and recorded once the limit is raised.
+func TestOversizedReceipt(t *testing.T) {
+	const limit = 64 << 10
+	for name, log := range map[string]chaintest.Log{
+		"receipt":          chaintest.Transfer(other, alice, bob, five),
+		"receipt and logs": chaintest.Transfer(token, alice, bob, five),
+	} {
+		f, now := clocked(t, func(c *Config) { c.Chain.MaxAnswer = limit })
+		f.catchUp(t)
+		logs := []chaintest.Log{pays(alice, 5)}
+		for range 300 {
+			logs = append(logs, log)
+		}
+		large := chaintest.NewTx(logs...)
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), large)
+		f.chain.MineEmpty(3)
+		for range minUnreadable {
+			if _, err := f.sync(t.Context()); err == nil {
+				t.Fatalf("%s: the block was read although an answer is too large", name)
+			}
+			*now = now.Add(unreadableAfter/minUnreadable + time.Second)
+		}
+		f.catchUp(t)
+		f.expect(t, 4, 1, 0, 1, 0)
+		if u := f.ledger.unread[invoice.Hash(large.Hash)]; u.Reason != store.UnreadUnreadable {
+			t.Errorf("%s: unread are %+v", name, f.ledger.unread)
+		}
+		f.restart(t, nil)
+		if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {
+			t.Errorf("%s: read with a larger limit: %v, %+v", name, err, f.ledger.unread)
+		}
+		f.expect(t, 4, 1, 0, 2, 0)
+	}
+}

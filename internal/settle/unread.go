@@ -1,0 +1,198 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of unread transactions.
+const (
+	// MaxUnread bounds those of a chain that others than its blocks name.
+	MaxUnread = 1000
+	// MaxUnreadable bounds those of a chain that were set aside because no node returns
+	// them. Where there are more, the node is at fault, and the chain waits for it.
+	MaxUnreadable = 100
+	// FirstUnreadRetry and LastUnreadRetry are the waits after the first attempt to read
+	// one that failed, and after many; each is twice the one before.
+	FirstUnreadRetry = 15 * time.Second
+	LastUnreadRetry  = time.Hour
+	// maxUnreadDetail bounds the text about an attempt that failed, in bytes.
+	maxUnreadDetail = 500
+)
+
+// ErrTooManyUnreadable: MaxUnreadable transactions of the chain are set aside already.
+var ErrTooManyUnreadable = errors.New("too many transactions are set aside that no node returns")
+
+// newUnread returns transactions that a block names as they are stored.
+func (s *Service) newUnread(named []UnreadTransaction) []UnreadTransaction {
+	all := make([]UnreadTransaction, len(named))
+	for i, u := range named {
+		u.FoundAt = s.now()
+		u.NextAt = s.now().Add(FirstUnreadRetry)
+		u.Detail = shortened(u.Detail)
+		all[i] = u
+	}
+	return all
+}
+
+// shortened cuts a text about a failure.
+func shortened(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxUnreadDetail)], "")
+}
+
+// ReportUnread records that a transaction in a block that was read moves a token to an
+// address of ours, although no transfer of it is recorded, and wakes the chain's indexer,
+// which reads the block again. It does nothing if the block is still to be read, if the
+// transaction is known to be unread, or while MaxUnread are.
+func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
+	cur, err := s.store.Cursor(ctx, chainKey)
+	if errors.Is(err, store.ErrNotFound) || err == nil && !hasRead(cur, block) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.UnreadTransaction(ctx, chainKey, tx); !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	counts, err := s.store.CountUnread(ctx, chainKey)
+	if err != nil || total(counts) >= MaxUnread {
+		return err
+	}
+	now := s.now()
+	err = s.store.Update(ctx, func(t *store.Tx) error {
+		return t.InsertUnread(ctx, chainKey, []UnreadTransaction{{TxHash: tx, Block: block, Reason: reason, FoundAt: now, NextAt: now}})
+	})
+	if err == nil {
+		s.signals.WakeIndexer(chainKey)
+	}
+	return err
+}
+
+func total(counts map[store.UnreadReason]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// CanSetAside fails with ErrTooManyUnreadable when no more transactions of the chain may
+// be set aside.
+func (s *Service) CanSetAside(ctx context.Context, chainKey string) error {
+	counts, err := s.store.CountUnread(ctx, chainKey)
+	if err == nil && counts[store.UnreadUnreadable] >= MaxUnreadable {
+		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)
+	}
+	return err
+}
+
+// DueUnread returns up to limit unread transactions of the chain that are to be read now.
+func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
+	return s.store.DueUnread(ctx, chainKey, s.now(), limit)
+}
+
+// PostponeUnread records why a transaction could not be read. It is read again later.
+func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadTransaction, reason string) error {
+	wait := FirstUnreadRetry
+	for range u.Attempts {
+		wait = min(2*wait, LastUnreadRetry)
+	}
+	u.Attempts++
+	u.Detail, u.NextAt = shortened(reason), s.now().Add(wait)
+	return s.store.Update(ctx, func(tx *store.Tx) error { return tx.PostponeUnread(ctx, chainKey, u) })
+}
+
+// Supplement records what a block holds that was read before, and deletes the unread
+// transactions that it settles. Transfers that are recorded stay as they are. It returns
+// ErrCursorMoved if the block is still to be read, or is not the one that was read and is
+// not final, and ErrFinalityViolated if a final block has another hash.
+func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, settled ...invoice.Hash) error {
+	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		cur, err := lockRunning(ctx, tx, chainKey)
+		if err != nil {
+			return err
+		}
+		if !hasRead(cur, b.Number) {
+			return ErrCursorMoved
+		}
+		kept, err := tx.Headers(ctx, chainKey, b.Number, b.Number)
+		if err != nil {
+			return err
+		}
+		final := b.Number <= cur.Confirmed.Number
+		switch {
+		case len(kept) == 1 && kept[0].Hash != b.Hash && final:
+			return fmt.Errorf("block %d of %s: %w", b.Number, chainKey, ErrFinalityViolated)
+		case !final && (len(kept) != 1 || kept[0].Hash != b.Hash):
+			return ErrCursorMoved
+		}
+		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
+		if _, err := s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
+			return err
+		}
+		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
+			return err
+		}
+		if !final {
+			cur.Revision++ // what was verified before lacks it
+		}
+		return tx.SaveCursor(ctx, chainKey, cur)
+	})
+}
+
+// RetryUnread has an unread transaction read at once, also if it was dismissed. It returns
+// store.ErrNotFound without one.
+func (s *Service) RetryUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
+	err := s.decideUnread(ctx, chainKey, hash, access.ActionUnreadRetry, (*store.Tx).RetryUnread)
+	if err == nil {
+		s.signals.WakeIndexer(chainKey)
+	}
+	return err
+}
+
+// DismissUnread ends the attempts to read a transaction. Invoices that it could pay may
+// expire then. It returns store.ErrNotFound without one.
+func (s *Service) DismissUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
+	return s.decideUnread(ctx, chainKey, hash, access.ActionUnreadDismiss, (*store.Tx).DismissUnread)
+}
+
+func (s *Service) decideUnread(
+	ctx context.Context, chainKey string, hash invoice.Hash, action access.Action,
+	change func(*store.Tx, context.Context, string, invoice.Hash, time.Time) error,
+) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		if err := change(tx, ctx, chainKey, hash, s.now()); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{Action: action, Object: chainKey, After: auditedUnread{hash.String()}}))
+	})
+}
+
+// auditedUnread is an unread transaction in the audit log.
+type auditedUnread struct {
+	TxHash string `json:"txHash"`
+}
+
+// hasRead reports whether a block was read, and is not to be read again.
+func hasRead(cur store.Cursor, block uint64) bool {
+	inGap := cur.Gap != nil && cur.Gap.Next <= block && block <= cur.Gap.Last
+	return block <= cur.Indexed.Number && !inGap
+}
+
+// CountUnread returns how many unread transactions of a chain wait to be read, by reason.
+func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error) {
+	return s.store.CountUnread(ctx, chainKey)
+}
+
+// UnreadTransactions returns the chain's unread transactions that nobody dismissed, in the
+// order of their blocks.
+func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
+	return s.store.UnreadTransactions(ctx, chainKey, MaxUnread+MaxUnreadable)
+}

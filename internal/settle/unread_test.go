@@ -1,0 +1,196 @@
+package settle_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// due returns the unread transactions that are to be read now.
+func (w *world) dueUnread() []settle.UnreadTransaction {
+	w.t.Helper()
+	due, err := w.DueUnread(w.t.Context(), w.chainKey, 10)
+	w.must(err)
+	return due
+}
+
+// TestSupplement has a block's payment be found after the block was read: near the head it
+// becomes pending, in a final block it is confirmed at once and pays its invoice. Until
+// then the invoice does not expire.
+func TestSupplement(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, final := range []bool{false, true} {
+			w := db.world(t)
+			inv := w.create()
+			paid := w.pay(inv.TransferAmount)
+			b := w.observeEmpty(w.next(start+1, paid))
+			w.signals()
+			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadLookup))
+			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadReceipt)) // is known
+			if got, want := w.signals(), []string{"look " + w.chainKey}; !slices.Equal(got, want) {
+				t.Errorf("signals are %v, want %v", got, want)
+			}
+			if due := w.dueUnread(); len(due) != 1 || due[0].TxHash != paid.TxHash || due[0].Block != b.Number || due[0].Reason != store.UnreadLookup {
+				t.Errorf("due are %+v", due)
+			}
+			if final {
+				w.advance(inv.ExpiresAt.Unix() + 100)
+				if got := w.invoice(inv.ID).Status; got != invoice.Open {
+					t.Fatalf("while its payment is unread, the invoice is %s", got)
+				}
+			}
+			_, before, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
+			w.must(err)
+			w.must(w.Supplement(t.Context(), w.chainKey, b, paid.TxHash))
+			want := map[bool]invoice.PaymentStatus{false: invoice.Pending, true: invoice.Confirmed}[final]
+			if p := w.payment(paid); p.Status != want || p.InvoiceID != inv.ID {
+				t.Errorf("final %t: the payment is %s of %q", final, p.Status, p.InvoiceID)
+			}
+			if len(w.dueUnread()) != 0 {
+				t.Errorf("final %t: due are %+v", final, w.dueUnread())
+			}
+			if !final {
+				if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), before); !errors.Is(err, settle.ErrCursorMoved) {
+					t.Errorf("a confirmation of what was verified before: %v", err)
+				}
+				w.final()
+			}
+			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+				t.Errorf("final %t: the invoice is %s", final, got)
+			}
+			w.must(w.Supplement(t.Context(), w.chainKey, b)) // again
+		}
+	})
+}
+
+// TestSupplementOfOtherBlocks names blocks that are not those that were read.
+func TestSupplementOfOtherBlocks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		b := w.next(start + 1)
+		if err := w.Supplement(t.Context(), w.chainKey, b); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("a block that was not read: %v", err)
+		}
+		w.observe(b)
+		other := b
+		other.Hash = w.hash("other")
+		if err := w.Supplement(t.Context(), w.chainKey, other); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("another block: %v", err)
+		}
+		w.final()
+		if err := w.Supplement(t.Context(), w.chainKey, other); !errors.Is(err, settle.ErrFinalityViolated) {
+			t.Errorf("another final block: %v", err)
+		}
+		w.rescan()
+		if err := w.Supplement(t.Context(), w.chainKey, b); !errors.Is(err, settle.ErrCursorMoved) {
+			t.Errorf("a block that is read again: %v", err)
+		}
+	})
+}
+
+// TestReportUnreadBounds reports transactions of blocks that are still to be read, and more
+// than are kept.
+func TestReportUnreadBounds(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, store.UnreadLookup))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, store.UnreadLookup))
+		if got := w.dueUnread(); len(got) != 0 {
+			t.Errorf("due are %+v, want none of blocks that are not read", got)
+		}
+		named := make([]settle.UnreadTransaction, settle.MaxUnread-1)
+		for i := range named {
+			named[i] = settle.UnreadTransaction{TxHash: w.hash("tx", i), Reason: store.UnreadNode}
+		}
+		b := w.next(start + 1)
+		b.Unread = named
+		w.observe(b)
+		for i := range 3 {
+			w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("more", i), 100, store.UnreadLookup))
+		}
+		counts, err := w.CountUnread(t.Context(), w.chainKey)
+		w.must(err)
+		if counts[store.UnreadLookup] != 1 || counts[store.UnreadNode] != settle.MaxUnread-1 {
+			t.Errorf("counts are %v", counts)
+		}
+	})
+}
+
+// TestSetAside has blocks name transactions that no node returns: up to a number, the chain
+// goes on, and invoices that they could pay expire once a person dismisses them.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		b := w.next(start + 1)
+		for i := range settle.MaxUnreadable {
+			w.must(w.CanSetAside(t.Context(), w.chainKey))
+			u := settle.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: store.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
+			w.observe(settle.Block{Header: w.next(start + 1).Header, Unread: []settle.UnreadTransaction{u}})
+		}
+		if err := w.CanSetAside(t.Context(), w.chainKey); !errors.Is(err, settle.ErrTooManyUnreadable) {
+			t.Errorf("one more: %v", err)
+		}
+		w.advance(inv.ExpiresAt.Unix() + 100)
+		if got := w.invoice(inv.ID).Status; got != invoice.Open {
+			t.Errorf("the invoice is %s", got)
+		}
+		u, err := db.store.UnreadTransaction(t.Context(), w.chainKey, w.hash("tx", 7))
+		w.must(err)
+		if u.Detail != "failed 7" || u.Attempts != 1 || u.NextAt.Sub(u.FoundAt) != settle.FirstUnreadRetry {
+			t.Errorf("stored is %+v", u)
+		}
+		for i := range settle.MaxUnreadable {
+			w.must(w.DismissUnread(t.Context(), w.chainKey, w.hash("tx", i)))
+		}
+		w.advance(inv.ExpiresAt.Unix() + 200)
+		if got := w.invoice(inv.ID).Status; got != invoice.Expired {
+			t.Errorf("after the dismissal the invoice is %s", got)
+		}
+		if due := w.dueUnread(); len(due) != 0 {
+			t.Errorf("due are %d", len(due))
+		}
+		w.must(w.RetryUnread(t.Context(), w.chainKey, w.hash("tx", 7)))
+		if due := w.dueUnread(); len(due) != 1 || !due[0].DismissedAt.IsZero() {
+			t.Errorf("due are %+v", due)
+		}
+		for _, err := range []error{
+			w.RetryUnread(t.Context(), w.chainKey, w.hash("unknown")), w.DismissUnread(t.Context(), w.chainKey, w.hash("unknown")),
+		} {
+			if !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("an unknown transaction: %v", err)
+			}
+		}
+	})
+}
+
+// TestUnreadRetries postpones a transaction again and again.
+func TestUnreadRetries(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, store.UnreadLookup))
+		var waits []time.Duration
+		for range 10 {
+			u := w.dueUnread()[0]
+			w.must(w.PostponeUnread(t.Context(), w.chainKey, u, "no"))
+			next, err := db.store.UnreadTransaction(t.Context(), w.chainKey, w.hash("tx"))
+			w.must(err)
+			waits = append(waits, next.NextAt.Sub(time.Unix(w.seconds.Load(), 0)))
+			w.seconds.Store(next.NextAt.Unix())
+		}
+		if waits[0] != settle.FirstUnreadRetry || waits[1] != 2*settle.FirstUnreadRetry || waits[9] != settle.LastUnreadRetry {
+			t.Errorf("waits are %v", waits)
+		}
+	})
+}

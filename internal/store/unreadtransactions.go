@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// UnreadReason is how a transaction became known that is not recorded.
+type UnreadReason string
+
+// Reasons of unread transactions.
+const (
+	UnreadLookup     UnreadReason = "lookup"     // a payer looked it up
+	UnreadReceipt    UnreadReason = "receipt"    // a receipt that was read for another payment shows it
+	UnreadNode       UnreadReason = "node"       // another node, or the block's receipts, show it
+	UnreadUnreadable UnreadReason = "unreadable" // the nodes have its log, and do not return its receipt or its calldata
+)
+
+// UnreadReasons are all of them.
+var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, UnreadUnreadable}
+
+// UnreadTransaction is a transaction that may move a token from or to an address of
+// ours, and that is not recorded.
+type UnreadTransaction struct {
+	TxHash      invoice.Hash
+	Block       uint64
+	Reason      UnreadReason
+	Detail      string // what went wrong when it was last read
+	Attempts    int    // how often it was read in vain
+	FoundAt     time.Time
+	NextAt      time.Time // when it is read next
+	DismissedAt time.Time // zero until a person dismisses it
+}
+
+const unreadColumns = "SELECT tx_hash, block_number, reason, detail, attempts, found_at, next_at, dismissed_at FROM unread_transactions WHERE chain_key = $1"
+
+func scanUnread(row scanner) (u UnreadTransaction, err error) {
+	err = row.Scan(hashCol(&u.TxHash), &u.Block, &u.Reason, &u.Detail, &u.Attempts, seconds{&u.FoundAt}, seconds{&u.NextAt}, seconds{&u.DismissedAt})
+	return u, err
+}
+
+// InsertUnread stores unread transactions of a chain, except those that are stored.
+func (tx *Tx) InsertUnread(ctx context.Context, chainKey string, all []UnreadTransaction) error {
+	rows := make([][]any, len(all))
+	for i, u := range all {
+		rows[i] = []any{chainKey, u.TxHash.String(), int64(u.Block), string(u.Reason), u.Detail, u.Attempts, u.FoundAt.Unix(), u.NextAt.Unix()}
+	}
+	return tx.insert(ctx, insertion{"unread_transactions",
+		[]string{"chain_key", "tx_hash", "block_number BIGINT", "reason", "detail", "attempts BIGINT", "found_at BIGINT", "next_at BIGINT"},
+		"ON CONFLICT (chain_key, tx_hash) DO NOTHING"}, rows)
+}
+
+// UnreadTransaction returns an unread transaction, or ErrNotFound.
+func (q *queries) UnreadTransaction(ctx context.Context, chainKey string, hash invoice.Hash) (UnreadTransaction, error) {
+	return queryRow(ctx, q, scanUnread, unreadColumns+" AND tx_hash = $2", chainKey, hash.String())
+}
+
+// UnreadTransactions returns those that nobody dismissed, in the order of their blocks.
+func (q *queries) UnreadTransactions(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
+	return queryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
+}
+
+// DueUnread returns those that are to be read now, in the order of their blocks.
+func (q *queries) DueUnread(ctx context.Context, chainKey string, now time.Time, limit int) ([]UnreadTransaction, error) {
+	return queryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
+		chainKey, now.Unix(), limit)
+}
+
+// CountUnread returns how many unread transactions of a chain nobody dismissed, by reason.
+func (q *queries) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
+	counts := map[UnreadReason]int{}
+	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
+		var reason UnreadReason
+		var n int
+		err := row.Scan(&reason, &n)
+		counts[reason] = n
+		return struct{}{}, err
+	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)
+	return counts, err
+}
+
+// PostponeUnread records that a transaction was read in vain, and when it is read next.
+func (tx *Tx) PostponeUnread(ctx context.Context, chainKey string, u UnreadTransaction) error {
+	_, err := tx.exec(ctx, "UPDATE unread_transactions SET detail = $3, attempts = $4, next_at = $5 WHERE chain_key = $1 AND tx_hash = $2",
+		chainKey, u.TxHash.String(), u.Detail, u.Attempts, u.NextAt.Unix())
+	return err
+}
+
+// RetryUnread has a transaction read at a time, also if it was dismissed. It returns
+// ErrNotFound without one.
+func (tx *Tx) RetryUnread(ctx context.Context, chainKey string, hash invoice.Hash, at time.Time) error {
+	return tx.changeUnread(ctx, "next_at = $3, dismissed_at = NULL", chainKey, hash, at)
+}
+
+// DismissUnread ends the reading of a transaction. It returns ErrNotFound without one.
+func (tx *Tx) DismissUnread(ctx context.Context, chainKey string, hash invoice.Hash, at time.Time) error {
+	return tx.changeUnread(ctx, "dismissed_at = $3", chainKey, hash, at)
+}
+
+func (tx *Tx) changeUnread(ctx context.Context, set, chainKey string, hash invoice.Hash, at time.Time) error {
+	n, err := tx.exec(ctx, "UPDATE unread_transactions SET "+set+" WHERE chain_key = $1 AND tx_hash = $2", chainKey, hash.String(), at.Unix())
+	if err == nil && n == 0 {
+		return ErrNotFound
+	}
+	return err
+}
+
+// DeleteUnread deletes transactions that were read.
+func (tx *Tx) DeleteUnread(ctx context.Context, chainKey string, hashes []invoice.Hash) error {
+	for _, hash := range hashes {
+		if err := tx.send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND tx_hash = $2", chainKey, hash.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
