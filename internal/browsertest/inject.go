@@ -33,11 +33,11 @@ const provider = `(() => {
 		else w?.resolve(result);
 	};
 	window["emit_" + wallet.binding] = (event, value) => { for (const l of listeners.get(event) ?? []) l(value); };
-	if (!wallet.rdns) {
+	if (wallet.injected) {
 		window.ethereum = provider;
 		return;
 	}
-	const detail = Object.freeze({ info: Object.freeze({ uuid: crypto.randomUUID(), name: wallet.name, icon: wallet.icon, rdns: wallet.rdns }), provider });
+	const detail = Object.freeze({ info: Object.freeze({ uuid: crypto.randomUUID(), name: wallet.name, icon: wallet.icon, rdns: wallet.rdns || undefined }), provider });
 	const announce = () => dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
 	addEventListener("eip6963:requestProvider", announce);
 	announce();
@@ -50,7 +50,7 @@ func binding(i int) string { return fmt.Sprintf("wallet_%d", i) }
 func (p *Page) inject(w *Wallet, i int) {
 	p.t.Helper()
 	name := binding(i)
-	described, err := json.Marshal(map[string]string{"name": w.Name, "rdns": w.RDNS, "icon": w.Icon, "binding": name})
+	described, err := json.Marshal(map[string]any{"name": w.Name, "rdns": w.RDNS, "icon": w.Icon, "injected": w.Injected, "binding": name})
 	if err != nil {
 		p.t.Fatal(err)
 	}

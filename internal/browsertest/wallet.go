@@ -49,8 +49,10 @@ type Call struct {
 // Wallet is a wallet of a page, backed by a chain. A payer who confirms everything holds it.
 type Wallet struct {
 	Name string
-	RDNS string // empty: it is window.ethereum, and does not announce itself
+	RDNS string // empty: it announces itself without one
 	Icon string
+	// Injected says that it is window.ethereum, and does not announce itself.
+	Injected bool
 
 	mu      sync.Mutex
 	keys    []*ecdsa.PrivateKey // the accounts, the chosen one first

@@ -97,13 +97,40 @@ func TestGasless(t *testing.T) {
 	})
 	t.Run("window.ethereum", func(t *testing.T) {
 		wallet := browsertest.NewWallet(t, w, "", w.NewAccount(tokens, false))
-		wallet.RDNS = ""
+		wallet.Injected = true
 		inv := w.Invoice("4900000", nil)
 		p := open(t, w, inv, browsertest.Options{}, wallet)
 		p.Press("Pay with your wallet")
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 	})
+}
+
+// TestPayWithOneOfSimilarWallets has two wallets with one domain name, one without, and one that
+// is window.ethereum and does not announce itself. Each is offered and pays.
+func TestPayWithOneOfSimilarWallets(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	for i, press := range []string{"Pay with Fox", "Pay with Fox (2)", "Pay with Plain", "Pay with your wallet"} {
+		var all []*browsertest.Wallet
+		for _, name := range []string{"Fox", "Fox", "Plain", "Old"} {
+			all = append(all, browsertest.NewWallet(t, w, name, w.NewAccount(tokens, false)))
+		}
+		all[2].RDNS, all[3].Injected = "", true
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, all...)
+		p.Await(`document.querySelectorAll("#wallet-pay .wallets button").length === 4`)
+		if i == 0 {
+			shot(p, "similar wallets")
+		}
+		p.Press(press)
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		for j, wallet := range all {
+			if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); (n > 0) != (i == j) {
+				t.Errorf("after %q, wallet %d was asked %d times to pay", press, j, n)
+			}
+		}
+	}
 }
 
 // open opens an invoice's page with wallets.
