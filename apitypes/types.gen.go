@@ -2291,6 +2291,10 @@ type PutWebhookRequest struct {
 	// OptionalEvents Types of events to send in addition to the default ones: `payment.unattributed`. If absent, the setting is
 	// unchanged; initially it is empty. Those in the service's configuration are sent in any case.
 	OptionalEvents *[]EventType `json:"optionalEvents,omitempty"`
+
+	// Headers The headers that each event is to be sent with besides those of the service, in place of the current ones; an
+	// empty array removes all. If absent, they are unchanged.
+	Headers *[]WebhookHeader `json:"headers,omitempty"`
 }
 
 // RecordTransactionRequest defines model for RecordTransactionRequest.
@@ -3157,6 +3161,10 @@ type Webhook struct {
 	// OptionalEvents The optional types of events that are sent, set here or in the service's configuration.
 	OptionalEvents []EventType `json:"optionalEvents"`
 
+	// HeaderNames The names of the headers that each event is sent with besides those of the service, in their order. Their
+	// values are stored encrypted and are never shown. Absent without any.
+	HeaderNames []string `json:"headerNames,omitempty"`
+
 	// Health How deliveries to the endpoint fare. `unused`: nothing was sent to it yet. `ok`: it took the last event.
 	// `failing`: it did not, and the event is sent again. `paused`: it failed repeatedly and is probed from time to
 	// time. `gone`: it answered 410 and is probed each hour. In every state events wait until their deadlines. More
@@ -3168,6 +3176,16 @@ type Webhook struct {
 
 	// Secrets Newest first; empty if the endpoint is set in the configuration.
 	Secrets []WebhookSecret `json:"secrets"`
+}
+
+// WebhookHeader A header of events, for example for a gateway before the receiver. Headers of the service (`X-Service-…`,
+// `webhook-…`), of the body and of the connection are refused.
+type WebhookHeader struct {
+	Name string `json:"name"`
+
+	// Value Visible ASCII characters, with blanks between them. It is stored encrypted and never shown. If absent, the
+	// header keeps the value that is stored.
+	Value string `json:"value,omitempty"`
 }
 
 // WebhookHealth How deliveries to the endpoint fare. `unused`: nothing was sent to it yet. `ok`: it took the last event.

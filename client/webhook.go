@@ -31,10 +31,17 @@ func OptionalEvents(types ...apitypes.EventType) WebhookOption {
 	return func(r *apitypes.PutWebhookRequest) { r.OptionalEvents = &types }
 }
 
+// Headers replaces the headers that events are sent with besides those of the service.
+// Without arguments it removes all. A header without a Value keeps the one that is stored.
+func Headers(headers ...apitypes.WebhookHeader) WebhookOption {
+	headers = append([]apitypes.WebhookHeader{}, headers...) // null is not an array
+	return func(r *apitypes.PutWebhookRequest) { r.Headers = &headers }
+}
+
 // PutWebhook sets the URL of a merchant's webhook. The first call generates the signing
 // secret and returns it; later calls return "". It is not repeated after it may have
 // reached the service, because the first secret would be lost. Without [OptionalEvents], the optional
-// types do not change. The error's code is [apitypes.CodeInvalidField] if the URL cannot
+// types do not change, and without [Headers] the headers do not. The error's code is [apitypes.CodeInvalidField] if the URL cannot
 // be used or a type is not optional, [apitypes.CodeConfiguredEndpoint] if the endpoint is
 // set in the service's configuration, and [apitypes.CodeNoMasterKey] if the service
 // cannot store secrets.

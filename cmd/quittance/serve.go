@@ -155,7 +155,7 @@ func addressesOf(cfg config.Config) []server.Address {
 // serverConfig converts the configuration for the server.
 func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger, tracer trace.Tracer) server.Config {
 	out := server.Config{
-		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow,
+		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow, WebhookCA: cfg.WebhookCA, WebhookProxy: cfg.WebhookProxy,
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
@@ -172,7 +172,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.SMTP = &mailer.SMTP{Host: m.Host, Port: m.Port, Encryption: mailer.Encryption(m.TLS), Roots: m.Roots, User: m.User, Password: m.Password, From: m.From, Now: time.Now}
 	}
 	for _, m := range cfg.Merchants {
-		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret}
+		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
 		out.Merchants.Tolerances[m.ID] = m.Tolerance
 		out.Merchants.Collections[m.ID] = m.Collection
 		out.Merchants.Allowed[m.ID] = m.Allowed

@@ -164,7 +164,7 @@ type Events interface {
 // and documents the errors.
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (endpoint.View, error)
-	Put(ctx context.Context, merchantID, url string, optional []invoice.EventType) (v endpoint.View, secret string, err error)
+	Put(ctx context.Context, merchantID string, set endpoint.Settings) (v endpoint.View, secret string, err error)
 	PingMerchant(ctx context.Context, merchantID string) (delivery.Attempt, error)
 	Stage(ctx context.Context, merchantID string) (v endpoint.View, secret string, err error)
 	Promote(ctx context.Context, merchantID string) (endpoint.View, error)

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
@@ -52,9 +53,10 @@ type backend struct {
 	refused  []string                // limits that refused a request
 	// listeners are those that have not ended, by id.
 	listeners map[string]store.Listener
-	examined  string               // what Invoices returns besides invoices
-	history   store.InvoiceHistory // of every invoice
-	note      string               // of every attribution by hand
+	examined  string                  // what Invoices returns besides invoices
+	history   store.InvoiceHistory    // of every invoice
+	note      string                  // of every attribution by hand
+	headers   []endpoint.HeaderChange // that were last set
 	shares    []store.TxShare
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter

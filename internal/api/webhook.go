@@ -47,12 +47,11 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var url string
-	var optional []invoice.EventType
-	if err := cmp.Or(text(o, "", "url", &url, asIs), eventTypes(o, "optionalEvents", &optional)); err != nil {
+	var set endpoint.Settings
+	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), eventTypes(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
 		return err
 	}
-	v, secret, err := a.endpoints.Put(r.Context(), id, url, optional)
+	v, secret, err := a.endpoints.Put(r.Context(), id, set)
 	switch {
 	case err != nil:
 		return fmt.Errorf("set endpoint: %w", err)
@@ -84,6 +83,37 @@ func eventTypes(o object, name string, dst *[]invoice.EventType) error {
 		types[i] = invoice.EventType(typ)
 	}
 	*dst = types
+	return nil
+}
+
+// headerChanges reads an array of headers into dst, which is unchanged if the array is absent.
+func headerChanges(o object, name string, dst *[]endpoint.HeaderChange) error {
+	v, ok := o[name]
+	if !ok {
+		return nil
+	}
+	array, ok := v.([]any)
+	if !ok {
+		return invalidField(name, "must be an array; it is %s", kind(v))
+	}
+	changes := make([]endpoint.HeaderChange, len(array))
+	for i, element := range array {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		member, ok := element.(map[string]any)
+		if !ok {
+			return invalidField(path, "must be an object; it is %s", kind(element))
+		}
+		if err := text(object(member), path+".", "name", &changes[i].Name, asIs); err != nil {
+			return err
+		}
+		if _, given := member["value"]; given {
+			changes[i].Value = new(string)
+			if err := text(object(member), path+".", "value", changes[i].Value, asIs); err != nil {
+				return err
+			}
+		}
+	}
+	*dst = changes
 	return nil
 }
 
@@ -147,6 +177,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
+		HeaderNames:    v.Headers,
 		Health:         apitypes.WebhookHealth(v.Breaker.Health()), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
 	}
 	for i, typ := range v.Optional {

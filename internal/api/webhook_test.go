@@ -54,7 +54,9 @@ func (h fakeEndpoints) may(ctx context.Context, id string) (endpoint.View, error
 	return v, err
 }
 
-func (h fakeEndpoints) Put(ctx context.Context, id, url string, optional []invoice.EventType) (endpoint.View, string, error) {
+func (h fakeEndpoints) Put(ctx context.Context, id string, set endpoint.Settings) (endpoint.View, string, error) {
+	url, optional := set.URL, set.Optional
+	h.headers = set.Headers
 	if id == "new" {
 		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.NewBreaker}, madeSecret, h.fail(ctx)
 	}
@@ -212,4 +214,29 @@ func TestWebhookRefusals(t *testing.T) {
 	wantProblem(t, do(h, "PUT", path, `["url"]`), http.StatusBadRequest, "invalid_json", "")
 	wantProblem(t, do(h, "PUT", path, body, "Content-Type", "text/plain"), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
 	wantProblem(t, do(h, "PUT", path, `{"url":"`+strings.Repeat("x", api.MaxBody)+`"}`), http.StatusRequestEntityTooLarge, "body_too_large", "")
+}
+
+// TestWebhookHeaders has the headers of a request, and their names in the answer.
+func TestWebhookHeaders(t *testing.T) {
+	b := new(backend)
+	h := newAPI(t, b)
+	const path = "/api/merchants/acme/webhook"
+	if w := do(h, "PUT", path, `{"url":"https://other.example/","headers":[{"name":"X-A","value":"a"},{"name":"X-B"}]}`); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if len(b.headers) != 2 || b.headers[0].Name != "X-A" || b.headers[0].Value == nil || *b.headers[0].Value != "a" || b.headers[1].Name != "X-B" || b.headers[1].Value != nil {
+		t.Errorf("set %+v", b.headers)
+	}
+	if do(h, "PUT", path, `{"url":"https://other.example/","headers":[]}`); b.headers == nil || len(b.headers) != 0 {
+		t.Errorf("removed, %v are set", b.headers)
+	}
+	if do(h, "PUT", path, `{"url":"https://other.example/"}`); b.headers != nil {
+		t.Errorf("unchanged, %v are set", b.headers)
+	}
+	for body, field := range map[string]string{
+		`"headers":{}`: "headers", `"headers":["X-A"]`: "headers[0]", `"headers":[{"value":"a"}]`: "headers[0].name",
+		`"headers":[{"name":"X-A","value":1}]`: "headers[0].value", `"headers":[{"name":"X-A","value":null}]`: "headers[0].value",
+	} {
+		wantProblem(t, do(h, "PUT", path, `{"url":"https://other.example/",`+body+`}`), http.StatusBadRequest, "invalid_field", field)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"net/url"
 	"os"
 	"runtime"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 )
@@ -58,6 +60,11 @@ type Config struct {
 	// WebhookAllow are the address ranges that webhooks may reach in addition to
 	// the public internet, with or without TLS.
 	WebhookAllow []netip.Prefix
+	// WebhookCA has certificates in PEM that receivers' certificates are checked with, besides
+	// those that the machine trusts; empty without.
+	WebhookCA []byte
+	// WebhookProxy is the proxy through which webhooks leave; nil without one.
+	WebhookProxy *url.URL
 	// KeepEvents and KeepAttempts are the retention of finished events and of the
 	// attempts to deliver them.
 	KeepEvents, KeepAttempts time.Duration
@@ -81,6 +88,7 @@ type Merchant struct {
 	ID             string
 	WebhookURL     string              // http or https; empty when it is set through the API
 	WebhookSecret  string              // empty without a URL
+	WebhookHeaders []delivery.Header   // that are sent with each event; none without a URL
 	OptionalEvents []invoice.EventType // that the merchant asks for besides the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 	Collection     invoice.Collection  // of invoices that are created without one

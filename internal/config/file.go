@@ -57,6 +57,8 @@ type masterKeyFile struct {
 
 type webhooksFile struct {
 	Allow     []scalar      `yaml:"allow"`
+	CAFile    string        `yaml:"caFile"`
+	Proxy     *location     `yaml:"proxy"`
 	Retention retentionFile `yaml:"retention"`
 }
 
@@ -66,18 +68,26 @@ type retentionFile struct {
 }
 
 type merchantFile struct {
-	ID                string   `yaml:"id"`
-	WebhookURL        string   `yaml:"webhookUrl"`
-	WebhookSecretEnv  string   `yaml:"webhookSecretEnv"`
-	WebhookSecretFile string   `yaml:"webhookSecretFile"`
-	Tolerance         scalar   `yaml:"tolerance"`
-	Collection        string   `yaml:"collection"`
-	OptionalEvents    []string `yaml:"optionalEvents"`
+	ID                string              `yaml:"id"`
+	WebhookURL        string              `yaml:"webhookUrl"`
+	WebhookSecretEnv  string              `yaml:"webhookSecretEnv"`
+	WebhookSecretFile string              `yaml:"webhookSecretFile"`
+	WebhookHeaders    []webhookHeaderFile `yaml:"webhookHeaders"`
+	Tolerance         scalar              `yaml:"tolerance"`
+	Collection        string              `yaml:"collection"`
+	OptionalEvents    []string            `yaml:"optionalEvents"`
 
 	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
 	ReturnHosts      []string      `yaml:"returnHosts"`
 	EmbedOrigins     []string      `yaml:"embedOrigins"`
 	Timezone         string        `yaml:"timezone"`
+}
+
+type webhookHeaderFile struct {
+	Name      string `yaml:"name"`
+	Value     string `yaml:"value"`
+	ValueEnv  string `yaml:"valueEnv"`
+	ValueFile string `yaml:"valueFile"`
 }
 
 type allowedFile struct {

@@ -20,6 +20,9 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 			r.fail(path+".webhookUrl", "%w", err)
 		}
 		out.WebhookSecret = r.webhookSecret(path+".webhookSecret", m.WebhookSecretEnv, m.WebhookSecretFile)
+		out.WebhookHeaders = r.webhookHeaders(path+".webhookHeaders", m.WebhookHeaders)
+	case len(m.WebhookHeaders) > 0:
+		r.fail(path+".webhookUrl", "is missing, but there are webhookHeaders; leave them out when the URL is set through the API")
 	case !secretless:
 		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}

@@ -67,6 +67,8 @@ func (f file) resolve(src Source) (Config, error) {
 	for i, text := range f.Webhooks.Allow {
 		cfg.WebhookAllow = append(cfg.WebhookAllow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
 	}
+	cfg.WebhookCA = r.certificates("webhooks.caFile", f.Webhooks.CAFile)
+	cfg.WebhookProxy = r.webhookProxy("webhooks.proxy", f.Webhooks.Proxy)
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)

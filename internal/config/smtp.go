@@ -91,17 +91,29 @@ func isLoopback(host string) bool {
 
 // roots reads the certificates of a file in PEM. It returns nil without a file.
 func (r *resolver) roots(path, file string) *x509.CertPool {
+	raw := r.certificates(path, file)
+	if raw == nil {
+		return nil
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(raw)
+	return pool
+}
+
+// certificates reads a file with certificates in PEM. It returns nil without a file, or if it
+// cannot be used.
+func (r *resolver) certificates(path, file string) []byte {
 	if file == "" {
 		return nil
 	}
 	raw, err := r.src.File(file)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(path, "%w", err)
 		return nil
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(raw) {
+	case !x509.NewCertPool().AppendCertsFromPEM(raw):
 		r.fail(path, "%s has no certificate in PEM", file)
+		return nil
 	}
-	return pool
+	return raw
 }

@@ -1,10 +1,15 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 const day = 24 * time.Hour
@@ -43,4 +48,56 @@ func (r *resolver) prefix(path string, text scalar) netip.Prefix {
 		r.fail(path, "is %q; want a range of addresses such as 10.1.0.0/16 or fd00::/8, with zeros behind its prefix, or one address", text)
 	}
 	return p
+}
+
+// webhookProxy returns the URL of the proxy through which webhooks leave, or nil without one.
+func (r *resolver) webhookProxy(path string, l *location) *url.URL {
+	if l == nil {
+		return nil
+	}
+	text, ok := r.location(path, *l)
+	if !ok {
+		return nil
+	}
+	if err := checkURL(text, "http", "https"); err != nil {
+		r.fail(path, "%w", err)
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		r.fail(path, "is %.80q; want the scheme, the host and the port of the proxy, such as http://proxy.internal:3128", origin(text))
+		return nil
+	}
+	if l.url != "" && holdsAccount(text) {
+		r.fail(path, "holds an account; %s", insteadOfURL)
+	}
+	return u
+}
+
+// webhookHeaders reads the headers of a merchant's endpoint.
+func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []delivery.Header {
+	var all []delivery.Header
+	for i, f := range files {
+		h, at := delivery.Header{Name: f.Name, Value: f.Value}, fmt.Sprintf("%s[%d]", path, i)
+		referred := f.ValueEnv != "" || f.ValueFile != ""
+		switch {
+		case referred && f.Value != "":
+			r.fail(at, "want one of value, valueEnv and valueFile")
+			return nil
+		case referred:
+			wrong := len(r.errs)
+			if h.Value = r.secret(at+".value", f.ValueEnv, f.ValueFile); len(r.errs) > wrong {
+				return nil
+			}
+		}
+		all = append(all, h)
+	}
+	if wrong := (*delivery.HeaderError)(nil); errors.As(delivery.CheckHeaders(all), &wrong) {
+		at := path
+		if wrong.Index >= 0 {
+			at = fmt.Sprintf("%s[%d]", path, wrong.Index)
+		}
+		r.fail(at, "%s", wrong.Detail)
+	}
+	return all
 }

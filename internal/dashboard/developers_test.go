@@ -163,7 +163,11 @@ func TestRotateSecret(t *testing.T) {
 			return counts[what] > 0
 		})
 	}
-	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}}).want(t, 200, endpoint.URL)
+	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}, "headers": {"X-Api-Key: open-sesame\r\n\r\nX-Tenant:cafe\r\n"}}).want(t, 200, endpoint.URL, "X-Api-Key, X-Tenant")
+	if page := owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}, "headers": {"X-Api-Key:"}}).want(t, 200, "X-Api-Key"); strings.Contains(page.body, "sesame") || strings.Contains(page.body, "X-Tenant") {
+		t.Error("the page shows the value of a header, or one that was removed")
+	}
+	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}, "headers": {"Host: evil.example"}}).want(t, 409, "must not be Host")
 	first := secretOf(owner.post("/dashboard/webhook/secret", nil))
 	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Active")
 	know(first)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -20,6 +21,7 @@ type webhookView struct {
 	Secret string            // that was made just now
 	Staged bool              // a secret is staged
 	May    bool              // the person may change it
+	Lines  string            // headers in the form, one a line
 }
 
 // Always returns the types of events that every endpoint gets. It is for templates.
@@ -67,7 +69,7 @@ func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status i
 		view.Webhook, view.Set = answer.Webhook, true
 	}
 	if view.Typed == "" {
-		view.Typed = view.URL
+		view.Typed, view.Lines = view.URL, headerLines(view.HeaderNames)
 	}
 	view.Staged = slices.ContainsFunc(view.Secrets, func(s apitypes.WebhookSecret) bool { return s.State == "staged" })
 	view.May = v.Can(access.WebhooksWrite) && !view.Configured
@@ -90,7 +92,7 @@ func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, 
 	case err != nil:
 		return err
 	case refused != "":
-		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url")})
+		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url"), Lines: headerLines(namesOf(headersOf(r.PostFormValue("headers"))))})
 	}
 	return done()
 }
@@ -114,12 +116,47 @@ func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	var answer apitypes.WebhookSecretResponse
 	body := apitypes.PutWebhookRequest{URL: r.PostFormValue("url"), OptionalEvents: &optional}
+	if r.PostForm.Has("headers") {
+		headers := headersOf(r.PostFormValue("headers"))
+		body.Headers = &headers
+	}
 	return d.sendWebhook(w, r, http.MethodPut, "", body, &answer, func() error {
 		if answer.Secret == "" {
 			return d.toWebhook(w, r)()
 		}
 		return d.showWebhook(w, r, http.StatusOK, webhookView{Secret: answer.Secret})
 	})
+}
+
+// headerLines returns the text of a form with headers, one a line, whose values are not shown.
+func headerLines(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(name + ":\n")
+	}
+	return b.String()
+}
+
+// headersOf reads headers from lines of a form. One without a value keeps the stored one.
+func headersOf(lines string) []apitypes.WebhookHeader {
+	headers := []apitypes.WebhookHeader{}
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "" && value == "" {
+			continue
+		}
+		headers = append(headers, apitypes.WebhookHeader{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	}
+	return headers
+}
+
+// namesOf returns the names of headers.
+func namesOf(headers []apitypes.WebhookHeader) []string {
+	names := make([]string, len(headers))
+	for i, h := range headers {
+		names[i] = h.Name
+	}
+	return names
 }
 
 // pingWebhook sends a ping, and shows its result.

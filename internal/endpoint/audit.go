@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -14,14 +15,14 @@ func (d *Directory) update(ctx context.Context, action access.Action, merchantID
 		if err := tx.LockEndpoint(ctx, merchantID); err != nil {
 			return err
 		}
-		before, err := auditView(ctx, tx, merchantID)
+		before, err := d.auditView(ctx, tx, merchantID)
 		if err != nil {
 			return err
 		}
 		if err := change(tx); err != nil {
 			return err
 		}
-		after, err := auditView(ctx, tx, merchantID)
+		after, err := d.auditView(ctx, tx, merchantID)
 		if err != nil {
 			return err
 		}
@@ -35,7 +36,8 @@ func (d *Directory) update(ctx context.Context, action access.Action, merchantID
 type auditedEndpoint struct {
 	URL            string              `json:"url"` // without the query, which may hold a secret
 	OptionalEvents []invoice.EventType `json:"optionalEvents,omitempty"`
-	Secrets        []auditedSecret     `json:"secrets"` // newest first
+	Secrets        []auditedSecret     `json:"secrets"`           // newest first
+	Headers        []string            `json:"headers,omitempty"` // the names of its own
 }
 
 type auditedSecret struct {
@@ -44,7 +46,7 @@ type auditedSecret struct {
 }
 
 // auditView returns a merchant's endpoint for the audit log, or nil if it has none.
-func auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error) {
+func (d *Directory) auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error) {
 	rows, err := tx.Endpoints(ctx, []string{merchantID})
 	row, ok := rows[merchantID]
 	if err != nil || !ok {
@@ -53,6 +55,13 @@ func auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error
 	v := auditedEndpoint{URL: access.WithoutQuery(row.URL), OptionalEvents: row.Optional, Secrets: make([]auditedSecret, len(row.Secrets))}
 	for i, s := range row.Secrets {
 		v.Secrets[i] = auditedSecret{Version: s.Version, State: s.State}
+	}
+	headers, err := d.headers(row.Headers)
+	if err != nil { // what cannot be read can still be replaced
+		headers = []delivery.Header{{Name: "(unreadable)"}}
+	}
+	if len(headers) > 0 {
+		v.Headers = namesOf(headers)
 	}
 	return v, nil
 }

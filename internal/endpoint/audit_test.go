@@ -28,9 +28,9 @@ func TestAudit(t *testing.T) {
 				secrets = append(secrets, secret)
 			}
 		}
-		_, secret, err := w.Put(ctx, id, "https://cafe.example/a?token=hidden", nil)
+		_, secret, err := w.Put(ctx, id, endpoint.Settings{URL: "https://cafe.example/a?token=hidden"})
 		ok(secret, err)
-		_, secret, err = w.Put(ctx, id, "https://cafe.example/b", nil)
+		_, secret, err = w.Put(ctx, id, endpoint.Settings{URL: "https://cafe.example/b"})
 		ok(secret, err)
 		_, secret, err = w.Stage(ctx, id)
 		ok(secret, err)

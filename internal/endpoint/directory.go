@@ -237,7 +237,9 @@ func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
 	if e.Secret == "" {
 		return e, errors.New("no secret is active")
 	}
-	return e, nil
+	var err error
+	e.Headers, err = d.headers(row.Headers)
+	return e, err
 }
 
 func (d *Directory) secret(r store.SecretRow) (string, error) {

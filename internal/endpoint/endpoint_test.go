@@ -118,12 +118,12 @@ func TestRotation(t *testing.T) {
 		if _, err := w.View(t.Context(), id); !errors.Is(err, endpoint.ErrNone) || w.HasOwnEndpoint(id) {
 			t.Fatalf("before the first put: %v", err)
 		}
-		v, first, err := w.Put(t.Context(), id, "https://cafe.example/a", nil)
+		v, first, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://cafe.example/a"})
 		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt.Unix() != start || v.Configured || !w.HasOwnEndpoint(id) {
 			t.Fatalf("put: %+v, %q, %v", v, first, err)
 		}
 		want("put", "https://cafe.example/a", first)
-		v, again, err := w.Put(t.Context(), id, "https://cafe.example/b", nil)
+		v, again, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://cafe.example/b"})
 		if err != nil || again != "" || !slices.Equal(states(v), []store.SecretState{store.SecretActive}) {
 			t.Fatalf("put again: %+v, %q, %v", v, again, err)
 		}
@@ -184,7 +184,7 @@ func TestRotation(t *testing.T) {
 // with the same version.
 func TestPromoteOfADroppedSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
+		_, first, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestPromoteOfADroppedSecret(t *testing.T) {
 // TestPromoteAfterPut sets another URL during the ping.
 func TestPromoteAfterPut(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		_, first, err := w.Put(t.Context(), "cafe", "https://cafe.example/old", nil)
+		_, first, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/old"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestPromoteAfterPut(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.onPing = func(ctx context.Context) {
-			if _, _, err := w.Put(ctx, "cafe", "https://cafe.example/new", nil); err != nil {
+			if _, _, err := w.Put(ctx, "cafe", endpoint.Settings{URL: "https://cafe.example/new"}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -281,7 +281,7 @@ func TestPing(t *testing.T) {
 func TestChangesAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		all := func(id string) map[string]error {
-			_, _, put := w.Put(t.Context(), id, "https://cafe.example/", nil)
+			_, _, put := w.Put(t.Context(), id, endpoint.Settings{URL: "https://cafe.example/"})
 			_, _, stage := w.Stage(t.Context(), id)
 			_, promote := w.Promote(t.Context(), id)
 			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
@@ -332,7 +332,7 @@ func TestFallback(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, endpoint.ErrConfigured) {
 			t.Errorf("stage for the fallback: %v", err)
 		}
-		if _, _, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil); err != nil {
+		if _, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
@@ -346,7 +346,7 @@ func TestOptionalEvents(t *testing.T) {
 		asks := []invoice.EventType{invoice.EventUnattributed}
 		put := func(what, id string, set, want []invoice.EventType) {
 			t.Helper()
-			v, _, err := w.Put(t.Context(), id, "https://"+id+".example/", set)
+			v, _, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://" + id + ".example/", Optional: set})
 			if err != nil || !slices.Equal(v.Optional, want) {
 				t.Errorf("%s: %v, %v; want %v", what, v.Optional, err, want)
 			}
@@ -361,7 +361,7 @@ func TestOptionalEvents(t *testing.T) {
 		put("set again", "cafe", asks, asks)
 
 		var wrong *invoice.FieldError
-		if _, _, err := w.Put(t.Context(), "cafe", "https://other.example/", []invoice.EventType{invoice.EventUnattributed, invoice.EventPaid}); !errors.As(err, &wrong) || wrong.Field != "optionalEvents[1]" {
+		if _, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://other.example/", Optional: []invoice.EventType{invoice.EventUnattributed, invoice.EventPaid}}); !errors.As(err, &wrong) || wrong.Field != "optionalEvents[1]" {
 			t.Errorf("one that is not optional: %v", err)
 		}
 		if v, err := w.View(t.Context(), "cafe"); err != nil || v.URL != "https://cafe.example/" || !slices.Equal(v.Optional, asks) {
@@ -399,7 +399,7 @@ func TestURLs(t *testing.T) {
 			"https://127.0.0.1/": "not on the public internet", "https://[::1]/": "not on the public internet", "http://169.254.169.254/": "not on the public internet",
 			"https://[::ffff:127.0.0.1]/": "not on the public internet", "https://[fe80::1%25eth0]/": "not on the public internet",
 		} {
-			_, _, err := w.Put(t.Context(), "cafe", url, nil)
+			_, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: url})
 			var wrong *invoice.FieldError
 			switch {
 			case want == "" && err != nil:
@@ -419,7 +419,7 @@ func TestMasterKeys(t *testing.T) {
 		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
 		}
-		_, secret, err := w.Put(t.Context(), "cafe", "https://cafe.example/", nil)
+		_, secret, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -463,7 +463,7 @@ func TestReseal(t *testing.T) {
 		}
 		const merchants = endpoint.ResealBatch + 3
 		for i := range merchants {
-			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), "https://m.example/", nil); err != nil {
+			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), endpoint.Settings{URL: "https://m.example/"}); err != nil {
 				t.Fatal(err)
 			}
 		}

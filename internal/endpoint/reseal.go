@@ -20,7 +20,7 @@ type auditedReseal struct {
 	KeyIDs  []string `json:"keyIds"` // of the master keys
 }
 
-// Reseal reseals secrets that are sealed under older keys under the keyring's newest
+// Reseal reseals secrets, and headers of endpoints, that are sealed under older keys under the keyring's newest
 // key, and returns their number. Services that have both keys may be running.
 func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time) (n int, err error) {
 	for more := true; more; {
@@ -50,7 +50,7 @@ func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time
 		if err != nil {
 			return 0, false, err
 		}
-		old, sealed := r.KeyID, k.Seal(r.MerchantID, r.Version, secret)
+		old, sealed := r, k.Seal(r.MerchantID, r.Version, secret)
 		r.KeyID, r.Sealed = sealed.KeyID, sealed.Data
 		switch err := tx.ReplaceSealed(ctx, r, old); {
 		case errors.Is(err, store.ErrConflict): // dropped or resealed concurrently
@@ -59,8 +59,8 @@ func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time
 			return 0, false, err
 		}
 		n++
-		if !slices.Contains(from, old) {
-			from = append(from, old)
+		if !slices.Contains(from, old.KeyID) {
+			from = append(from, old.KeyID)
 		}
 	}
 	if n == 0 {

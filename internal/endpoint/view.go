@@ -24,6 +24,7 @@ type View struct {
 	ChangedAt  time.Time           // zero if configured
 	Optional   []invoice.EventType // optional event types that it receives
 	Secrets    []store.SecretRow   // those that sign, newest first; empty if configured
+	Headers    []string            // names of the headers of its own
 	Breaker    delivery.Breaker
 }
 
@@ -38,10 +39,15 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 		return v, err
 	}
 	row, set := rows[merchantID]
-	switch configured := d.conf.Configured[merchantID].URL; {
-	case configured != "":
-		v.URL, v.Configured = configured, true
+	switch configured := d.conf.Configured[merchantID]; {
+	case configured.URL != "":
+		v.URL, v.Configured, v.Headers = configured.URL, true, namesOf(configured.Headers)
 	case set:
+		headers, err := d.headers(row.Headers)
+		if err != nil {
+			return v, err
+		}
+		v.Headers = namesOf(headers)
 		v.URL, v.ChangedAt = row.URL, row.ChangedAt
 		for _, r := range row.Secrets {
 			if r.State != store.SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
@@ -49,7 +55,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 			}
 		}
 	case d.conf.Fallback.URL != "":
-		v.URL, v.Configured = d.conf.Fallback.URL, true
+		v.URL, v.Configured, v.Headers = d.conf.Fallback.URL, true, namesOf(d.conf.Fallback.Headers)
 	default:
 		return v, ErrNone
 	}
@@ -59,11 +65,17 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	return v, err
 }
 
-// Put sets a merchant's endpoint and its optional event types; nil keeps the current
-// types. The first Put of a merchant generates a secret and returns it; later ones
-// return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
-// *invoice.FieldError for the URL and the types.
-func (d *Directory) Put(ctx context.Context, merchantID, target string, optional []invoice.EventType) (v View, secret string, err error) {
+// Settings are what a merchant sets of its endpoint.
+type Settings struct {
+	URL      string
+	Optional []invoice.EventType // optional event types; nil keeps the current ones
+	Headers  []HeaderChange      // all headers of its own; nil keeps the current ones
+}
+
+// Put sets a merchant's endpoint. The first Put of a merchant generates a secret and
+// returns it; later ones return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
+// *invoice.FieldError for what is set.
+func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v View, secret string, err error) {
 	switch {
 	case !d.conf.Known(merchantID):
 		return v, "", ErrNone
@@ -72,21 +84,31 @@ func (d *Directory) Put(ctx context.Context, merchantID, target string, optional
 	case d.conf.Keyring == nil:
 		return v, "", ErrNoMasterKey
 	}
-	if err := d.checkURL(target); err != nil {
+	if err := d.checkURL(set.URL); err != nil {
 		return v, "", &invoice.FieldError{Field: "url", Detail: err.Error()}
 	}
-	if err := checkOptional(optional); err != nil {
+	if err := checkOptional(set.Optional); err != nil {
 		return v, "", err
 	}
 	secret, seal, err := d.newSecret(merchantID)
 	if err != nil {
 		return v, "", err
 	}
-	row := store.EndpointRow{MerchantID: merchantID, URL: target, Optional: optional, ChangedAt: d.conf.Now()}
+	row := store.EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
 	var first bool
 	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *store.Tx) (err error) {
-		first, err = tx.PutEndpoint(ctx, row, seal)
-		return err
+		if first, err = tx.PutEndpoint(ctx, row, seal); err != nil || set.Headers == nil {
+			return err
+		}
+		stored, err := tx.Endpoints(ctx, []string{merchantID})
+		if err != nil {
+			return err
+		}
+		headers, err := d.changedHeaders(merchantID, stored[merchantID].Headers, set.Headers)
+		if err != nil {
+			return err
+		}
+		return tx.PutHeaders(ctx, headers)
 	})
 	if err != nil {
 		return v, "", err

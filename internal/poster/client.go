@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -32,10 +33,18 @@ type ClientConfig struct {
 	// Connections is how many may be open at once, in use or idle; 0 for any
 	// number. Idle is how many of them may be idle; default 512.
 	Connections, Idle int
+	// CA has certificates in PEM that receivers' certificates are checked with, besides those
+	// that the machine trusts.
+	CA []byte
+	// Proxy, when set, is the proxy through which receivers are reached, except for those in the
+	// guard's own ranges: see egress. Its scheme is http or https.
+	Proxy *url.URL
+	// lookup replaces the lookup of a host's addresses before the proxy is used.
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // NewClient returns the client of all exchanges. It keeps connections open
-// for the next event, speaks HTTP/2 where the receiver does, uses no proxy,
+// for the next event, speaks HTTP/2 where the receiver does, uses no other proxy,
 // follows no redirect, inflates no body, refuses another protocol, and connects
 // to nothing that the guard refuses.
 func NewClient(c ClientConfig) *http.Client {
@@ -49,6 +58,13 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 	if err != nil {
 		roots = nil // as package tls does it, which tries again
 	}
+	if len(c.CA) > 0 {
+		if roots == nil {
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM(c.CA)
+	}
+	toProxy := dialer
 	dialer.ControlContext = c.Guard.control
 	bound := &boundDialer{dial: c.Guard.dial(dialer), limit: int64(c.Connections)}
 	transport := &http.Transport{
@@ -62,6 +78,13 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        90 * time.Second,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
+	}
+	if c.Proxy != nil {
+		e := newEgress(c.Guard, c.Proxy, toProxy, bound.dial)
+		if c.lookup != nil {
+			e.lookup = c.lookup
+		}
+		bound.dial, transport.Proxy, transport.OnProxyConnectResponse = e.dialContext, e.proxyFor, refusal
 	}
 	bound.dropIdle = transport.CloseIdleConnections
 	return &http.Client{

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -19,6 +20,8 @@ type Endpoint struct {
 	// Others also sign, in the one header that can hold several signatures: the
 	// secrets that Secret replaced recently, and the one that will replace it.
 	Others []string
+	// Headers are sent with each message. They passed delivery.CheckHeaders.
+	Headers []delivery.Header
 }
 
 // host returns the host of the URL, without a port.
@@ -32,6 +35,9 @@ func (e Endpoint) host() string {
 
 // sign sets the headers of a message that is sent now.
 func (e Endpoint) sign(h http.Header, m Message, now time.Time) {
+	for _, own := range e.Headers {
+		h.Set(own.Name, own.Value)
+	}
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	h.Set("Content-Type", "application/json")
 	h.Set("User-Agent", userAgent)

@@ -53,7 +53,7 @@ var secretive = regexp.MustCompile(`whsec_[A-Za-z0-9+/_=%\\-]+|(?i:bearer|basic)
 // Shorter parts of a URL are words rather than secrets.
 const (
 	minSecretWord  = 16 // bytes: a label of the host, a segment of the path
-	minSecretValue = 8  // bytes: a value of the query, an account's name or password
+	minSecretValue = 8  // bytes: a value of the query or of a header, an account's name or password
 	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a text that was cut
 )
 
@@ -108,6 +108,10 @@ func (e Endpoint) secretTexts() []string {
 	}
 	for _, secret := range e.secrets() {
 		add(1, secret, strings.TrimPrefix(secret, webhook.SecretPrefix))
+	}
+	for _, h := range e.Headers {
+		add(minSecretValue, h.Value)
+		add(minSecretValue, strings.Fields(h.Value)...)
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil {

@@ -108,7 +108,10 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 func withoutAddresses(err error) error {
 	var lookup *net.DNSError
 	var op *net.OpError
+	var proxy *proxyError
 	switch {
+	case errors.As(err, &proxy):
+		return errProxy
 	case errors.Is(err, ErrPlain):
 		return ErrPlain
 	case errors.Is(err, ErrForbidden), errors.As(err, &lookup):

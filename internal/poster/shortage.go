@@ -27,7 +27,8 @@ const (
 	// FaultStopped means that this process did not run for a while.
 	FaultStopped
 	// FaultShortage means that this process or machine has run out of a
-	// resource: every other exchange would fail in the same way.
+	// resource, or cannot use its proxy: every other exchange would fail in the
+	// same way.
 	FaultShortage
 )
 
@@ -63,7 +64,8 @@ func (p *Poster) faultOf(err error) Fault {
 // lookups are not believed: the resolver's configuration may not have been
 // read.
 func faultOf(err error, recent bool) Fault {
-	if errors.Is(err, errNoConnection) || descriptors.IsShortage(err) {
+	var proxy *proxyError
+	if errors.Is(err, errNoConnection) || descriptors.IsShortage(err) || errors.As(err, &proxy) {
 		return FaultShortage
 	}
 	var lookup *net.DNSError

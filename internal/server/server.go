@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,8 @@ type Config struct {
 	// WebhookAllow are the address ranges outside the public internet that
 	// webhooks may reach, without TLS.
 	WebhookAllow []netip.Prefix
+	WebhookCA    []byte   // see poster.ClientConfig
+	WebhookProxy *url.URL // the same
 	Access       Access
 	// Keyring seals the secrets of endpoints that are set through the API. If it
 	// is nil, none can be set.
@@ -315,7 +318,7 @@ func (s *Server) eventLog() eventLog {
 // buildDelivery builds the directory of endpoints and the webhook worker.
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.cfg.WebhookAllow)
-	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks})
+	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
 	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
 		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
 		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,

@@ -20,6 +20,7 @@ type EndpointRow struct {
 	Optional   []invoice.EventType // optional types of events that it is sent
 	ChangedAt  time.Time
 	Secrets    []SecretRow // the newest first
+	Headers    SecretRow   // encrypted under HeadersVersion; zero without any
 }
 
 // SecretState is the state of a secret.
@@ -65,8 +66,12 @@ func (q *queries) Endpoints(ctx context.Context, merchantIDs []string) (map[stri
 		having = append(having, id)
 	}
 	secrets, err := q.Secrets(ctx, having)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := q.headers(ctx, having)
 	for id, e := range found {
-		e.Secrets = secrets[id]
+		e.Secrets, e.Headers = secrets[id], headers[id]
 		found[id] = e
 	}
 	return found, err
@@ -263,23 +268,31 @@ func (s *Store) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64,
 	return n, err
 }
 
-// MasterKeyIDs returns the ids of the master keys under which secrets are
-// encrypted.
+// MasterKeyIDs returns the ids of the master keys under which secrets and
+// headers of endpoints are encrypted.
 func (q *queries) MasterKeyIDs(ctx context.Context) ([]string, error) {
-	return queryAll(ctx, q, scanID, "SELECT DISTINCT key_id FROM endpoint_secrets ORDER BY key_id")
+	return queryAll(ctx, q, scanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
 }
 
-// SecretsNotUnder returns up to limit secrets that are not encrypted under the
-// master key, for ReplaceSealed.
+// SecretsNotUnder returns up to limit secrets, and then headers, that are not
+// encrypted under the master key, for ReplaceSealed.
 func (q *queries) SecretsNotUnder(ctx context.Context, keyID string, limit int) ([]SecretRow, error) {
-	return queryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
+	found, err := queryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	return queryAll(ctx, q, scanSecret, selectHeaders+"WHERE key_id <> $1 ORDER BY merchant_id LIMIT $2", keyID, limit)
 }
 
-// ReplaceSealed stores a secret's new encryption. It returns ErrConflict if the
-// secret is no longer encrypted under the old key.
-func (tx *Tx) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
-	n, err := tx.exec(ctx, "UPDATE endpoint_secrets SET sealed = $3, key_id = $4 WHERE merchant_id = $1 AND version = $2 AND key_id = $5",
-		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, oldKeyID)
+// ReplaceSealed stores the new encryption of a secret or of headers. It returns
+// ErrConflict if they are no longer encrypted as old is.
+func (tx *Tx) ReplaceSealed(ctx context.Context, r, old SecretRow) error {
+	text, args := "UPDATE endpoint_headers SET sealed = $2, key_id = $3 WHERE merchant_id = $1 AND sealed = $4",
+		[]any{r.MerchantID, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, base64.StdEncoding.EncodeToString(old.Sealed)}
+	if r.Version != HeadersVersion {
+		text, args = "UPDATE endpoint_secrets SET sealed = $2, key_id = $3 WHERE merchant_id = $1 AND sealed = $4 AND version = $5", append(args, r.Version)
+	}
+	n, err := tx.exec(ctx, text, args...)
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}

@@ -149,10 +149,11 @@ func TestSecrets(t *testing.T) {
 		if diff := gocmp.Diff([]store.SecretRow{row(2, store.SecretActive, 0)}, others); err != nil || diff != "" {
 			t.Errorf("under other keys: %v (-want +got):\n%s", err, diff)
 		}
-		again := row(2, store.SecretActive, 0)
+		again, changed := row(2, store.SecretActive, 0), row(2, store.SecretActive, 0)
 		again.Sealed, again.KeyID = []byte("other"), "key9"
-		conflict("an encryption that was replaced", s.ReplaceSealed(t.Context(), again, "key7"))
-		must(t, s.ReplaceSealed(t.Context(), again, "key2"))
+		changed.Sealed = []byte("changed")
+		conflict("an encryption that was replaced", s.ReplaceSealed(t.Context(), again, changed))
+		must(t, s.ReplaceSealed(t.Context(), again, row(2, store.SecretActive, 0)))
 		want("encrypted anew", again)
 	})
 }

@@ -41,6 +41,6 @@ func (s *Store) RedeliverMany(ctx context.Context, f RedeliverFilter, now time.T
 }
 
 // ReplaceSealed is Tx.ReplaceSealed.
-func (s *Store) ReplaceSealed(ctx context.Context, r SecretRow, oldKeyID string) error {
-	return s.Update(ctx, func(tx *Tx) error { return tx.ReplaceSealed(ctx, r, oldKeyID) })
+func (s *Store) ReplaceSealed(ctx context.Context, r, old SecretRow) error {
+	return s.Update(ctx, func(tx *Tx) error { return tx.ReplaceSealed(ctx, r, old) })
 }

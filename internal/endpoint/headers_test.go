@@ -1,0 +1,124 @@
+package endpoint_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// header is a change that sets a header.
+func header(name, value string) endpoint.HeaderChange {
+	return endpoint.HeaderChange{Name: name, Value: &value}
+}
+
+// TestHeaders sets, keeps and removes the headers of an endpoint.
+func TestHeaders(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const id, url = "cafe", "https://cafe.example/"
+		for _, step := range []struct {
+			name    string
+			headers []endpoint.HeaderChange
+			want    []delivery.Header
+		}{
+			{"none at first", nil, nil},
+			{"two", []endpoint.HeaderChange{header("Authorization", "Bearer one"), header("X-Tenant", "cafe")}, []delivery.Header{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
+			{"unchanged", nil, []delivery.Header{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
+			{"one kept, one changed", []endpoint.HeaderChange{header("X-Tenant", "bar"), {Name: "authorization"}}, []delivery.Header{{Name: "X-Tenant", Value: "bar"}, {Name: "authorization", Value: "Bearer one"}}},
+			{"one removed", []endpoint.HeaderChange{{Name: "X-Tenant"}}, []delivery.Header{{Name: "X-Tenant", Value: "bar"}}},
+			{"all removed", []endpoint.HeaderChange{}, nil},
+		} {
+			v, _, err := w.Put(t.Context(), id, endpoint.Settings{URL: url, Headers: step.headers})
+			if err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+			if diff := cmp.Diff(step.want, w.signing(t, id).Headers); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step.name, diff)
+			}
+			var names []string
+			for _, h := range step.want {
+				names = append(names, h.Name)
+			}
+			if !slices.Equal(v.Headers, names) {
+				t.Errorf("%s: shown as %v", step.name, v.Headers)
+			}
+		}
+	})
+}
+
+func TestHeadersThatAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if _, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/", Headers: []endpoint.HeaderChange{header("X-A", "kept")}}); err != nil {
+			t.Fatal(err)
+		}
+		for field, headers := range map[string][]endpoint.HeaderChange{
+			"headers[1]":       {header("X-A", "a"), header("X-Service-Signature", "forged")},
+			"headers[0]":       {header("X-A", "a\r\nX-B: b")},
+			"headers[0].value": {{Name: "X-B"}},
+			"headers":          slices.Repeat([]endpoint.HeaderChange{header("X-A", "a")}, delivery.MaxHeaders+1),
+		} {
+			var wrong *invoice.FieldError
+			if _, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://other.example/", Headers: headers}); !errors.As(err, &wrong) || wrong.Field != field {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" || len(got.Headers) != 1 || got.Headers[0].Value != "kept" {
+			t.Errorf("after refusals the endpoint is %+v", got)
+		}
+	})
+}
+
+// TestHeadersAreSealed has no value in the database, in the audit log or in a view, and the
+// headers moved to a new master key.
+func TestHeadersAreSealed(t *testing.T) {
+	for name, url := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := url(t)
+			db := storetest.Open(t, at)
+			old, newer := keyringtest.Key(t), keyringtest.Key(t)
+			w := &world{db: db, now: time.Unix(start, 0)}
+			if err := w.openWith(t, keyring.New(old)); err != nil {
+				t.Fatal(err)
+			}
+			v, _, err := w.Put(t.Context(), "cafe", endpoint.Settings{URL: "https://cafe.example/", Headers: []endpoint.HeaderChange{header("X-Api-Key", "open-sesame")}})
+			if err != nil || !slices.Equal(v.Headers, []string{"X-Api-Key"}) {
+				t.Fatalf("%+v, %v", v, err)
+			}
+			var sealed, key string
+			row := storetest.SQL(t, at).QueryRowContext(t.Context(), "SELECT sealed, key_id FROM endpoint_headers WHERE merchant_id = 'cafe'")
+			if err := row.Scan(&sealed, &key); err != nil || key != old.ID {
+				t.Fatalf("under %s, %v", key, err)
+			}
+			if raw, err := base64.StdEncoding.DecodeString(sealed); err != nil || strings.Contains(string(raw), "sesame") {
+				t.Errorf("stored %q, %v", raw, err)
+			}
+			entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionEndpointUpdate, Limit: 9})
+			if err != nil || len(entries) != 1 || !strings.Contains(entries[0].After, `"headers":["X-Api-Key"]`) || strings.Contains(entries[0].After, "sesame") {
+				t.Errorf("the log has %+v, %v", entries, err)
+			}
+			if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != 2 {
+				t.Fatalf("resealed %d, %v; want the secret and the headers", n, err)
+			}
+			if err := w.openWith(t, keyring.New(newer)); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.signing(t, "cafe").Headers; len(got) != 1 || got[0].Value != "open-sesame" {
+				t.Errorf("with the new key the headers are %v", got)
+			}
+		})
+	}
+}
