@@ -59,16 +59,20 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	id := r.PathValue("id")
-	if !isVisibleASCII(id) {
-		return store.ErrNotFound
-	}
-	if err := a.submitted.Take(id).Err(); err != nil {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
 		return err
 	}
-	accepted, err := a.ledger.Authorize(r.Context(), id, submitted)
+	inv, err := a.reader.Invoice(r.Context(), id) // the limit is kept for invoices that exist
 	if err != nil {
-		return fmt.Errorf("authorize payment of %s: %w", id, err)
+		return fmt.Errorf("read invoice: %w", err)
+	}
+	if err := a.submitted.Take(inv.ID).Err(); err != nil {
+		return err
+	}
+	accepted, err := a.ledger.Authorize(r.Context(), inv.ID, submitted)
+	if err != nil {
+		return fmt.Errorf("authorize payment of %s: %w", inv.ID, err)
 	}
 	return a.answerAuthorization(w, r, accepted, wait)
 }

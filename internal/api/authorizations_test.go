@@ -141,7 +141,7 @@ func TestAuthorizationProblems(t *testing.T) {
 	b.err = fmt.Errorf("check: %w", gasless.ErrUnavailable)
 	wantProblem(t, do(h, "POST", authorizationPath(), authorizationBody), http.StatusServiceUnavailable, "unavailable", "")
 	b.err = nil
-	for range api.AuthorizationsOfInvoice - 2 {
+	for range api.AuthorizationsOfInvoice {
 		if w := do(h, "POST", authorizationPath(), authorizationBody); w.Code != http.StatusOK {
 			t.Fatalf("within the limit: %d %s", w.Code, w.Body)
 		}
@@ -151,6 +151,28 @@ func TestAuthorizationProblems(t *testing.T) {
 	if w.Header().Get("Retry-After") == "" {
 		t.Error("Retry-After is missing")
 	}
+}
+
+// TestInventedInvoicesAreNotRemembered has very many authorizations for invoices that do not exist,
+// some with long ids. They take nothing of what is remembered of one that does.
+func TestInventedInvoicesAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	b := payableBackend()
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	for range api.AuthorizationsOfInvoice {
+		decode[apitypes.AuthorizationResponse](t, do(h, "POST", authorizationPath(), authorizationBody), 200)
+	}
+	const remembered = 10_000
+	for i := range remembered {
+		id := fmt.Sprintf("inv_%026d", i)
+		if i%1000 == 0 {
+			id += strings.Repeat("0", 8<<10)
+		}
+		if w := do(h, "POST", "/checkout/"+id+"/authorization", authorizationBody); w.Code != http.StatusNotFound {
+			t.Fatalf("an invented invoice: %d %s", w.Code, w.Body)
+		}
+	}
+	wantProblem(t, do(h, "POST", authorizationPath(), authorizationBody), http.StatusTooManyRequests, "rate_limited", "")
 }
 
 // TestAwaitAuthorization wants an answer to a request that waits as soon as the outcome is

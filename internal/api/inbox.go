@@ -198,7 +198,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	}.serve(a, w, r)
 }
 
-// maxObjectID bounds an id in a filter, in bytes.
+// maxObjectID bounds an id in a path or a filter, in bytes.
 const maxObjectID = 64
 
 // usedDetail says what a payment is used for.

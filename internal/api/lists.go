@@ -19,8 +19,8 @@ import (
 // is not looked up, because not every text is valid in a database.
 func pathID(r *http.Request, prefix string) (string, error) {
 	id := r.PathValue("id")
-	if !strings.HasPrefix(id, prefix) || !isVisibleASCII(id) {
-		return "", fmt.Errorf("%q: %w", id, store.ErrNotFound)
+	if !strings.HasPrefix(id, prefix) || len(id) > maxObjectID || !isVisibleASCII(id) {
+		return "", fmt.Errorf("%.80q: %w", id, store.ErrNotFound)
 	}
 	return id, nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -345,39 +344,6 @@ func TestLookupsAreLimited(t *testing.T) {
 	w.now += 60
 	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusOK {
 		t.Errorf("a minute later the status is %d", got)
-	}
-}
-
-func TestLimiterCountsByAllItsKeys(t *testing.T) {
-	var l limiter
-	now := newWorld().defaultNow()
-	for i := range 3 {
-		if !l.allow(now, use{"client", 3}, use{string(rune('a' + i)), 1}) {
-			t.Fatalf("use %d is refused", i)
-		}
-	}
-	if l.allow(now, use{"client", 3}, use{"d", 1}) || l.allow(now, use{"other", 3}, use{"a", 1}) {
-		t.Error("a use beyond a limit is allowed")
-	}
-	if !l.allow(now, use{"other", 3}, use{"d", 1}) {
-		t.Error("what was refused was counted")
-	}
-}
-
-func TestClientsAreKnownByAddressOrNetwork(t *testing.T) {
-	for from, want := range map[string]string{
-		"203.0.113.7:1": "203.0.113.7/32", "[2001:db8:1:2:3::4]:1": "2001:db8:1:2::/64", "[::ffff:203.0.113.7]:1": "203.0.113.7/32",
-		"127.0.0.1:1": "", "[::1]:1": "", "10.1.2.3:1": "", "@": "",
-	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.RemoteAddr = from
-		r = r.WithContext(clientip.NewContext(t.Context(), clientip.Proxies{}.Client(r)))
-		if got := client(r); got != want {
-			t.Errorf("a client at %s is %q, want %q", from, got, want)
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -118,21 +119,22 @@ type Config struct {
 
 // Checkout serves the checkout pages.
 type Checkout struct {
-	reader     Reader
-	merchants  Merchants
-	chains     map[string]chain.Chain
-	chainKeys  []string
-	lookups    lookups
-	unread     Unread // may be nil
-	claims     Claims
-	claimed    limiter // of claims
-	reports    Reports
-	reported   limiter // of what wallets sent
-	refunds    Refunds
-	named      limiter // of addresses for refunds
-	links      Links
-	linked     limiter                    // of invoices of links
-	linkedLong *ratelimit.Buckets[string] // the same of a client, for longer
+	reader    Reader
+	merchants Merchants
+	chains    map[string]chain.Chain
+	chainKeys []string
+	lookups   lookups
+	unread    Unread // may be nil
+	claims    Claims
+	claimed   limiter // of claims
+	reports   Reports
+	reported  limiter // of what wallets sent
+	refunds   Refunds
+	named     limiter // of addresses for refunds
+	links     Links
+	linked    limiter // of invoices of links
+	// linkedLong are the same for longer, of client networks and of sites, by their weights.
+	linkedLong map[int]*ratelimit.Buckets[netip.Prefix]
 	mails      Mails
 	mailed     limiter // of mails that are asked for
 	publicURL  string
@@ -175,8 +177,11 @@ func New(c Config) *Checkout {
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
-	long := ratelimit.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
-	checkout.linkedLong = ratelimit.NewBuckets[string](long, AllLinkInvoices*int(time.Hour/window), c.Now)
+	checkout.linkedLong = make(map[int]*ratelimit.Buckets[netip.Prefix])
+	for _, weight := range []int{1, SiteWeight} {
+		long := ratelimit.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour * weight, Window: time.Hour}
+		checkout.linkedLong[weight] = ratelimit.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
+	}
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout, c)
 	}

@@ -17,7 +17,7 @@ const (
 	MaxClaimForm = 4 << 10
 	// ClaimsOfInvoice bounds the claims per minute for one invoice.
 	ClaimsOfInvoice = 10
-	// ClaimsOfClient bounds those of one client address.
+	// ClaimsOfClient bounds those of one client network.
 	ClaimsOfClient = 20
 	// AllClaims bounds those of all clients.
 	AllClaims = 300
@@ -69,7 +69,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.claimed.allow(c.now(), uses(r, AllClaims, ClaimsOfClient, use{s.invoice.ID, ClaimsOfInvoice})...) {
+	if !c.claimed.allow(c.now(), r, quota{all: AllClaims, ofObject: ClaimsOfInvoice, ofClient: ClaimsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
 	signature := compact(r.PostForm.Get("signature"))

@@ -11,7 +11,10 @@ import (
 // events answers with a stream of an invoice's statuses: the one of now, each that differs
 // from the one before, and the last one again after Heartbeat.
 func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
-	id, from := r.PathValue("id"), client(r)
+	id, from := r.PathValue("id"), networksOf(r)
+	if !isInvoiceID(id) {
+		return errNotFound
+	}
 	read, err := c.open.join(id, from)
 	if err != nil {
 		return err

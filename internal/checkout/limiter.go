@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 const (
 	// LookupsOfInvoice bounds the lookups per minute for one invoice.
 	LookupsOfInvoice = 15
-	// LookupsOfClient bounds those of one client address.
+	// LookupsOfClient bounds those of one client network.
 	LookupsOfClient = 30
 	// Lookups bounds those of all clients.
 	Lookups = 300
@@ -20,60 +21,102 @@ const (
 	MaxLookups = 8
 )
 
-// window is the period of a limiter.
-const window = time.Minute
+const (
+	// window is the period of a limiter.
+	window = time.Minute
+	// SiteWeight is how many times what one client network may do those of an IPv6 site may do
+	// together.
+	SiteWeight = 4
+)
 
-// limiter counts uses by key in fixed windows. Invariant: used holds the counts of the
-// window that began at since. A key that is part of every use bounds its size.
+// quota is how often something may be done in a window.
+type quota struct {
+	all      int // by all clients
+	ofObject int // to one object; 0 is any number
+	ofClient int // by one client network
+	// divided is set where many payers use one object, such as a payment link. Then its quota is
+	// divided among client networks, too.
+	divided bool
+}
+
+// party is on whose account a use counts: a merchant, an object, or a client network with all
+// merchants or with one merchant or object. The zero value is all clients.
+type party struct {
+	merchant, object string
+	network          netip.Prefix
+}
+
+// limiter counts uses by their parties in fixed windows.
+//
+// What is left of a quota is divided: a party may have had at most as much as is left, times its
+// weight. So one merchant, or one client network at a merchant, gets half of what there is, two
+// get a third each, and there is always something left for one more.
+//
+// Invariant: used holds the counts of the window that began at since. The quota of all clients
+// bounds its size.
 type limiter struct {
 	mu    sync.Mutex
 	since time.Time
-	used  map[string]int
+	used  map[party]int
 }
 
-// use is a key with its limit per window.
-type use struct {
-	key   string
-	limit int
-}
-
-// allow counts one use of each key and reports true, unless a key is at its limit.
-func (l *limiter) allow(now time.Time, uses ...use) bool {
+// allow counts a use by a request's client of an object of a merchant and reports true, unless
+// it is beyond a quota or a share of one. The object must exist.
+func (l *limiter) allow(now time.Time, r *http.Request, q quota, merchant, object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := now.Sub(l.since); l.used == nil || age >= window || age < 0 {
-		l.since, l.used = now, make(map[string]int)
+		l.since, l.used = now, make(map[party]int)
 	}
-	for _, u := range uses {
-		if l.used[u.key] >= u.limit {
+	all, ofMerchant, ofObject := party{}, party{merchant: merchant}, party{merchant: merchant, object: object}
+	if merchant == "" {
+		ofMerchant.merchant = "-" // no merchant is called so, and the operator's invoices are as one's
+	}
+	left := q.all - l.used[all]
+	leftOfMerchant := q.all/2 - l.used[ofMerchant]
+	if l.used[ofMerchant] >= left || leftOfMerchant < 1 || q.ofObject > 0 && l.used[ofObject] >= q.ofObject {
+		return false
+	}
+	counted := []party{all, ofMerchant}
+	if q.ofObject > 0 {
+		counted = append(counted, ofObject)
+	}
+	for _, n := range networksOf(r) {
+		alone, at, to := party{network: n.prefix}, ofMerchant, ofObject
+		at.network, to.network = n.prefix, n.prefix
+		if l.used[alone] >= q.ofClient*n.weight || l.used[at] >= leftOfMerchant*n.weight {
 			return false
 		}
+		counted = append(counted, alone, at)
+		if q.divided {
+			if l.used[to] >= (q.ofObject-l.used[ofObject])*n.weight {
+				return false
+			}
+			counted = append(counted, to)
+		}
 	}
-	for _, u := range uses {
-		l.used[u.key]++
+	for _, p := range counted {
+		l.used[p]++
 	}
 	return true
 }
 
-// allClients is the key of all clients.
-const allClients = "*"
-
-// uses returns a use of all clients, with its limit, one of the request's client, unless many may
-// share its address, and others.
-func uses(r *http.Request, all, ofClient int, others ...use) []use {
-	counted := append([]use{{allClients, all}}, others...)
-	if key := client(r); key != "" {
-		counted = append(counted, use{key, ofClient})
-	}
-	return counted
+// network is a network of clients, and how many times what one client may do it may do.
+type network struct {
+	prefix netip.Prefix
+	weight int
 }
 
-// client returns the key of a request's client: its IPv4 address, or its IPv6 network. It
-// is empty for an address that many clients may share.
-func client(r *http.Request) string {
+// networksOf returns the networks of a request's client: its address or, over IPv6, its network
+// and the site that this is part of. There are none for an address that many clients may share.
+func networksOf(r *http.Request) []network {
 	addr := clientip.FromContext(r.Context())
 	if clientip.IsShared(addr) {
-		return ""
+		return nil
 	}
-	return clientip.Network(addr).String()
+	all := []network{{clientip.Network(addr), 1}}
+	if addr.Is6() {
+		all = append(all, network{clientip.Site(addr), SiteWeight})
+	}
+	return all
 }

@@ -23,9 +23,9 @@ import (
 const (
 	// InvoicesOfLink bounds the invoices per minute of one link.
 	InvoicesOfLink = 60
-	// InvoicesOfClient bounds those of one client address.
+	// InvoicesOfClient bounds those of one client network.
 	InvoicesOfClient = 20
-	// InvoicesOfClientPerHour bounds those of one client address per hour. At 20 a minute one
+	// InvoicesOfClientPerHour bounds those of one client network per hour. At 20 a minute one
 	// client alone could take all transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds those of all links.
@@ -155,8 +155,16 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
-	key := client(r)
-	return c.linked.allow(c.now(), uses(r, AllLinkInvoices, InvoicesOfClient, use{l.ID, InvoicesOfLink})...) && (key == "" || c.linkedLong.Take(key).OK)
+	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
+	if !c.linked.allow(c.now(), r, q, l.MerchantID, l.ID) {
+		return false
+	}
+	for _, n := range networksOf(r) {
+		if !c.linkedLong[n.weight].Take(n.prefix).OK {
+			return false
+		}
+	}
+	return true
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.

@@ -280,23 +280,23 @@ func TestLinkLimits(t *testing.T) {
 	if got := press(h, "192.0.2.1"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Wait a minute") {
 		t.Errorf("beyond the client's limit: %d %v", got.Code, got.Header())
 	}
-	for i := InvoicesOfClient; i < InvoicesOfLink; i++ {
-		if got := press(h, fmt.Sprintf("192.0.2.%d", 2+i/InvoicesOfClient)).Code; got != http.StatusSeeOther {
+	for i := InvoicesOfClient; i < InvoicesOfLink; i++ { // from a client each, since what is left of the link is divided
+		if got := press(h, fmt.Sprintf("192.0.2.%d", 2+i)).Code; got != http.StatusSeeOther {
 			t.Fatalf("status %d", got)
 		}
 	}
 	if got := press(h, "192.0.2.99").Code; got != http.StatusTooManyRequests {
 		t.Errorf("beyond the link's limit: %d", got)
 	}
-	for n := InvoicesOfLink; n < AllLinkInvoices; n++ {
+	for n := InvoicesOfLink; n < AllLinkInvoices/2; n++ {
 		f.link.ID = fmt.Sprintf("lnk_%d", 2+n/InvoicesOfLink)
-		if got := press(h, fmt.Sprintf("198.51.100.%d", n/InvoicesOfClient)).Code; got != http.StatusSeeOther {
+		if got := press(h, fmt.Sprintf("198.51.100.%d", n)).Code; got != http.StatusSeeOther {
 			t.Fatalf("status %d", got)
 		}
 	}
 	f.link.ID = "lnk_99"
 	if got := press(h, "192.0.2.100").Code; got != http.StatusTooManyRequests {
-		t.Errorf("beyond the limit of all: %d", got)
+		t.Errorf("beyond the share of the merchant: %d", got)
 	}
 	f.now += 60
 	if got := press(h, "192.0.2.1").Code; got != http.StatusSeeOther {

@@ -83,7 +83,7 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 	if lookup := l.recent[q]; lookup != nil {
 		return lookup, nil
 	}
-	if !l.limit.allow(l.now(), uses(r, Lookups, LookupsOfClient, use{q.invoiceID, LookupsOfInvoice})...) {
+	if !l.limit.allow(l.now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
 		return nil, errTooOften
 	}
 	select {

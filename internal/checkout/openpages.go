@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,7 +20,8 @@ import (
 const (
 	// StreamsOfInvoice bounds the streams of one invoice.
 	StreamsOfInvoice = 20
-	// StreamsOfClient bounds those of one client address.
+	// StreamsOfClient bounds those of one client network, and SiteWeight times as many those of an
+	// IPv6 site.
 	StreamsOfClient = 50
 	// MaxStreams bounds those of all clients.
 	MaxStreams = 10_000
@@ -43,8 +45,8 @@ type Feed interface {
 // costs its heartbeat. What the clock and the chains cause is spread over the slots of a round,
 // so that it does not come at one moment for all pages.
 //
-// Invariant: clients has the number of streams and joining requests of each client with at
-// least one, and total is the number of all.
+// Invariant: clients has the number of streams and joining requests of each network of clients
+// with at least one, and total is the number of all.
 type openPages struct {
 	feed     Feed
 	checkout *Checkout
@@ -59,7 +61,7 @@ type openPages struct {
 	slots   [slotsOfRound][]*openPage
 	added   int // pages ever
 	changed changedPages
-	clients map[string]int
+	clients map[netip.Prefix]int
 	total   int
 	reads   uint64 // how many were begun
 	closed  bool
@@ -85,7 +87,7 @@ func newOpenPages(c *Checkout, conf Config) *openPages {
 	p := &openPages{
 		feed: conf.Feed, checkout: c, most: cmp.Or(conf.MaxStreams, MaxStreams), refused: conf.Refused,
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
-		pages: make(map[string]*openPage), clients: make(map[string]int), rounds: rounds{revisions: make(map[string]int64)},
+		pages: make(map[string]*openPage), clients: make(map[netip.Prefix]int), rounds: rounds{revisions: make(map[string]int64)},
 	}
 	if p.refused == nil {
 		p.refused = func(string) {}
@@ -108,15 +110,16 @@ func (p *openPages) count() int {
 	return p.total
 }
 
-// join counts a stream of a client, whose name may be empty, for an invoice. Errors are
+// join counts a stream of a client, in its networks, for an invoice. Errors are
 // *ratelimit.ExceededError and ratelimit.ErrBusy. It returns the number of the read that
 // the caller begins, or 0 if the status is known.
-func (p *openPages) join(id, client string) (read uint64, err error) {
+func (p *openPages) join(id string, from []network) (read uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
 	switch {
-	case page != nil && page.joined >= StreamsOfInvoice, client != "" && p.clients[client] >= StreamsOfClient:
+	case page != nil && page.joined >= StreamsOfInvoice,
+		slices.ContainsFunc(from, func(n network) bool { return p.clients[n.prefix] >= StreamsOfClient*n.weight }):
 		p.refused("streams")
 		return 0, &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
 	case p.closed, p.total >= p.most:
@@ -127,7 +130,9 @@ func (p *openPages) join(id, client string) (read uint64, err error) {
 		page = p.newPage(id)
 	}
 	page.joined++
-	p.clients[client]++
+	for _, n := range from {
+		p.clients[n.prefix]++
+	}
 	if p.total++; p.total == 1 {
 		wait.Wake(p.opened)
 		wait.Wake(p.wake)
@@ -161,7 +166,7 @@ func (p *openPages) drop(page *openPage) {
 }
 
 // leave takes back a join. stream may be nil.
-func (p *openPages) leave(id, client string, stream *push.Stream) {
+func (p *openPages) leave(id string, from []network, stream *push.Stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
@@ -171,8 +176,10 @@ func (p *openPages) leave(id, client string, stream *push.Stream) {
 	if page.joined--; page.joined == 0 {
 		p.drop(page)
 	}
-	if p.clients[client]--; p.clients[client] == 0 {
-		delete(p.clients, client)
+	for _, n := range from {
+		if p.clients[n.prefix]--; p.clients[n.prefix] == 0 {
+			delete(p.clients, n.prefix)
+		}
 	}
 	p.total--
 }

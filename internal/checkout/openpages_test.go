@@ -423,32 +423,51 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	c.Refused = func(limit string) { refused = append(refused, limit) }
 	p := New(c).open
 	join := func(i int, client string) error {
-		_, err := p.join(fmt.Sprintf("inv_%d", i), client)
+		_, err := p.join(fmt.Sprintf("inv_%d", i), networksOf(from(client)))
 		return err
 	}
 	for i := range StreamsOfClient {
-		if err := join(i, "203.0.113.7/32"); err != nil {
+		if err := join(i, "203.0.113.7:1"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var exceeded *ratelimit.ExceededError
-	if err := join(0, "203.0.113.7/32"); !errors.As(err, &exceeded) {
+	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
 	for range 2 { // of nobody in particular
-		if err := join(0, ""); err != nil {
+		if err := join(0, "127.0.0.1:1"); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := join(0, ""); !errors.Is(err, ratelimit.ErrBusy) {
+	if err := join(0, "127.0.0.1:1"); !errors.Is(err, ratelimit.ErrBusy) {
 		t.Errorf("beyond the limit of all: %v", err)
 	}
-	p.leave("inv_0", "203.0.113.7/32", nil)
-	if err := join(0, "203.0.113.7/32"); err != nil {
+	p.leave("inv_0", networksOf(from("203.0.113.7:1")), nil)
+	if err := join(0, "203.0.113.7:1"); err != nil {
 		t.Errorf("after a stream has ended: %v", err)
 	}
 	if got := strings.Join(refused, " "); got != "streams all_streams" {
 		t.Errorf("the refusals are counted as %q", got)
+	}
+}
+
+// TestStreamsOfASiteAreLimited has the networks of one IPv6 site open streams.
+func TestStreamsOfASiteAreLimited(t *testing.T) {
+	c := newWorld().config()
+	c.Feed = newFeed()
+	p := New(c).open
+	for i := range StreamsOfClient * SiteWeight {
+		if _, err := p.join(fmt.Sprintf("inv_%d", i), networksOf(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var exceeded *ratelimit.ExceededError
+	if _, err := p.join("inv_x", networksOf(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {
+		t.Errorf("beyond the site's limit: %v", err)
+	}
+	if _, err := p.join("inv_x", networksOf(from("[2001:db8:2::1]:1"))); err != nil {
+		t.Errorf("another site: %v", err)
 	}
 }
 

@@ -138,10 +138,15 @@ func keepLang(r *http.Request, separator string) string {
 	return separator + "lang=" + locale.For(r).Lang()
 }
 
+// isInvoiceID reports whether a text may be the id of an invoice.
+func isInvoiceID(id string) bool {
+	return strings.HasPrefix(id, invoice.PrefixInvoice) && len(id) <= MaxID && !strings.ContainsFunc(id, isNotIDChar)
+}
+
 // load reads the input of the page, in English. The error is errNotFound if there is no
 // such invoice.
 func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
-	if !strings.HasPrefix(id, invoice.PrefixInvoice) || len(id) > MaxID || strings.ContainsFunc(id, isNotIDChar) {
+	if !isInvoiceID(id) {
 		return pageInput{}, errNotFound // not every text is valid in a database
 	}
 	inv, err := c.reader.Invoice(ctx, id)

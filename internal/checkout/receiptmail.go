@@ -14,7 +14,7 @@ import (
 
 // Limits of receipts by e-mail, besides those of package mailer.
 const (
-	// MailsOfClient bounds the mails per minute that one client address asks for.
+	// MailsOfClient bounds the mails per minute that one client network asks for.
 	MailsOfClient = 5
 	// AllMails bounds those of all clients.
 	AllMails = 60
@@ -42,7 +42,7 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.mailed.allow(c.now(), uses(r, AllMails, MailsOfClient)...) {
+	if !c.mailed.allow(c.now(), r, quota{all: AllMails, ofClient: MailsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
 	text := locale.For(r)

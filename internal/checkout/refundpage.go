@@ -20,7 +20,7 @@ import (
 const (
 	// AddressesOfRefund bounds the addresses that are sent per minute for one refund.
 	AddressesOfRefund = 10
-	// AddressesOfClient bounds those of one client address.
+	// AddressesOfClient bounds those of one client network.
 	AddressesOfClient = 20
 	// AllAddresses bounds those of all clients.
 	AllAddresses = 300
@@ -112,7 +112,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.named.allow(c.now(), uses(r, AllAddresses, AddressesOfClient, use{refund.ID, AddressesOfRefund})...) {
+	if !c.named.allow(c.now(), r, quota{all: AllAddresses, ofObject: AddressesOfRefund, ofClient: AddressesOfClient}, refund.MerchantID, refund.ID) {
 		return errTooOften
 	}
 	typed := r.PostForm.Get("to")

@@ -18,7 +18,7 @@ func manyPages(t *testing.T, n int) *openPages {
 	c.Feed = newFeed()
 	p := New(c).open
 	for i := range n {
-		if _, err := p.join(fmt.Sprintf("inv_%d", i), ""); err != nil {
+		if _, err := p.join(fmt.Sprintf("inv_%d", i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +29,7 @@ func manyPages(t *testing.T, n int) *openPages {
 func TestSlots(t *testing.T) {
 	p := manyPages(t, 10*slotsOfRound)
 	for i := range 5 * slotsOfRound {
-		p.leave(fmt.Sprintf("inv_%d", i), "", nil)
+		p.leave(fmt.Sprintf("inv_%d", i), nil, nil)
 	}
 	for i, slot := range p.slots {
 		if len(slot) != 5 {
@@ -75,7 +75,7 @@ func TestRereadsAreBounded(t *testing.T) {
 // known yet.
 func TestReorgDuringTheFirstRead(t *testing.T) {
 	p := manyPages(t, 1)
-	read, err := p.join("inv_known", "")
+	read, err := p.join("inv_known", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 const (
 	// ReportsOfInvoice bounds the reports per minute for one invoice.
 	ReportsOfInvoice = 10
-	// ReportsOfClient bounds those of one client address.
+	// ReportsOfClient bounds those of one client network.
 	ReportsOfClient = 60
 	// AllReports bounds those of all clients.
 	AllReports = 600
@@ -42,7 +42,7 @@ func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
 	if s.invoice.Status == invoice.Drafted {
 		return errNotFound
 	}
-	if !c.reported.allow(c.now(), uses(r, AllReports, ReportsOfClient, use{s.invoice.ID, ReportsOfInvoice})...) {
+	if !c.reported.allow(c.now(), r, quota{all: AllReports, ofObject: ReportsOfInvoice, ofClient: ReportsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
 	if err := c.reports.ReportTransaction(r.Context(), s.invoice.ID, store.ReportedTransaction{Hash: tx, At: c.now()}); err != nil {

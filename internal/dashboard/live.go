@@ -28,7 +28,8 @@ const pathLive = "/dashboard/live"
 const (
 	// StreamsOfKey bounds the streams of one person.
 	StreamsOfKey = 20
-	// MaxStreams bounds those of all people.
+	// MaxStreams bounds those of all people. The people of one merchant have as many as are free,
+	// and so have those of the operator: one owner gets half, two get a third each.
 	MaxStreams = 1000
 	// maxLiveID bounds the id of the invoice that a page is about, in bytes.
 	maxLiveID = 64
@@ -66,7 +67,7 @@ type liveStream struct {
 // liveStreams are the streams of open pages. One goroutine follows the feed for all of them.
 //
 // Invariant: keys has the number of streams and joining requests of each key with at least
-// one, and total is the number of all.
+// one, total is the number of all, and shares has those of each merchant.
 type liveStreams struct {
 	feed   Feed
 	now    func() time.Time
@@ -75,6 +76,7 @@ type liveStreams struct {
 	mu      sync.Mutex
 	streams map[*liveStream]struct{}
 	keys    map[string]int
+	shares  *ratelimit.Shares[string] // by merchant; "" is the operator
 	total   int
 	closed  bool
 	// followed is closed once the end of every session that ends will be seen, or nobody looks any more.
@@ -83,20 +85,32 @@ type liveStreams struct {
 }
 
 func newLiveStreams(feed Feed, now func() time.Time) *liveStreams {
-	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), followed: make(chan struct{})}
+	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), shares: ratelimit.NewShares[string]("dashboard_streams", MaxStreams), followed: make(chan struct{})}
 }
 
-// join counts a stream of a key. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
-func (l *liveStreams) join(keyID string) error {
+// ownerOf returns on whose account a person's streams are.
+func ownerOf(p access.Principal) ratelimit.Claim[string] {
+	return ratelimit.Claim[string]{Client: p.MerchantID, Weight: 1}
+}
+
+// join counts a stream of a person. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
+func (l *liveStreams) join(p access.Principal) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.keys[keyID] >= StreamsOfKey:
-		return &ratelimit.ExceededError{Limit: "dashboard_streams", RetryAfter: strconv.Itoa(int(retryStreams.Seconds()))}
-	case l.closed, l.total >= MaxStreams:
+	if l.closed {
 		return ratelimit.ErrBusy
 	}
-	l.keys[keyID]++
+	exceeded := &ratelimit.ExceededError{Limit: l.shares.Name(), RetryAfter: strconv.Itoa(int(retryStreams.Seconds()))}
+	if l.keys[p.KeyID] >= StreamsOfKey {
+		return exceeded
+	}
+	switch err := l.shares.Take(1, ownerOf(p)); {
+	case errors.Is(err, ratelimit.ErrBusy):
+		return err
+	case err != nil:
+		return exceeded
+	}
+	l.keys[p.KeyID]++
 	if l.total++; l.total == 1 {
 		wait.Wake(l.opened)
 	}
@@ -104,12 +118,13 @@ func (l *liveStreams) join(keyID string) error {
 }
 
 // leave takes back a join. stream may be nil.
-func (l *liveStreams) leave(keyID string, stream *liveStream) {
+func (l *liveStreams) leave(p access.Principal, stream *liveStream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.streams, stream)
-	if l.keys[keyID]--; l.keys[keyID] == 0 {
-		delete(l.keys, keyID)
+	l.shares.Give(1, ownerOf(p))
+	if l.keys[p.KeyID]--; l.keys[p.KeyID] == 0 {
+		delete(l.keys, p.KeyID)
 	}
 	l.total--
 }
@@ -292,8 +307,7 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 	if d.live == nil || len(about) > maxLiveID {
 		return errNotFound
 	}
-	keyID := v.session.KeyID
-	if err := d.live.join(keyID); err != nil {
+	if err := d.live.join(v.principal); err != nil {
 		return err
 	}
 	ends := v.session.ExpiresAt
@@ -301,7 +315,7 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 		ends = idle
 	}
 	s := &liveStream{session: v.session, person: v.principal, merchant: v.merchant, invoice: about, ends: v.principal.CapExpiry(ends)}
-	left := func() { d.live.leave(keyID, s) }
+	left := func() { d.live.leave(v.principal, s) }
 	var err error
 	if s.Stream, err = push.Accept(w, s.message()); err != nil { // the client has disconnected
 		left()

@@ -28,7 +28,7 @@ func (s *Server) buildAccess() {
 	s.keys = apikey.NewManager(apikey.ManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
-	s.sessions = session.NewManager(session.Config{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	s.sessions = session.NewManager(session.Config{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
 }
 
 // isPrivate reports whether only programs on this machine reach the operator door at the

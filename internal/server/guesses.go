@@ -31,7 +31,7 @@ const (
 // guesses limits the keys from client addresses that are wrong or were never read.
 // Programs on the same machine are not limited unless they are proxies.
 //
-// A key that this process has read before takes nothing of these limits. A token of
+// A key, or the token of a session, that this process has read before takes nothing of these limits. A token of
 // lookups is taken before a key is looked up, and put back unless the key is wrong, so
 // the lookups in progress are limited too.
 type guesses struct {
@@ -83,6 +83,25 @@ func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (don
 	}, nil
 }
 
+// admitToken is admit for the tokens of sessions and of links that sign in.
+func (l *limits) admitToken(ctx context.Context, tokenHash [access.HashSize]byte) (done func(wrong bool), err error) {
+	done, err = l.guesses.admit(ctx, tokenHash)
+	l.countExceeded(ctx, err)
+	return done, err
+}
+
+// countExceeded counts a refusal by a limit, and notes it in the record of the request.
+func (l *limits) countExceeded(ctx context.Context, err error) {
+	exceeded := (*ratelimit.ExceededError)(nil)
+	if !errors.As(err, &exceeded) {
+		return
+	}
+	l.metrics.refused.WithLabelValues(exceeded.Limit).Inc()
+	if record, ok := ctx.Value(requestRecordKey{}).(*requestRecord); ok {
+		record.refusedBy = exceeded.Limit
+	}
+}
+
 // keyAuthenticator finds the principal of a key, by its text or its id. *apikey.Authenticator
 // implements it.
 type keyAuthenticator interface {
@@ -107,11 +126,6 @@ func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (ac
 			}
 		}
 	}
-	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
-		a.limits.metrics.refused.WithLabelValues(exceeded.Limit).Inc()
-		if record, ok := ctx.Value(requestRecordKey{}).(*requestRecord); ok {
-			record.refusedBy = exceeded.Limit
-		}
-	}
+	a.limits.countExceeded(ctx, err)
 	return p, err
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/requestlog"
+	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
@@ -53,7 +54,7 @@ func limitRows() []string {
 		row("`owner` | %d requests a second %d at once (`limits.perOwner`)", config.DefaultPerOwner, config.DefaultPerOwner*seconds(ownerWindow)),
 		row("`address` | %d requests a second %d at once (`limits.perAddress`)", config.DefaultPerAddress, config.DefaultPerAddress*seconds(addressWindow)),
 		row("`authentication` | %d wrong keys a second %d at once", maxRefusals/seconds(refusalWindow), maxRefusals),
-		row("`lookup` | %d wrong keys a second %d at once; besides %d a second %d at once that come again after %d s",
+		row("`lookup` | %d wrong keys cookies and links that sign in a second %d at once; besides %d a second %d at once that come again after %d s",
 			maxLookups/seconds(lookupWindow), maxLookups, maxRepeated/seconds(repeatedWindow), maxRepeated, seconds(retryPause)),
 		row("`in_flight` | requests whose body has arrived: public %d api %d operator %d", maxInFlight[PublicDoor], maxInFlight[APIDoor], maxInFlight[OperatorDoor]),
 		row("`bodies` | memory for bodies: public %d MiB api %d MiB operator %d MiB; a request with a body counts %d KiB and its declared length or else the most that it may have",
@@ -78,7 +79,7 @@ func limitRows() []string {
 		row("the text `q` | %d characters", invoice.MaxLabel),
 		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read; %d prepared statements of each",
 			store.SQLiteWriterCache/1000, store.SQLiteReaderCache/1000, store.SQLiteReaders, store.SQLiteStatements),
-		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait", apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, apikey.MaxCached),
+		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait; %d sessions", apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, session.MaxKnown),
 		row("merchants in memory | %d", merchant.MaxCached),
 		row("addresses in memory | %d that are stored and %d that merchants hold; %d while a chain's old blocks are read", settle.MaxSettlements, settle.MaxHoldings, indexer.MaxCached),
 		row("transfer amounts in memory | %d free ones of %d prices; %d prices without a free one", invoice.MaxSuffix, settle.MaxShortlists, settle.MaxExhausted),
@@ -96,13 +97,13 @@ func limitRows() []string {
 			"%d requests that wait %d for one invoice; success is answered %d times; an invoice asks for %d s",
 			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting, facilitator.MaxWaitingForInvoice,
 			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
-		row("claims | %d a minute of one invoice %d of one client address %d in all; a form of %d KiB",
+		row("claims | %d a minute of one invoice %d of one client network %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
-		row("what wallets sent | %d reports a minute of one invoice %d of one client address %d in all; %d transactions of an invoice",
+		row("what wallets sent | %d reports a minute of one invoice %d of one client network %d in all; %d transactions of an invoice",
 			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, store.MaxReportedTransactions),
-		row("addresses that payers name for refunds | %d a minute for one refund %d of one client address %d in all; a form of %d KiB",
+		row("addresses that payers name for refunds | %d a minute for one refund %d of one client network %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
-		row("invoices of payment links | %d a minute of one link %d of one client address %d in all; %d an hour of one client address; a form of %d KiB",
+		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour of one client network; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
 		row("authorizations | %d a minute of one invoice; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all (`chains[].gasless`)",
@@ -112,16 +113,16 @@ func limitRows() []string {
 			chain.DefaultRequestCalls, chain.DefaultRequestCalls*seconds(chain.RequestWindow), chain.RequestCallsOfOwner(chain.DefaultRequestCalls),
 			chain.RequestCallsOfOwner(chain.DefaultRequestCalls)*seconds(chain.RequestWindow), chain.MaxRequestCalls, chain.MaxOwnRequestCalls),
 		row("requests of payers that wait | %d s; %d for one invoice %d in all", api.MaxAuthorizationWait, api.MaxWaitingForInvoice, api.MaxWaitingPayers),
-		row("receipts by e-mail | %d of one invoice ever; %d a minute of one client address %d in all; %d that wait; an address of %d bytes; %d s for an attempt %d at a time; %d hours until one is given up",
+		row("receipts by e-mail | %d of one invoice ever; %d a minute of one client network %d in all; %d that wait; an address of %d bytes; %d s for an attempt %d at a time; %d hours until one is given up",
 			mailer.MaxOfInvoice, checkout.MailsOfClient, checkout.AllMails, mailer.MaxWaiting, mailer.MaxAddress, seconds(mailer.Timeout), mailer.MaxInFlight, mailer.Lifetime/time.Hour),
 		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
 		row("submissions of a prepared refund | %d; %d minutes until others withdraw one without a transaction", invoice.MaxSubmissions, invoice.SubmissionPatience/time.Minute),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
-		row("transactions looked up | %d a minute for one invoice %d for one client address %d in all; %d at a time; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",
+		row("transactions looked up | %d a minute for one invoice %d for one client network %d in all; %d at a time; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",
 			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), checkout.AnswerWithin/time.Millisecond, inspect.MaxTransfers),
 		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
-		row("streams of open checkout pages | %d of one invoice %d of one client address %d in all and three quarters of the door's connections; a write %d s; %d s until another try",
+		row("streams of open checkout pages | %d of one invoice %d of one client network %d in all and three quarters of the door's connections; a write %d s; %d s until another try",
 			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(push.WriteTimeout), seconds(checkout.RetryStreams)),
 		row("size of a request | body %d KiB of a logo %d KiB; headers %d KiB", api.MaxBody>>10, merchant.MaxLogoBytes>>10, maxHeaderBytes>>10),
 		row("time of a body | %d s; after %d s it must be as fast as %d KiB a second", seconds(bodyTimeout), seconds(bodyGrace), minBodyRate>>10),
@@ -145,7 +146,7 @@ func limitRows() []string {
 		row("sessions at the dashboard | %d days; %d hours without a request; %d of one key; %d minutes until it is confirmed again; a link signs in for %d minutes",
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("filters that people keep | %d of a person and a list; a name of %d characters; a query of %d bytes", access.MaxSavedFilters, access.MaxFilterName, access.MaxFilterQuery),
-		row("streams of the dashboard's open pages | %d of a person; %d in all", dashboard.StreamsOfKey, dashboard.MaxStreams),
+		row("streams of the dashboard's open pages | %d of a person; %d in all of which the people of one merchant have as many as are free", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
 		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys %d in all; %d written in %d s",

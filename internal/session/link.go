@@ -59,12 +59,17 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 }
 
 // OpenLink begins a session of the person of a link, which cannot be used again. Errors are
-// ErrLink and internal ones.
+// ErrLink, that of Admit and internal ones.
 func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
 	if !strings.HasPrefix(linkToken, access.PrefixLinkToken) || len(linkToken) > maxToken {
 		return "", ErrLink
 	}
+	done, err := m.cfg.Admit(ctx, hash(linkToken))
+	if err != nil {
+		return "", err
+	}
 	link, err := m.cfg.Store.SignInLink(ctx, hash(linkToken), m.now())
+	done(errors.Is(err, store.ErrNotFound))
 	if errors.Is(err, store.ErrNotFound) {
 		return "", ErrLink
 	}

@@ -38,19 +38,23 @@ type Authenticator interface {
 	PrincipalOf(ctx context.Context, keyID string) (access.Principal, error)
 }
 
-// Config is the configuration of a Manager. All fields are required.
+// Config is the configuration of a Manager. All fields but Admit are required.
 type Config struct {
 	Store         *store.Store
 	Authenticator Authenticator
-	Now           func() time.Time
-	Rand          io.Reader
+	// Admit is asked before a token of a link, or of a session that this process does not know, is
+	// looked up in the database. If it is nil, all are.
+	Admit apikey.Admit
+	Now   func() time.Time
+	Rand  io.Reader
 }
 
 // Manager begins, finds and ends sessions. That a session begins or is ended, and that a
 // link is made, is recorded in the audit log in the same transaction.
 type Manager struct {
-	cfg Config
-	ids *invoice.IDs
+	cfg   Config
+	ids   *invoice.IDs
+	known known
 }
 
 // NewManager returns a manager. It panics if a field is missing.
@@ -58,7 +62,10 @@ func NewManager(cfg Config) *Manager {
 	if cfg.Store == nil || cfg.Authenticator == nil || cfg.Now == nil || cfg.Rand == nil {
 		panic("session: all fields of Config are required")
 	}
-	return &Manager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
+	if cfg.Admit == nil {
+		cfg.Admit = func(context.Context, [access.HashSize]byte) (func(bool), error) { return func(bool) {}, nil }
+	}
+	return &Manager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand), known: known{tokens: make(map[store.TokenHash]struct{})}}
 }
 
 // now returns the time in the precision of the database.
@@ -116,12 +123,12 @@ func (m *Manager) Find(ctx context.Context, token string) (access.Session, acces
 }
 
 // Look returns the session of a token and the principal of its key, as it is now. Errors
-// are ErrSignedOut and internal ones.
+// are ErrSignedOut, that of Admit and internal ones.
 func (m *Manager) Look(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	if !strings.HasPrefix(token, access.PrefixSessionToken) || len(token) > maxToken {
 		return access.Session{}, access.Principal{}, ErrSignedOut
 	}
-	s, err := m.cfg.Store.SessionByToken(ctx, hash(token))
+	s, err := m.lookUp(ctx, hash(token))
 	now := m.now()
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && s.Ended(now):
@@ -137,6 +144,27 @@ func (m *Manager) Look(ctx context.Context, token string) (access.Session, acces
 		return access.Session{}, access.Principal{}, err
 	}
 	return s, p, nil
+}
+
+// lookUp returns the session of a token, or store.ErrNotFound, or the error of Admit.
+func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Session, error) {
+	if m.known.has(token) {
+		s, err := m.cfg.Store.SessionByToken(ctx, token)
+		if errors.Is(err, store.ErrNotFound) {
+			m.known.remove(token)
+		}
+		return s, err
+	}
+	done, err := m.cfg.Admit(ctx, token)
+	if err != nil {
+		return access.Session{}, err
+	}
+	s, err := m.cfg.Store.SessionByToken(ctx, token)
+	done(errors.Is(err, store.ErrNotFound))
+	if err == nil {
+		m.known.add(token)
+	}
+	return s, err
 }
 
 // principalOf returns the principal of a key that is let in by others, too. It expires with the

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -432,6 +433,59 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 		}
 		if kept, err := after.Filters(ctx, after.find(token), f.List); err != nil || len(kept) != 0 {
 			t.Errorf("the new key has the filters %+v, %v", kept, err)
+		}
+	})
+}
+
+// TestInventedTokensAreAdmitted has every token that is not known ask before it is looked up, and
+// none while the limit says no. A session that was found before goes on.
+func TestInventedTokensAreAdmitted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := newWorld(t, db)
+		ctx := t.Context()
+		maria := w.person("acme", access.Read)
+		token, _ := w.signIn(maria)
+		errFull := errors.New("full")
+		var asked, wrong int
+		var full error
+		now := func() time.Time { return w.at }
+		m := session.NewManager(session.Config{Store: db, Now: now, Rand: rand.Reader,
+			Admit: func(context.Context, [access.HashSize]byte) (func(bool), error) {
+				asked++
+				return func(is bool) {
+					if is {
+						wrong++
+					}
+				}, full
+			},
+			Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: db, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
+		})
+		invented := "qs_" + strings.Repeat("a", 52)
+		link := "ql_" + strings.Repeat("a", 52)
+		for range 2 {
+			if _, _, err := m.Look(ctx, token); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := m.Look(ctx, invented); !errors.Is(err, session.ErrSignedOut) {
+				t.Errorf("an invented cookie: %v", err)
+			}
+			if _, err := m.OpenLink(ctx, link, session.Browser{}); !errors.Is(err, session.ErrLink) {
+				t.Errorf("an invented link: %v", err)
+			}
+		}
+		if asked != 5 || wrong != 4 {
+			t.Errorf("admitted %d tokens, of which %d are wrong; want 5, and 4", asked, wrong)
+		}
+		full = errFull
+		if _, _, err := m.Look(ctx, token); err != nil {
+			t.Errorf("a known session, beyond the limit: %v", err)
+		}
+		if _, _, err := m.Look(ctx, invented); !errors.Is(err, errFull) {
+			t.Errorf("an invented cookie, beyond the limit: %v", err)
+		}
+		if _, err := m.OpenLink(ctx, link, session.Browser{}); !errors.Is(err, errFull) {
+			t.Errorf("an invented link, beyond the limit: %v", err)
 		}
 	})
 }

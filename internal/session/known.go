@@ -1,0 +1,43 @@
+package session
+
+import (
+	"sync"
+
+	"github.com/quittance/quittance/internal/store"
+)
+
+// MaxKnown bounds the tokens of sessions that a process remembers. One that it forgot is looked
+// up as a new one.
+const MaxKnown = 10_000
+
+// known are tokens of sessions that were found.
+type known struct {
+	mu     sync.Mutex
+	tokens map[store.TokenHash]struct{}
+}
+
+func (k *known) has(token store.TokenHash) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.tokens[token]
+	return ok
+}
+
+// add adds a token. It drops some other one beyond MaxKnown.
+func (k *known) add(token store.TokenHash) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.tokens) >= MaxKnown {
+		for other := range k.tokens {
+			delete(k.tokens, other)
+			break
+		}
+	}
+	k.tokens[token] = struct{}{}
+}
+
+func (k *known) remove(token store.TokenHash) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.tokens, token)
+}
