@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -195,6 +196,41 @@ func remark(p admin.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
+// whatIsLimited says what each kind of request to a node counts, and in what.
+var whatIsLimited = map[chain.Kind]string{
+	chain.KindHeaders: "headers in a batch", chain.KindHeads: "heads in a batch", chain.KindLogs: "questions for logs in a batch",
+	chain.KindReceipts: "receipts in a batch", chain.KindCalls: "calls of the writer in a batch",
+	chain.KindRange: "blocks in a range of logs", chain.KindReceiptsOfBlock: "eth_getBlockReceipts",
+}
+
+// limits returns what a node could not do, or "".
+func limits(p admin.Provider) string {
+	var most, never, words []string
+	for _, l := range p.Limits {
+		if what := whatIsLimited[l.Kind]; l.Size == 0 {
+			never = append(never, strings.TrimPrefix(what, "blocks in "))
+		} else {
+			most = append(most, fmt.Sprintf("%d %s (it refused %d)", l.Size, what, l.Refused))
+		}
+	}
+	if p.Pace > 0 {
+		most = append(most, fmt.Sprintf("%.0f calls a second (it refused more)", p.Pace))
+	}
+	if len(most) > 0 {
+		words = append(words, "is asked for at most "+strings.Join(most, ", "))
+	}
+	if len(never) > 0 {
+		words = append(words, "is not asked for "+strings.Join(never, " or "))
+	}
+	if p.LeadingZeros {
+		words = append(words, "writes numbers with leading zeros")
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return p.Provider + " " + strings.Join(words, ", and ")
+}
+
 // skew describes the skew of the service's clock.
 func skew(seconds int64) string {
 	apart := time.Duration(seconds) * time.Second
@@ -220,6 +256,11 @@ func notesOf(c admin.Chain, now time.Time) []string {
 		notes = append(notes, "halted: "+c.Halted)
 	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p admin.Provider) bool { return p.Reason == c.Error }) {
 		notes = append(notes, c.Error)
+	}
+	for _, p := range c.Providers {
+		if text := limits(p); text != "" {
+			notes = append(notes, text)
+		}
 	}
 	if c.Skewed {
 		notes = append(notes, skew(*c.SkewSeconds))

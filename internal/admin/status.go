@@ -88,23 +88,39 @@ func rounded(x float64) float64 { return math.Round(100*x) / 100 }
 
 // Provider is the status of a chain's node.
 type Provider struct {
-	Provider   string      `json:"provider"` // scheme and host of its URL
-	State      chain.State `json:"state"`
-	Until      int64       `json:"until,omitempty"`  // Unix seconds: when it is used again
-	Reason     string      `json:"reason,omitempty"` // why it is in that state
-	Head       uint64      `json:"head"`
-	HeadAt     int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
-	LatencyMs  float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
-	Calls      uint64      `json:"calls"`
-	Errors     uint64      `json:"errors"`
-	Subscribed bool        `json:"subscribed"` // to its heads
+	Provider     string      `json:"provider"` // scheme and host of its URL
+	State        chain.State `json:"state"`
+	Until        int64       `json:"until,omitempty"`  // Unix seconds: when it is used again
+	Reason       string      `json:"reason,omitempty"` // why it is in that state
+	Head         uint64      `json:"head"`
+	HeadAt       int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
+	LatencyMs    float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
+	Calls        uint64      `json:"calls"`
+	Errors       uint64      `json:"errors"`
+	Subscribed   bool        `json:"subscribed"`               // to its heads
+	Limits       []NodeLimit `json:"limits,omitempty"`         // what it could not do
+	Pace         float64     `json:"callsPerSecond,omitempty"` // that it is called at most, after it refused more
+	LeadingZeros bool        `json:"leadingZeros,omitempty"`   // it writes numbers with leading zeros
+}
+
+// NodeLimit is the size of a kind of request that a node refused.
+type NodeLimit struct {
+	Kind    chain.Kind `json:"kind"`
+	Size    uint64     `json:"size"`    // that is requested instead; 0 for none
+	Refused uint64     `json:"refused"` // size that was refused last
+	At      int64      `json:"at"`      // Unix seconds: when that was
 }
 
 // Providers returns the status of a pool's nodes.
 func Providers(p *chain.Pool) []Provider {
 	all := []Provider{}
 	for _, h := range p.Health() {
+		var limits []NodeLimit
+		for _, l := range h.Limits {
+			limits = append(limits, NodeLimit{l.Kind, l.Size, l.Refused, invoice.UnixSeconds(l.At)})
+		}
 		all = append(all, Provider{
+			Limits: limits, Pace: h.Pace, LeadingZeros: h.LeadingZeros,
 			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
 			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), Errors: h.Errors, Subscribed: h.Subscribed,
 		})

@@ -27,13 +27,13 @@ const decimalsCall = "0x313ce567"
 // deposit factory and of the authorization relay. A difference is an ErrMismatch;
 // other errors mean that the node did not answer.
 func (c *Client) Check(ctx context.Context, conf Chain) error {
-	var id hexutil.Uint64
+	var id Quantity
 	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
 		return err
 	}
-	if uint64(id) != conf.ID {
+	if id.N != conf.ID {
 		return fmt.Errorf("%w: %s serves chain id %d, but chain %s has chain id %d; correct its rpc or chainId",
-			ErrMismatch, c.name, id, conf.Key, conf.ID)
+			ErrMismatch, c.name, id.N, conf.Key, conf.ID)
 	}
 	for _, token := range conf.Tokens {
 		if err := c.checkToken(ctx, conf, token); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,12 +28,8 @@ const (
 	CallTimeout = 10 * time.Second
 	// MaxResponse is the size of the largest answer that is read, in bytes.
 	MaxResponse = 32 << 20
-	// MaxBatch is how many calls go out in one JSON-RPC batch.
-	MaxBatch = 100
-	// maxErrorText and maxExamined are how much of a node's words about an error is
-	// shown, and how much is looked at, in bytes.
-	maxErrorText      = 300
-	maxClassifiedText = 4 << 10
+	// maxErrorText is how much of a node's words about an error is shown, in bytes.
+	maxErrorText = 300
 )
 
 // Errors of a Client's calls, besides those of the network and the node.
@@ -67,9 +64,13 @@ type Client struct {
 	timeout   time.Duration // of each call
 	maxAnswer int64         // of each answer, in bytes
 
-	onRequest  func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
-	batchSize  atomic.Int64                                                // most calls that the node takes in one batch
-	subscribed atomic.Bool
+	onRequest      func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
+	limits         limits
+	pace           *pace // set by the pool; nil without one
+	headers        http.Header
+	subscribed     atomic.Bool
+	leadingZeros   atomic.Bool         // an answer had a number with leading zeros
+	onLeadingZeros func(method string) // called the first time; nil without a pool
 
 	http     *http.Transport
 	dialLock chan struct{} // holds a token while the node is dialed
@@ -87,6 +88,7 @@ type ClientConfig struct {
 	URL       string        // of scheme http, https, ws or wss
 	Timeout   time.Duration // of each call; 0 means CallTimeout
 	MaxAnswer int64         // of each answer, in bytes; 0 means MaxResponse
+	NodeSettings
 }
 
 // NewClient returns a client that is not connected yet. It fails if the URL has
@@ -105,12 +107,12 @@ func NewClient(conf ClientConfig) (*Client, error) {
 		return nil, errors.New("RPC URL names no host")
 	}
 	c := &Client{
-		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u),
+		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
 		timeout: cmp.Or(conf.Timeout, CallTimeout), maxAnswer: cmp.Or(conf.MaxAnswer, MaxResponse),
 		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
+		limits: limits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}}, headers: conf.Headers,
 	}
 	c.closed, c.quit = context.WithCancel(context.Background())
-	c.batchSize.Store(MaxBatch)
 	return c, nil
 }
 
@@ -132,36 +134,107 @@ func (c *Client) Close() {
 // call makes one call and decodes its answer into result. A JSON null sets a
 // pointer that result points to to nil.
 func (c *Client) call(ctx context.Context, result any, method string, args ...any) error {
-	return c.do(ctx, []rpc.BatchElem{{Method: method}}, &exchange{}, func(ctx context.Context, client *rpc.Client) error {
-		return client.CallContext(ctx, result, method, args...)
-	})
+	elems := []*rpc.BatchElem{{Method: method, Args: args, Result: result}}
+	_, _, err := c.request(ctx, elems, nil)
+	return err
 }
 
-// batch makes several calls, in as few requests as the node takes. It fails
-// when one of them does; the error of each is in its element.
-func (c *Client) batch(ctx context.Context, elems []rpc.BatchElem) error {
-	most := int(c.batchSize.Load())
-	for len(elems) > 0 {
-		n := min(len(elems), most)
-		err := c.do(ctx, elems[:n], &exchange{batch: true}, func(ctx context.Context, client *rpc.Client) error {
-			if err := client.BatchCallContext(ctx, elems[:n]); err != nil {
-				return err
-			}
-			return firstError(elems[:n])
-		})
-		switch long := isBatchTooLarge(err); {
-		case err == nil:
-			elems = elems[n:]
-			continue
-		case n == 1 || !long && !errors.Is(err, ErrResponseTooLarge):
+// Limit returns how much one request of a kind may ask of the node.
+func (c *Client) Limit(kind Kind) *Limit { return c.limits.of(kind) }
+
+// batch makes calls, in as few requests as the node takes. It fails when one of them
+// does; the error of each is in its element. isNull reports whether the result of an
+// element is null where it should not be; nil takes any.
+//
+// A batch that fails, for whatever reason, is made again in smaller ones, down to
+// single calls without a list. What was answered is not asked again. A batch whose
+// answers are all null has failed; a call with one null among others is made alone. A
+// timeout, and a node that wants a pause, end it at once, and the next one is smaller.
+func (c *Client) batch(ctx context.Context, kind Kind, elems []rpc.BatchElem, isNull func(rpc.BatchElem) bool) error {
+	limit := c.Limit(kind)
+	rest := make([]*rpc.BatchElem, len(elems))
+	for i := range elems {
+		rest[i] = &elems[i]
+	}
+	var alone []*rpc.BatchElem
+	for len(rest) > 0 {
+		n := min(len(rest), int(limit.Next()), c.pace.most())
+		failed, null, err := c.request(ctx, rest[:n], isNull)
+		switch few := n <= 2; { // a new transaction has neither receipt nor input
+		case n == 1 && err != nil:
 			return err
-		case long: // and it will be next time
-			c.batchSize.Store(int64(n / 2))
+		case err == nil && (few || len(null) < n):
+			limit.Answered(uint64(n))
+			if n > 1 {
+				alone = append(alone, null...)
+			}
+		default:
+			limit.Refused(uint64(n))
+			failed = append(failed, null...)
 		}
-		most = n / 2
+		if err != nil && (ctx.Err() != nil || errors.Is(err, ErrTimeout) || classify(err).retryAfter > 0) {
+			return err
+		}
+		rest = append(failed, rest[n:]...)
+	}
+	for i := range alone {
+		if _, _, err := c.request(ctx, alone[i:i+1], nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// request makes calls in one request. It returns those that failed, whose errors are in
+// the elements, and those whose result is null where it should not be.
+func (c *Client) request(
+	ctx context.Context, elems []*rpc.BatchElem, isNull func(rpc.BatchElem) bool,
+) (failed, null []*rpc.BatchElem, err error) {
+	sent := make([]rpc.BatchElem, len(elems))
+	for i, elem := range elems {
+		sent[i] = *elem
+		sent[i].Error = errUnanswered
+	}
+	single := len(sent) == 1
+	defer func() { c.noteLeadingZeros(sent) }()
+	err = c.do(ctx, sent, &exchange{batch: !single}, func(ctx context.Context, client *rpc.Client) error {
+		if single {
+			sent[0].Error = client.CallContext(ctx, sent[0].Result, sent[0].Method, sent[0].Args...)
+		} else if err := client.BatchCallContext(ctx, sent); err != nil {
+			return err
+		}
+		return firstError(sent)
+	})
+	for i, elem := range elems {
+		if elem.Error = sent[i].Error; elem.Error != nil {
+			failed = append(failed, elem)
+		} else if isNull != nil && isNull(*elem) {
+			null = append(null, elem)
+		}
+	}
+	return failed, null, err
+}
+
+// noteLeadingZeros notes that a number in an answer had leading zeros.
+func (c *Client) noteLeadingZeros(elems []rpc.BatchElem) {
+	for _, elem := range elems {
+		if elem.Error == nil && hasLeadingZeros(elem.Result) && c.leadingZeros.CompareAndSwap(false, true) && c.onLeadingZeros != nil {
+			c.onLeadingZeros(elem.Method)
+		}
+	}
+}
+
+func hasLeadingZeros(result any) bool {
+	for v := reflect.ValueOf(result); v.Kind() == reflect.Pointer && !v.IsNil(); v = v.Elem() {
+		if number, ok := v.Interface().(interface{ HasLeadingZeros() bool }); ok {
+			return number.HasLeadingZeros()
+		}
+	}
+	return false
+}
+
+// errUnanswered is the error of a call whose batch got no answer.
+var errUnanswered = errors.New("the batch with this call was not answered")
 
 // firstError returns the error of the first call that failed, or nil.
 func firstError(elems []rpc.BatchElem) error {
@@ -176,6 +249,9 @@ func firstError(elems []rpc.BatchElem) error {
 // do sends one request with the calls of elems, within the timeout. Its errors are
 // *callError.
 func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
+	if err := c.pace.admit(ctx, len(elems)); err != nil {
+		return c.wrapError(elems, 0, err)
+	}
 	ctx, span := tracing.StartChild(ctx, elems[0].Method, trace.SpanKindClient)
 	began := time.Now()
 	c.begin(x, began)
@@ -196,6 +272,9 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 			err = ErrTimeout
 		}
 		err = c.wrapError(elems, x.retryAfter, err)
+		if len(elems) == 1 && !x.forLogs && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
+			c.pace.refused()
+		}
 	}
 	if c.onRequest != nil && ctx.Err() == nil {
 		c.onRequest(classOf(ctx), len(elems), time.Since(began), err)

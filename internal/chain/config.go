@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -15,6 +16,7 @@ type Chain struct {
 	Key        string // the interface's chainKey
 	ID         uint64 // of EIP-155
 	RPC        []string
+	Nodes      []NodeSettings // of the nodes of RPC, in its order; those that it lacks have none
 	Finality   Finality
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed
@@ -37,6 +39,14 @@ type Chain struct {
 	// node's headers. It is false where this is not known: Bor leaves out the logs of
 	// state syncs, and some networks leave the filter empty.
 	FullBloom bool
+}
+
+// NodeSettings are what the configuration says about one node. Its limits are also
+// found out; a setting spares the requests that the node refuses.
+type NodeSettings struct {
+	MaxBatch uint64      // most calls of a batch; 0 is MaxBatch
+	MaxRange uint64      // most blocks of a range of logs; 0 is MaxRange
+	Headers  http.Header // of each request; their values may be secrets
 }
 
 // Token is a currency as one network has it.

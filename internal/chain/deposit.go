@@ -30,14 +30,14 @@ func InspectDeposit(
 		return DepositState{}, err
 	}
 	defer c.Close()
-	var id hexutil.Uint64
+	var id Quantity
 	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
 		return DepositState{}, err
 	}
-	if chainID != 0 && uint64(id) != chainID {
-		return DepositState{}, fmt.Errorf("%w: %s serves chain id %d, want %d", ErrMismatch, c.name, uint64(id), chainID)
+	if chainID != 0 && id.N != chainID {
+		return DepositState{}, fmt.Errorf("%w: %s serves chain id %d, want %d", ErrMismatch, c.name, id.N, chainID)
 	}
-	conf := Chain{Key: fmt.Sprint(uint64(id)), ID: uint64(id), DepositFactory: factory}
+	conf := Chain{Key: fmt.Sprint(id.N), ID: id.N, DepositFactory: factory}
 	if err := c.checkContracts(ctx, conf); err != nil {
 		return DepositState{}, err
 	}
@@ -49,5 +49,5 @@ func InspectDeposit(
 	if want := contracts.DepositCode(common.Address(factory), common.Address(merchant)); len(code) > 0 && !bytes.Equal(code, want) {
 		return DepositState{}, fmt.Errorf("%w: the code at %s is not that of a deposit address", ErrMismatch, address)
 	}
-	return DepositState{ChainID: uint64(id), Deployed: len(code) > 0}, nil
+	return DepositState{ChainID: id.N, Deployed: len(code) > 0}, nil
 }

@@ -77,6 +77,7 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 				Timeout:       2 * c.timeout, // of calls that are not made through do
 			}),
 			rpc.WithWebsocketMessageSizeLimit(c.maxAnswer),
+			rpc.WithHeaders(c.headers),
 		)
 		select {
 		case dialed <- result{client, err}:

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,40 +23,6 @@ const (
 	codeNoMethod        = -32601
 	codeInternal        = -32603
 	codeUnknownBlock    = -39001
-)
-
-// Error texts of nodes, in lower case. Codes and HTTP statuses differ between
-// nodes and over time, so known texts decide.
-var (
-	// A smaller request would be answered.
-	tooLargePattern = regexp.MustCompile(`block range|blocks range|range limit|limited to (a )?[\d,.]+|` +
-		`ranges? (over|is too|exceeds)|range \d+ (is|exceeds)|(query|response|result) (returned|exceeds|size|set|is too)|` +
-		`too many (results|logs|blocks)|logs? response size|logs matched|max(imum)? (block )?range|max results|` +
-		`response (too large|size)|requested blocks|at most [\d,.]+ blocks|blocks distance|smaller than size|` +
-		`(query|logs?) .*(timed out|timeout)|range between .* too large|is greater than the limit|` +
-		`limit the query|exceeds the range|more than [\d,.]+ (results|logs|blocks)`)
-
-	// The caller is rate limited.
-	ratePattern = regexp.MustCompile(`rate.?limit|too many requests|request rate|requests? (count|limit)|(requests|units) per |` +
-		`compute units?|throughput|(rps|cups) limit|quota|credits (limit|exceeded|exhausted)|out of credits|usage limit|` +
-		`(daily|monthly) .*(limit|exceeded)|throttl|retry in \d|try again in`)
-
-	// The node lacks the block.
-	unknownBlockPattern = regexp.MustCompile(`(^|\W)(finalized |safe )?block( [\w: ]+)? not found|unknown block|` +
-		`header (for hash )?not found|(cannot|could not) find block|missing block|block .*not available|resource not found`)
-
-	// The node lacks the method.
-	noMethodPattern = regexp.MustCompile(`method .*(not (found|supported|available|allowed|whitelisted|exist|implemented)|` +
-		`unsupported|disabled)|unsupported method`)
-
-	// A batch is longer than the node takes.
-	batchPattern = regexp.MustCompile(`batch .*(too large|too big|limit|exceed|not allowed|maximum|more than)|` +
-		`(too many|maximum|max).* batch|batch size`)
-
-	// The node's own fault, whatever the request.
-	nodeFaultPattern = regexp.MustCompile(`internal (server )?error|temporar|unavailable|upstream|backend|` +
-		`timed? ?out|overloaded|unhealthy|handler crashed|gateway|not authenticated|unauthorized|api key|` +
-		`project id|forbidden|no response|connection|syncing|please retry`)
 )
 
 // callError is a failed call, with its node and method.
@@ -86,13 +51,13 @@ func truncate(words string) string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// failure is what classify reads from a call's error.
+// failure is what classify reads from a call's error. A node's words are no part of
+// it: they differ between nodes and change.
 type failure struct {
 	method     string
-	status     int    // of HTTP; 0 for none
-	code       int    // of JSON-RPC
-	rpcError   bool   // the node answered with a JSON-RPC error
-	text       string // of the JSON-RPC error, in lower case
+	status     int  // of HTTP; 0 for none
+	code       int  // of JSON-RPC
+	rpcError   bool // the node answered with a JSON-RPC error
 	retryAfter time.Duration
 }
 
@@ -104,7 +69,7 @@ func classify(err error) failure {
 	}
 	var page rpc.HTTPError
 	if errors.As(err, &page) {
-		f.status, f.text = page.StatusCode, normalize(string(page.Body))
+		f.status = page.StatusCode
 	}
 	var early *jsonRPCError
 	if errors.As(err, &early) {
@@ -114,19 +79,12 @@ func classify(err error) failure {
 	if !errors.As(err, &answer) {
 		return f
 	}
-	f.rpcError, f.code, f.text = true, answer.ErrorCode(), normalize(answer.Error())
+	f.rpcError, f.code = true, answer.ErrorCode()
 	var with rpc.DataError
 	if errors.As(err, &with) && with.ErrorData() != nil {
-		data := with.ErrorData()
-		f.text += " " + normalize(fmt.Sprint(data))
-		f.retryAfter = max(f.retryAfter, infuraBackoff(data))
+		f.retryAfter = max(f.retryAfter, infuraBackoff(with.ErrorData()))
 	}
 	return f
-}
-
-// normalize prepares a text for matching.
-func normalize(words string) string {
-	return strings.ToLower(words[:min(len(words), maxClassifiedText)])
 }
 
 // infuraBackoff returns the backoff in the data of Infura's rate limit errors, or 0.
@@ -140,56 +98,37 @@ func infuraBackoff(data any) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// sizeDependsOnArgs reports whether a smaller request has a smaller answer.
-func (f failure) sizeDependsOnArgs() bool {
-	return f.method == getLogs || f.method == receiptsOfBlock
+// mayBeRefused are the methods whose JSON-RPC errors may be about what was asked: the
+// call would revert, the transaction is not valid, or the node does not offer the
+// method, which is optional. An error of any other method is a failure of the node,
+// for there is nothing in what it was asked to be refused.
+var mayBeRefused = map[string]bool{
+	"eth_call": true, "eth_estimateGas": true, "eth_sendRawTransaction": true,
+	"eth_feeHistory": true, "eth_maxPriorityFeePerGas": true, receiptsOfBlock: true,
 }
 
-// tooLarge reports whether the node refused the request for its size.
-func (f failure) tooLarge() bool {
-	return f.sizeDependsOnArgs() && !f.rateLimited() &&
-		(f.status == http.StatusRequestEntityTooLarge || f.code == codeLimitExceeded || tooLargePattern.MatchString(f.text))
-}
-
-// reverted reports whether a contract reverted the call, with whatever text.
-func (f failure) reverted() bool {
-	return f.code == codeReverted || strings.HasPrefix(f.text, "execution reverted")
-}
-
+// rateLimited reports whether the node refused the call for the caller's rate, and
+// said so with a code that means nothing else.
 func (f failure) rateLimited() bool {
-	switch {
-	case f.status == http.StatusTooManyRequests:
-		return true
-	case !f.rpcError || f.reverted():
-		return false
-	}
-	return f.code == codeTooManyRequests || ratePattern.MatchString(f.text) ||
-		f.code == codeLimitExceeded && !f.sizeDependsOnArgs()
+	return f.status == http.StatusTooManyRequests || f.rpcError && (f.code == codeTooManyRequests || f.code == codeLimitExceeded)
 }
 
-func (f failure) unknownBlock() bool {
-	return f.rpcError && !f.reverted() && (f.code == codeUnknownBlock || unknownBlockPattern.MatchString(f.text))
-}
+func (f failure) unknownBlock() bool { return f.rpcError && f.code == codeUnknownBlock }
 
 func (f failure) unsupported() bool {
-	return f.rpcError && !f.reverted() &&
-		(f.code == codeNoMethod || f.code == codeNotSupported || noMethodPattern.MatchString(f.text))
+	return f.rpcError && mayBeRefused[f.method] && (f.code == codeNoMethod || f.code == codeNotSupported)
 }
 
 // nodeFault reports whether the node, not the request, is at fault.
 func (f failure) nodeFault() bool {
-	if !f.rpcError {
-		return true
-	}
-	return f.status >= http.StatusInternalServerError || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden ||
-		!f.reverted() && (f.code == codeInternal || nodeFaultPattern.MatchString(f.text))
+	return !f.rpcError || !mayBeRefused[f.method] || f.rateLimited() || f.code == codeInternal ||
+		f.status >= http.StatusInternalServerError || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
 }
 
-// withSentinel wraps the sentinel error that the node's text means, if any.
+// withSentinel wraps the sentinel error that the node's code means, if any.
 func (e *callError) withSentinel() *callError {
 	f := classify(e)
 	switch {
-	case f.rateLimited(), f.tooLarge():
 	case f.unknownBlock():
 		e.err = fmt.Errorf("%w: %w", ErrNotFound, e.err)
 	case f.unsupported():
@@ -198,59 +137,19 @@ func (e *callError) withSentinel() *callError {
 	return e
 }
 
-// IsTooLarge reports whether a node refused a request for logs and may answer a
-// smaller one. Every refusal counts that is not known to have another reason, since
-// texts change and a smaller request does no harm. A timeout counts as well.
-func IsTooLarge(err error) bool {
-	f := classify(err)
-	switch {
-	case errors.Is(err, ErrResponseTooLarge), f.tooLarge():
-		return true
-	case !f.sizeDependsOnArgs():
-		return false
-	}
-	return errors.Is(err, ErrTimeout) || f.rpcError && !f.rateLimited() && !f.unknownBlock() && !f.unsupported()
+// IsRefusal reports whether a node failed a request, in whatever way, so that a
+// smaller request, or another one for the same, may succeed. A contradiction is
+// something else, and so is the end of the caller's context.
+func IsRefusal(err error) bool {
+	var call *callError
+	return errors.As(err, &call) && !isCallerDone(err)
 }
 
-// Block ranges that nodes suggest: [0x…, 0x…], and reth's first-last.
-var (
-	hexRange     = regexp.MustCompile(`\[0x([0-9a-f]{1,16}), ?0x([0-9a-f]{1,16})\]`)
-	decimalRange = regexp.MustCompile(`range (\d{1,19})-(\d{1,19})`)
-)
-
-// SuggestedRange returns the block range that a node suggested when it refused a
-// larger one. ok is false when it suggested none.
-func SuggestedRange(err error) (from, to uint64, ok bool) {
-	f := classify(err)
-	if !f.rpcError {
-		return 0, 0, false
-	}
-	found, base := hexRange.FindStringSubmatch(f.text), 16
-	if found == nil {
-		found, base = decimalRange.FindStringSubmatch(f.text), 10
-	}
-	if found == nil {
-		return 0, 0, false
-	}
-	from, fromErr := strconv.ParseUint(found[1], base, 64)
-	to, toErr := strconv.ParseUint(found[2], base, 64)
-	return from, to, fromErr == nil && toErr == nil && from <= to
-}
-
-// IsRateLimit reports whether a node rate limited the caller, and the backoff that
-// it asked for, or 0.
+// IsRateLimit reports whether a node said by a code that it was called too often,
+// and the backoff that it asked for, or 0.
 func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	f := classify(err)
-	if !f.rateLimited() {
-		return 0, false
-	}
-	return f.retryAfter, true
-}
-
-// isBatchTooLarge reports whether a node refused a batch for its size.
-func isBatchTooLarge(err error) bool {
-	f := classify(err)
-	return f.status == http.StatusRequestEntityTooLarge || f.rpcError && batchPattern.MatchString(f.text)
+	return f.retryAfter, f.rateLimited()
 }
 
 // isCallerDone reports whether a call ended with its caller's context.
@@ -262,8 +161,8 @@ func isCallerDone(err error) bool {
 const minSecretLen = 6
 
 // redactorOf returns a replacer that removes the parts of a URL that may hold an
-// access key: error pages often repeat the path.
-func redactorOf(u *url.URL) *strings.Replacer {
+// access key, and the values of headers: error pages often repeat the path.
+func redactorOf(u *url.URL, headers http.Header) *strings.Replacer {
 	parts := strings.Split(u.Path, "/")
 	for _, values := range u.Query() {
 		parts = append(parts, values...)
@@ -271,6 +170,12 @@ func redactorOf(u *url.URL) *strings.Replacer {
 	if password, ok := u.User.Password(); ok {
 		parts = append(parts, password)
 	}
+	for _, values := range headers {
+		for _, value := range values {
+			parts = append(append(parts, value), strings.Fields(value)...)
+		}
+	}
+	slices.SortFunc(parts, func(a, b string) int { return len(b) - len(a) }) // the first that matches is replaced
 	var pairs []string
 	for _, part := range parts {
 		if len(part) >= minSecretLen {

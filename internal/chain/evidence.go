@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -29,7 +30,7 @@ const (
 // Receipts returns the receipts of transactions, in the order asked for. One
 // that the node lacks is ErrNotFound.
 func (c *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
-	found, err := batchOf[Receipt](ctx, c, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
+	found, err := batchOf[Receipt](ctx, c, KindReceipts, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (c *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*R
 			rpc.BatchElem{Method: transactionByHash, Args: []any{tx}, Result: &found[i]},
 		)
 	}
-	if err := c.batch(ctx, batch); err != nil {
+	if err := c.batch(ctx, KindReceipts, batch, isNull); err != nil {
 		return nil, nil, err
 	}
 	for i, tx := range txs {
@@ -100,12 +101,17 @@ func (c *Client) checkTx(answered, asked common.Hash) error {
 // ErrNotFound when it lacks the block.
 func (c *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
 	var found []*Receipt
+	limit := c.Limit(KindReceiptsOfBlock)
 	if err := c.call(ctx, &found, receiptsOfBlock, common.Hash(block)); err != nil {
+		if IsRefusal(err) {
+			limit.Refused(1)
+		}
 		return nil, err
 	}
 	if found == nil {
 		return nil, c.notFound(receiptsOfBlock, block)
 	}
+	limit.Answered(1)
 	for _, r := range found {
 		if r == nil || invoice.Hash(r.BlockHash) != block {
 			return nil, c.contradiction("answered with receipts of another block when asked for those of %s", block)
@@ -156,19 +162,23 @@ func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[commo
 	return inputs, nil
 }
 
+// isNull reports whether the result of a call, a pointer to a pointer, is null.
+func isNull(elem rpc.BatchElem) bool { return reflect.ValueOf(elem.Result).Elem().IsNil() }
+
 // batchOf makes n calls of a method in batches. A null answer is ErrNotFound.
-func batchOf[T any](ctx context.Context, c *Client, method string, n int, args func(i int) []any) ([]*T, error) {
+// With an error it returns what was answered.
+func batchOf[T any](ctx context.Context, c *Client, kind Kind, method string, n int, args func(i int) []any) ([]*T, error) {
 	found := make([]*T, n)
 	elems := make([]rpc.BatchElem, n)
 	for i := range elems {
 		elems[i] = rpc.BatchElem{Method: method, Args: args(i), Result: &found[i]}
 	}
-	if err := c.batch(ctx, elems); err != nil {
-		return nil, err
+	if err := c.batch(ctx, kind, elems, isNull); err != nil {
+		return found, err
 	}
 	for i, v := range found {
 		if v == nil {
-			return nil, c.notFound(method, elems[i].Args[0])
+			return found, c.notFound(method, elems[i].Args[0])
 		}
 	}
 	return found, nil

@@ -54,16 +54,19 @@ const (
 
 // Health is a snapshot of a node's health.
 type Health struct {
-	Node       string // scheme and host of its URL
-	State      State
-	Until      time.Time     // end of the backoff, the quarantine or the time to the next check
-	Reason     string        // why it is in that state; empty when it is well
-	Head       uint64        // number of its newest head
-	HeadAt     time.Time     // when Head was read; zero if it never was
-	Calls      Calls         // made, each call of a batch counted
-	Errors     uint64        // requests that failed, without those on behalf of clients' requests
-	Latency    time.Duration // of a request, a moving average, likewise
-	Subscribed bool          // to new heads
+	Node         string // scheme and host of its URL
+	State        State
+	Until        time.Time     // end of the backoff, the quarantine or the time to the next check
+	Reason       string        // why it is in that state; empty when it is well
+	Head         uint64        // number of its newest head
+	HeadAt       time.Time     // when Head was read; zero if it never was
+	Calls        Calls         // made, each call of a batch counted
+	Errors       uint64        // requests that failed, without those on behalf of clients' requests
+	Latency      time.Duration // of a request, a moving average, likewise
+	Subscribed   bool          // to new heads
+	Limits       []LimitStatus // what it could not do
+	Pace         float64       // calls a second that it is limited to, because it refused more; 0 for none
+	LeadingZeros bool          // it writes numbers with leading zeros
 }
 
 // Calls are numbers of calls by their class.

@@ -125,7 +125,7 @@ func TestPoolStates(t *testing.T) {
 			},
 			"an answer that refuses": func(t *rapid.T) {
 				p, _ := pick(t)
-				p.ReportFailure(&jsonRPCError{Code: -32000, Message: "nonce too low"})
+				p.ReportFailure(&callError{method: "eth_sendRawTransaction", err: &jsonRPCError{Code: -32000, Message: "nonce too low"}})
 			},
 			"it works": func(t *rapid.T) {
 				p, m := pick(t)

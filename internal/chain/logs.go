@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -14,13 +15,21 @@ import (
 type Logs []types.Log
 
 // UnmarshalJSON reads logs as nodes write them. Whatever is written in another
-// way than usual is left to go-ethereum.
+// way than usual is left to go-ethereum, but for numbers with leading zeros.
 func (l *Logs) UnmarshalJSON(data []byte) error {
 	if logs, ok := parseLogs(data); ok {
 		*l = logs
 		return nil
 	}
-	return json.Unmarshal(data, (*[]types.Log)(l))
+	return json.Unmarshal(withoutLeadingZeros(data), (*[]types.Log)(l))
+}
+
+// numberWithZeros is a number in a log that has leading zeros.
+var numberWithZeros = regexp.MustCompile(`"(blockNumber|blockTimestamp|transactionIndex|logIndex)"(\s*:\s*)"0x0+([0-9a-fA-F]{1,16})"`)
+
+// withoutLeadingZeros returns a list of logs without leading zeros in its numbers.
+func withoutLeadingZeros(logs []byte) []byte {
+	return numberWithZeros.ReplaceAll(logs, []byte(`"$1"$2"0x$3"`))
 }
 
 // minLog is about the length of the shortest log in JSON, in bytes.

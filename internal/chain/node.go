@@ -108,8 +108,7 @@ func isNodeFailure(err error) bool {
 	if err == nil || isCallerDone(err) {
 		return false
 	}
-	f := classify(err)
-	return !f.tooLarge() && f.nodeFault()
+	return classify(err).nodeFault()
 }
 
 // ReportSuccess records that the node answered, and ends its backoff. The count
@@ -202,6 +201,12 @@ func (p *Node) onRequest(class Class, calls int, took time.Duration, err error) 
 	})
 }
 
+// onLeadingZeros logs that the node writes numbers with leading zeros.
+func (p *Node) onLeadingZeros(method string) {
+	p.pool.conf.Logger.Warn("node writes numbers with leading zeros, against the specification of JSON-RPC; they are read all the same",
+		"chain", p.pool.conf.Chain.Key, "node", p.String(), "method", method)
+}
+
 // latencyWeight is the number of requests in the moving average of the latency.
 const latencyWeight = 16
 
@@ -210,6 +215,7 @@ func (p *Node) snapshot(now time.Time) Health {
 	h := Health{
 		Node: p.String(), Head: p.health.head.Number, HeadAt: p.health.headAt,
 		Calls: p.health.calls, Errors: p.health.errors, Latency: p.health.latency, Subscribed: p.subscribed.Load(),
+		Limits: p.limits.status(), Pace: p.Client.pace.limit(), LeadingZeros: p.leadingZeros.Load(),
 	}
 	h.State, h.Until, h.Reason = p.health.state(now)
 	return h

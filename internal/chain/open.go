@@ -5,7 +5,11 @@ package chain
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
-		c, err := NewClient(ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer})
+		settings := ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer}
+		if i < len(conf.Chain.Nodes) {
+			settings.NodeSettings = conf.Chain.Nodes[i]
+		}
+		c, err := NewClient(settings)
 		if err != nil {
 			return nil, err // those made so far have no connection yet
 		}

@@ -17,6 +17,9 @@ type PoolConfig struct {
 	Clients []*Client // best first; at least one
 	Now     func() time.Time
 	Jitter  func() float64 // in [0, 1); nil for none
+	// Sleep waits before a call, to keep a node's pace; nil waits that long. It fails
+	// when ctx ends first.
+	Sleep   func(ctx context.Context, d time.Duration) error
 	Logger  *slog.Logger
 	Timeout time.Duration // of calls by the clients of OpenPool; 0 means CallTimeout
 	// FailoverAfter is how long a call waits for one node while another is
@@ -50,15 +53,25 @@ func NewPool(conf PoolConfig) *Pool {
 		panic("chain: PoolConfig.Clients and PoolConfig.Now are required")
 	}
 	conf.FailoverAfter = cmp.Or(conf.FailoverAfter, DefaultFailoverAfter)
+	if conf.Sleep == nil {
+		conf.Sleep = sleep
+	}
 	p := &Pool{conf: conf, verified: make(chan struct{})}
 	p.verify = sync.OnceFunc(func() { close(p.verified) })
 	for _, c := range conf.Clients {
 		node := &Node{Client: c, pool: p}
 		c.onRequest = node.onRequest
+		c.onLeadingZeros = node.onLeadingZeros
+		c.pace, c.limits.now = &pace{now: conf.Now, sleep: conf.Sleep}, conf.Now
 		p.nodes = append(p.nodes, node)
 	}
 	p.requests = newRequests(p)
 	return p
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	wait.Sleep(ctx, d, nil)
+	return ctx.Err()
 }
 
 // jitter returns a pause changed by up to a fifth either way.
@@ -164,6 +177,9 @@ func (p *Pool) HasHealthyOther(than *Node) bool {
 		return other != than && rank(state) == rankHealthy
 	})
 }
+
+// PaceDelay returns how long a call of the node would wait now, to keep its pace.
+func (p *Node) PaceDelay() time.Duration { return p.Client.pace.delay() }
 
 // Health returns the health of the nodes, in the configured order.
 func (p *Pool) Health() []Health {

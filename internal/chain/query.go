@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"net/http"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,21 +25,26 @@ type Header struct {
 	invoice.Header
 	Bloom types.Bloom
 	Txs   int // how many transactions the block has; UnknownTxs if the node does not list them
+
+	leadingZeros bool
 }
 
 // UnknownTxs is the number of transactions of a header whose node does not list them.
 const UnknownTxs = -1
 
+// HasLeadingZeros reports whether a number in the header had leading zeros.
+func (h *Header) HasLeadingZeros() bool { return h.leadingZeros }
+
 // UnmarshalJSON reads a block as nodes write it, and refuses one without
 // number, hash or parent.
 func (h *Header) UnmarshalJSON(data []byte) error {
 	var raw struct {
-		Number    *hexutil.Uint64 `json:"number"`
-		Hash      *common.Hash    `json:"hash"`
-		Parent    *common.Hash    `json:"parentHash"`
-		Timestamp *hexutil.Uint64 `json:"timestamp"`
-		Bloom     *types.Bloom    `json:"logsBloom"`
-		Txs       []skipped       `json:"transactions"`
+		Number    *Quantity    `json:"number"`
+		Hash      *common.Hash `json:"hash"`
+		Parent    *common.Hash `json:"parentHash"`
+		Timestamp *Quantity    `json:"timestamp"`
+		Bloom     string       `json:"logsBloom"`
+		Txs       []skipped    `json:"transactions"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
@@ -46,18 +52,23 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	if raw.Number == nil || raw.Hash == nil || raw.Parent == nil || raw.Timestamp == nil {
 		return errors.New("block lacks number, hash, parentHash or timestamp")
 	}
-	*h = Header{Txs: len(raw.Txs), Header: invoice.Header{
-		Number: uint64(*raw.Number), Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent), Time: invoice.Unix(int64(min(*raw.Timestamp, math.MaxInt64))),
-	}}
+	*h = Header{
+		Header: invoice.Header{
+			Number: raw.Number.N, Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent),
+			Time: invoice.Unix(int64(min(raw.Timestamp.N, math.MaxInt64))),
+		},
+		Bloom: noBloom, // any log may be there
+		Txs:   len(raw.Txs),
+
+		leadingZeros: raw.Number.leadingZeros || raw.Timestamp.leadingZeros,
+	}
 	if raw.Txs == nil {
 		h.Txs = UnknownTxs
 	}
-	if raw.Bloom == nil {
-		h.Bloom = noBloom // any log may be there
-		return nil
+	if raw.Bloom == "" || raw.Bloom == "0x" || raw.Bloom == "0x0" {
+		return nil // nodes without bloom filters write any of these
 	}
-	h.Bloom = *raw.Bloom
-	return nil
+	return h.Bloom.UnmarshalText([]byte(raw.Bloom))
 }
 
 // skipped is any JSON value. It is read only to be counted.
@@ -100,6 +111,44 @@ type Receipt struct {
 	GasUsed  hexutil.Uint64 `json:"gasUsed"`
 	GasPrice *hexutil.Big   `json:"effectiveGasPrice"` // wei; nil when the node does not say
 	L1Fee    *hexutil.Big   `json:"l1Fee"`             // wei, of rollups that charge it apart; else nil
+
+	leadingZeros bool
+}
+
+// LeadingZeros reports whether a number in the receipt had leading zeros.
+func (r *Receipt) HasLeadingZeros() bool { return r.leadingZeros }
+
+// UnmarshalJSON reads a receipt as nodes write it. What is missing stays as it is.
+func (r *Receipt) UnmarshalJSON(data []byte) error {
+	type plain Receipt
+	raw := struct {
+		*plain
+		BlockNumber *Quantity    `json:"blockNumber"`
+		Status      *Quantity    `json:"status"`
+		GasUsed     *Quantity    `json:"gasUsed"`
+		GasPrice    *BigQuantity `json:"effectiveGasPrice"`
+		L1Fee       *BigQuantity `json:"l1Fee"`
+	}{plain: (*plain)(r)}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	for _, number := range []struct {
+		from *Quantity
+		to   *hexutil.Uint64
+	}{{raw.BlockNumber, &r.BlockNumber}, {raw.Status, &r.Status}, {raw.GasUsed, &r.GasUsed}} {
+		if number.from != nil {
+			*number.to, r.leadingZeros = hexutil.Uint64(number.from.N), r.leadingZeros || number.from.leadingZeros
+		}
+	}
+	for _, fee := range []struct {
+		from *BigQuantity
+		to   **hexutil.Big
+	}{{raw.GasPrice, &r.GasPrice}, {raw.L1Fee, &r.L1Fee}} {
+		if fee.from != nil {
+			*fee.to, r.leadingZeros = (*hexutil.Big)(fee.from.N), r.leadingZeros || fee.from.leadingZeros
+		}
+	}
+	return nil
 }
 
 // Cost returns what the transaction cost its sender, in wei, or nil when the
@@ -176,8 +225,10 @@ func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 		{Method: blockByNumber, Args: []any{"latest", false}, Result: &found[0]},
 		{Method: blockByNumber, Args: []any{tag, false}, Result: &found[1]},
 	}
-	err = c.batch(ctx, batch)
-	if errors.Is(err, ErrNotFound) && batch[0].Error == nil {
+	err = c.batch(ctx, KindHeads, batch, nil)
+	if f := classify(err); found[0] != nil && f.rpcError && !f.rateLimited() && f.code != codeInternal && f.status < http.StatusInternalServerError {
+		// Some nodes have an error in place of null. If it is another one, then
+		// nothing becomes final until the next answer.
 		err, found[1] = nil, nil
 	}
 	if err != nil {
@@ -192,6 +243,12 @@ func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 	return *found[0], tagged, nil
 }
 
+// mayLack reports whether a call asks for the block of a tag that may hold for no
+// block yet, which some nodes answer with an error.
+func mayLack(elem rpc.BatchElem) bool {
+	return elem.Method == blockByNumber && len(elem.Args) > 0 && (elem.Args[0] == TagSafe || elem.Args[0] == TagFinalized)
+}
+
 // notFound is the error for a null answer.
 func (c *Client) notFound(method string, what any) error {
 	return &callError{node: c.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
@@ -200,7 +257,7 @@ func (c *Client) notFound(method string, what any) error {
 // Headers returns the canonical blocks at several heights, in the order asked
 // for. One that the node lacks is ErrNotFound.
 func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
-	found, err := batchOf[Header](ctx, c, blockByNumber, len(numbers), func(i int) []any {
+	found, err := batchOf[Header](ctx, c, KindHeaders, blockByNumber, len(numbers), func(i int) []any {
 		return []any{hexutil.EncodeUint64(numbers[i]), false}
 	})
 	if err != nil {
@@ -217,38 +274,43 @@ func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 }
 
 // LogsOfBlocks returns, for each block hash, the logs that the filter selects. The
-// answer does not show whether a block is canonical.
+// answer does not show whether a block is canonical. With an error it returns what was
+// answered, and nil for the other blocks.
 func (c *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
-	found, err := batchOf[Logs](ctx, c, getLogs, len(blocks), func(i int) []any {
+	found, err := batchOf[Logs](ctx, c, KindLogs, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
 	})
-	if err != nil {
-		return nil, err
-	}
-	logs := make([][]types.Log, len(found))
+	logs := make([][]types.Log, len(blocks))
 	for i := range found {
-		logs[i] = *found[i]
+		if found[i] != nil {
+			logs[i] = *found[i]
+		}
 	}
-	return logs, nil
+	return logs, err
 }
 
 // LogsInRange returns the logs of the blocks first..last that the filter selects.
 // last must not be above the node's head, where answers are undefined. It is
-// ErrNotFound when the answer is null.
+// ErrNotFound when the answer is null. A failure lowers the limit KindRange; the
+// caller raises it, who knows how many logs it wants.
 func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
+	limit := c.Limit(KindRange)
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
 	var logs *Logs
 	err := c.do(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, client *rpc.Client) error {
 		return client.CallContext(ctx, &logs, getLogs, filter)
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case x.logs != nil:
-		return x.logs, nil
-	case logs == nil: // null does not mean an empty list
-		return nil, c.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
+	if err == nil && x.logs == nil && logs == nil { // null does not mean an empty list
+		err = c.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
-	return *logs, nil
+	switch {
+	case err == nil && x.logs != nil:
+		return x.logs, nil
+	case err == nil:
+		return *logs, nil
+	case IsRefusal(err):
+		limit.Refused(last - first + 1)
+	}
+	return nil, err
 }

@@ -13,8 +13,9 @@ func (c *Client) CallContext(ctx context.Context, result any, method string, arg
 	return c.call(ctx, result, method, args...)
 }
 
-// BatchCallContext makes calls of one method together. Unlike the method of
-// that name of go-ethereum's rpc.Client, it fails when one of them does.
+// BatchCallContext makes calls together, in order, in as few requests as the node
+// takes. Unlike the method of that name of go-ethereum's rpc.Client, it fails when
+// one of them does.
 func (c *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return c.batch(ctx, batch)
+	return c.batch(ctx, KindCalls, batch, nil)
 }

@@ -69,7 +69,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 
 // nodeLimits reads the nodes of a chain, and what is asked of them and read at most.
 func (r *resolver) nodeLimits(path string, f chainFile, c *chain.Chain) {
-	c.RPC = r.nodes(path+".rpc", f.RPC)
+	c.RPC, c.Nodes = r.nodes(path+".rpc", f.RPC)
 	if f.MaxAnswerMiB != nil {
 		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
 	}
@@ -153,35 +153,6 @@ func (r *resolver) quorum(path string, f chainFile) int {
 		r.fail(key, "is %d, but rpc names %d; want at least as many nodes", n, len(f.RPC))
 	}
 	return n
-}
-
-// nodes reads the URLs of a chain's nodes. A duplicate would be asked to confirm
-// its own answers.
-func (r *resolver) nodes(path string, files []location) []string {
-	if n := len(files); n < 1 || n > MaxNodes {
-		r.fail(path, "has %d; want 1 to %d URLs of nodes", n, MaxNodes)
-	}
-	var urls []string
-	for i, f := range files {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		url, ok := r.location(at, f)
-		if !ok {
-			continue
-		}
-		switch err := CheckNodeURL(url); {
-		case err != nil && f.url == "": // err would show the secret
-			r.fail(at, "refers to what is no URL that begins with http, https, ws or wss")
-		case err != nil:
-			r.fail(at, "%w", err)
-		case f.url != "" && holdsAccount(url):
-			r.fail(at, "holds an account; %s", insteadOfURL)
-		}
-		if slices.Contains(urls, url) {
-			r.fail(at, "is the same as one before it")
-		}
-		urls = append(urls, url)
-	}
-	return urls
 }
 
 // tokens reads the tokens of a chain. known holds the built-in ones, whose

@@ -51,6 +51,9 @@ func addSettings(to map[string]bool, of reflect.Type, path string) {
 			addSettings(to, kind, path)
 		case kind == reflect.TypeFor[databaseFile]():
 			to[path+name], to[below+"readOnly"] = true, true
+		case kind == reflect.TypeFor[nodeFile]():
+			to[path+name] = true
+			addSettings(to, reflect.TypeFor[nodeSettings](), below)
 		case kind.Kind() == reflect.Struct && kind != reflect.TypeFor[location]():
 			addSettings(to, kind, below)
 		default:

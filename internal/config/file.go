@@ -109,7 +109,7 @@ type providerFile struct {
 type chainFile struct {
 	ChainKey        string      `yaml:"chainKey"`
 	ChainID         *scalar     `yaml:"chainId"`
-	RPC             []location  `yaml:"rpc"`
+	RPC             []nodeFile  `yaml:"rpc"`
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
 	RequestCalls    *scalar     `yaml:"requestCallsPerSecond"`
 	Quorum          *scalar     `yaml:"quorum"`

@@ -16,48 +16,70 @@ type blockRange struct {
 }
 
 // readBlockRange reads a block range from one node, in as many requests as its
-// adaptive ranges say. It returns at least the blocks with events and the last one.
+// limits say. It returns at least the blocks with events and the last one.
 func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
 	var blocks []settle.Block
 	for at := s.first; at <= s.last; {
-		last, size := s.nextPart(at, ix.rangesOf(n))
+		last, kind := s.nextPart(at, n)
 		count := last - at + 1
-		part, logs, err := ix.readPart(ctx, n, blockRange{at, last, s.rangedUpTo}, c)
-		if count == 1 && at <= s.rangedUpTo && ctx.Err() == nil && chain.IsTooLarge(err) {
-			// By its hash a block's logs can be had in other ways, too.
-			part, logs, err = ix.readPart(ctx, n, blockRange{at, last, 0}, c)
-		}
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || !chain.IsTooLarge(err) || !size.shrink(count, err) || errors.Is(err, chain.ErrTimeout):
-			// One that takes too long is asked for less the next time. Now it
-			// may not answer at all.
+		read, logs, err := ix.readPart(ctx, n, kind, blockRange{first: at, last: last}, c)
+		if err != nil {
+			if ctx.Err() == nil && isSmallerRangeNext(err) {
+				continue
+			}
 			return nil, err
-		default:
-			continue
 		}
-		if len(blocks) > 0 && part[0].Number == at && part[0].Parent != blocks[len(blocks)-1].Hash {
-			return nil, n.contradicts("has block %d on top of %s, and %s as the block below", at, part[0].Parent, blocks[len(blocks)-1].Hash)
+		if len(blocks) > 0 && read[0].Number == at && read[0].Parent != blocks[len(blocks)-1].Hash {
+			return nil, n.contradicts("has block %d on top of %s, and %s as the block below", at, read[0].Parent, blocks[len(blocks)-1].Hash)
 		}
-		size.grow(count, logs)
-		blocks = append(blocks, part...)
+		grow(n.Limit(kind), count, logs)
+		blocks = append(blocks, read...)
 		at = last + 1
 	}
 	return blocks, nil
 }
 
-// nextPart returns the last block of the next request, which starts at a block, and
-// the adaptive range that limits it.
-func (s blockRange) nextPart(at uint64, ranges adaptiveRanges) (last uint64, by *adaptiveRange) {
-	if at > s.rangedUpTo {
-		return min(at+ranges.blocks.next()-1, s.last), ranges.blocks
+// isSmallerRangeNext reports whether a node failed to answer the logs of a range, which
+// has lowered its limit, and is to be asked for fewer now. A node that takes too long
+// may not answer at all, and one may want a pause.
+func isSmallerRangeNext(err error) bool {
+	var failed *nodeError
+	pause, _ := chain.IsRateLimit(err)
+	return errors.As(err, &failed) && failed.byRange && chain.IsRefusal(err) && !errors.Is(err, chain.ErrTimeout) && pause == 0
+}
+
+// targetLogs is how many logs the answer to a request should hold: so many that the
+// round trip is a small part of the time, and so few that several answers fit into
+// memory.
+const targetLogs = 10_000
+
+// grow records an answer of so many blocks with so many logs.
+func grow(limit *chain.Limit, blocks uint64, logs int) {
+	switch {
+	case logs > targetLogs:
+		limit.Fit(blocks * targetLogs / uint64(logs))
+	case logs <= targetLogs*3/4:
+		limit.Answered(blocks)
 	}
-	return min(at+ranges.ranges.next()-1, s.rangedUpTo, s.last), ranges.ranges
+}
+
+// nextPart returns the last block of what is read from a block on by one request to a
+// node, and by which kind of request. A node that refuses logs of even one block by range
+// is asked for them by the blocks' hashes.
+func (s blockRange) nextPart(at uint64, n node) (last uint64, kind chain.Kind) {
+	if at <= s.rangedUpTo {
+		if size := n.Limit(chain.KindRange).Next(); size > 0 {
+			return min(at+size-1, s.rangedUpTo, s.last), chain.KindRange
+		}
+	}
+	return min(at+n.Limit(chain.KindBlocks).Next()-1, s.last), chain.KindBlocks
 }
 
 // readPart reads one part of a range, and also returns how many logs it holds.
-func (ix *Indexer) readPart(ctx context.Context, n node, part blockRange, c *addressCache) ([]settle.Block, int, error) {
-	if part.first <= part.rangedUpTo {
+func (ix *Indexer) readPart(
+	ctx context.Context, n node, kind chain.Kind, part blockRange, c *addressCache,
+) ([]settle.Block, int, error) {
+	if kind == chain.KindRange {
 		return ix.readRange(ctx, n, part.first, part.last, c)
 	}
 	var numbers []uint64

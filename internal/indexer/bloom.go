@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -121,7 +120,7 @@ func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	}
 	h, logs, err := ix.anyLogs(ctx, n, t)
 	if err != nil {
-		if chain.IsTooLarge(err) || errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrUnsupported) {
+		if chain.IsRefusal(err) && ctx.Err() == nil {
 			return nil // it is looked for again later
 		}
 		return n.wrap(err)
@@ -133,7 +132,8 @@ func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 // the decoder selects, or else all logs of the newest block.
 func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
-	logs, err := n.LogsInRange(ctx, last-min(last, probeBlocks-1), last, ix.decoder.filter())
+	count := max(1, min(probeBlocks, n.Limit(chain.KindRange).Next()))
+	logs, err := n.LogsInRange(ctx, last-min(last, count-1), last, ix.decoder.filter())
 	if err != nil {
 		return chain.Header{}, nil, err
 	}

@@ -56,13 +56,13 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
 	for i, b := range blocks {
-		if b.wholeBlock {
+		if b.wholeBlock && n.Limit(chain.KindReceiptsOfBlock).Next() > 0 {
 			all, err := ix.blockEvidence(ctx, n, b)
 			if err == nil {
 				found[i] = all
 				continue
 			}
-			if !errors.Is(err, chain.ErrUnsupported) && !errors.Is(err, errIncomplete) && !chain.IsTooLarge(err) {
+			if !chain.IsRefusal(err) && !errors.Is(err, errIncomplete) || ctx.Err() != nil {
 				return nil, err
 			}
 		}

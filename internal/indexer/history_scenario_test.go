@@ -278,7 +278,7 @@ func (s *scenario) indexer() *Indexer {
 	jitter := func() float64 { return 0.5 }
 	conf := s.conf
 	conf.DepositFactory = invoice.Address{} // the node has no code there
-	pool := chain.NewPool(chain.PoolConfig{Chain: conf, Clients: clients, Now: now, Jitter: jitter, Logger: logger})
+	pool := chain.NewPool(chain.PoolConfig{Chain: conf, Clients: clients, Now: now, Sleep: noSleep, Jitter: jitter, Logger: logger})
 	w := New(Config{Chain: conf, Pool: pool, Ledger: s.ledger, Logger: logger, Now: now, Jitter: jitter})
 	w.maxInFlight = pick(s, 1, maxInFlight)
 	return w

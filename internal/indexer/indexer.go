@@ -147,7 +147,6 @@ type Indexer struct {
 
 	mu           sync.Mutex
 	status       Status
-	ranges       map[*chain.Node]adaptiveRanges
 	loops        map[string]*loop     // under way, by name
 	failingSince map[string]time.Time // by loop, while it fails
 	lastNode     *chain.Node          // by the last sync
@@ -180,7 +179,6 @@ func New(c Config) *Indexer {
 		lastNotBehind:  c.Now(),
 		expiring:       true, // the process before may have left some
 		status:         Status{ChainKey: c.Chain.Key},
-		ranges:         map[*chain.Node]adaptiveRanges{},
 		loops:          map[string]*loop{},
 		failingSince:   map[string]time.Time{},
 		distinctChecks: map[chainPair]time.Time{},

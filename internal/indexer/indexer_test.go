@@ -60,9 +60,20 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return f
 }
 
+// noSleep is a wait for a node's pace that takes no time.
+func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
 // restart replaces the indexer by one that knows nothing but the ledger, and
 // asks the fixture's node, or the nodes at these URLs.
 func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
+	t.Helper()
+	f.restartAt(t, noSleep, change, urls...)
+}
+
+// restartAt is restart with a way to wait for a node's pace.
+func (f *fixture) restartAt(
+	t testingT, sleep func(context.Context, time.Duration) error, change func(*Config), urls ...string,
+) {
 	t.Helper()
 	conf := Config{
 		Chain: testChain, Ledger: f.ledger,
@@ -74,7 +85,7 @@ func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	if conf.Chain.RPC = urls; len(urls) == 0 {
 		conf.Chain.RPC = []string{f.node.URL}
 	}
-	pool, err := chain.OpenPool(chain.PoolConfig{Chain: conf.Chain, Now: conf.Now, Logger: conf.Logger})
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: conf.Chain, Now: conf.Now, Sleep: sleep, Logger: conf.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

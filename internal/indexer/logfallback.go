@@ -25,7 +25,7 @@ func (ix *Indexer) logsByFallback(ctx context.Context, n node, h chain.Header, f
 				"chain", ix.cfg.Chain.Key, "node", n.String(), "block", h.Hash.String(), "logs", len(logs))
 			return logs, nil
 		}
-		if ctx.Err() != nil || !errors.Is(err, chain.ErrUnsupported) && !errors.Is(err, errIncomplete) && !chain.IsTooLarge(err) {
+		if ctx.Err() != nil || !errors.Is(err, errIncomplete) && !chain.IsRefusal(err) {
 			return nil, err
 		}
 	}

@@ -23,6 +23,7 @@ type nodeError struct {
 	err        error
 	reported   bool   // to the node's health
 	rereadFrom uint64 // block from which on to roll back; 0 for none
+	byRange    bool   // it failed to answer the logs of a range
 }
 
 func (e *nodeError) Error() string { return e.err.Error() }
@@ -95,7 +96,7 @@ func (n node) logsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.L
 		return nil, nil
 	}
 	logs, err := n.LogsOfBlocks(ctx, blocks, f)
-	return logs, n.wrap(err)
+	return logs, n.wrap(err) // with an error, those that were answered
 }
 
 // receipts returns the receipts of transactions by their hash.

@@ -54,7 +54,7 @@ func TestContradictions(t *testing.T) {
 		"misnaming, in range": {misnaming, 3 * maxBlocks},
 		"overlong":            {overlong, 3 * maxBlocks},
 		"unlinked":            {unlinked("0x2"), maxBlocks},
-		"unlinked parts":      {unlinked(hexutil.EncodeUint64(initialRange + 1)), initialRange + 3*maxBlocks},
+		"unlinked parts":      {unlinked(hexutil.EncodeUint64(chain.FirstRange + 1)), chain.FirstRange + 3*maxBlocks},
 		"unlinked in a part":  {split, 3 * maxBlocks},
 	} {
 		f := newFixture(t, nil)
@@ -68,7 +68,7 @@ func TestContradictions(t *testing.T) {
 		if _, err := f.fill(t.Context()); err == nil {
 			t.Errorf("%s: reading went well", name)
 		}
-		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != initialRange+1 {
+		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != chain.FirstRange+1 {
 			t.Errorf("%s: read up to the gap %+v", name, gap)
 		}
 		if got := f.state(0); got != chain.StateQuarantined {
@@ -172,7 +172,7 @@ func TestNodeWithSmallLimits(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, maxBlocks, maxBlocks-3, 3, maxBlocks-3, 0)
 	most = maxBlocks
-	for range 3 * retryRefusedAfter {
+	for range 3 * maxBlocks {
 		f.chain.Mine()
 		f.catchUp(t)
 	}

@@ -15,23 +15,18 @@ import (
 // maxBlocks is how many blocks a sync reads one by one. Further behind the finalized
 // height, ranges are read, which end this far below it: a server of the node that lags
 // omits the logs of blocks that it lacks, without an error.
-const maxBlocks = 64
+const maxBlocks = chain.MaxBlocks
 
 // readUpTo reads blocks one by one, from first up to head at most, as many as the
-// node's adaptive range says.
+// node's limit says.
 func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
-	size := ix.rangesOf(n).blocks
-	for {
-		count := min(size.next(), head.Number-first.Number+1)
-		blocks, logs, err := ix.readNext(ctx, n, first, head, count)
-		if err == nil {
-			size.grow(count, logs)
-			return blocks, nil
-		}
-		if !chain.IsTooLarge(err) || !size.shrink(count, err) {
-			return nil, err
-		}
+	limit := n.Limit(chain.KindBlocks)
+	count := min(limit.Next(), head.Number-first.Number+1)
+	blocks, logs, err := ix.readNext(ctx, n, first, head, count)
+	if err == nil {
+		grow(limit, count, logs)
 	}
+	return blocks, err
 }
 
 // readNext reads count blocks from first on, up to head, and also returns how many
@@ -101,7 +96,7 @@ func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Heade
 func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
 	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
 	if err != nil {
-		return nil, 0, n.wrap(err)
+		return nil, 0, &nodeError{node: n.Node, err: err, byRange: true}
 	}
 	count := len(logs)
 	watched, err := c.watched(ctx, ix.decoder.accounts(logs))

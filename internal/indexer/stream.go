@@ -46,7 +46,7 @@ func (ix *Indexer) stream(
 				return
 			}
 			usable := ix.cfg.Pool.Usable()
-			last, _ := s.nextPart(at, ix.rangesOf(node{usable[turn%len(usable)]}))
+			last, _ := s.nextPart(at, node{usable[turn%len(usable)]})
 			part := blockRange{at, last, s.rangedUpTo}
 			at = last + 1
 			arrives := make(chan answer, 1)

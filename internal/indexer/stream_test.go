@@ -20,7 +20,7 @@ import (
 func longChain(f *fixture, blocks int) (payments int) {
 	for n := 1; n <= blocks; n++ {
 		var txs []chaintest.Tx
-		if n == 1 || n == initialRange || n == initialRange+1 || n%97 == 0 || n > blocks-70 {
+		if n == 1 || n == chain.FirstRange || n == chain.FirstRange+1 || n%97 == 0 || n > blocks-70 {
 			txs = append(txs, chaintest.NewTx(pays(alice, uint64(n))), chaintest.NewTx(pays(bob, 1), pays(bob, 1)))
 			payments += 3
 		}
@@ -113,7 +113,7 @@ func TestGapBesideHead(t *testing.T) {
 	if f.ledger.cursor.Gap != nil || f.Status().Backfill != nil {
 		t.Errorf("the gap is left: %+v, %+v", f.ledger.cursor.Gap, f.Status().Backfill)
 	}
-	if len(seen) < 3 || seen[0].From != 1 || seen[0].To != 897 || seen[1].At != initialRange+1 || seen[1].BlocksPerSecond != initialRange/10. || seen[1].Left < 7e9 {
+	if len(seen) < 3 || seen[0].From != 1 || seen[0].To != 897 || seen[1].At != chain.FirstRange+1 || seen[1].BlocksPerSecond != chain.FirstRange/10. || seen[1].Left < 7e9 {
 		t.Errorf("progress was %+v", seen)
 	}
 	f.catchUp(t)
@@ -243,13 +243,12 @@ func TestStreamOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
 		f.node = f.chain.Serve(both{t, rt})
-		f.restart(rt, nil)
 		blocks := rapid.IntRange(200, 600).Draw(rt, "blocks")
+		size := rapid.Uint64Range(1, 40).Draw(rt, "size")
+		f.restart(rt, func(c *Config) { c.Chain.Nodes = []chain.NodeSettings{{MaxRange: size}} })
 		f.chain.MineEmpty(blocks)
 		f.maxInFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")
 		span0 := blockRange{first: 1, last: uint64(blocks), rangedUpTo: rapid.Uint64Range(0, uint64(blocks)).Draw(rt, "ranged")}
-		size := f.rangesOf(node{f.cfg.Pool.Nodes()[0]})
-		size.ranges.size = rapid.Uint64Range(1, 40).Draw(rt, "size")
 		gate := make(chan struct{}, 1)
 		f.node.Intercept(func(_ context.Context, method string) error {
 			if method == "eth_getLogs" {
@@ -405,61 +404,21 @@ func TestFewPaymentsInBlock(t *testing.T) {
 	}
 }
 
-// TestAdaptiveRange finds a node's limit, stays near it without asking for too
-// much often, and notices that it is gone.
-func TestAdaptiveRange(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := newAdaptiveRange(initialRange, maxRange)
-		limit := rapid.Uint64Range(1, 2*maxRange).Draw(t, "limit")
-		ask := func() (refused bool) {
-			n := s.next()
-			if n < 1 || n > maxRange {
-				t.Fatalf("asks for %d blocks", n)
-			}
-			if n > limit {
-				if !s.shrink(n, errors.New("range too large")) {
-					t.Fatalf("gives up at %d blocks, of which %d are allowed", n, limit)
-				}
-				return true
-			}
-			s.grow(n, 0)
-			return false
-		}
-		for range 100 {
-			ask()
-		}
-		refusals, asked := 0, uint64(0)
-		for range 200 {
-			if ask() {
-				refusals++
-			}
-			asked += s.next()
-		}
-		if refusals > 30 {
-			t.Fatalf("%d of 200 questions are refused at the limit %d", refusals, limit)
-		}
-		if asked < 200*min(limit, maxRange)/2 {
-			t.Fatalf("asks for %d blocks on average, of %d that are allowed", asked/200, limit)
-		}
-		limit = 2 * maxRange
-		for range 1000 {
-			ask()
-		}
-		if n := s.next(); n != maxRange {
-			t.Fatalf("asks for %d blocks where nothing is refused, want %d", n, maxRange)
-		}
-	})
-	s := newAdaptiveRange(initialRange, maxRange)
-	s.grow(initialRange, 4*targetLogs)
-	if n := s.next(); n != initialRange/4 {
+// TestGrow fits the size of requests to the number of logs.
+func TestGrow(t *testing.T) {
+	f := newFixture(t, nil)
+	limit := f.cfg.Pool.Nodes()[0].Limit(chain.KindRange)
+	grow(limit, chain.FirstRange, 4*targetLogs)
+	if n := limit.Next(); n != chain.FirstRange/4 {
 		t.Errorf("after four times the logs wanted, %d blocks are asked for", n)
 	}
-	s.grow(initialRange/4, targetLogs)
-	if n := s.next(); n != initialRange/4 {
+	grow(limit, chain.FirstRange/4, targetLogs)
+	if n := limit.Next(); n != chain.FirstRange/4 {
 		t.Errorf("after as many logs as wanted, %d blocks are asked for", n)
 	}
-	if s = newAdaptiveRange(1, maxRange); s.shrink(1, errors.New("range too large")) {
-		t.Error("asks for less than one block")
+	grow(limit, chain.FirstRange/4, targetLogs*3/4)
+	if n := limit.Next(); n != chain.FirstRange/2 {
+		t.Errorf("after fewer logs than wanted, %d blocks are asked for", n)
 	}
 }
 

@@ -22,7 +22,7 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 		Chain: c, Ledger: f.ledger, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
 		PollInterval: time.Millisecond, Watchdog: watchdog.New(200 * time.Millisecond),
 	}
-	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Logger: conf.Logger, Timeout: time.Hour})
+	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Sleep: noSleep, Logger: conf.Logger, Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,10 @@ const consultTimeout = time.Second
 // the node may have lost these or not stored them yet.
 func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	found, err := n.logsOfBlocks(ctx, hashesOf(blocks), filter)
-	if len(blocks) == 1 && chain.IsTooLarge(err) && ctx.Err() == nil {
-		// No smaller request is left, so other methods are used.
-		var logs []types.Log
-		logs, err = ix.logsByFallback(ctx, n, blocks[0], filter)
-		found = [][]types.Log{logs}
-	}
 	if err != nil {
-		return nil, err
+		if found, err = ix.logsOneByOne(ctx, n, blocks, found, filter, err); err != nil {
+			return nil, err
+		}
 	}
 	var empty []int
 	var suspect []chain.Header
@@ -58,6 +54,37 @@ func hashesOf(headers []chain.Header) []invoice.Hash {
 	return hashes
 }
 
+// logsOneByOne returns the logs of blocks of which the node has answered those that it
+// found. No smaller request is left for a block that it refuses alone, so other methods
+// are used. refused is the error of the request for all.
+func (ix *Indexer) logsOneByOne(
+	ctx context.Context, n node, blocks []chain.Header, found [][]types.Log, filter chain.LogFilter, refused error,
+) ([][]types.Log, error) {
+	if ctx.Err() != nil || !chain.IsRefusal(refused) {
+		return nil, refused
+	}
+	for i, h := range blocks {
+		if found[i] != nil {
+			continue
+		}
+		alone, err := [][]types.Log(nil), refused
+		if len(blocks) > 1 {
+			alone, err = n.logsOfBlocks(ctx, []invoice.Hash{h.Hash}, filter)
+		}
+		switch {
+		case err == nil:
+			found[i] = alone[0]
+			continue
+		case ctx.Err() != nil || !chain.IsRefusal(err):
+			return nil, err
+		}
+		if found[i], err = ix.logsByFallback(ctx, n, h, filter); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // verifyEmpty returns the logs of blocks for which the node returned none. It is a
 // *nodeError when another node has some. When no other node answers, the blocks'
 // receipts decide, which must be complete, or the node's second answer if it does not
@@ -80,7 +107,7 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Head
 		switch {
 		case errors.Is(err, chain.ErrUnsupported):
 			return n.logsOfBlocks(ctx, blocks, filter)
-		case chain.IsTooLarge(err), errors.Is(err, errIncomplete):
+		case chain.IsRefusal(err) && ctx.Err() == nil, errors.Is(err, errIncomplete):
 			logs, err = ix.logsFromReceipts(ctx, n, h, filter)
 		}
 		if err != nil {
@@ -105,9 +132,9 @@ func (ix *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoi
 }
 
 // consult calls another node within consultTimeout, and reports the outcome to its
-// health. A node that takes longer backs off.
+// health. A node that takes longer backs off. The wait for its pace does not count.
 func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, consultTimeout)
+	limited, cancel := context.WithTimeout(ctx, consultTimeout+other.PaceDelay())
 	defer cancel()
 	err := other.ready(limited)
 	if err == nil {

@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -105,7 +104,7 @@ func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted inv
 	var headers []chain.Header
 	err := ix.consult(ctx, n, func(ctx context.Context) (err error) {
 		headers, err = n.headers(ctx, heights...)
-		if errors.Is(err, chain.ErrNotFound) {
+		if chain.IsRefusal(err) && ctx.Err() == nil {
 			// The block above may not be there yet.
 			headers, err = n.headers(ctx, heights[:len(heights)-1]...)
 		}

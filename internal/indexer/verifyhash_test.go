@@ -61,7 +61,7 @@ func TestLeftOutLogs(t *testing.T) {
 func TestLogsLeftOutOfRange(t *testing.T) {
 	for name, fault := range map[string]chaintest.Fault{
 		"all":      chaintest.DropLogs{},
-		"the last": chaintest.DropLogs{From: initialRange - 8},
+		"the last": chaintest.DropLogs{From: chain.FirstRange - 8},
 	} {
 		f := newFixture(t, nil)
 		proxies := f.nodes(t, 2, nil)

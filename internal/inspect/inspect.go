@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -79,11 +78,11 @@ func New(sources []Source) *Inspector { return &Inspector{sources: sources} }
 
 // transaction holds the members of a transaction that are read.
 type transaction struct {
-	Hash  common.Hash     `json:"hash"`
-	From  common.Address  `json:"from"`
-	To    *common.Address `json:"to"`
-	Value *hexutil.Big    `json:"value"`
-	Nonce hexutil.Uint64  `json:"nonce"`
+	Hash  common.Hash        `json:"hash"`
+	From  common.Address     `json:"from"`
+	To    *common.Address    `json:"to"`
+	Value *chain.BigQuantity `json:"value"`
+	Nonce chain.Quantity     `json:"nonce"`
 }
 
 // transaction returns the report of a transaction on the chain.
@@ -111,7 +110,7 @@ func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.A
 		report.State = Unknown
 		return report, nil
 	case receipt == nil:
-		report.State, report.Sender, report.Nonce = Queued, invoice.Address(tx.From), uint64(tx.Nonce)
+		report.State, report.Sender, report.Nonce = Queued, invoice.Address(tx.From), tx.Nonce.N
 		return report, nil
 	}
 	report.State, report.Block, report.Sender = Mined, uint64(receipt.BlockNumber), invoice.Address(receipt.From)

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -37,7 +37,7 @@ func (i *Inspector) HasWaiting(ctx context.Context, chainKey string, account inv
 	}
 	ctx, cancel := context.WithTimeout(ctx, AccountTimeout)
 	defer cancel()
-	var mined, all hexutil.Uint64
+	var mined, all chain.Quantity
 	batch := []rpc.BatchElem{
 		{Method: "eth_getTransactionCount", Args: []any{common.Address(account), "latest"}, Result: &mined},
 		{Method: "eth_getTransactionCount", Args: []any{common.Address(account), "pending"}, Result: &all},
@@ -50,5 +50,5 @@ func (i *Inspector) HasWaiting(ctx context.Context, chainKey string, account inv
 			return false, fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, elem.Error)
 		}
 	}
-	return all > mined, nil
+	return all.N > mined.N, nil
 }

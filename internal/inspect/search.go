@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -142,7 +142,7 @@ func (i *Inspector) IsReplaced(ctx context.Context, chainKey string, sender invo
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	var count hexutil.Uint64
+	var count chain.Quantity
 	batch := []rpc.BatchElem{{Method: "eth_getTransactionCount", Args: []any{common.Address(sender), "latest"}, Result: &count}}
 	err := i.sources[n].Node.BatchCallContext(ctx, batch)
 	if err == nil {
@@ -151,5 +151,5 @@ func (i *Inspector) IsReplaced(ctx context.Context, chainKey string, sender invo
 	if err != nil {
 		return false, fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, err)
 	}
-	return uint64(count) > nonce, nil
+	return count.N > nonce, nil
 }

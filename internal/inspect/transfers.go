@@ -24,11 +24,11 @@ func (s Source) transfers(r *chain.Receipt, tx *transaction) []Transfer {
 			found = append(found, m)
 		}
 	}
-	if tx == nil || tx.Value == nil || tx.To == nil || tx.Value.ToInt().Sign() <= 0 || tx.Value.ToInt().BitLen() > 256 || s.nativeIsToken() {
+	if tx == nil || tx.Value == nil || tx.To == nil || tx.Value.N.Sign() <= 0 || tx.Value.N.BitLen() > 256 || s.nativeIsToken() {
 		return found
 	}
 	var word [wordLen]byte
-	tx.Value.ToInt().FillBytes(word[:])
+	tx.Value.N.FillBytes(word[:])
 	return append(found, Transfer{
 		From: invoice.Address(tx.From), To: invoice.Address(*tx.To), Amount: invoice.AmountFromBytes(word),
 	})

@@ -37,7 +37,7 @@ var metaphors = map[string]string{
 	"ring":        "round robin",
 	"roster":      "queue cache",
 	"sight":       "observation",
-	"sizer":       "adaptive range",
+	"sizer":       "limit",
 	"sleeper":     "timer",
 	"standing":    "state, receipts",
 	"stopwatch":   "trace",

@@ -103,13 +103,13 @@ func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error 
 // marketFees returns the fees that the chain asks for now.
 func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
 	if head.BaseFee == nil {
-		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", uint64(*head.Number))
+		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", head.Number.N)
 	}
 	tip, err := w.node.tip(ctx)
 	if err != nil {
 		return fees{}, err
 	}
-	return marketFees(head.BaseFee.ToInt(), tip, w.conf.Chain.Limits)
+	return marketFees(head.BaseFee.N, tip, w.conf.Chain.Limits)
 }
 
 // explainFunds returns what is missing for an attempt that the node refused for

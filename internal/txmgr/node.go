@@ -35,12 +35,16 @@ func (n node) call(ctx context.Context, result any, method string, args ...any) 
 	return nil
 }
 
+// batchTimeout is how long a batch may take: a node may take its calls one at a time, and
+// few in a second.
+const batchTimeout = 4 * chain.CallTimeout
+
 // batch makes calls together. It fails when one of them does.
 func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
 	for len(elems) > 0 {
 		now := elems[:min(len(elems), chain.MaxBatch)]
 		elems = elems[len(now):]
-		ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 		err := n.client.BatchCallContext(ctx, now)
 		cancel()
 		for i := 0; err == nil && i < len(now); i++ {
@@ -55,9 +59,9 @@ func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
 
 // block is the part of a block that the writer uses.
 type block struct {
-	Number  *hexutil.Uint64 `json:"number"`
-	Hash    *common.Hash    `json:"hash"`
-	BaseFee *hexutil.Big    `json:"baseFeePerGas"` // nil before EIP-1559
+	Number  *chain.Quantity    `json:"number"`
+	Hash    *common.Hash       `json:"hash"`
+	BaseFee *chain.BigQuantity `json:"baseFeePerGas"` // nil before EIP-1559
 }
 
 // block returns the block of a number or tag, or nil.
@@ -87,48 +91,49 @@ const nonceMethod = "eth_getTransactionCount"
 // nonce returns how many transactions of the account are in the chain (tag
 // latest) or also wait for it (tag pending).
 func (n node) nonce(ctx context.Context, account invoice.Address, tag string) (uint64, error) {
-	var v hexutil.Uint64
+	var v chain.Quantity
 	err := n.call(ctx, &v, nonceMethod, common.Address(account), tag)
-	return uint64(v), err
+	return v.N, err
 }
 
 func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, error) {
-	var v hexutil.Big
+	v := chain.BigQuantity{N: new(big.Int)}
 	err := n.call(ctx, &v, "eth_getBalance", common.Address(account), "latest")
-	return v.ToInt(), err
+	return v.N, err
 }
 
 // tip returns the usual priority fee, in wei: the median over the newest blocks of what
 // their median transaction paid, or the node's suggestion if it has no fee history.
+// Rewards below 0 are left out: some networks have them in blocks of their own
+// transactions.
 func (n node) tip(ctx context.Context) (*big.Int, error) {
 	var history struct {
-		Reward [][]*hexutil.Big `json:"reward"`
+		Reward [][]*chain.BigQuantity `json:"reward"`
 	}
 	err := n.call(ctx, &history, "eth_feeHistory", hexutil.Uint64(tipBlocks), "latest", []int{50})
-	var answer rpc.Error
-	if err != nil && !errors.Is(err, chain.ErrUnsupported) && !errors.As(err, &answer) {
+	if ctx.Err() != nil {
 		return nil, err
 	}
 	var paid []*big.Int
 	for _, block := range history.Reward {
-		if err == nil && len(block) == 1 && block[0] != nil {
-			paid = append(paid, block[0].ToInt())
+		if err == nil && len(block) == 1 && block[0] != nil && block[0].N.Sign() >= 0 {
+			paid = append(paid, block[0].N)
 		}
 	}
 	if usual := median(paid); usual != nil {
 		return usual, nil
 	}
-	var v hexutil.Big
+	v := chain.BigQuantity{N: new(big.Int)}
 	err = n.call(ctx, &v, "eth_maxPriorityFeePerGas")
-	return v.ToInt(), err
+	return v.N, err
 }
 
 func (n node) estimate(ctx context.Context, from invoice.Address, to common.Address, data []byte) (uint64, error) {
-	var v hexutil.Uint64
+	var v chain.Quantity
 	err := n.call(ctx, &v, "eth_estimateGas", map[string]any{
 		"from": common.Address(from), "to": to, "data": hexutil.Bytes(data),
 	})
-	return uint64(v), err
+	return v.N, err
 }
 
 // checkAuthorization simulates an authorization, all as of one block.
@@ -143,16 +148,16 @@ func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuth
 
 // nonceAndReceipts returns how many transactions of the account are in the chain, and
 // the receipts of transactions, nil where the node has none. It asks for both in one
-// batch, the nonce first: otherwise servers at different blocks behind one URL could
+// batch, or in turn if the node takes no batches, the nonce first: otherwise servers at different blocks behind one URL could
 // make a mined transaction look as if it had lost its nonce.
 func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
-	var used hexutil.Uint64
+	var used chain.Quantity
 	found := make([]*chain.Receipt, len(txs))
 	elems := []rpc.BatchElem{{Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used}}
 	for i, hash := range txs {
 		elems = append(elems, rpc.BatchElem{Method: "eth_getTransactionReceipt", Args: []any{common.Hash(hash)}, Result: &found[i]})
 	}
-	return uint64(used), found, n.batch(ctx, elems)
+	return used.N, found, n.batch(ctx, elems)
 }
 
 // statuses returns the registry's status of commitments as of a block.

@@ -192,7 +192,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]
 	var wanting []store.Intent
 	for i, in := range unknown {
 		if satisfied(in.Kind, statuses[i]) {
-			k.satisfied[in.ID] = blockRef{uint64(*head.Number), *head.Hash}
+			k.satisfied[in.ID] = blockRef{head.Number.N, *head.Hash}
 		} else {
 			wanting = append(wanting, in)
 		}

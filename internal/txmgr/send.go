@@ -132,7 +132,7 @@ func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint6
 func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
 	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
-	stuck := f.attempt == attempt.TxHash && uint64(*head.Number) >= f.since+bumpBlocks &&
+	stuck := f.attempt == attempt.TxHash && head.Number.N >= f.since+bumpBlocks &&
 		now.Sub(attempt.CreatedAt) >= bumpAfter
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
@@ -140,7 +140,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 		attempt, trouble = w.replace(ctx, t, head, replacementUnderpriced(f.err))
 	}
 	if f.attempt != attempt.TxHash {
-		f = broadcastState{attempt: attempt.TxHash, since: uint64(*head.Number)}
+		f = broadcastState{attempt: attempt.TxHash, since: head.Number.N}
 	} else if now.Sub(f.at) < rebroadcastAfter {
 		return errors.Join(trouble, f.outcome())
 	}

@@ -123,5 +123,5 @@ func (w *Writer) gasPrice(ctx context.Context) (*big.Int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return new(big.Int).Add(head.BaseFee.ToInt(), offer.tip), nil
+	return new(big.Int).Add(head.BaseFee.N, offer.tip), nil
 }

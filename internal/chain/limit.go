@@ -1,0 +1,189 @@
+package chain
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Kind is a kind of request whose size may differ between nodes.
+type Kind string
+
+// The kinds of divisible requests. Those of batches count calls.
+const (
+	KindHeaders         Kind = "headers"       // batches of headers by number
+	KindHeads           Kind = "heads"         // batches of the head and the block of a tag
+	KindLogs            Kind = "logs"          // batches of the logs of blocks
+	KindReceipts        Kind = "receipts"      // batches of receipts and transactions
+	KindCalls           Kind = "calls"         // other batches: those of the writer
+	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
+	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one go
+	KindReceiptsOfBlock Kind = "blockReceipts" // eth_getBlockReceipts, of one block
+)
+
+// Sizes of requests.
+const (
+	// MaxBatch is how many calls go out in one JSON-RPC batch.
+	MaxBatch = 100
+	// FirstRange and MaxRange are the numbers of blocks of the first and of the
+	// longest range of logs. The first is short because several ranges are requested
+	// before an answer shows how many logs they hold.
+	FirstRange = 64
+	MaxRange   = 8192
+	// MaxBlocks is how many blocks are read by their hashes in one go.
+	MaxBlocks = 64
+	// retryRefusedAfter is how many answers later a size that was refused is tried
+	// again.
+	retryRefusedAfter = 64
+)
+
+// Limit is how much one request of a kind may ask of a node. Any failure of a
+// request halves it, whatever the node says, for a node's words about its limits
+// change. Success lets it grow again, slowly near a size that was refused. It is
+// safe for concurrent use.
+type Limit struct {
+	kind  Kind
+	least uint64 // 0 if there is another way to learn the same, else 1
+	most  uint64
+	now   func() time.Time
+
+	mu        sync.Mutex
+	size      uint64
+	refused   uint64    // the smallest size that was refused since it was last tried again; 0 for none
+	last      uint64    // size that was refused last
+	refusedAt time.Time // when that was; zero if nothing ever was
+	answered  int       // requests since, as near to the refused size as may be
+}
+
+// newLimit returns the limit of a kind at a node with these settings.
+func newLimit(kind Kind, s NodeSettings, now func() time.Time) *Limit {
+	l := &Limit{kind: kind, least: 1, most: MaxBatch, now: now}
+	switch kind {
+	case KindRange:
+		l.least, l.most = 0, min(cmp.Or(s.MaxRange, MaxRange), MaxRange)
+		l.size = min(FirstRange, l.most)
+		return l
+	case KindBlocks:
+		l.most = MaxBlocks
+	case KindReceiptsOfBlock:
+		l.least, l.most = 0, 1
+	case KindHeaders, KindHeads, KindLogs, KindReceipts, KindCalls:
+		l.most = min(cmp.Or(s.MaxBatch, MaxBatch), MaxBatch)
+	}
+	l.size = l.most
+	return l
+}
+
+// Next returns how much to ask for. It is 0 when the node refuses even the
+// smallest request and there is another way; then one in retryRefusedAfter is 1.
+func (l *Limit) Next() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > 0 {
+		return l.size
+	}
+	if l.answered++; l.answered < retryRefusedAfter {
+		return 0
+	}
+	l.answered = 0
+	return 1
+}
+
+// Answered records that a request for so much was answered.
+func (l *Limit) Answered(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n < l.size || n == 0 {
+		return
+	}
+	if l.size == 0 {
+		l.size, l.refused, l.answered = 1, 0, 0
+		return
+	}
+	step := l.size/4 + 1
+	switch {
+	case l.refusedAt.IsZero():
+		step = l.size
+	case l.refused > 0:
+		if step = min(step, (l.refused-l.size)/2); step == 0 {
+			if l.answered++; l.answered >= retryRefusedAfter {
+				l.refused, l.answered = 0, 0
+			}
+			return
+		}
+	}
+	l.size = min(l.size+step, l.most)
+}
+
+// Refused records that a request for so much failed, in whatever way, and reports
+// whether to ask for less.
+func (l *Limit) Refused(n uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n <= l.least {
+		return false
+	}
+	l.size = max(l.least, min(l.size, n/2)) // below what is refused
+	l.refused, l.answered, l.last, l.refusedAt = n, 0, n, l.now()
+	return l.size > 0
+}
+
+// Fit records that a request should not ask for more than so much, because the
+// answer grows too long, although the node gives it.
+func (l *Limit) Fit(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.size = max(1, min(l.size, n))
+}
+
+// LimitStatus is what a node refused of a kind of request.
+type LimitStatus struct {
+	Kind    Kind
+	Size    uint64    // of the next request
+	Refused uint64    // size that was refused last
+	At      time.Time // when that was
+}
+
+// status returns the limit's status. ok is false when nothing was refused.
+func (l *Limit) status() (s LimitStatus, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s = LimitStatus{Kind: l.kind, Size: l.size, Refused: l.last, At: l.refusedAt}
+	return s, !l.refusedAt.IsZero() && l.size < l.most
+}
+
+// limits are those of a node.
+type limits struct {
+	settings NodeSettings
+	now      func() time.Time
+
+	mu  sync.Mutex
+	all map[Kind]*Limit
+}
+
+// of returns the limit of a kind.
+func (l *limits) of(kind Kind) *Limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit, ok := l.all[kind]
+	if !ok {
+		limit = newLimit(kind, l.settings, l.now)
+		l.all[kind] = limit
+	}
+	return limit
+}
+
+// status returns what the node could not do, by kind.
+func (l *limits) status() []LimitStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []LimitStatus
+	for _, limit := range l.all {
+		if s, ok := limit.status(); ok && s.Kind != KindBlocks {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b LimitStatus) int { return cmp.Compare(a.Kind, b.Kind) })
+	return all
+}

@@ -1,0 +1,109 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// pacedClock is a time that passes only while something sleeps.
+type pacedClock struct{ at time.Time }
+
+func newPaced() (*pacedClock, *pace) {
+	c := &pacedClock{time.Unix(1_790_000_000, 0)}
+	return c, &pace{now: func() time.Time { return c.at }, sleep: func(ctx context.Context, d time.Duration) error {
+		c.at = c.at.Add(d)
+		return ctx.Err()
+	}}
+}
+
+// TestPace calls a node that allows a number of calls in each second, at any cost: after
+// the first refusals nothing is refused for a minute.
+func TestPace(t *testing.T) {
+	for _, allowed := range []int{5, 6, 20} {
+		c, p := newPaced()
+		second, used, refused := c.at, 0, 0
+		call := func() {
+			if err := p.admit(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if c.at.Sub(second) >= time.Second {
+				second, used = c.at, 0
+			}
+			if used++; used > allowed {
+				refused++
+				p.refused()
+			}
+		}
+		for range 200 {
+			call()
+		}
+		refused, began := 0, c.at
+		for c.at.Sub(began) < 2*time.Minute {
+			call()
+		}
+		if refused > 6 {
+			t.Errorf("%d calls are refused in two minutes where %d are allowed in a second", refused, allowed)
+		}
+	}
+}
+
+// TestPaceEdges tests the limits of the pace.
+func TestPaceEdges(t *testing.T) {
+	_, p := newPaced()
+	if err := p.admit(t.Context(), firstPace); err != nil || p.most() != MaxBatch || p.delay() != 0 {
+		t.Errorf("a node that refused nothing: %d calls at once after %s, %v", p.most(), p.delay(), err)
+	}
+	p.refused()
+	if p.limit() != 0 {
+		t.Errorf("after a failure at %d calls a second the pace is %f", firstPace, p.limit())
+	}
+	if err := p.admit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	p.refused()
+	p.refused() // one of the same time
+	if p.limit() != firstPace || p.most() != 1 || p.delay() != pauseAfterRefusal {
+		t.Errorf("after a failure at %d calls a second the pace is %f, after %s", firstPace+1, p.limit(), p.delay())
+	}
+	for _, want := range []float64{2, MinPace, MinPace} {
+		for range firstPace {
+			if err := p.admit(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.refused(); p.limit() != want {
+			t.Errorf("after a further failure the pace is %f, want %f", p.limit(), want)
+		}
+	}
+	slow, p := newPaced()
+	p.rate = firstPace
+	slow.at = slow.at.Add(time.Hour)
+	p.changed = slow.at.Add(-pauseAfterRefusal)
+	if p.refused(); p.limit() != firstPace {
+		t.Errorf("a failure at fewer calls than the pace changes it to %f", p.limit())
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	p.take(1)
+	p.take(firstPace) // which others wait for
+	if err := p.admit(withClass(t.Context(), ClassRequest), 1); !errors.Is(err, errPaced) {
+		t.Errorf("a call for a request while others wait: %v", err)
+	}
+	if err := p.admit(ended, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that gave up: %v", err)
+	}
+	for after, want := range map[time.Duration]float64{paceHeldFor - 1: firstPace, paceHeldFor: 2 * firstPace, 4 * paceHeldFor: maxPace, 5 * paceHeldFor: 0} {
+		c, p := newPaced()
+		p.rate, p.changed = firstPace, c.at
+		c.at = c.at.Add(after)
+		if p.take(0); p.limit() != want {
+			t.Errorf("%s after a refusal the pace is %f, want %f", after, p.limit(), want)
+		}
+	}
+	var none *pace
+	if none.refused(); none.admit(t.Context(), 1) != nil || none.most() != MaxBatch || none.delay() != 0 || none.limit() != 0 {
+		t.Error("a client without a pool has a pace")
+	}
+}

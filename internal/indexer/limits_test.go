@@ -1,0 +1,141 @@
+package indexer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// sleepingClock is a time that passes while something sleeps.
+type sleepingClock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *sleepingClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *sleepingClock) sleep(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+	return ctx.Err()
+}
+
+// TestNodeWithLimits starts a chain at nodes that allow little, and refuse the rest in
+// ways that are drawn at random. It becomes ready, finds every payment of the past, and
+// catches up with what was mined while it was away.
+func TestNodeWithLimits(t *testing.T) {
+	seed := uint64(0)
+	for _, batch := range []int{1, 5, 15} {
+		for _, blocks := range []int{1, 10, 500} {
+			for _, inFlight := range []int{1, maxInFlight} {
+				seed++
+				t.Run(fmt.Sprintf("batch %d, range %d, %d at once", batch, blocks, inFlight), func(t *testing.T) {
+					startAndCatchUp(t, chaintest.Allowance{Batch: batch, Range: blocks, PerSecond: 5}, inFlight, seed)
+				})
+			}
+		}
+	}
+}
+
+// startAndCatchUp reads a chain for the first time, and again after an absence.
+func startAndCatchUp(t *testing.T, allows chaintest.Allowance, inFlight int, seed uint64) {
+	t.Helper()
+	f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
+	f.node = f.chain.Serve(t)
+	clock := &sleepingClock{at: time.Unix(1_790_000_000, 0)}
+	limited := chaintest.NewLimited(t, f.node, allows, clock.now, seed)
+	open := func() {
+		f.restartAt(t, clock.sleep, func(c *Config) { c.Now = clock.now }, limited.URL)
+		f.maxInFlight = inFlight
+	}
+	open()
+	want := payEvery(f, 280, 7)
+	attempts := f.persist(t, clock)
+	firstRead := clock.now()
+	if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want || f.Status().Succeeded.IsZero() || f.Status().Backfill != nil {
+		t.Errorf("the first start found %d payments of %d; status %+v", got, want, f.Status())
+	}
+	open() // a new process knows nothing of the node
+	want += payEvery(f, 280, 11)
+	attempts += f.persist(t, clock)
+	if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
+		t.Errorf("after the catch-up there are %d payments of %d", got, want)
+	}
+	if indexed := f.ledger.cursor.Indexed.Number; indexed != f.chain.Head().Number {
+		t.Errorf("read up to block %d of %d", indexed, f.chain.Head().Number)
+	}
+	t.Logf("first start %s, catch-up %s; %d attempts; refused %d for size, %d for rate; limits %+v",
+		firstRead.Sub(time.Unix(1_790_000_000, 0)), clock.now().Sub(firstRead), attempts, limited.BySize, limited.ByRate, f.cfg.Pool.Health()[0].Limits)
+}
+
+// payEvery mines so many blocks, and in each nth one two payments.
+func payEvery(f *fixture, blocks, nth int) (payments int) {
+	for n := range blocks {
+		var txs []chaintest.Tx
+		if n%nth == 0 {
+			txs = append(txs, chaintest.NewTx(pays(alice, f.chain.Head().Number+1)), chaintest.NewTx(pays(bob, 1)))
+			payments += 2
+		}
+		f.chain.Mine(txs...)
+	}
+	return payments
+}
+
+// persist syncs, and fills the gap, until nothing is left to do. After a failure a second
+// passes, as in Run.
+func (f *fixture) persist(t *testing.T, clock *sleepingClock) (attempts int) {
+	t.Helper()
+	var failure error
+	for attempts = range 400 {
+		more, err := f.sync(t.Context())
+		f.report(err)
+		older, fillErr := false, error(nil)
+		if err == nil {
+			older, fillErr = f.fill(t.Context())
+		}
+		if failure = err; failure == nil {
+			failure = fillErr
+		}
+		if failure != nil {
+			if err := clock.sleep(t.Context(), time.Second); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if !more && !older {
+			return attempts
+		}
+	}
+	t.Fatalf("it is not ready after %d attempts; the last error is %v, status %+v, limits %+v, pace %f", attempts+1, failure, f.Status(),
+		f.cfg.Pool.Health()[0].Limits, f.cfg.Pool.Health()[0].Pace)
+	return attempts
+}
+
+// TestLimitsAreShown names what a node could not do.
+func TestLimitsAreShown(t *testing.T) {
+	f := newFixture(t, nil)
+	payEvery(f, 300, 7)
+	limited := chaintest.NewLimited(t, f.node, chaintest.Allowance{Batch: 5, Range: 10}, time.Now, 1)
+	f.restart(t, nil, limited.URL)
+	f.catchUp(t)
+	shown := map[chain.Kind]chain.LimitStatus{}
+	for _, l := range f.cfg.Pool.Health()[0].Limits {
+		shown[l.Kind] = l
+	}
+	for kind, allowed := range map[chain.Kind]uint64{chain.KindHeaders: 5, chain.KindRange: 10, chain.KindReceipts: 5} {
+		if l, ok := shown[kind]; !ok || l.Size > allowed || l.Refused <= allowed || l.At.IsZero() {
+			t.Errorf("%s is shown as %+v, where %d are allowed", kind, l, allowed)
+		}
+	}
+}
