@@ -564,6 +564,7 @@ const (
 	WarnAccountUnknown   RefundWarningCode = "account_unknown"
 	WarnContract         RefundWarningCode = "contract"
 	WarnExceedsRemainder RefundWarningCode = "exceeds_remainder"
+	WarnInvoicePaid      RefundWarningCode = "invoice_paid"
 	WarnManyInvoices     RefundWarningCode = "many_invoices"
 	WarnOtherRecipient   RefundWarningCode = "other_recipient"
 )
@@ -576,6 +577,8 @@ func (e RefundWarningCode) Valid() bool {
 	case WarnContract:
 		return true
 	case WarnExceedsRemainder:
+		return true
+	case WarnInvoicePaid:
 		return true
 	case WarnManyInvoices:
 		return true
@@ -2509,7 +2512,8 @@ type RefundWarning struct {
 	// not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
 	// paid for at least 10 different invoices of this address, as an exchange does for its customers.
 	// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
-	// arrived since, and the transaction must not be sent any more. More values may be added.
+	// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
+	// refund was prepared, without this payment. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
 	// Text The warning, for humans.
@@ -2520,7 +2524,8 @@ type RefundWarning struct {
 // not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
 // paid for at least 10 different invoices of this address, as an exchange does for its customers.
 // `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
-// arrived since, and the transaction must not be sent any more. More values may be added.
+// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
+// refund was prepared, without this payment. More values may be added.
 type RefundWarningCode string
 
 // ReportGroup defines model for ReportGroup.

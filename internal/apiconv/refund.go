@@ -15,6 +15,7 @@ var warningTexts = map[invoice.RefundWarning]string{
 	invoice.WarnAccountUnknown: "No node of the chain said in time whether the recipient is a contract.",
 	invoice.WarnManyInvoices: fmt.Sprintf("The account paid for at least %d different invoices of this address, as an exchange does for its customers "+
 		"and a regular customer for itself. An exchange does not credit a refund; ask the payer for an address if in doubt.", invoice.ManyInvoices),
+	invoice.WarnInvoicePaid:    "The invoice was paid after this refund was prepared, without the payment that is to be refunded.",
 	invoice.WarnOtherRecipient: "The recipient is not the account that paid.",
 	invoice.WarnExceedsRemainder: "Other refunds of the payment arrived since, and less is left of it than this refund's amount. " +
 		"Do not send it; cancel it.",

@@ -45,8 +45,8 @@ func (s pageInput) receiptState() receiptState {
 func (s pageInput) receiptWords() (state receiptState, headline string, sentences []string) {
 	inv, state := s.invoice, s.receiptState()
 	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
-	inTime := inv.Sums.Tally.Due
-	late := inv.AmountPaid.Minus(inTime)
+	inTime := inv.Sums.Tally.Counted()
+	late := inv.AmountPaid.Minus(inv.Sums.Tally.Due)
 	ended := s.text.Clock(inv.ExpiresAt)
 	switch inv.Status {
 	case invoice.Paid:
@@ -84,13 +84,14 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 // surplusWords says how what was received differs from the amount of a paid invoice.
 func (s pageInput) surplusWords(say func(id string, v values)) {
 	inv := s.invoice
+	kept := inv.Kept()
 	switch surplus := inv.Surplus(); {
-	case inv.AmountPaid.Less(inv.Amount):
-		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(inv.AmountPaid))})
+	case kept.Less(inv.Amount):
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(kept))})
 	case !surplus.IsZero():
 		say("receipt.text.over", values{"Surplus": s.money(surplus)})
-	case inv.Amount.Less(inv.AmountPaid):
-		say("receipt.text.tag", values{"Extra": s.money(inv.AmountPaid.Minus(inv.Amount))})
+	case inv.Amount.Less(kept):
+		say("receipt.text.tag", values{"Extra": s.money(kept.Minus(inv.Amount))})
 	}
 }
 

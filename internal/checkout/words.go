@@ -105,7 +105,8 @@ func (s pageInput) excessWords() []template.HTML {
 		return s.refundWords()
 	case !back.IsZero():
 		text := append(s.say("status.paid.more", surplus), s.refundWords()...)
-		if rest := excess.Minus(back); !rest.IsZero() {
+		// What was returned before the invoice was paid is among what was sent back, or will be.
+		if rest := excess.Plus(s.invoice.Sums.Tally.Returned).Minus(back); !rest.IsZero() {
 			text = append(text, s.say("status.paid.rest", values{"Rest": s.money(rest), "Merchant": s.merchant()})...)
 		}
 		return text

@@ -62,7 +62,7 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	}
 	owed := inv.AmountPaid
 	if inv.Status == Paid {
-		owed = inv.Surplus()
+		owed = inv.Surplus().Plus(inv.Sums.Tally.Returned) // which is among what was refunded, or will be
 	}
 	if !inv.AmountRefunded.Less(owed) {
 		return "", ""

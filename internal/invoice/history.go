@@ -15,10 +15,10 @@ type History struct {
 // historyEntry is a payment in a History.
 type historyEntry struct {
 	at        Position // its block number and log index
-	amount    Amount
-	part      bool   // it counts as a part of the amount
-	sum       Amount // of the payments up to and including this one
-	remainder Amount // what is left to pay after the last part up to this one; zero without one
+	amount    Amount   // that counts
+	part      bool     // it counts as a part of the amount
+	sum       Amount   // of the payments up to and including this one
+	remainder Amount   // what is left to pay after the last part up to this one; zero without one
 }
 
 // NewHistory returns the history of the invoice. Other payments are ignored.
@@ -39,7 +39,7 @@ func (h *History) counts(p Payment) bool {
 }
 
 func (h *History) entry(p Payment) historyEntry {
-	return historyEntry{at: p.place(), amount: p.Amount, part: h.inv.paysPart(p)}
+	return historyEntry{at: p.place(), amount: p.Counted(), part: h.inv.paysPart(p)}
 }
 
 // addUp computes the sums of the payments from an index on.
@@ -72,7 +72,7 @@ func (h *History) Remove(p Payment) {
 		return
 	}
 	for i := h.find(p.place()); i < len(h.paid) && h.paid[i].at.Compare(p.place()) == 0; i++ {
-		if e := h.paid[i]; e.amount == p.Amount && e.part == h.inv.paysPart(p) {
+		if e := h.paid[i]; e.amount == p.Counted() && e.part == h.inv.paysPart(p) {
 			h.paid = slices.Delete(h.paid, i, i+1)
 			h.addUp(i)
 			return
@@ -135,8 +135,8 @@ func (inv Invoice) CountsInTime(p Payment) bool {
 	return p.Status != Orphaned && !inv.IsLate(p.Position)
 }
 
-// paysPart reports whether a payment counts as a part of the amount. Dust does
+// paysPart reports whether a payment counts as a part of the amount. What was returned does not. Dust does
 // not, so that a stranger cannot change the remainder that a payer was shown.
 func (inv Invoice) paysPart(p Payment) bool {
-	return inv.CountsInTime(p) && !inv.IsDust(p)
+	return inv.CountsInTime(p) && !inv.IsDust(p) && !p.Counted().IsZero()
 }

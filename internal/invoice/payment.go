@@ -118,6 +118,10 @@ type Payment struct {
 	DepositOf string
 	SettlesTo Address
 
+	// Returned is how much of it was refunded, or was to be by a prepared refund, while its invoice
+	// was open. It does not count for the invoice.
+	Returned Amount
+
 	// AttributedBy and AttributedAt are set for off-chain methods alone.
 	AttributedBy string
 	AttributedAt time.Time
@@ -125,6 +129,17 @@ type Payment struct {
 
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
+
+// returned returns Returned, at most the amount.
+func (p Payment) returned() Amount {
+	if p.Amount.Less(p.Returned) {
+		return p.Amount
+	}
+	return p.Returned
+}
+
+// Counted returns how much of a payment in time counts for its invoice.
+func (p Payment) Counted() Amount { return p.Amount.Minus(p.Returned) }
 
 // InOtherCurrency reports whether the payment went to a deposit address in another currency
 // than that of the invoice. It counts for no invoice, and is swept like any other.
@@ -144,6 +159,9 @@ func (r Refund) Attributed() bool { return r.InvoiceID != "" }
 // WithAttribution returns the payment attributed to the invoice that a names, or
 // to none.
 func (p Payment) WithAttribution(a Attribution) Payment {
+	if p.InvoiceID != a.Invoice.ID {
+		p.Returned = Amount{} // see Returning
+	}
 	p.InvoiceID, p.MerchantID, p.Method = a.Invoice.ID, a.Invoice.MerchantID, a.Method
 	p.AttributedBy, p.AttributedAt = "", time.Time{}
 	return p

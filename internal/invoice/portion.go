@@ -5,29 +5,30 @@ package invoice
 type Portion struct {
 	Settled   Amount // paid the amount of an invoice that is paid
 	Underpaid Amount // paid a part of the amount of an invoice that is not paid
+	Returned  Amount // does not count: see Payment.Returned
 	Suffix    Amount // exceeded the amount by MaxSuffix or less
 	Overpaid  Amount // exceeded it by more
 	Late      Amount // was mined after expiresAt or void, or found after the invoice had expired
 	Duplicate Amount // was mined after the amount was covered
 }
 
-// Portion returns how a confirmed payment of the invoice counts. before is the sum of the
-// confirmed payments that counted before it: see Counts.
+// Portion returns how a confirmed payment of the invoice counts. before is the sum of what
+// counted of the confirmed payments before it: see Counts.
 func (inv Invoice) Portion(p Payment, before Amount) Portion {
 	paid := inv.Status == Paid
 	switch {
-	case inv.IsLate(p.Position), !paid && !inv.Sums.Tally.Due.Less(inv.threshold()):
+	case inv.IsLate(p.Position), !paid && !inv.Sums.Tally.Counted().Less(inv.threshold()):
 		return Portion{Late: p.Amount}
 	case !before.Less(inv.Amount):
 		return Portion{Duplicate: p.Amount}
 	}
-	var result Portion
+	result := Portion{Returned: p.returned()}
 	missing := inv.Amount.Minus(before)
-	counted, excess := p.Amount, p.Amount.Minus(missing)
+	counted, excess := p.Counted(), p.Counted().Minus(missing)
 	if missing.Less(counted) {
 		counted = missing
 	}
-	if inv.Ceiling().Less(before.Plus(p.Amount)) {
+	if inv.Ceiling().Less(before.Plus(p.Counted())) {
 		result.Overpaid = excess
 	} else {
 		result.Suffix = excess
@@ -41,7 +42,7 @@ func (inv Invoice) Portion(p Payment, before Amount) Portion {
 }
 
 // Counts reports whether a confirmed payment counts toward the invoice's amount, if the
-// confirmed payments before it on the chain add up to before.
+// confirmed payments before it on the chain add up to before, without what was returned.
 func (inv Invoice) Counts(p Payment, before Amount) bool {
 	return !inv.IsLate(p.Position) && before.Less(inv.Amount)
 }

@@ -52,6 +52,23 @@ func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
 }
 
+// Returning returns how much of a payment of the invoice does not count any more, if back is what
+// was refunded of it or is to be. While the invoice is open that is all of it. What is sent back
+// after the invoice was paid or ended changes nothing of that. What was to be sent back before it
+// was paid, and is not, is a surplus. A late payment counts for nothing.
+func (inv Invoice) Returning(p Payment, back Amount) Amount {
+	if p.Amount.Less(back) {
+		back = p.Amount
+	}
+	switch {
+	case inv.IsLate(p.Position):
+		return Amount{}
+	case inv.Status == Open, inv.Status == Paid && back.Less(p.Returned):
+		return back
+	}
+	return p.Returned
+}
+
 // filter returns the payments that are wanted.
 func filter(payments []Payment, wanted func(Payment) bool) []Payment {
 	var kept []Payment

@@ -56,6 +56,7 @@ const (
 	WarnManyInvoices     RefundWarning = "many_invoices"     // the payer paid ManyInvoices
 	WarnOtherRecipient   RefundWarning = "other_recipient"   // the recipient is not the payer
 	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment
+	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -74,9 +75,11 @@ type RefundRecord struct {
 	// PaymentStatus is the state of the payment.
 	PaymentStatus PaymentStatus
 	Exceeded      bool // the refunds on the chain are more than the payment
-	Status        RefundStatus
-	CreatedAt     time.Time
-	Transfer      Refund // that pays it; zero without one
+	// InvoicePaid is set if the invoice became paid while a prepared refund could still be sent.
+	InvoicePaid bool
+	Status      RefundStatus
+	CreatedAt   time.Time
+	Transfer    Refund // that pays it; zero without one
 
 	Tag          Hash // that the transaction's calldata ends in
 	Amount       Amount
@@ -186,6 +189,9 @@ func (r RefundRecord) Warnings() (all []RefundWarning) {
 	}
 	if r.Status == RefundPending && !r.Sent() && r.Left.Less(r.Amount) {
 		all = append(all, WarnExceedsRemainder)
+	}
+	if r.InvoicePaid && r.waits() {
+		all = append(all, WarnInvoicePaid)
 	}
 	return all
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // Settle returns the invoice with its state computed from its confirmed
-// payments. It is paid when those mined at or before expiresAt add up to the
-// amount less the tolerance; then SettledTx is the transaction that completed
-// the sum. payments must hold all payments of the invoice; those that are not
+// payments. It is paid when those mined at or before expiresAt, less what was
+// returned of them, add up to the amount less the tolerance; then SettledTx is the
+// transaction that completed the sum. payments must hold all payments of the invoice; those that are not
 // confirmed or belong to another invoice are ignored. Settle never leaves a final
 // state, and is idempotent.
 func (inv Invoice) Settle(payments []Payment) Invoice {
@@ -28,7 +28,7 @@ func (inv Invoice) Settle(payments []Payment) Invoice {
 // all that were counted; then Settle has to count all of them again.
 func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	t := inv.Sums.Tally
-	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Due.Plus(p.Amount).Less(inv.threshold()) {
+	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Counted().Plus(p.Counted()).Less(inv.threshold()) {
 		return inv, false
 	}
 	inv = inv.count(p)
@@ -39,16 +39,18 @@ func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 // count adds a confirmed payment, which is the next one on the chain.
 func (inv Invoice) count(p Payment) Invoice {
 	t := &inv.Sums.Tally
-	dust := Amount{}
-	if inv.IsDust(p) {
-		dust = p.Amount
-	}
+	isDust := inv.IsDust(p)
 	inv.AmountPaid = inv.AmountPaid.Plus(p.Amount)
-	if inv.IsLate(p.Position) || !t.Due.Less(inv.Amount) {
-		t.BeyondDust = t.BeyondDust.Plus(dust)
+	if inv.IsLate(p.Position) || !t.Counted().Less(inv.Amount) {
+		if isDust {
+			t.BeyondDust = t.BeyondDust.Plus(p.Amount)
+		}
 	} else {
-		t.Due, t.DueDust = t.Due.Plus(p.Amount), t.DueDust.Plus(dust)
-		if !t.Due.Less(inv.threshold()) && inv.Status == Open {
+		t.Due, t.Returned = t.Due.Plus(p.Amount), t.Returned.Plus(p.returned())
+		if isDust {
+			t.DueDust = t.DueDust.Plus(p.Counted())
+		}
+		if !t.Counted().Less(inv.threshold()) && inv.Status == Open {
 			inv.Status, inv.SettledTx, inv.SettledAt = Paid, p.TxHash, p.BlockTime
 		}
 	}
@@ -59,10 +61,12 @@ func (inv Invoice) count(p Payment) Invoice {
 }
 
 // exception returns how the payments differ from what the invoice asks for. Dust
-// counts in the sums, and may complete the amount, but is no exception by itself.
+// counts in the sums, and may complete the amount, but is no exception by itself. What
+// was returned is none.
 func (inv Invoice) exception() Exception {
 	t := inv.Sums.Tally
-	arrived, due, beyond := inv.AmountPaid, t.Due, inv.AmountPaid.Minus(t.Due)
+	counted := t.Counted()
+	arrived, due, beyond := inv.Kept(), counted, inv.AmountPaid.Minus(t.Due)
 	if inv.negligible(t.DueDust.Plus(t.BeyondDust)) {
 		arrived, due, beyond = arrived.Minus(t.DueDust).Minus(t.BeyondDust), due.Minus(t.DueDust), beyond.Minus(t.BeyondDust)
 	}
@@ -72,9 +76,9 @@ func (inv Invoice) exception() Exception {
 		return Duplicate
 	case paid && inv.Ceiling().Less(due):
 		return Overpaid
-	case !beyond.IsZero() || !paid && !t.Due.Less(inv.threshold()):
+	case !beyond.IsZero() || !paid && !counted.Less(inv.threshold()):
 		return Late
-	case t.Due.Less(inv.Amount) && !arrived.IsZero():
+	case counted.Less(inv.Amount) && !arrived.IsZero():
 		return Underpaid
 	}
 	return ""

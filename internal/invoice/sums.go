@@ -9,9 +9,11 @@ type Sums struct {
 	Payments int64 // how many are attributed to the invoice, in any status
 
 	// The sums of payments that are not orphaned, in time and late, and how much of each
-	// is dust. Late is after expiresAt, and after the invoice became void.
+	// is dust. Late is after expiresAt, and after the invoice became void. Returned is how
+	// much of InTime does not count, and no part of InTimeDust.
 	InTime, InTimeDust Amount
 	Late, LateDust     Amount
+	Returned           Amount
 	// Newest is a position that all payments but orphaned ones are at or below.
 	// Only its block number and log index are set.
 	Newest Position
@@ -23,7 +25,8 @@ type Sums struct {
 // chain's order. Their total is AmountPaid.
 type Tally struct {
 	Due        Amount // mined in time, up to the payment that completed the amount
-	DueDust    Amount // how much of Due is dust
+	Returned   Amount // how much of Due does not count: see Payment.Returned
+	DueDust    Amount // how much of Due is dust that counts
 	BeyondDust Amount // how much of AmountPaid less Due is dust
 	// Last is the position of the last payment counted; zero before the first. Only
 	// its block number and log index are set.
@@ -64,14 +67,18 @@ func (inv Invoice) negligible(dust Amount) bool {
 // largest suffix.
 func (inv Invoice) Ceiling() Amount { return inv.Amount.Plus(NewAmount(MaxSuffix)) }
 
+// Counted returns how much of Due counts toward the invoice's amount.
+func (t Tally) Counted() Amount { return t.Due.Minus(t.Returned) }
+
 // Surplus returns how much more than was due was paid. Due is what settled the
-// invoice, if that does not exceed Ceiling, and the amount otherwise.
+// invoice, if that does not exceed Ceiling, and the amount otherwise. What was returned
+// before the invoice was paid is no surplus.
 func (inv Invoice) Surplus() Amount {
-	due := inv.Sums.Tally.Due
+	due := inv.Sums.Tally.Counted()
 	if due.Less(inv.Amount) || inv.Ceiling().Less(due) {
 		due = inv.Amount
 	}
-	return inv.AmountPaid.Minus(due)
+	return inv.Kept().Minus(due)
 }
 
 // Excess returns how much more than was due was paid, in time or late; 0 if that is no more
@@ -81,7 +88,7 @@ func (inv Invoice) Excess() Amount {
 	case Overpaid, Duplicate:
 		return inv.Surplus()
 	case Late:
-		if inv.Ceiling().Less(inv.AmountPaid) {
+		if inv.Ceiling().Less(inv.Kept()) {
 			return inv.Surplus()
 		}
 	case Underpaid, "":
@@ -89,17 +96,23 @@ func (inv Invoice) Excess() Amount {
 	return Amount{}
 }
 
-// Covered reports whether payments that were mined in time and are not orphaned
-// add up to the amount less the tolerance.
-func (inv Invoice) Covered() bool { return !inv.Sums.InTime.Less(inv.threshold()) }
+// Kept returns what was paid, without what was returned before the invoice was paid or ended.
+func (inv Invoice) Kept() Amount { return inv.AmountPaid.Minus(inv.Sums.Tally.Returned) }
 
-// HasParts reports whether payments mined in time are more than dust. Without
+// held returns how much of the payments in time counts, confirmed or not.
+func (inv Invoice) held() Amount { return inv.Sums.InTime.Minus(inv.Sums.Returned) }
+
+// Covered reports whether payments that were mined in time and are not orphaned, less what
+// was refunded of them or is to be, add up to the amount less the tolerance.
+func (inv Invoice) Covered() bool { return !inv.held().Less(inv.threshold()) }
+
+// HasParts reports whether payments mined in time that count are more than dust. Without
 // such payments nothing has been partly paid.
-func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.Sums.InTime) }
+func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.held()) }
 
 // Missing returns how much of the amount was not observed in time, confirmed or
-// not.
-func (inv Invoice) Missing() Amount { return inv.Amount.Minus(inv.Sums.InTime) }
+// not, or was returned.
+func (inv Invoice) Missing() Amount { return inv.Amount.Minus(inv.held()) }
 
 // Arrived returns what was mined in time and what was mined late, confirmed or
 // not, without negligible dust.
@@ -111,11 +124,11 @@ func (inv Invoice) Arrived() (inTime, late Amount) {
 	return s.InTime, s.Late
 }
 
-// Partial reports whether the invoice is partly paid, confirmed or not. Dust alone
-// does not count.
+// Partial reports whether the invoice is partly paid, confirmed or not. Dust alone and what
+// was returned do not count.
 func (inv Invoice) Partial() bool {
 	inTime, _ := inv.Arrived()
-	return !inTime.IsZero() && !inv.Covered()
+	return inv.Sums.Returned.Less(inTime) && !inv.Covered()
 }
 
 // Recount returns the invoice with sums and state computed from all of its
@@ -138,10 +151,14 @@ func (inv Invoice) WithPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(inv.IsLate(p.Position))
+	late := inv.IsLate(p.Position)
+	sum, dust := s.of(late)
 	*sum = sum.Plus(p.Amount)
+	if !late {
+		s.Returned = s.Returned.Plus(p.returned())
+	}
 	if inv.IsDust(p) {
-		*dust = dust.Plus(p.Amount)
+		*dust = dust.Plus(inv.counts(p))
 	}
 	if s.Newest.Before(p.Position) {
 		s.Newest = p.place()
@@ -158,11 +175,16 @@ func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	if p.Status == Orphaned {
 		return inv
 	}
-	sum, dust := s.of(inv.IsLate(p.Position))
+	late := inv.IsLate(p.Position)
+	sum, dust := s.of(late)
 	s.Stale = s.Stale || *sum == MaxAmount || sum.Less(p.Amount)
 	*sum = sum.Minus(p.Amount)
+	if !late {
+		s.Stale = s.Stale || s.Returned.Less(p.returned())
+		s.Returned = s.Returned.Minus(p.returned())
+	}
 	if inv.IsDust(p) {
-		*dust = dust.Minus(p.Amount)
+		*dust = dust.Minus(inv.counts(p))
 	}
 	return inv
 }
@@ -174,6 +196,14 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 		inv.Sums.Newest = Position{BlockNumber: number, LogIndex: math.MaxInt32}
 	}
 	return inv
+}
+
+// counts returns how much of a payment its sums count: all of a late one, which pays nothing.
+func (inv Invoice) counts(p Payment) Amount {
+	if inv.IsLate(p.Position) {
+		return p.Amount
+	}
+	return p.Counted()
 }
 
 // of returns the sums in which a late payment counts, or one in time.

@@ -83,8 +83,8 @@ func (l *InvoiceLine) add(inv invoice.Invoice) {
 	l.Invoices++
 	l.Amount.Add(&l.Amount, number(inv.Amount))
 	var left big.Int
-	if inv.AmountPaid.Less(inv.Amount) {
-		left.Set(number(inv.Amount.Minus(inv.AmountPaid)))
+	if kept := inv.Kept(); kept.Less(inv.Amount) {
+		left.Set(number(inv.Amount.Minus(kept)))
 	}
 	switch inv.Status {
 	case invoice.Open:

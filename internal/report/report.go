@@ -194,7 +194,7 @@ func (l *Line) addPayment(amount invoice.Amount, p invoice.Portion) {
 		sum    *big.Int
 		amount invoice.Amount
 	}{
-		{&l.Gross, amount}, {&l.Net, amount}, {&l.Settled, p.Settled}, {&l.Underpaid, p.Underpaid}, {&l.Suffixes, p.Suffix},
+		{&l.Gross, amount}, {&l.Net, amount}, {&l.Settled, p.Settled}, {&l.Underpaid, p.Underpaid}, {&l.Underpaid, p.Returned}, {&l.Suffixes, p.Suffix},
 		{&l.Overpaid, p.Overpaid}, {&l.Late, p.Late}, {&l.Duplicate, p.Duplicate},
 	} {
 		part.sum.Add(part.sum, number(part.amount))
@@ -243,7 +243,7 @@ func (b *builder) before(ctx context.Context, p store.ReportedPayment) (invoice.
 		}
 		for _, earlier := range page {
 			if p.Invoice.Counts(earlier, t.sum) {
-				t.sum = t.sum.Plus(earlier.Amount)
+				t.sum = t.sum.Plus(earlier.Counted())
 			}
 			t.at = earlier.Position
 		}

@@ -235,7 +235,7 @@ func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice)
 	}
 	if !inv.Sums.Stale && (inv.Contained || inv.Sums.Payments == 1 || inv.ConfirmedAt.Before(b.request.From)) {
 		p := invoice.Payment{}
-		p.Amount = inv.Sums.Tally.Due
+		p.Amount = inv.Sums.Tally.Counted()
 		if p.Amount.IsZero() || !inv.Counts(p, invoice.Amount{}) {
 			return nil, nil
 		}
@@ -252,7 +252,7 @@ func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice)
 		for _, p := range page {
 			if inv.Counts(p, sum) {
 				all = append(all, countedPart(inv.Invoice, p, sum, p.ConfirmedAt)...)
-				sum = sum.Plus(p.Amount)
+				sum = sum.Plus(p.Counted())
 			}
 			at = p.Position
 		}

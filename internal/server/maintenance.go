@@ -84,7 +84,7 @@ func (s *Server) adopt(ctx context.Context) {
 	}
 	due, err := s.store.AdoptionDue(ctx)
 	if err == nil && due {
-		if err = errors.Join(s.settle.AdoptRefunds(ctx), s.settle.AdoptItems(ctx)); err == nil {
+		if err = errors.Join(s.settle.AdoptRefunds(ctx), s.settle.AdoptReturned(ctx), s.settle.AdoptItems(ctx)); err == nil {
 			err = s.store.Adopted(ctx, began)
 		}
 	}

@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"errors"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -72,7 +71,10 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
 		}))
-		return tx.UpdatePreparedRefund(ctx, r)
+		if err := tx.UpdatePreparedRefund(ctx, r); err != nil {
+			return err
+		}
+		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 	})
 	return r, err
 }
@@ -144,24 +146,26 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 	return r, err
 }
 
-// ExpireRefunds expires the prepared refunds that were not sent in time.
+// ExpireRefunds expires the prepared refunds that were not sent in time. What they were to send back
+// counts for open invoices again, and so does what a reorg dropped of refunds and was not mined again.
 func (s *Service) ExpireRefunds(ctx context.Context) error {
 	for _, c := range s.chains {
 		for more := true; more; {
-			err := s.store.Update(ctx, func(tx *store.Tx) error {
-				if _, err := tx.LockCursor(ctx, c.Key); err != nil {
+			more = false // if the chain was never read
+			err := s.updateChain(ctx, c.Key, func(tx *store.Tx, out *outbox) error {
+				payments, err := tx.ExpireRefunds(ctx, c.Key, s.earlierNow(), expireRefundBatch)
+				more = len(payments) == expireRefundBatch
+				if err != nil || len(payments) == 0 {
 					return err
 				}
-				n, err := tx.ExpireRefunds(ctx, c.Key, s.earlierNow(), expireRefundBatch)
-				more = n == expireRefundBatch
-				return err
+				return s.updateReturned(ctx, tx, out, c.Key, payments...)
 			})
-			if errors.Is(err, store.ErrNotFound) { // the chain was never read
-				break
-			}
 			if err != nil {
 				return err
 			}
+		}
+		if err := s.releaseDropped(ctx, c.Key); err != nil {
+			return err
 		}
 	}
 	return nil

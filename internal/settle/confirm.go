@@ -104,6 +104,13 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
 		return err
 	}
+	returning := make([]string, len(refunds))
+	for i, r := range refunds {
+		returning[i] = r.PaymentID // a smaller transfer than was prepared reserves no rest any more
+	}
+	if _, err := s.recountReturned(ctx, invoices, returning); err != nil {
+		return err
+	}
 	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
 		return err
 	}

@@ -156,6 +156,13 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 		return err
 	}
 	invoices.replace(was, p.Payment)
+	freed, err := invoices.orphanRefund(ctx, p.Payment)
+	if err != nil {
+		return err
+	}
+	if _, err := s.recountReturned(ctx, invoices, []string{p.ID, freed}); err != nil {
+		return err
+	}
 	var confirmed []invoice.Payment
 	if p.Status == invoice.Confirmed {
 		confirmed = []invoice.Payment{p.Payment}
@@ -165,9 +172,6 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 		return err
 	}
 	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
-		return err
-	}
-	if err := invoices.orphanRefund(ctx, p.Payment); err != nil {
 		return err
 	}
 	heights, err := tx.IndexedHeights(ctx, []string{inv.ChainKey})
@@ -205,28 +209,29 @@ func isRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (bool, erro
 }
 
 // orphanRefund orphans the refund that a payment's transfer is stored as. The
-// event of the refund stays sent.
-func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) error {
+// event of the refund stays sent. It returns the id of the payment that was refunded, or
+// an empty one.
+func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) (freed string, err error) {
 	was, err := storedRefund(ctx, set.tx, p.Transfer)
 	if err != nil || !isActive(was) {
-		return err
+		return "", err
 	}
 	r := was
 	if r.Status == invoice.Confirmed && r.Attributed() {
 		if err := set.load(ctx, r.InvoiceID); err != nil {
-			return err
+			return "", err
 		}
 		set.put(set.byID[r.InvoiceID].WithoutRefund(r))
 	}
 	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
 	sums := newRefundedSums(set.tx)
 	if err := sums.replace(ctx, was, r); err != nil {
-		return err
+		return "", err
 	}
 	if err := sums.save(ctx); err != nil {
-		return err
+		return "", err
 	}
-	return set.tx.SaveRefund(ctx, r)
+	return was.PaymentID, set.tx.SaveRefund(ctx, r)
 }
 
 // emitReceived emits payment.received for an attributed payment. For one payment

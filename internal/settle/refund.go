@@ -115,6 +115,9 @@ func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
 // that it is a payment. A confirmed one stays.
 func (b *transferBatch) orphanRefund(ctx context.Context, e *entry) error {
 	was, known := b.refunds[e.refundID]
+	if known {
+		b.returning = append(b.returning, was.PaymentID)
+	}
 	if !known || was.Status != invoice.Pending {
 		return nil
 	}
@@ -132,10 +135,15 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	}
 	b.refunds[is.ID] = is
 	b.linkPrepared(is)
-	if err := b.tx.SaveRefund(ctx, is); err != nil || was.PaymentID == "" || was.PaymentID == is.PaymentID {
+	if err := b.tx.SaveRefund(ctx, is); err != nil {
 		return err
 	}
-	return b.tx.RefreshItems(ctx, was.PaymentID)
+	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
+		if err := b.tx.RefreshItems(ctx, was.PaymentID); err != nil {
+			return err
+		}
+	}
+	return b.recountReturned(ctx, was.PaymentID, is.PaymentID)
 }
 
 // matchRefund returns the payment that a transfer refunds: that of the prepared refund

@@ -216,6 +216,7 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		s, theirs := newShops(t, db)
+		s.final() // it is paid before it is refunded
 		ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 		exact := s.move(s.second, s.address, theirs.TransferAmount)
 		s.mine(start+2, exact)
@@ -303,6 +304,7 @@ func TestRefundIsNotClaimed(t *testing.T) {
 		s.second = cheat.address
 		theirs := s.create(s.of(1_000_000, s.second))
 		s.mine(start+1, s.move(s.address, s.second, theirs.TransferAmount))
+		s.final()
 		order := s.create(s.of(5_000_000, s.address))
 		back := s.move(s.second, s.address, theirs.TransferAmount)
 		s.mine(start+2, back)

@@ -87,7 +87,7 @@ func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 // add adds a payment; one outside the period only reduces what is due.
 func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due map[string]uint64) {
 	amount, price, paid := number(p.Amount), number(inv.Amount), inv.Status == invoice.Paid
-	var counted, excess uint64
+	var counted, excess, returned uint64
 	whole := &f.Late
 	switch before := due[inv.ID]; {
 	case p.BlockTime.After(inv.ExpiresAt), inv.Status == invoice.Void && p.BlockNumber > inv.ClosedBlock:
@@ -96,12 +96,12 @@ func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due 
 			whole = &f.Late
 		}
 	default:
-		due[inv.ID] += amount
-		if inv.Exception == invoice.Late && number(inv.Sums.Tally.Due)+number(inv.Tolerance) >= price {
+		due[inv.ID] += number(p.Counted())
+		if inv.Exception == invoice.Late && number(inv.Sums.Tally.Counted())+number(inv.Tolerance) >= price {
 			break
 		}
-		whole, counted = nil, min(amount, price-before)
-		excess = amount - counted
+		whole, counted, returned = nil, min(number(p.Counted()), price-before), amount-number(p.Counted())
+		excess = amount - returned - counted
 	}
 	if !within {
 		return
@@ -115,6 +115,7 @@ func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due 
 	default:
 		f.Suffixes += excess
 	}
+	f.Underpaid += returned
 	if paid {
 		f.Settled += counted
 	} else {

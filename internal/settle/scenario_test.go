@@ -129,9 +129,15 @@ func playScenarios(t *testing.T, db *database) {
 		}, want{invoice.Open, "", 0, 0, 0, []string{created}, []string{"open due 0"}}},
 		"refunded whole": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, w.pay(inv.Amount))
+			w.final()
 			w.mine(start+20, w.back(inv.Amount))
 			w.final()
 		}, want{invoice.Paid, "", 1_000_000, 1_000_000, 0, []string{created, received, paidEvent, refunded}, []string{"open due 0", "close due 0"}}},
+		"refunded before it is final": {func(w *world, inv invoice.Invoice) {
+			w.mine(start+10, w.pay(inv.Amount))
+			w.mine(start+20, w.back(inv.Amount))
+			w.final()
+		}, want{invoice.Open, "", 1_000_000, 1_000_000, 0, []string{created, received, refunded}, []string{"open due 0"}}},
 		"refunded in part, twice": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, w.pay(inv.Amount))
 			w.final()
@@ -140,6 +146,7 @@ func playScenarios(t *testing.T, db *database) {
 		}, want{invoice.Paid, "", 1_000_000, 500_000, 0, []string{created, received, paidEvent, refunded, refunded}, []string{"open due 0", "close due 0"}}},
 		"refunded more than once is not": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, w.pay(inv.Amount))
+			w.final()
 			w.mine(start+20, w.back(inv.Amount), w.back(inv.Amount), w.back(n(1)))
 			w.final()
 		}, want{invoice.Paid, "", 1_000_000, 1_000_000, 0, []string{created, received, paidEvent, refunded}, []string{"open due 0", "close due 0"}}},

@@ -50,7 +50,8 @@ type transferBatch struct {
 	confirmed []invoice.Payment
 	refunded  []invoice.Refund
 	swept     []invoice.Sweep
-	moved     bool // a pending payment was found in another block than before
+	moved     bool     // a pending payment was found in another block than before
+	returning []string // ids of the payments of which more or less may be refunded than before
 }
 
 // entry is a transfer of a batch. It is a sweep when it comes from a deposit address.
@@ -257,7 +258,7 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 		b.unsaved = append(b.unsaved, p.ID)
 	}
 	if was.ID != "" && was.InvoiceID != p.InvoiceID {
-		b.reattributed = append(b.reattributed, p.ID)
+		b.reattributed, b.returning = append(b.reattributed, p.ID), append(b.returning, p.ID)
 	}
 	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {
 		b.minedAgain = append(b.minedAgain, p.ID)
@@ -356,6 +357,9 @@ func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoic
 // finish counts what was confirmed, and writes the sums and the invoices. Events
 // of invoices that are paid are left to emitPaid.
 func (b *transferBatch) finish(ctx context.Context) error {
+	if err := b.recountReturned(ctx, b.returning...); err != nil {
+		return err
+	}
 	b.invoices.confirm(b.confirmed)
 	if err := b.service.recomputeRefunds(ctx, b.out, b.invoices, b.refunded); err != nil {
 		return err

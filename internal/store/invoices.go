@@ -91,7 +91,8 @@ func invoiceValues(inv invoice.Invoice) ([]any, error) {
 var updatedColumns = []string{"status", "exception", "amount_paid", "amount_refunded", "settled_tx", "settled_at BIGINT",
 	"remaining", "remaining_transfer",
 	"sums_stale BIGINT", "payment_count BIGINT", "arrived_in_time", "arrived_in_time_dust", "arrived_late", "arrived_late_dust",
-	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT"}
+	"newest_block BIGINT", "newest_log BIGINT", "due", "due_dust", "beyond_dust", "counted_block BIGINT", "counted_log BIGINT",
+	"arrived_returned", "due_returned"}
 
 // closedBlock sets the block up to which the chain was indexed when an invoice was closed.
 const closedBlock = `closed_block = CASE WHEN wanted.status = 'open' THEN closed_block

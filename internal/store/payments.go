@@ -37,20 +37,20 @@ type PaymentRow struct {
 	Use invoice.PaymentUse
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to, use"
+const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to, returned, use"
 
 // paymentValues returns the values of paymentColumns for a new payment.
 func paymentValues(p PaymentRow) []any {
 	return append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), orNull(p.ConfirmedAt),
 		orNull(p.InvoiceID), orNull(p.MerchantID), orNull(p.Method), orNull(p.AttributedBy), orNull(p.AttributedAt), p.SeenID, p.SeenAfter,
-		orNull(p.DepositOf), orNull(p.SettlesTo), useValue(firstUse(p)))
+		orNull(p.DepositOf), orNull(p.SettlesTo), orNull(p.Returned), useValue(firstUse(p)))
 }
 
 func scanPayment(row scanner) (PaymentRow, error) {
 	var p PaymentRow
 	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, seconds{&p.ObservedAt}, seconds{&p.ConfirmedAt},
 		nullText(&p.InvoiceID), nullText(&p.MerchantID), nullText(&p.Method),
-		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter, nullText(&p.DepositOf), addressCol(&p.SettlesTo), nullText(&p.Use))
+		nullText(&p.AttributedBy), seconds{&p.AttributedAt}, &p.SeenID, &p.SeenAfter, nullText(&p.DepositOf), addressCol(&p.SettlesTo), amountCol(&p.Returned), nullText(&p.Use))
 	return p, err
 }
 
@@ -79,7 +79,7 @@ func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
 			merchant_id = excluded.merchant_id, method = excluded.method,
 			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at,
-			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to, item = NULL`}, rows)
+			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to, returned = excluded.returned, item = NULL`}, rows)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status,
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status, refund_records.invoice_paid,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
@@ -29,15 +29,15 @@ var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns,
 func scanRecord(row scanner) (invoice.RefundRecord, error) {
 	var r invoice.RefundRecord
 	var listID string
-	var many int64
+	var many, paidSince int64
 	var paid, back invoice.Amount
 	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
 		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
-		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus,
+		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
-	r.ManyInvoices = many == 1
+	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
 	return r, err
 }
@@ -247,26 +247,26 @@ func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.
 }
 
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
-// time, and returns how many. The chain's cursor must be locked.
-func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (int, error) {
-	type expired struct{ id, paymentID string }
-	found, err := queryAll(ctx, &tx.queries, func(row scanner) (e expired, err error) { return e, row.Scan(&e.id, &e.paymentID) },
-		`SELECT refund_records.id, refund_records.payment_id FROM refund_records
+// time, and returns the payment of each. The chain's cursor must be locked.
+func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
+	var ids []string
+	_, err = queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {
+		var id, paymentID string
+		err := row.Scan(&id, &paymentID)
+		ids, paymentIDs = append(ids, id), append(paymentIDs, paymentID)
+		return struct{}{}, err
+	}, `SELECT refund_records.id, refund_records.payment_id FROM refund_records
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
 		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
 			AND (refunds.id IS NULL OR refunds.status = 'orphaned') LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	var ids, payments []string
-	for _, e := range found {
-		ids, payments = append(ids, e.id), append(payments, e.paymentID)
+	if err != nil || len(ids) == 0 {
+		return nil, err
 	}
 	if err := sendIn(ctx, &tx.queries, "UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN ", ids); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return len(found), tx.RefreshUses(ctx, payments...)
+	return paymentIDs, tx.RefreshUses(ctx, paymentIDs...)
 }
 
 // UnrecordedRefunds returns refunds whose record is missing or differs, because a program

@@ -47,12 +47,12 @@ func (q *queries) ReportedPayments(ctx context.Context, f ReportFilter) ([]Repor
 	w := f.condition("payments.confirmed_at", "payments.seen_id")
 	return queryAll(ctx, q, func(row scanner) (r ReportedPayment, err error) {
 		p, inv := &r.PaymentRow, &r.Invoice
-		err = row.Scan(&p.SeenID, &p.InvoiceID, &p.ChainKey, &p.Currency, amountCol(&p.Amount), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt},
-			&inv.Status, amountCol(&inv.Amount), amountCol(&inv.Tolerance), seconds{&inv.ExpiresAt}, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), nullUint{&inv.ClosedBlock})
+		err = row.Scan(&p.SeenID, &p.InvoiceID, &p.ChainKey, &p.Currency, amountCol(&p.Amount), amountCol(&p.Returned), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt},
+			&inv.Status, amountCol(&inv.Amount), amountCol(&inv.Tolerance), seconds{&inv.ExpiresAt}, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), amountCol(&inv.Sums.Tally.Returned), nullUint{&inv.ClosedBlock})
 		inv.ID = p.InvoiceID
 		return r, err
-	}, `SELECT payments.seen_id, payments.invoice_id, payments.chain_key, payments.currency, payments.amount, payments.block_number, payments.log_index,
-		payments.block_time, payments.confirmed_at, invoices.status, invoices.amount, invoices.tolerance, invoices.expires_at, invoices.payment_count, invoices.due, invoices.closed_block
+	}, `SELECT payments.seen_id, payments.invoice_id, payments.chain_key, payments.currency, payments.amount, payments.returned, payments.block_number, payments.log_index,
+		payments.block_time, payments.confirmed_at, invoices.status, invoices.amount, invoices.tolerance, invoices.expires_at, invoices.payment_count, invoices.due, invoices.due_returned, invoices.closed_block
 		FROM payments JOIN invoices ON invoices.id = payments.invoice_id`+w.text()+
 		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.next()), append(w.args, f.Limit)...)
 }
@@ -65,12 +65,12 @@ func (q *queries) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoic
 }
 
 // ConfirmedPaymentsBetween returns confirmed payments of an invoice between two positions,
-// in the order of the chain. They have only an amount, a position and a time of confirmation.
+// in the order of the chain. They have only an amount, what was returned of it, a position and a time of confirmation.
 func (q *queries) ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error) {
 	return queryAll(ctx, q, func(row scanner) (p invoice.Payment, err error) {
-		err = row.Scan(amountCol(&p.Amount), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt})
+		err = row.Scan(amountCol(&p.Amount), amountCol(&p.Returned), &p.BlockNumber, &p.LogIndex, seconds{&p.BlockTime}, seconds{&p.ConfirmedAt})
 		return p, err
-	}, `SELECT amount, block_number, log_index, block_time, confirmed_at FROM payments
+	}, `SELECT amount, returned, block_number, log_index, block_time, confirmed_at FROM payments
 		WHERE invoice_id = $1 AND (block_number, log_index) > ($2, $3) AND (block_number, log_index) < ($4, $5) AND status = 'confirmed'
 		ORDER BY block_number, log_index LIMIT $6`, invoiceID, int64(after.BlockNumber), int64(after.LogIndex), int64(before.BlockNumber), int64(before.LogIndex), limit)
 }

@@ -31,7 +31,7 @@ type StatedInvoice struct {
 // void was not: it never had an amount to transfer or an address, or blocks in which it was open.
 // Adding 0 keeps PostgreSQL from reading all payments in the order of their confirmation.
 func statedInvoices(contained, index, end string) string {
-	const columns = "id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, "
+	const columns = "id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, due_returned, "
 	return "SELECT " + columns + `contained,
 			CASE WHEN contained = 1 THEN created_at ELSE coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'open'), created_at) END,
 			CASE WHEN status = 'void' AND contained = 0 THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'void'), expires_at) END,
@@ -43,7 +43,7 @@ func statedInvoices(contained, index, end string) string {
 func scanStatedInvoice(row scanner) (s StatedInvoice, err error) {
 	inv := &s.Invoice
 	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, amountCol(&inv.Amount), amountCol(&inv.Tolerance), &inv.Status, seconds{&inv.ExpiresAt}, nullUint{&inv.ClosedBlock},
-		&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), &s.Contained, seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
+		&inv.Sums.Stale, &inv.Sums.Payments, amountCol(&inv.Sums.Tally.Due), amountCol(&inv.Sums.Tally.Returned), &s.Contained, seconds{&s.OpenedAt}, seconds{&s.VoidedAt}, seconds{&s.ConfirmedAt})
 	return s, err
 }
 

@@ -8,13 +8,13 @@ import (
 
 // sumColumns are the running sums of an invoice's payments.
 const sumColumns = `sums_stale, payment_count, arrived_in_time, arrived_in_time_dust, arrived_late, arrived_late_dust,
-	newest_block, newest_log, due, due_dust, beyond_dust, counted_block, counted_log`
+	newest_block, newest_log, due, due_dust, beyond_dust, counted_block, counted_log, arrived_returned, due_returned`
 
 // sumTargets returns the scan targets of sumColumns.
 func sumTargets(s *invoice.Sums) []any {
 	return []any{&s.Stale, &s.Payments, amountCol(&s.InTime), amountCol(&s.InTimeDust), amountCol(&s.Late), amountCol(&s.LateDust),
 		&s.Newest.BlockNumber, &s.Newest.LogIndex, amountCol(&s.Tally.Due), amountCol(&s.Tally.DueDust), amountCol(&s.Tally.BeyondDust),
-		&s.Tally.Last.BlockNumber, &s.Tally.Last.LogIndex}
+		&s.Tally.Last.BlockNumber, &s.Tally.Last.LogIndex, amountCol(&s.Returned), amountCol(&s.Tally.Returned)}
 }
 
 // sumValues returns the values of sumColumns.
@@ -25,7 +25,7 @@ func sumValues(s invoice.Sums) []any {
 	}
 	return []any{stale, s.Payments, s.InTime.String(), s.InTimeDust.String(), s.Late.String(), s.LateDust.String(),
 		int64(s.Newest.BlockNumber), int64(s.Newest.LogIndex), s.Tally.Due.String(), s.Tally.DueDust.String(), s.Tally.BeyondDust.String(),
-		int64(s.Tally.Last.BlockNumber), int64(s.Tally.Last.LogIndex)}
+		int64(s.Tally.Last.BlockNumber), int64(s.Tally.Last.LogIndex), s.Returned.String(), s.Tally.Returned.String()}
 }
 
 // NewestPayments returns the invoice's payments in any status, the highest on

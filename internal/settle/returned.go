@@ -1,0 +1,138 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// What is refunded of a payment, or is to be, does not count for its invoice while that is open.
+// Payment.Returned holds it, and every transaction that changes refunds computes it again under the
+// chain's cursor.
+
+// returnPatience is for how long a refund that a reorg dropped is expected to be mined again.
+const returnPatience = invoice.SubmissionPatience
+
+// recountReturned computes what was returned of payments, and adds up their invoices again where it
+// has changed. It returns the payments that have changed. The payments and their refunds must have been
+// written. Invoices that are paid by it are left to emitPaid.
+func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentIDs []string) (changed map[string]invoice.Amount, err error) {
+	ids := slices.Compact(slices.Sorted(slices.Values(paymentIDs)))
+	payments, err := set.tx.PaymentsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	payments = slices.DeleteFunc(payments, func(p store.PaymentRow) bool { return !p.Attributed() })
+	if len(payments) == 0 {
+		return nil, nil
+	}
+	invoices := make([]string, len(payments))
+	for i, p := range payments {
+		invoices[i], ids[i] = p.InvoiceID, p.ID
+	}
+	if err := set.load(ctx, invoices...); err != nil {
+		return nil, err
+	}
+	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.seconds().Add(-returnPatience))
+	if err != nil {
+		return nil, err
+	}
+	changed = make(map[string]invoice.Amount)
+	for _, p := range payments {
+		is := p.Payment
+		if is.Returned = set.byID[p.InvoiceID].Returning(is, back[p.ID]); is.Returned == p.Returned {
+			continue
+		}
+		changed[p.ID] = is.Returned
+		set.replace(p.Payment, is)
+		set.outOfOrder[p.InvoiceID] = true
+		if p.Status == invoice.Confirmed {
+			set.toRecount[p.InvoiceID] = true
+		}
+	}
+	return changed, set.tx.SetReturned(ctx, changed)
+}
+
+// recountReturned computes what was returned of stored payments of the batch, or of before it.
+func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...string) error {
+	changed, err := b.service.recountReturned(ctx, b.invoices, paymentIDs)
+	for id, amount := range changed {
+		if p, ok := b.payments[id]; ok {
+			p.Returned = amount
+			b.payments[id] = p
+		}
+	}
+	return err
+}
+
+// updateReturned does what recountReturned does in a transaction that changes nothing else of the
+// payments and invoices. It works on a halted chain.
+func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
+	set := newInvoiceSet(tx)
+	if _, err := s.recountReturned(ctx, set, paymentIDs); err != nil {
+		return err
+	}
+	if err := s.emitPaid(ctx, out, set); err != nil || len(set.changed) == 0 {
+		return err
+	}
+	heights, err := tx.IndexedHeights(ctx, []string{chainKey})
+	if err != nil {
+		return err
+	}
+	return s.saveInvoices(ctx, set, heights[chainKey])
+}
+
+// returnedBatch is of how many refunds one transaction computes what was returned.
+const returnedBatch = 500
+
+// releaseDropped has what a reorg dropped of refunds count again, once it has not been mined again for
+// returnPatience. It handles those of the last day.
+func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
+	const window = 24 * returnPatience
+	to := s.seconds().Add(-returnPatience)
+	return s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
+		ids, err := tx.OrphanedRefundsBetween(ctx, chainKey, to.Add(-window), to, returnedBatch)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		return s.updateReturned(ctx, tx, out, chainKey, ids...)
+	})
+}
+
+// AdoptReturned computes what was returned of the payments of open invoices, for those whose refunds a
+// program of an older version has stored, or has not changed since they expired.
+func (s *Service) AdoptReturned(ctx context.Context) error {
+	for _, c := range s.chains {
+		for after, more := "", true; more; more = after != "" {
+			err := s.updateChain(ctx, c.Key, func(tx *store.Tx, out *outbox) error {
+				ids, last, err := tx.ReturningPayments(ctx, c.Key, after, returnedBatch)
+				after = last
+				if err != nil || len(ids) == 0 {
+					return err
+				}
+				return s.updateReturned(ctx, tx, out, c.Key, ids...)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// updateChain runs a transaction under the cursor of a chain, or none for a chain that was never read.
+func (s *Service) updateChain(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox) error) error {
+	err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
+			return err
+		}
+		return fn(tx, out)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}

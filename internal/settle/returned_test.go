@@ -1,0 +1,224 @@
+package settle_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// payFor returns a transfer to the world's merchant whose calldata names the invoice.
+func (w *world) payFor(inv invoice.Invoice, n uint64) invoice.Transfer {
+	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+}
+
+// finalized mines a transfer in a block that becomes final.
+func (w *world) finalized(t invoice.Transfer) {
+	w.t.Helper()
+	w.seconds.Add(1)
+	w.mine(w.seconds.Load(), t)
+	w.final()
+}
+
+// confirmed mines a transfer in a block that becomes final, and returns its payment.
+func (w *world) confirmed(t invoice.Transfer) store.PaymentRow {
+	w.t.Helper()
+	w.finalized(t)
+	return w.payment(t)
+}
+
+// prepared prepares a refund of all that is left of a payment.
+func (w *world) prepared(p store.PaymentRow) invoice.RefundRecord {
+	w.t.Helper()
+	r, err := w.PrepareRefund(w.t.Context(), settle.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
+	w.must(err)
+	return r
+}
+
+// sent returns the transfer of a prepared refund.
+func (w *world) sent(r invoice.RefundRecord) invoice.Transfer {
+	t := tagged(w.back(r.Amount), invoice.Evidence{Calldata: r.Tag})
+	t.To = r.To
+	return t
+}
+
+// wantDue demands the state of an invoice, what it asks for, and that its stored sums are those of its payments.
+func (w *world) wantDue(id string, status invoice.Status, due uint64) invoice.Invoice {
+	w.t.Helper()
+	inv := w.invoice(id)
+	if inv.Status != status || inv.Due() != invoice.NewAmount(due) {
+		w.t.Errorf("the invoice is %s and asks for %s, want %s and %d; its sums are %+v", inv.Status, inv.Due(), status, due, inv.Sums)
+	}
+	rows, err := w.db.store.PaymentsOfInvoices(w.t.Context(), []string{id})
+	w.must(err)
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
+	}
+	again := inv.Recount(payments)
+	again.Sums.Newest = inv.Sums.Newest
+	if again.Sums != inv.Sums || again.Exception != inv.Exception || again.AmountPaid != inv.AmountPaid {
+		w.t.Errorf("the sums are %+v, and of all payments %+v", inv.Sums, again.Sums)
+	}
+	return inv
+}
+
+// paidEvents returns how many events say that the invoice is paid.
+func (w *world) paidEvents(inv invoice.Invoice) (n int) {
+	w.t.Helper()
+	for _, typ := range w.eventTypes(inv) {
+		if typ == string(invoice.EventPaid) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRefundedMoneyCoversNothing refunds a part of an open invoice, and wants the rest to be worth the rest.
+func TestRefundedMoneyCoversNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		p := w.confirmed(w.payFor(inv, 985_000))
+		w.wantDue(inv.ID, invoice.Open, 15_000)
+		r := w.prepared(p)
+		got := w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		if !got.Remaining.IsZero() || !got.RemainingTransfer.IsZero() || got.Partial() {
+			t.Errorf("while a refund is prepared, %s is left", got.Remaining)
+		}
+		_, err := w.Authorize(t.Context(), inv.ID, func() invoice.Authorization {
+			a := w.authorization(inv, w.hash("rest"))
+			a.Value = invoice.NewAmount(15_000)
+			return a
+		}())
+		wantRefused(t, err, invoice.RefusedValue)
+
+		w.finalized(w.sent(r))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.confirmed(w.payFor(inv, 15_000))
+		got = w.wantDue(inv.ID, invoice.Open, 985_000)
+		if got.Exception != invoice.Underpaid || w.paidEvents(inv) != 0 {
+			t.Errorf("after the rest it is %q, with %d events", got.Exception, w.paidEvents(inv))
+		}
+		w.confirmed(w.payFor(inv, 985_000))
+		got = w.wantDue(inv.ID, invoice.Paid, 0)
+		if got.Exception != "" || got.Surplus() != (invoice.Amount{}) || got.AmountPaid != invoice.NewAmount(1_985_000) || got.AmountRefunded != invoice.NewAmount(985_000) {
+			t.Errorf("paid, it is %q with a surplus of %s, %s paid and %s refunded", got.Exception, got.Surplus(), got.AmountPaid, got.AmountRefunded)
+		}
+		if kind, _ := invoice.ItemOf(got); kind != "" {
+			t.Errorf("it is in the inbox as %s", kind)
+		}
+	})
+}
+
+// TestRefundPreparedBeforePaid has an invoice be paid beside a prepared refund: that has a warning, and what it was to
+// send back is a surplus once it is canceled.
+func TestRefundPreparedBeforePaid(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		p := w.confirmed(w.payFor(inv, 400_000))
+		r := w.prepared(p)
+		w.confirmed(w.payFor(inv, 1_000_000))
+		w.wantDue(inv.ID, invoice.Paid, 0)
+		after := w.prepared(w.confirmed(w.payFor(inv, 5_000)))
+		for id, want := range map[string]bool{r.ID: true, after.ID: false} {
+			got, err := w.db.store.RefundRecord(t.Context(), id)
+			w.must(err)
+			warned := false
+			for _, warning := range got.Warnings() {
+				warned = warned || warning == invoice.WarnInvoicePaid
+			}
+			if warned != want {
+				t.Errorf("the refund prepared in %s has the warnings %v", got.CreatedAt, got.Warnings())
+			}
+		}
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Surplus() != invoice.NewAmount(405_000) {
+			t.Errorf("after the cancellation it is %s with a surplus of %s", got.Status, got.Surplus())
+		}
+	})
+}
+
+// TestReleasedRefundPays wants an invoice to be paid once the refund of what covers it is canceled, has expired, or was
+// dropped by a reorg for so long that nobody expects it any more.
+func TestReleasedRefundPays(t *testing.T) {
+	for name, release := range map[string]func(w *world, p store.PaymentRow, r invoice.RefundRecord){
+		"canceled": func(w *world, _ store.PaymentRow, r invoice.RefundRecord) {
+			_, err := w.CancelRefund(w.t.Context(), r.ID, "")
+			w.must(err)
+		},
+		"expired": func(w *world, _ store.PaymentRow, _ invoice.RefundRecord) {
+			w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
+			w.must(w.ExpireRefunds(w.t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+				first := w.confirmed(w.payFor(inv, 400_000))
+				r := w.prepared(first)
+				w.confirmed(w.payFor(inv, 600_000))
+				w.wantDue(inv.ID, invoice.Open, 400_000)
+				release(w, first, r)
+				w.wantDue(inv.ID, invoice.Paid, 0)
+				if n := w.paidEvents(inv); n != 1 {
+					t.Errorf("there are %d events", n)
+				}
+			})
+		})
+	}
+}
+
+// TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so that what it
+// refunded does not count at once.
+func TestDroppedRefundOfOpenInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.confirmed(w.payFor(inv, 400_000))
+		w.seconds.Add(1)
+		w.mine(w.seconds.Load(), w.back(invoice.NewAmount(400_000)))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.reorg(1)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.confirmed(w.payFor(inv, 600_000))
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 400_000)
+		w.seconds.Add(int64(invoice.SubmissionPatience.Seconds()))
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Paid, 0)
+	})
+}
+
+// TestRefundsOfOlderPrograms has refunds that a program stored which let them count.
+func TestRefundsOfOlderPrograms(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, done := w.create(), w.create()
+		w.prepared(w.confirmed(w.payFor(inv, 400_000)))
+		w.prepared(w.confirmed(w.payFor(done, 1_000_000)))
+		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE payments SET returned = NULL WHERE chain_key = '"+w.chainKey+"'")
+		w.must(err)
+		_, err = w.db.sql.ExecContext(t.Context(), "UPDATE invoices SET arrived_returned = '0', due_returned = '0' WHERE chain_key = '"+w.chainKey+"'")
+		w.must(err)
+		w.must(w.AdoptReturned(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.wantDue(done.ID, invoice.Paid, 0)
+	})
+}
+
+// TestVoidOfRefundedInvoice makes an invoice void whose payment was sent back.
+func TestVoidOfRefundedInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.seconds.Add(1)
+		w.mine(w.seconds.Load(), w.payFor(inv, 1_000_000), w.back(invoice.NewAmount(1_000_000)))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		_, err := w.Void(t.Context(), w.own(), inv.ID)
+		w.must(err)
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Void || got.Exception != "" {
+			t.Errorf("it is %s, %q", got.Status, got.Exception)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// AmountsReturned returns how much of payments is on its way back to the payers or was refunded, by
+// payment id: by refunds on the chain, by prepared ones that are stored as neither canceled nor
+// expired, and by those that a reorg dropped after since, which may be mined again. The chain's
+// cursor must be locked.
+func (q *queries) AmountsReturned(ctx context.Context, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error) {
+	returned := make(map[string]invoice.Amount, len(paymentIDs))
+	reserving := make(map[string]bool) // ids of prepared refunds
+	prepared, err := q.preparedOf(ctx, paymentIDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range prepared {
+		reserved := r.Reserved(time.Time{})
+		reserving[r.ID] = !reserved.IsZero()
+		returned[r.PaymentID] = returned[r.PaymentID].Plus(reserved)
+	}
+	refunds, err := q.RefundsOfPayments(ctx, paymentIDs)
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := q.refundsOrphanedSince(ctx, refunds, since)
+	for _, r := range refunds {
+		if r.Status != invoice.Orphaned || dropped[r.ID] && !reserving[r.PreparedID] {
+			returned[r.PaymentID] = returned[r.PaymentID].Plus(r.Amount)
+		}
+	}
+	return returned, err
+}
+
+// refundsOrphanedSince returns which of the refunds a reorg dropped after a time, without those that
+// turned out to be payments.
+func (q *queries) refundsOrphanedSince(ctx context.Context, refunds []invoice.Refund, since time.Time) (map[string]bool, error) {
+	var ids, asPayments []string
+	byPayment := make(map[string]string)
+	for _, r := range refunds {
+		if r.Status == invoice.Orphaned {
+			id := invoice.TransferID(invoice.PrefixPayment, r.ChainKey, r.TxHash, r.Ordinal)
+			ids, asPayments, byPayment[id] = append(ids, r.ID), append(asPayments, id), r.ID
+		}
+	}
+	found := make(map[string]bool)
+	recent, err := queryIn(ids, func(chunk []any) ([]string, error) {
+		return queryAll(ctx, q, scanID, "SELECT id FROM refunds WHERE status = 'orphaned' AND orphaned_at > $1 AND id IN "+
+			parameterList(1, len(chunk)), append([]any{since.Unix()}, chunk...)...)
+	})
+	if err != nil || len(recent) == 0 {
+		return found, err
+	}
+	for _, id := range recent {
+		found[id] = true
+	}
+	payments, err := q.PaymentsByID(ctx, asPayments)
+	for _, p := range payments {
+		if p.Attributed() && p.Status != invoice.Orphaned {
+			delete(found, byPayment[p.ID])
+		}
+	}
+	return found, err
+}
+
+// SetReturned writes Payment.Returned of payments, by id.
+func (tx *Tx) SetReturned(ctx context.Context, returned map[string]invoice.Amount) error {
+	rows := make([][]any, 0, len(returned))
+	for id, amount := range returned {
+		rows = append(rows, []any{id, orNull(amount)})
+	}
+	return tx.sendFrom(ctx, []string{"payment", "back"}, rows, "UPDATE payments SET returned = back FROM wanted WHERE payments.id = payment")
+}
+
+// OrphanedRefundsBetween returns the payments of a chain whose refunds a reorg dropped from one time on and before another.
+func (q *queries) OrphanedRefundsBetween(ctx context.Context, chainKey string, from, to time.Time, limit int) ([]string, error) {
+	return queryAll(ctx, q, scanID, `SELECT DISTINCT payment_id FROM refunds
+		WHERE status = 'orphaned' AND orphaned_at >= $1 AND orphaned_at < $2 AND chain_key = $3 LIMIT $4`, from.Unix(), to.Unix(), chainKey, limit)
+}
+
+// ReturningPayments returns the payments of up to limit records of refunds after one, whose invoice is
+// open. last is the position of the last record, or empty if there are no more.
+func (q *queries) ReturningPayments(ctx context.Context, chainKey, after string, limit int) (ids []string, last string, err error) {
+	type record struct {
+		listID, paymentID string
+		open              bool
+	}
+	found, err := queryAll(ctx, q, func(row scanner) (r record, err error) { return r, row.Scan(&r.listID, &r.paymentID, &r.open) },
+		`SELECT list_id, payment_id, EXISTS (SELECT 1 FROM invoices WHERE invoices.id = refund_records.invoice_id AND invoices.status = 'open')
+		FROM refund_records WHERE chain_key = $1 AND list_id > $2 ORDER BY list_id LIMIT $3`, chainKey, after, limit)
+	for _, r := range found {
+		if last = r.listID; r.open {
+			ids = append(ids, r.paymentID)
+		}
+	}
+	return ids, last, err
+}
+
+// MarkInvoicesPaid notes with the prepared refunds of invoices that can still be sent that the
+// invoices were paid.
+func (tx *Tx) MarkInvoicesPaid(ctx context.Context, invoiceIDs []string) error {
+	return sendIn(ctx, &tx.queries, `UPDATE refund_records SET invoice_paid = 1 WHERE tag IS NOT NULL
+		AND status IN ('awaiting_address', 'awaiting_approval', 'pending') AND invoice_id IN `, invoiceIDs)
+}
