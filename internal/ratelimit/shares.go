@@ -71,5 +71,15 @@ func (s *Shares[K]) Give(n int64, claims ...Claim[K]) {
 	}
 }
 
+// Held returns how much the clients of these claims have, the most of them.
+func (s *Shares[K]) Held(claims []Claim[K]) (most int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range claims {
+		most = max(most, s.held[c.Client])
+	}
+	return most
+}
+
 // retryShare is the Retry-After of a client that has its share, in seconds.
 const retryShare = "1"

@@ -72,7 +72,10 @@ func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, cla
 	case r.ContentLength > limit:
 		r.Body = readCloser{failedReader{&http.MaxBytesError{Limit: limit}}, body}
 	default:
+		conn := connectionFrom(r.Context())
+		conn.work(-1)
 		r.Body = readCloser{readUpTo(timed, limit), body}
+		conn.work(1)
 	}
 	return done, nil
 }

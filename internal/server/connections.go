@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,12 +9,19 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/descriptors"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 const (
 	// newConnectionGrace is how long a new connection may wait for its first request
 	// before it counts as idle.
 	newConnectionGrace = time.Second
+	// arrivalGrace is how long a request may take to arrive before its connection counts as
+	// slow.
+	arrivalGrace = time.Second
+	// scanInterval is how often the connections of networks that have their share are
+	// searched at most, after one that found none to close.
+	scanInterval = 10 * time.Millisecond
 	// acceptBackoff and maxAcceptBackoff are the first and the longest wait after a
 	// failure to accept. It doubles in between.
 	acceptBackoff, maxAcceptBackoff = 5 * time.Millisecond, time.Second
@@ -23,17 +29,22 @@ const (
 	acceptLogInterval = 10 * time.Second
 )
 
-// connections is a listener that limits its open connections, so that clients leave
-// file descriptors for the rest of the process. At the limit it closes the connection
-// that has been idle for longest; while none is idle, new connections wait in the
-// kernel's accept queue.
+// connections is a listener that limits its open connections, in all and for each client
+// network, so that clients leave file descriptors for the rest of the process and connections
+// for each other. At the limit it closes the connection that has been idle for longest, or
+// else one whose request is slow to arrive. While there is none, new connections wait in the
+// kernel's accept queue. A client network that has its share gets a new connection for one of
+// its own that can be closed, and none otherwise.
 //
-// Invariant: open holds the connections that were accepted and not closed.
+// Invariant: open holds the connections that were accepted and not closed, each of which has
+// taken 1 of shares.
 type connections struct {
 	*Listener
-	limit   int
-	logger  *slog.Logger
-	metrics *metrics
+	shares *ratelimit.Shares[sharer]
+	// networks returns on whose account a connection from an address is.
+	networks func(remote net.Addr) []ratelimit.Claim[sharer]
+	logger   *slog.Logger
+	metrics  *metrics
 
 	mu     sync.Mutex
 	open   map[*connection]bool
@@ -41,61 +52,74 @@ type connections struct {
 
 	failures int       // failed accepts since logged
 	logged   time.Time // when failed accepts were logged last
+	scanned  time.Time // when the connections of a network were searched in vain; only Accept uses it
 }
 
 // connection is a connection of a client.
 type connection struct {
 	*net.TCPConn
 	listener *connections
+	claims   []ratelimit.Claim[sharer]
 
 	// The fields below are guarded by listener.mu.
 	state http.ConnState
-	since time.Time // when it entered its state
+	// working is how many of its requests the service works on, which does not wait for the
+	// client.
+	working int
+	since   time.Time // when it entered its state, or working became 0
 }
 
-func newConnections(l *Listener, limit int, m *metrics, logger *slog.Logger) *connections {
+func newConnections(l *Listener, limit int, networks func(net.Addr) []ratelimit.Claim[sharer], m *metrics, logger *slog.Logger) *connections {
 	return &connections{
-		Listener: l, limit: limit, logger: logger, metrics: m,
+		Listener: l, shares: ratelimit.NewShares[sharer]("connections", int64(limit)), networks: networks, logger: logger, metrics: m,
 		open: make(map[*connection]bool), change: make(chan struct{}),
 	}
 }
 
-// Accept waits until the connections are below the limit, and returns the next one.
-// It fails only when the listener is closed; other errors are logged and retried.
+// Accept returns the next connection that is within the limits. It fails only when the listener
+// is closed; other errors are logged and retried.
 func (c *connections) Accept() (net.Conn, error) {
-	for pause := acceptBackoff; ; pause = min(2*pause, maxAcceptBackoff) {
-		if err := c.makeRoom(); err != nil {
-			return nil, err
-		}
+	for pause := acceptBackoff; ; {
 		conn, err := c.Listener.Accept()
-		if err == nil {
-			return c.add(conn.(*net.TCPConn)), nil // Listen listens on TCP
-		}
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case err == nil:
+			if admitted := c.admit(conn.(*net.TCPConn)); admitted != nil { // Listen listens on TCP
+				return admitted, nil
+			}
+			pause = acceptBackoff
+			continue
+		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		}
 		c.failed(err)
 		if descriptors.IsShortage(err) {
-			c.closeIdle()
+			c.closeOne(nil)
 		}
 		if !c.Listener.wait(pause) {
 			return nil, net.ErrClosed
 		}
+		pause = min(2*pause, maxAcceptBackoff)
 	}
 }
 
-// makeRoom waits until there are fewer connections than the limit. It returns
-// net.ErrClosed if the listener is closed first.
-func (c *connections) makeRoom() error {
+// admit waits until there is room for a connection, and returns it. It closes one of a client
+// network that has its share, or when the listener is closed, and returns nil.
+func (c *connections) admit(tcp *net.TCPConn) *connection {
+	claims := c.networks(tcp.RemoteAddr())
 	for {
 		c.mu.Lock()
-		full, changed := len(c.open) >= c.limit, c.change
+		changed := c.change
 		c.mu.Unlock()
-		if !full {
-			return nil
-		}
-		if c.closeIdle() {
+		err := c.shares.Take(1, claims...)
+		switch full := errors.Is(err, ratelimit.ErrBusy); {
+		case err == nil:
+			return c.add(tcp, claims)
+		case full && c.closeOne(nil), !full && c.closeOwn(claims):
 			continue
+		case !full:
+			_ = tcp.Close() // the descriptor is free in any case
+			c.metrics.connectionsRefused.Inc()
+			return nil
 		}
 		timer := time.NewTimer(newConnectionGrace) // then another connection may count as idle
 		select {
@@ -103,39 +127,16 @@ func (c *connections) makeRoom() error {
 		case <-timer.C:
 		case <-c.Listener.closed:
 			timer.Stop()
-			return net.ErrClosed
+			_ = tcp.Close()
+			return nil
 		}
 		timer.Stop()
 	}
 }
 
-// closeIdle closes the connection that has been idle for longest, and reports whether
-// there was one.
-func (c *connections) closeIdle() bool {
-	now := time.Now()
-	var oldest *connection
-	c.mu.Lock()
-	for conn := range c.open {
-		if conn.idle(now) && (oldest == nil || conn.since.Before(oldest.since)) {
-			oldest = conn
-		}
-	}
-	c.mu.Unlock()
-	if oldest == nil {
-		return false
-	}
-	_ = oldest.Close() // the descriptor is free in any case
-	c.metrics.evicted.Inc()
-	return true
-}
-
-// idle reports whether no request is in flight on the connection.
-func (conn *connection) idle(now time.Time) bool {
-	return conn.state == http.StateIdle || conn.state == http.StateNew && now.Sub(conn.since) > newConnectionGrace
-}
-
-func (c *connections) add(tcp *net.TCPConn) net.Conn {
-	conn := &connection{TCPConn: tcp, listener: c, state: http.StateNew, since: time.Now()}
+// add adds a connection that has taken its part of the shares.
+func (c *connections) add(tcp *net.TCPConn, claims []ratelimit.Claim[sharer]) *connection {
+	conn := &connection{TCPConn: tcp, listener: c, claims: claims, state: http.StateNew, since: time.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[conn] = true
@@ -152,6 +153,7 @@ func (conn *connection) Close() error {
 	defer c.mu.Unlock()
 	if c.open[conn] {
 		delete(c.open, conn)
+		c.shares.Give(1, conn.claims...)
 		c.metrics.connections.Dec()
 		c.changed()
 	}
@@ -160,11 +162,8 @@ func (conn *connection) Close() error {
 
 // observe records a connection's state. It is the ConnState of the http.Server.
 func (c *connections) observe(nc net.Conn, state http.ConnState) {
-	if secure, ok := nc.(*tls.Conn); ok {
-		nc = secure.NetConn()
-	}
-	conn, ok := nc.(*connection)
-	if !ok {
+	conn := connectionOf(nc)
+	if conn == nil {
 		return
 	}
 	c.mu.Lock()
@@ -175,7 +174,7 @@ func (c *connections) observe(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// changed wakes makeRoom and awaitIdle. The caller holds mu.
+// changed wakes admit and awaitIdle. The caller holds mu.
 func (c *connections) changed() {
 	close(c.change)
 	c.change = make(chan struct{})

@@ -105,7 +105,7 @@ func TestFailedAcceptsAreLogged(t *testing.T) {
 	}
 	listener.Listener = &failing{listener.Listener, 5}
 	log, registry := new(logtest.Buffer), prometheus.NewRegistry()
-	conns := newConnections(listener, 10, newMetrics(registry), slog.New(slog.NewTextHandler(log, nil)))
+	conns := newConnections(listener, 10, ofNobody, newMetrics(registry), slog.New(slog.NewTextHandler(log, nil)))
 	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

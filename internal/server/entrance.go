@@ -3,10 +3,12 @@ package server
 import (
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 // Limits of the connections that doors may hold open, so that slow clients of one door do not
@@ -45,10 +47,10 @@ func (s *Server) entrances() []*entrance {
 	handler := s.handlers()
 	all := make([]*entrance, len(s.cfg.Listeners))
 	for i, l := range s.cfg.Listeners {
-		conns := newConnections(l, s.connectionLimit(l), s.metrics, s.cfg.Logger)
+		conns := newConnections(l, s.connectionLimit(l), s.networksOf, s.metrics, s.cfg.Logger)
 		all[i] = &entrance{listener: l, conns: conns, http: &http.Server{
-			ConnState: conns.observe,
-			Handler:   handler(l), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+			ConnState: conns.observe, ConnContext: withConnection,
+			Handler: handler(l), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 			WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 			HTTP2: &http.HTTP2Config{
 				MaxConcurrentStreams: streamsOfConnection, MaxReceiveBufferPerStream: maxUnreadStream, MaxReceiveBufferPerConnection: maxUnreadConnection,
@@ -60,6 +62,16 @@ func (s *Server) entrances() []*entrance {
 		}
 	}
 	return all
+}
+
+// networksOf returns on whose account a connection from an address is: the client's network and
+// IPv6 site. It is nobody for a trusted proxy, which has the connections of many clients.
+func (s *Server) networksOf(remote net.Addr) []ratelimit.Claim[sharer] {
+	peer, trusted := s.cfg.Proxies.Peer(remote.String())
+	if trusted {
+		return nil
+	}
+	return s.limits.networks(peer)
 }
 
 // connectionLimit returns how many connections a listener may hold open.

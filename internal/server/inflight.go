@@ -60,6 +60,9 @@ func (l *limits) entered(requests *ratelimit.Shares[sharer], writeError errorWri
 			return
 		}
 		defer requests.Give(1, networks...)
+		conn := connectionFrom(r.Context())
+		conn.work(1)
+		defer conn.work(-1)
 		next.ServeHTTP(w, r)
 	})
 }

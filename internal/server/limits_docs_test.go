@@ -152,7 +152,7 @@ func limitRows() []string {
 		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys %d in all; %d written in %d s",
 			requestlog.MaxKept, requestlog.MaxUncounted, requestlog.Lifetime/day, requestlog.MaxPending, requestlog.MaxOwners, requestlog.MaxWaiting, requestlog.MaxBatch, seconds(requestlog.Interval)),
 		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
-		row("idle connections | %d s", seconds(idleTimeout)),
+		row("idle connections | %d s; at a door without room %d s for a first request and %d s for a request to arrive", seconds(idleTimeout), seconds(newConnectionGrace), seconds(arrivalGrace)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
 			seconds(poster.DefaultTimeout), delivery.RetryWindow/time.Hour, poster.MaxResponse>>10, poster.MaxExcerpt>>10, poster.MaxError),
 	}

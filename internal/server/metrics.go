@@ -16,11 +16,12 @@ import (
 type metrics struct {
 	duration *prometheus.HistogramVec
 
-	connections    prometheus.Gauge
-	evicted        prometheus.Counter
-	acceptFailures prometheus.Counter
-	refused        *prometheus.CounterVec
-	unlogged       prometheus.Counter
+	connections          prometheus.Gauge
+	evicted, slowEvicted prometheus.Counter
+	connectionsRefused   prometheus.Counter
+	acceptFailures       prometheus.Counter
+	refused              *prometheus.CounterVec
+	unlogged             prometheus.Counter
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -35,6 +36,14 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		evicted: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_http_idle_connections_closed_total",
 			Help: "Idle connections of clients that were closed to make room for others.",
+		}),
+		slowEvicted: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_http_slow_connections_closed_total",
+			Help: "Connections of clients whose requests were slow to arrive that were closed to make room for others.",
+		}),
+		connectionsRefused: register.NewCounter(prometheus.CounterOpts{
+			Name: "quittance_http_connections_refused_total",
+			Help: "Connections that were closed at once because the client network had its share.",
 		}),
 		acceptFailures: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_http_accept_failures_total",

@@ -1,0 +1,243 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// ofNobody has connections count on nobody's account.
+func ofNobody(net.Addr) []ratelimit.Claim[sharer] { return nil }
+
+// ofAddresses has connections count on the account of their addresses, also of loopback ones.
+func ofAddresses(remote net.Addr) []ratelimit.Claim[sharer] {
+	l := limits{proxied: true}
+	return l.networks(netip.MustParseAddrPort(remote.String()).Addr())
+}
+
+// newTestConnections returns connections of a new listener.
+func newTestConnections(t *testing.T, limit int) *connections {
+	t.Helper()
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return newConnections(listener, limit, ofAddresses, newMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+}
+
+// dialFrom connects from an address.
+func dialFrom(t *testing.T, c *connections, from string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := d.DialContext(t.Context(), "tcp", c.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// TestConnectionsOfANetwork has one client address connect until it has its share. One more
+// is closed, and another address's is accepted.
+func TestConnectionsOfANetwork(t *testing.T) {
+	t.Parallel()
+	const limit = 10
+	c := newTestConnections(t, limit)
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := c.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	wanted := func(client net.Conn) {
+		t.Helper()
+		if got := <-accepted; got.RemoteAddr().String() != client.LocalAddr().String() {
+			t.Fatalf("the connection of %v was accepted, want that of %v", got.RemoteAddr(), client.LocalAddr())
+		}
+	}
+	for range limit / 2 {
+		wanted(dialFrom(t, c, "127.0.0.2"))
+	}
+	if n, err := dialFrom(t, c, "127.0.0.2").Read(make([]byte, 1)); err == nil {
+		t.Errorf("a connection beyond the share: read %d", n)
+	}
+	wanted(dialFrom(t, c, "127.0.0.3"))
+	c.mu.Lock()
+	for conn := range c.open {
+		conn.state = http.StateIdle // so that one of its own is closed for a new one
+	}
+	c.mu.Unlock()
+	wanted(dialFrom(t, c, "127.0.0.2"))
+	if err := c.Listener.Close(); err != nil {
+		t.Error(err)
+	}
+	for range accepted {
+		t.Error("another connection was accepted")
+	}
+}
+
+// TestNetworksOfPeers has on whose account connections are.
+func TestNetworksOfPeers(t *testing.T) {
+	t.Parallel()
+	proxies := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	for _, test := range []struct {
+		proxies clientip.Proxies
+		remote  string
+		want    []string // networks, with their weights
+	}{
+		{proxies, "198.51.100.1:1", []string{"198.51.100.1/32 1"}},
+		{proxies, "[2001:db8:1:2::3]:1", []string{"2001:db8:1:2::/64 1", "2001:db8:1::/48 2"}},
+		{proxies, "10.1.2.3:1", nil},
+		{proxies, "10.2.2.3:1", []string{"10.2.2.3/32 1"}},
+		{clientip.Proxies{}, "10.1.2.3:1", nil},
+		{clientip.Proxies{}, "127.0.0.1:1", nil},
+		{clientip.Proxies{}, "198.51.100.1:1", []string{"198.51.100.1/32 1"}},
+	} {
+		s := &Server{cfg: Config{Proxies: test.proxies}, limits: &limits{proxied: len(test.proxies.Trusted) > 0}}
+		var got []string
+		for _, c := range s.networksOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(test.remote))) {
+			got = append(got, fmt.Sprint(c.Client.network, " ", c.Weight))
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s with the proxies %v: %s", test.remote, test.proxies.Trusted, diff)
+		}
+	}
+}
+
+// TestWhichConnectionMakesRoom closes connections until there is none to close.
+func TestWhichConnectionMakesRoom(t *testing.T) {
+	t.Parallel()
+	c, now := newTestConnections(t, 100), time.Now()
+	names := make(map[*connection]string)
+	add := func(name, client string, state http.ConnState, working int, ago time.Duration) {
+		claims := ofAddresses(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(client), 1)))
+		if err := c.shares.Take(1, claims...); err != nil {
+			t.Fatal(err)
+		}
+		conn := c.add(new(net.TCPConn), claims)
+		conn.state, conn.working, conn.since = state, working, now.Add(-ago)
+		names[conn] = name
+	}
+	const a, b = "198.51.100.1", "198.51.100.2"
+	add("idle for long", a, http.StateIdle, 0, time.Minute)
+	add("idle", b, http.StateIdle, 0, time.Second)
+	add("silent", a, http.StateNew, 0, newConnectionGrace+time.Second/2)
+	add("new", a, http.StateNew, 0, 0)
+	add("slow, of few", a, http.StateActive, 0, time.Hour)
+	add("slow for long, of many", b, http.StateActive, 0, time.Minute)
+	add("slow, of many", b, http.StateActive, 0, arrivalGrace+time.Second)
+	add("arriving", b, http.StateActive, 0, 0)
+	add("worked on", b, http.StateActive, 1, time.Hour)
+	add("taken over", b, http.StateHijacked, 0, time.Hour)
+	closedBy := func(claims []ratelimit.Claim[sharer]) string {
+		if !c.closeOne(claims) {
+			return ""
+		}
+		for conn, name := range names {
+			if !c.open[conn] {
+				delete(names, conn)
+				return name
+			}
+		}
+		return "none"
+	}
+	ofB := ofAddresses(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(b + ":1")))
+	if got := closedBy(ofB); got != "idle" {
+		t.Errorf("of b %q was closed", got)
+	}
+	for _, want := range []string{"idle for long", "silent", "slow for long, of many", "slow, of many", "slow, of few", ""} {
+		if got := closedBy(nil); got != want {
+			t.Errorf("%q was closed, want %q", got, want)
+		}
+	}
+	if c.closeOwn(ofB) {
+		t.Error("a connection of b was closed")
+	}
+	for conn := range c.open {
+		conn.state = http.StateIdle
+	}
+	if c.closeOwn(ofB) {
+		t.Error("the connections of b were searched again at once")
+	}
+	if c.scanned = now.Add(-scanInterval); !c.closeOwn(ofB) {
+		t.Error("no connection of b was closed")
+	}
+}
+
+// TestArrivingRequestsAreNotWorkedOn sends a body in two parts. The connection may be closed for
+// another one until the body has arrived.
+func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
+	t.Parallel()
+	c, l := newTestConnections(t, 10), newLimited(Config{})
+	entered, leave := make(chan *connection), make(chan struct{})
+	handler := l.capped(route{pattern: "POST /x", door: PublicDoor, handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		entered <- connectionFrom(r.Context())
+		<-leave
+	})}, l.writeError)
+	server := &http.Server{
+		Handler:     l.entered(ratelimit.NewShares[sharer]("requests", 10), l.writeError, handler),
+		ConnContext: withConnection, ConnState: c.observe, ReadHeaderTimeout: readHeaderTimeout,
+		BaseContext: func(net.Listener) context.Context { return t.Context() },
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(c) }()
+	client := dialFrom(t, c, "127.0.0.2")
+	if _, err := io.WriteString(client, "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer := bufio.NewReader(client)
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	long := time.Now().Add(time.Hour)
+	c.mu.Lock()
+	for conn := range c.open { // one
+		if !conn.slow(long) {
+			t.Errorf("while the body arrives, %d are worked on in state %v", conn.working, conn.state)
+		}
+	}
+	c.mu.Unlock()
+	if _, err := io.WriteString(client, "xy"); err != nil {
+		t.Fatal(err)
+	}
+	conn := <-entered
+	c.mu.Lock()
+	if conn.working != 1 || conn.slow(long) {
+		t.Errorf("when the body has arrived, %d are worked on", conn.working)
+	}
+	c.mu.Unlock()
+	close(leave)
+	if _, err := answer.ReadString('\n'); err != nil { // the empty line after 100 Continue
+		t.Fatal(err)
+	}
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	<-served
+	if conn.working != 0 {
+		t.Errorf("at the end, %d are worked on", conn.working)
+	}
+}
