@@ -259,6 +259,8 @@ type API struct {
 	waitingPayers *slots                     // of payers' requests with wait, by invoice
 	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
 	reports       *slots
+	pings         *slots
+	settling      *slots
 	summarized    SummaryReader
 	refused       func(limit string)
 	exports       *slots // of CSV
@@ -287,6 +289,7 @@ func New(c Config) *API {
 		onProblem: c.OnProblem, operations: c.Operations,
 		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
+		pings: newSlots("pings", MaxOwnPings, MaxPings, c.Refused), settling: newSlots("settling", MaxOwnSettling, MaxSettling, c.Refused),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized, refused: c.Refused,
 		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),

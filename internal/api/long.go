@@ -2,9 +2,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -26,22 +26,26 @@ const (
 // how many such requests it serves, so they do not count as requests in flight.
 func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.long(request) }
 
-// slots bounds how many requests of a kind are served at a time.
-//
-// Invariant: used has the number of requests of each owner with at least one, and their
-// sum is total.
-type slots struct {
-	name             string
-	mostOwn, mostAll int
-	refused          func(limit string) // called with name, or "all_" and name
+// Limits of requests that wait for somebody outside: the endpoint of a merchant, or a chain.
+const (
+	// MaxPings bounds the pings of endpoints at a time, also those before a secret is
+	// promoted, and MaxOwnPings those of one owner of keys.
+	MaxPings, MaxOwnPings = 64, 4
+	// MaxSettling bounds the requests to settle payments by x402, and MaxOwnSettling those of
+	// one owner of keys.
+	MaxSettling, MaxOwnSettling = 256, 64
+)
 
-	mu    sync.Mutex
-	used  map[string]int
-	total int
+// slots bounds how many requests of a kind are served at a time, in all and for each owner: by
+// its own limit, and by its share of what is free.
+type slots struct {
+	shares  *ratelimit.Shares[string]
+	mostOwn int64
+	refused func(limit string) // called with the name of the shares, or "all_" and the name
 }
 
-func newSlots(name string, mostOwn, mostAll int, refused func(limit string)) *slots {
-	return &slots{name: name, mostOwn: mostOwn, mostAll: mostAll, refused: refused, used: make(map[string]int)}
+func newSlots(name string, mostOwn, mostAll int64, refused func(limit string)) *slots {
+	return &slots{shares: ratelimit.NewShares[string](name, mostAll), mostOwn: mostOwn, refused: refused}
 }
 
 // enter takes a slot for the owner of the context's key, and returns a function that
@@ -52,26 +56,16 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 
 // enterAs is enter for an owner.
 func (s *slots) enterAs(owner string) (leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.used[owner] >= s.mostOwn:
-		s.refused(s.name)
-		return nil, &ratelimit.ExceededError{Limit: s.name, RetryAfter: strconv.Itoa(retryLong)}
-	case s.total >= s.mostAll:
-		s.refused("all_" + s.name)
-		return nil, ratelimit.ErrBusy
+	claim := ratelimit.Claim[string]{Client: owner, Weight: 1, Most: s.mostOwn}
+	switch err := s.shares.Take(1, claim); {
+	case errors.Is(err, ratelimit.ErrBusy):
+		s.refused("all_" + s.shares.Name())
+		return nil, err
+	case err != nil:
+		s.refused(s.shares.Name())
+		return nil, &ratelimit.ExceededError{Limit: s.shares.Name(), RetryAfter: strconv.Itoa(retryLong)}
 	}
-	s.used[owner]++
-	s.total++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.used[owner]--; s.used[owner] == 0 {
-			delete(s.used, owner)
-		}
-		s.total--
-	}, nil
+	return func() { s.shares.Give(1, claim) }, nil
 }
 
 // retryLong is the Retry-After of an owner beyond its slots, in seconds.

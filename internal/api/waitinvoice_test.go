@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -117,8 +118,13 @@ func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
 		feed := eventfeed.New(eventfeed.Config{Log: b, Watchdog: watchdog.New(0), Logger: logger})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopping, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
 		refused := make(map[string]int)
-		count := func(limit string) { refused[limit]++ } // under the lock of the limit
+		count := func(limit string) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[limit]++
+		}
 		a := api.New(api.Config{Refused: count, Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: clock, Logger: logger})
 		ended := make(chan struct{})
 		go func() {
@@ -206,7 +212,8 @@ func TestWaitRefusesParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestWaitingIsBounded has an owner wait as often as it may, and all owners together.
+// TestWaitingIsBounded has owners wait as often as they may. The last of them have a share of
+// what is free, and one that has not waited yet may.
 func TestWaitingIsBounded(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
 		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })
@@ -217,22 +224,29 @@ func TestWaitingIsBounded(t *testing.T) {
 			return w
 		}
 		var group sync.WaitGroup
-		for _, owner := range []string{"a", "b", "c", "d", "e"} {
+		wait := func(owner string, times int) {
 			l.change(func(b *backend) { b.invoices[0].MerchantID = owner })
-			for range api.MaxOwnWaiting {
+			for range times {
 				group.Go(func() { ask(owner) })
 			}
 			synctest.Wait()
-			w := ask(owner)
-			if owner == "e" { // all are taken, too
-				break
+		}
+		for _, owner := range []string{"a", "b", "c", "d", "e"} {
+			times := api.MaxOwnWaiting
+			if owner == "e" { // with 100 free
+				times /= 2
 			}
+			wait(owner, times)
+			w := ask(owner)
 			wantProblem(t, w, http.StatusTooManyRequests, "rate_limited", "")
 			if w.Header().Get("Retry-After") != "5" {
 				t.Errorf("headers %v", w.Header())
 			}
 		}
-		wantProblem(t, ask("f"), http.StatusServiceUnavailable, "unavailable", "")
+		for i := range api.MaxWaiting - 9*api.MaxOwnWaiting/2 {
+			wait(fmt.Sprint("f", i), 1)
+		}
+		wantProblem(t, ask("g"), http.StatusServiceUnavailable, "unavailable", "")
 		group.Wait()
 		if diff := cmp.Diff(map[string]int{"waiting": 5, "all_waiting": 1}, l.refused); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)

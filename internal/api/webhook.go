@@ -123,6 +123,11 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := a.pings.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ping, err := a.endpoints.PingMerchant(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("ping endpoint: %w", err)
@@ -164,6 +169,11 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := a.pings.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	v, err := a.endpoints.Promote(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("promote secret: %w", err)

@@ -58,11 +58,21 @@ func (a *API) x402Settle(w http.ResponseWriter, r *http.Request) error {
 	var answer apitypes.X402SettleResponse
 	if invalid := (*x402.Error)(nil); errors.As(err, &invalid) {
 		answer.ErrorReason, answer.ErrorMessage = string(invalid.Reason), invalid.Detail
-	} else if answer, err = a.facilitator.Settle(r.Context(), merchantID, request); err != nil {
+	} else if answer, err = a.settle(r.Context(), merchantID, request); err != nil {
 		return err
 	}
 	a.writeJSON(w, r, http.StatusOK, answer)
 	return nil
+}
+
+// settle settles a payment. It waits for a block, and so takes a slot.
+func (a *API) settle(ctx context.Context, merchantID string, request x402.Request) (apitypes.X402SettleResponse, error) {
+	leave, err := a.settling.enter(ctx)
+	if err != nil {
+		return apitypes.X402SettleResponse{}, err
+	}
+	defer leave()
+	return a.facilitator.Settle(ctx, merchantID, request)
 }
 
 // readX402 returns the body of a facilitator's operation, and the merchant of the key.

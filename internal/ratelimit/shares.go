@@ -25,6 +25,8 @@ type Claim[K comparable] struct {
 	// Weight is how many times what is free the client may have. 1 is the weight of one
 	// client; a group of clients has more.
 	Weight int64
+	// Most bounds what the client may have besides, if it is not 0.
+	Most int64
 }
 
 // NewShares returns shares of a capacity. The name is that of the limit in errors.
@@ -48,7 +50,7 @@ func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
 		return ErrBusy
 	}
 	for _, c := range claims {
-		if s.held[c.Client]+n > c.Weight*free {
+		if held := s.held[c.Client] + n; held > c.Weight*free || c.Most > 0 && held > c.Most {
 			return &ExceededError{Limit: s.name, RetryAfter: retryShare}
 		}
 	}

@@ -53,6 +53,16 @@ func TestSharesOfGroups(t *testing.T) {
 	wantTaken(t, s, 15, "seats", claim("d"))
 }
 
+// TestMostOfAClient bounds a client below its share.
+func TestMostOfAClient(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[string]("seats", 10)
+	for _, client := range []string{"a", "b"} {
+		wantTaken(t, s, 3, "seats", ratelimit.Claim[string]{Client: client, Weight: 1, Most: 3})
+	}
+	wantTaken(t, s, 2, "seats", ratelimit.Claim[string]{Client: "c", Weight: 1, Most: 3}) // 4 were free
+}
+
 func TestSharesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[string]("seats", 1)

@@ -65,6 +65,8 @@ func limitRows() []string {
 			api.MaxOwnWaiting, api.MaxWaiting, seconds(longrequest.ChunkTimeout), eventfeed.MaxNext>>10),
 		row("a stream of deliveries whose process was killed | %d s until a redelivery is no longer accepted for it", seconds(listenerTime)),
 		row("`wait` | %d s", api.MaxWait),
+		row("pings of endpoints | %d for each owner of keys %d in all", api.MaxOwnPings, api.MaxPings),
+		row("settlements by x402 being made | %d for each owner of keys %d in all", api.MaxOwnSettling, api.MaxSettling),
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("a verification of the audit log | %d minutes; counts as a settlement report", api.VerifyTimeout/time.Minute),
