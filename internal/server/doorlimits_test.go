@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestKeylessRequestsAreLimited(t *testing.T) {
 		{"GET", "/api//x", ""}, {"GET", "/api/keys", ""}, {"POST", "/x402/settle", ""}, {"GET", "/status", ""}, {"GET", "/api/invoices", "evil.example"},
 	}
 	for line := range strings.Lines(routeList) {
-		if f := strings.Fields(line); len(f) == 4 && (f[3] == "none" || f[3] == "signature") {
+		if f := strings.Fields(line); len(f) == 4 && slices.Contains([]string{"none", "signature", "optional"}, f[3]) {
 			path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(f[1], "x")
 			all = append(all, asked{f[0], path, ""})
 		}

@@ -63,6 +63,32 @@ type health struct {
 	Certificate string `json:"certificate,omitempty"`
 }
 
+// hiddenReason takes the place of a reason for those who are not the operator: errors of nodes
+// hold their addresses, and those of the certificate paths.
+const hiddenReason = "ask with a key of the operator for the reason"
+
+// hideReasons replaces the reasons that may name nodes and files.
+func (h *health) hideReasons() {
+	reasons := []*string{&h.Certificate}
+	for i := range h.Chains {
+		reasons = append(reasons, &h.Chains[i].Error, &h.Chains[i].Writer)
+	}
+	for _, reason := range reasons {
+		if *reason != "" {
+			*reason = hiddenReason
+		}
+	}
+}
+
+type detailsKey struct{}
+
+// withDetails returns a handler whose answers have the details that are for the operator.
+func withDetails(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), detailsKey{}, true)))
+	})
+}
+
 // stalledWork is a task without progress.
 type stalledWork struct {
 	Work    string `json:"work"`
@@ -83,6 +109,9 @@ func live(w http.ResponseWriter, _ *http.Request) {
 // balancers ask so, since the API needs no chain.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.health(r.Context(), slices.Contains(r.URL.Query()["exclude"], "chains"))
+	if r.Context().Value(detailsKey{}) == nil {
+		h.hideReasons()
+	}
 	status := http.StatusOK
 	if !h.Ready {
 		status = http.StatusServiceUnavailable

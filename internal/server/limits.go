@@ -125,13 +125,17 @@ func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Hand
 // keyless returns a handler that limits the requests of a client address that have no key. next
 // refuses them.
 func (l *limits) keyless(writeError errorWriter, next http.Handler) http.Handler {
-	limited := l.perAddress(writeError, next)
+	return byKey(l.perAddress(writeError, next), next)
+}
+
+// byKey returns a handler that passes requests on by whether they have a key, right or wrong.
+func byKey(without, with http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "" {
-			limited.ServeHTTP(w, r)
+			without.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		with.ServeHTTP(w, r)
 	})
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -236,7 +237,9 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 	if err := server.Close(); err != nil {
 		t.Error(err)
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 	if conn.working != 0 {
 		t.Errorf("at the end, %d are worked on", conn.working)
 	}

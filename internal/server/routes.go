@@ -36,6 +36,9 @@ const (
 	// operatorCredential is an access key of the operator, of any scope. It is not
 	// required at a private listener.
 	operatorCredential credential = "operator"
+	// optionalCredential is an access key of the operator that is not required. At a listener
+	// that is not private, an answer without it has no details.
+	optionalCredential credential = "optional"
 	// sessionCredential is the session of a person at the dashboard, whose key has the
 	// route's scope, if it has one. operatorSession is that of the operator.
 	sessionCredential credential = "session"
@@ -60,7 +63,7 @@ func (s *Server) routes(rest *api.API, page *checkout.Checkout, board *dashboard
 	table := slices.Concat(apiRoutes(rest), checkoutRoutes(page), dashboardRoutes(board))
 	table = append(table,
 		route{"GET /healthz", OperatorDoor, noCredential, "", http.HandlerFunc(live), nil},
-		route{"GET /readyz", OperatorDoor, noCredential, "", http.HandlerFunc(s.ready), nil},
+		route{"GET /readyz", OperatorDoor, optionalCredential, "", http.HandlerFunc(s.ready), nil},
 		route{"GET /status", OperatorDoor, operatorCredential, "", http.HandlerFunc(s.status), nil},
 		route{"GET /metrics", OperatorDoor, operatorCredential, "", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), nil},
 	)
@@ -141,10 +144,15 @@ func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dash
 			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))))
 		case r.credential == operatorCredential && !s.isPrivate(l):
 			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(rest.ForOperator(h))))
+		case r.credential == optionalCredential && s.isPrivate(l):
+			h = withDetails(h)
+		case r.credential == optionalCredential:
+			anonymous, operator := s.limits.perAddress(errs.writeError, h), rest.WithPrincipal(recordKey(rest.ForOperator(withDetails(h))))
+			h = byKey(anonymous, operator)
 		default:
 			h = s.limits.perAddress(errs.writeError, h)
 		}
-		if r.door == PublicDoor && s.isSecure(l) {
+		if r.door != OperatorDoor && s.isSecure(l) {
 			h = withHSTS(h)
 		}
 		return inShare(r.door, h)

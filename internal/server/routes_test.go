@@ -141,7 +141,7 @@ GET /openapi.yaml api none
 GET /pay/{merchant}/{slug} public none
 GET /pay/{merchant}/{slug}/logo public none
 GET /pay/{merchant}/{slug}/qr public none
-GET /readyz operator none
+GET /readyz operator optional
 GET /refunds/{token} public none
 GET /status operator operator
 GET /x402/invoices/{id} public none

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
@@ -136,6 +138,36 @@ func TestReadyReportsTheChain(t *testing.T) {
 	}
 	if a := ask(t, http.MethodGet, base+"/readyz?exclude=chains", ""); a.status != http.StatusOK || !strings.Contains(a.body, `"chainKey":"house","ready":false`) {
 		t.Errorf("/readyz without the chains answers %d %s", a.status, a.body)
+	}
+}
+
+// TestReadyHidesReasons asks for the readiness of a chain whose node is away, at a door that the
+// internet may reach. The answer names the reason for the operator alone.
+func TestReadyHidesReasons(t *testing.T) {
+	t.Parallel()
+	c, node := scripted(t, "house", 7)
+	node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
+	key, err := access.NewKey(access.Live, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, hosts := range map[string][]string{"private": nil, "public": {"pay.example.com"}} {
+		base := startServer(t, Config{Chains: []Chain{c}, Hosts: hosts, Access: Access{Mode: access.Live, OperatorKey: key}}).url
+		anonymous := await(t, base, "an error of the chain", func(_ int, h health) bool { return h.Chains[0].Error != "" })
+		if hidden := anonymous.Chains[0].Error == hiddenReason; hidden != (hosts != nil) {
+			t.Errorf("at a %s door, the reason is %q", name, anonymous.Chains[0].Error)
+		}
+		a := ask(t, http.MethodGet, base+"/readyz", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key.Reveal()) })
+		var h health
+		if err := json.Unmarshal([]byte(a.body), &h); err != nil || a.status != http.StatusServiceUnavailable || h.Chains[0].Error == hiddenReason {
+			t.Errorf("at a %s door, the operator gets %d %s", name, a.status, a.body)
+		}
+	}
+	h := health{Certificate: "x", Chains: []chainHealth{{Error: "x", Writer: "x"}, {}}}
+	h.hideReasons()
+	want := health{Certificate: hiddenReason, Chains: []chainHealth{{Error: hiddenReason, Writer: hiddenReason}, {}}}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Error(diff)
 	}
 }
 

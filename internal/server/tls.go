@@ -86,7 +86,7 @@ func withHSTS(next http.Handler) http.Handler {
 	})
 }
 
-// isSecure reports whether browsers reach the public door of a listener over HTTPS.
+// isSecure reports whether browsers reach the pages of a listener over HTTPS.
 func (s *Server) isSecure(l *Listener) bool {
 	return l.https || strings.HasPrefix(s.cfg.PublicURL, "https://")
 }
