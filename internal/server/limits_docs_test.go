@@ -157,6 +157,7 @@ func limitRows() []string {
 		row("idle connections | %d s; at a door without room %d s for a first request and %d s for a request to arrive", seconds(idleTimeout), seconds(newConnectionGrace), seconds(arrivalGrace)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
 			seconds(poster.DefaultTimeout), delivery.RetryWindow/time.Hour, poster.MaxResponse>>10, poster.MaxExcerpt>>10, poster.MaxError),
+		row("headers of a webhook endpoint | %d; a name of %d bytes a value of %d", delivery.MaxHeaders, delivery.MaxHeaderName, delivery.MaxHeaderValue),
 	}
 }
 
