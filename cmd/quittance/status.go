@@ -268,6 +268,7 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	if len(c.Checks) > 0 {
 		notes = append(notes, "checks: "+checks(c.Checks))
 	}
+	notes = append(notes, logsNote(c)...)
 	notes = append(notes, unreadNote(c)...)
 	w := c.Writer
 	if w == nil {
@@ -295,6 +296,21 @@ func notesOf(c admin.Chain, now time.Time) []string {
 		text += fmt.Sprintf("; for %s: %s", time.Duration(max(0, now.Unix()-w.Since))*time.Second, w.Error)
 	}
 	return append(notes, text)
+}
+
+// logsNote says that logs which a node leaves out go unnoticed, if they do.
+func logsNote(c admin.Chain) []string {
+	i := slices.IndexFunc(c.Checks, func(check admin.Check) bool { return check.Check == admin.CheckLogs })
+	if i < 0 {
+		return nil
+	}
+	switch c.Checks[i].State {
+	case admin.LogsNone:
+		return []string{"a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node"}
+	case admin.LogsOff:
+		return []string{"a log that a node leaves out of a block goes unnoticed when the block is read: compareLogs is off"}
+	}
+	return nil
 }
 
 // unreadNote says how many transactions are not recorded, if any.

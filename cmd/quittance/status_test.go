@@ -78,7 +78,7 @@ house: halted: block 20 was replaced
 // TestPrintOffline says where the figures are from, and calls nothing ready.
 func TestPrintOffline(t *testing.T) {
 	st := admin.Status{Offline: "no service answers", Chains: []admin.Chain{{
-		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{}, "on"),
+		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone),
 		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
 	const want = `The service does not run: this is what its database and the nodes say.
@@ -89,7 +89,8 @@ base   9     9        8          0
 CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  ERRORS  REMARK
 base   wss://base.example  ok     9     1.0 ms   4      0
 
-base: checks: receipts on, bloom on, witness off, agree off
+base: checks: receipts on, bloom on, logs none, witness off, agree off
+base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node
 `
 	var out strings.Builder
 	if err := printStatus(&out, st, time.Unix(0, 0)); err != nil {

@@ -124,11 +124,11 @@ func TestLook(t *testing.T) {
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Quorum: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
 		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateBackoff}},
-		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
+		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "quorum"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
 		ChainKey: "moon", ChainID: 9, Finality: "1", Quorum: 1, Error: "the chain was never read",
 		Providers: []admin.Provider{{State: chain.StateMisconfigured}},
-		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
+		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "off"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}
 	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

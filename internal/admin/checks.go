@@ -5,7 +5,7 @@ import "github.com/quittance/quittance/internal/chain"
 // Check is a method by which the answers of a chain's nodes are verified.
 type Check struct {
 	Check string `json:"check"`
-	State string `json:"state"` // on, off, or partial or unknown for bloom
+	State string `json:"state"` // on, off, partial or unknown for bloom; receipts, node, quorum, none or off for logs
 }
 
 // Names of checks.
@@ -15,15 +15,38 @@ const (
 	// CheckBloom: an empty answer for logs must agree with the block's bloom
 	// filter.
 	CheckBloom = "bloom"
+	// CheckLogs: a block's logs are compared with its receipts, or with another node's
+	// logs, when it is first read.
+	CheckLogs = "logs"
 	// CheckVote: other nodes must know the block that is about to become final.
 	CheckVote = "witness"
 	// CheckQuorum: two nodes must report the same payment.
 	CheckQuorum = "agree"
 )
 
+// States of CheckLogs.
+const (
+	LogsReceipts = "receipts" // compared with the block's receipts
+	LogsNode     = "node"     // compared with another node's logs
+	LogsQuorum   = "quorum"   // two nodes must report the same payments
+	LogsNone     = "none"     // the only node does not return the receipts of a block
+	LogsOff      = "off"      // by the configuration
+)
+
+// LogsState returns the state of CheckLogs. by is how blocks can be compared.
+func LogsState(c chain.Chain, by string) string {
+	switch {
+	case c.Quorum > 1:
+		return LogsQuorum
+	case !c.CompareLogs:
+		return LogsOff
+	}
+	return by
+}
+
 // Checks returns which checks are on for a chain. blooms is the state of the
-// bloom check.
-func Checks(c chain.Chain, blooms string) []Check {
+// bloom check, and by how the logs of blocks can be compared.
+func Checks(c chain.Chain, blooms, by string) []Check {
 	state := func(on bool) string {
 		if on {
 			return "on"
@@ -33,6 +56,7 @@ func Checks(c chain.Chain, blooms string) []Check {
 	return []Check{
 		{CheckReceipts, "on"},
 		{CheckBloom, blooms},
+		{CheckLogs, LogsState(c, by)},
 		{CheckVote, state(len(c.RPC) > 1)},
 		{CheckQuorum, state(c.Quorum > 1)},
 	}

@@ -77,7 +77,7 @@ func OfflineStatus(ctx context.Context, c Config) Status {
 
 // queryNodes returns the status of a chain as its nodes report it.
 func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
-	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Quorum: max(1, ch.Quorum), Checks: Checks(ch, "unknown")}
+	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Quorum: max(1, ch.Quorum), Checks: Checks(ch, "unknown", "unknown")}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: ch, Now: c.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		out.Error = err.Error()

@@ -34,6 +34,10 @@ type Chain struct {
 	// RequestCalls bounds the calls a second on behalf of requests; 0 is DefaultRequestCalls.
 	RequestCalls int
 
+	// CompareLogs has the logs of a block compared with its receipts, or with another
+	// node, when it is first read.
+	CompareLogs bool
+
 	// FullBloom says that every log of a block is in its header's bloom filter, so
 	// that blocks can be skipped by it, once logs were found in the filters of a
 	// node's headers. It is false where this is not known: Bor leaves out the logs of

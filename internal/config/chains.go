@@ -39,6 +39,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		c.StartBlock = &start
 	}
 	r.nodeLimits(path, f, &c)
+	c.CompareLogs = r.isOn(path+".compareLogs", f.CompareLogs, true)
 	c.Quorum = r.quorum(path, f)
 	if f.Finality != nil || !builtin {
 		c.Finality = r.finality(path+".finality", f.Finality)
@@ -76,6 +77,18 @@ func (r *resolver) nodeLimits(path string, f chainFile, c *chain.Chain) {
 	if f.RequestCalls != nil {
 		c.RequestCalls = int(r.number(path+".requestCallsPerSecond", *f.RequestCalls, 1, MaxRequestCalls))
 	}
+}
+
+// isOn reads a setting that is on or off.
+func (r *resolver) isOn(path string, text scalar, byDefault bool) bool {
+	switch text {
+	case "":
+		return byDefault
+	case "on", "off":
+		return text == "on"
+	}
+	r.fail(path, "is %q; want on or off", text)
+	return byDefault
 }
 
 // contracts reads the addresses of the service's contracts on a chain.

@@ -112,6 +112,7 @@ type chainFile struct {
 	RPC             []nodeFile  `yaml:"rpc"`
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
 	RequestCalls    *scalar     `yaml:"requestCallsPerSecond"`
+	CompareLogs     scalar      `yaml:"compareLogs"`
 	Quorum          *scalar     `yaml:"quorum"`
 	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`

@@ -85,6 +85,10 @@ func (f *chainFile) fill(c chain.Chain) {
 		f.RPC[i].url = origin(node.url)
 	}
 	f.ChainID = number(c.ID)
+	f.CompareLogs = "off"
+	if c.CompareLogs {
+		f.CompareLogs = "on"
+	}
 	f.MaxAnswerMiB = number(uint64(cmp.Or(c.MaxAnswer, chain.MaxResponse)) >> 20)
 	f.RequestCalls = number(uint64(cmp.Or(c.RequestCalls, chain.DefaultRequestCalls)))
 	f.Explorer = scalar(cmp.Or(c.Explorer, "none"))

@@ -26,7 +26,7 @@ func TestReceiptsMustBeComplete(t *testing.T) {
 			for _, single := range []bool{true, false} {
 				f := newFixture(t, nil)
 				proxy := f.nodes(t, 1, func(c *Config) { c.Chain.FullBloom = full })[0]
-				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // tells that the filters are true
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // shows that the filters are true
 				f.catchUp(t)
 				faults := []chaintest.Fault{chaintest.DropLogs{}, receipts}
 				if !single {

@@ -20,6 +20,8 @@
 // the block is read from another; while it is unknown which node is wrong, nothing
 // becomes final.
 //
-// Logs that a single node leaves out cannot be detected without a second node, unless
-// the block's bloom filter or another log reveals them: that is what quorum: 2 is for.
+// Near the head, a block's logs are compared with its receipts or with another node's
+// logs. What a single node leaves out of both cannot be detected, unless the block's bloom
+// filter reveals it: that is what quorum: 2 is for. A transaction that turns out not to be
+// recorded has its block read again.
 package indexer

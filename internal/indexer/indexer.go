@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -88,6 +89,10 @@ type Status struct {
 	// new blocks, nil while it is unknown; Skewed says that it is too far.
 	Skew   *time.Duration
 	Skewed bool
+	// Comparison is by what the logs of new blocks can be compared, and Compared how many
+	// blocks were, by what.
+	Comparison Comparison
+	Compared   map[Comparison]uint64
 	// Unread is how many transactions of the chain are not recorded and wait to be read again.
 	Unread   map[store.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
@@ -152,6 +157,9 @@ type Indexer struct {
 	lastNode     *chain.Node          // by the last sync
 	probes       map[*chain.Node]probe
 	unreadable   map[common.Hash]*unreadable // by transaction
+	offers       map[*chain.Node]receiptsOffer
+	compared     map[invoice.Hash]Comparison // blocks whose logs were compared when they were read
+	comparisons  map[Comparison]uint64       // how many blocks were, by what
 }
 
 // New returns an indexer that has not begun yet. It panics without a required field.
@@ -173,6 +181,9 @@ func New(c Config) *Indexer {
 		gapSeen:        make(chan struct{}, 1),
 		unreadSeen:     make(chan struct{}, 1),
 		unreadable:     map[common.Hash]*unreadable{},
+		offers:         map[*chain.Node]receiptsOffer{},
+		compared:       map[invoice.Hash]Comparison{},
+		comparisons:    map[Comparison]uint64{},
 		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
 		maxInFlight:    maxInFlight,
@@ -195,10 +206,12 @@ func (ix *Indexer) Wake() {
 
 // Status returns what the indexer has come to. It is safe for concurrent use.
 func (ix *Indexer) Status() Status {
+	by := ix.comparesBy()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	s := ix.status
 	s.Reading = ix.reads()
+	s.Comparison, s.Compared = by, maps.Clone(ix.comparisons)
 	s.Blooms = BloomsUnknown
 	if p, ok := ix.probes[ix.lastNode]; ok {
 		s.Blooms = p.blooms

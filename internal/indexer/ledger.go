@@ -63,8 +63,8 @@ type Ledger interface {
 	PostponeUnread(ctx context.Context, chainKey string, u settle.UnreadTransaction, reason string) error
 	// CountUnread returns how many unread transactions wait to be read.
 	CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error)
-	// CanSetAside fails when no more transactions may be set aside that no node returns.
-	CanSetAside(ctx context.Context, chainKey string) error
+	// CanSkipTransaction fails when no more transactions may be set aside that no node returns.
+	CanSkipTransaction(ctx context.Context, chainKey string) error
 	// Supplement records what a block that was read before holds, and that these unread
 	// transactions are read. It is settle.ErrCursorMoved when the block is still to be read.
 	Supplement(ctx context.Context, chainKey string, b settle.Block, settled ...invoice.Hash) error

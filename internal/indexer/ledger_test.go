@@ -312,7 +312,7 @@ func (m *memory) CountUnread(context.Context, string) (map[store.UnreadReason]in
 	return counts, nil
 }
 
-func (m *memory) CanSetAside(context.Context, string) error { return nil }
+func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }
 
 func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, settled ...invoice.Hash) error {
 	return m.change(func() error {

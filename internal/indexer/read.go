@@ -63,9 +63,14 @@ func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Heade
 	for _, h := range headers {
 		if !over || !h.Excludes(filter) {
 			mentioned = append(mentioned, h)
+			continue
 		}
+		ix.noteCompared(h.Hash, ComparedHeader)
 	}
 	found, err := ix.logsOf(ctx, n, mentioned, filter)
+	if err == nil {
+		found, err = ix.compareLogs(ctx, n, mentioned, found, filter)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -213,7 +218,7 @@ func (ix *Indexer) blocks(
 			}
 			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}
-		blocks[i].Unread = ix.asideOf(headers[i].Header)
+		blocks[i].Unread = ix.skippedIn(headers[i].Header)
 	}
 	return blocks, nil
 }

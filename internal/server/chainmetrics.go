@@ -21,6 +21,8 @@ var (
 		"How often reading a chain was begun anew, since it made no progress for a minute.", []string{"chain"}, nil)
 	chainUnread = prometheus.NewDesc("quittance_chain_unread_transactions",
 		"Transactions of a chain that are not recorded and wait to be read again.", []string{"chain", "reason"}, nil)
+	chainCompared = prometheus.NewDesc("quittance_chain_compared_blocks_total",
+		"Blocks by what their logs were compared with when they were read.", []string{"chain", "by"}, nil)
 	chainSkew = prometheus.NewDesc("quittance_chain_clock_skew_seconds",
 		"How far this machine's clock is ahead of the time of a chain's new blocks.", []string{"chain"}, nil)
 )
@@ -31,7 +33,7 @@ type chainCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainSkew} {
+	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainCompared, chainSkew} {
 		out <- d
 	}
 }
@@ -41,6 +43,9 @@ func (c chainCollector) Collect(out chan<- prometheus.Metric) {
 	for _, run := range c.chains {
 		st := run.indexer.Status()
 		out <- prometheus.MustNewConstMetric(chainRestarts, prometheus.CounterValue, float64(st.Restarts), run.Key)
+		for _, by := range indexer.Comparisons {
+			out <- prometheus.MustNewConstMetric(chainCompared, prometheus.CounterValue, float64(st.Compared[by]), run.Key, string(by))
+		}
 		if st.Skew != nil {
 			out <- prometheus.MustNewConstMetric(chainSkew, prometheus.GaugeValue, st.Skew.Seconds(), run.Key)
 		}

@@ -36,7 +36,7 @@ func (r *chainWorkers) status(now time.Time) admin.Chain {
 		Reading: st.Reading, Head: st.Head, Indexed: st.Indexed, Confirmed: st.Confirmed, Lag: admin.LagOf(st.Head, st.Indexed, st.IndexedTime, now),
 		CatchUp: progress(st.CatchUp), Backfill: progress(st.Backfill),
 		Halted: st.Halted, Error: st.Error, Providers: admin.Providers(r.pool),
-		Checks: admin.Checks(r.Chain, string(st.Blooms)), Unread: st.Unread,
+		Checks: admin.Checks(r.Chain, string(st.Blooms), string(st.Comparison)), Unread: st.Unread,
 	}
 	if st.Skew != nil {
 		seconds := int64(st.Skew.Round(time.Second) / time.Second)

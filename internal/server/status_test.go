@@ -67,11 +67,11 @@ func TestStatus(t *testing.T) {
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Quorum: 1, Ready: true, Reading: true, Head: 3, Indexed: 3, Confirmed: 2,
 		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
-		Checks:    admin.Checks(good.Chain, "unknown"),
+		Checks:    admin.Checks(good.Chain, "unknown", "none"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Quorum: 2, Reading: true,
 		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff}},
-		Checks:    admin.Checks(down.Chain, "unknown"),
+		Checks:    admin.Checks(down.Chain, "unknown", "none"),
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
 	if diff := cmp.Diff(want, got,

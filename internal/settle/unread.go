@@ -83,9 +83,9 @@ func total(counts map[store.UnreadReason]int) (n int) {
 	return n
 }
 
-// CanSetAside fails with ErrTooManyUnreadable when no more transactions of the chain may
+// CanSkipTransaction fails with ErrTooManyUnreadable when no more transactions of the chain may
 // be set aside.
-func (s *Service) CanSetAside(ctx context.Context, chainKey string) error {
+func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error {
 	counts, err := s.store.CountUnread(ctx, chainKey)
 	if err == nil && counts[store.UnreadUnreadable] >= MaxUnreadable {
 		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)

@@ -125,20 +125,20 @@ func TestReportUnreadBounds(t *testing.T) {
 	})
 }
 
-// TestSetAside has blocks name transactions that no node returns: up to a number, the chain
+// TestSkippedTransactions has blocks name transactions that no node returns: up to a number, the chain
 // goes on, and invoices that they could pay expire once a person dismisses them.
-func TestSetAside(t *testing.T) {
+func TestSkippedTransactions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create()
 		b := w.next(start + 1)
 		for i := range settle.MaxUnreadable {
-			w.must(w.CanSetAside(t.Context(), w.chainKey))
+			w.must(w.CanSkipTransaction(t.Context(), w.chainKey))
 			u := settle.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: store.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
 			w.observe(settle.Block{Header: w.next(start + 1).Header, Unread: []settle.UnreadTransaction{u}})
 		}
-		if err := w.CanSetAside(t.Context(), w.chainKey); !errors.Is(err, settle.ErrTooManyUnreadable) {
+		if err := w.CanSkipTransaction(t.Context(), w.chainKey); !errors.Is(err, settle.ErrTooManyUnreadable) {
 			t.Errorf("one more: %v", err)
 		}
 		w.advance(inv.ExpiresAt.Unix() + 100)

@@ -68,13 +68,17 @@ func (q *queries) DueUnread(ctx context.Context, chainKey string, now time.Time,
 		chainKey, now.Unix(), limit)
 }
 
-// CountUnread returns how many unread transactions of a chain nobody dismissed, by reason.
+// CountUnread returns how many unread transactions of a chain nobody dismissed, by reason;
+// nil if there are none.
 func (q *queries) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
-	counts := map[UnreadReason]int{}
+	var counts map[UnreadReason]int
 	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 		var reason UnreadReason
 		var n int
 		err := row.Scan(&reason, &n)
+		if counts == nil {
+			counts = map[UnreadReason]int{}
+		}
 		counts[reason] = n
 		return struct{}{}, err
 	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)

@@ -23,8 +23,8 @@ const (
 
 // DropLogs leaves logs out of the answers to eth_getLogs: those of the blocks
 // From..To, to the end when To is 0; of them Percent in a hundred, always the
-// same, and all when Percent is 0; and only those of the transactions Txs, unless there are
-// none. Receipts stay whole.
+// same, and all when Percent is 0; and only those of the transactions Txs if it is not
+// empty. Receipts stay whole.
 type DropLogs struct {
 	contentFault
 	From, To uint64

@@ -32,7 +32,7 @@ type unreadable struct {
 	since    time.Time
 	attempts int
 	nodes    map[*chain.Node]bool // that failed
-	aside    bool                 // the block is read without it
+	skipped  bool                 // the block is read without it
 	reason   string
 }
 
@@ -55,18 +55,18 @@ func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []c
 		if !isUnreadable(err) || ctx.Err() != nil {
 			return err
 		}
-		if aside, err := ix.setAside(ctx, n, h, tx, err); err != nil {
+		if skip, err := ix.skipUnreadable(ctx, n, h, tx, err); err != nil {
 			return err
-		} else if !aside && first == nil {
+		} else if !skip && first == nil {
 			first = fmt.Errorf("transaction %s in block %d: %w", tx, h.Number, err)
 		}
 	}
 	return n.wrap(first)
 }
 
-// setAside notes that a node cannot return a transaction, and reports whether the block is
+// skipUnreadable notes that a node cannot return a transaction, and reports whether the block is
 // read without it: all nodes have failed for unreadableAfter.
-func (ix *Indexer) setAside(ctx context.Context, n node, h chain.Header, tx common.Hash, failure error) (bool, error) {
+func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, tx common.Hash, failure error) (bool, error) {
 	usable := ix.cfg.Pool.Usable()
 	ix.mu.Lock()
 	u := ix.unreadable[tx]
@@ -84,16 +84,16 @@ func (ix *Indexer) setAside(ctx context.Context, n node, h chain.Header, tx comm
 		all = all && u.nodes[p]
 	}
 	ripe := all && u.attempts >= minUnreadable && ix.cfg.Now().Sub(u.since) >= unreadableAfter
-	known := u.aside
+	known := u.skipped
 	ix.mu.Unlock()
 	if known || !ripe {
 		return known, nil
 	}
-	if err := ix.cfg.Ledger.CanSetAside(ctx, ix.cfg.Chain.Key); err != nil {
+	if err := ix.cfg.Ledger.CanSkipTransaction(ctx, ix.cfg.Chain.Key); err != nil {
 		return false, err
 	}
 	ix.mu.Lock()
-	u.aside = true
+	u.skipped = true
 	ix.mu.Unlock()
 	ix.cfg.Logger.Error("transaction set aside, since no node returns it", "chain", ix.cfg.Chain.Key,
 		"node", n.String(), "block", h.Number, "tx", tx.String(), "err", failure)
@@ -111,12 +111,12 @@ func (ix *Indexer) forgetUnreadable(txs ...common.Hash) {
 	}
 }
 
-// asideOf returns the transactions of a block that are set aside.
-func (ix *Indexer) asideOf(h invoice.Header) (all []settle.UnreadTransaction) {
+// skippedIn returns the transactions of a block that are set aside.
+func (ix *Indexer) skippedIn(h invoice.Header) (all []settle.UnreadTransaction) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for tx, u := range maps.All(ix.unreadable) {
-		if u.aside && u.block.Hash == h.Hash {
+		if u.skipped && u.block.Hash == h.Hash {
 			all = append(all, settle.UnreadTransaction{
 				TxHash: invoice.Hash(tx), Block: h.Number, Reason: store.UnreadUnreadable, Detail: u.reason, Attempts: 1,
 			})

@@ -1,0 +1,220 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Limits of comparing logs.
+const (
+	// maxReceiptsInFlight is how many blocks' receipts are asked for at once.
+	maxReceiptsInFlight = 4
+	// maxReceiptFailures is how often in a row a node may fail to return the receipts of a
+	// block before it counts as one that does not serve them.
+	maxReceiptFailures = 3
+	// receiptsRecheck is how long after that it is asked again.
+	receiptsRecheck = time.Hour
+	// maxComparedKnown bounds the blocks that are known to be compared.
+	maxComparedKnown = 1 << 14
+)
+
+// Comparison is the means by which a block's logs were compared when it was read.
+type Comparison string
+
+// Comparisons of a block's logs.
+const (
+	ComparedNone     Comparison = "none"     // there was no other means
+	ComparedHeader   Comparison = "header"   // the header rules out logs of interest
+	ComparedReceipts Comparison = "receipts" // with all receipts of the block
+	ComparedNode     Comparison = "node"     // with another node's logs
+)
+
+// Comparisons are all of them.
+var Comparisons = []Comparison{ComparedHeader, ComparedReceipts, ComparedNode, ComparedNone}
+
+// receiptsOffer is whether a node returns all receipts of a block at once.
+type receiptsOffer struct {
+	known    bool // it has returned some
+	failures int  // in a row
+	again    time.Time
+}
+
+// offersReceipts reports whether the receipts of a block can be asked for.
+func (ix *Indexer) offersReceipts(n node) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return !ix.cfg.Now().Before(ix.offers[n.Node].again)
+}
+
+// noteReceipts notes whether a node returned the receipts of a block, whatever it says of
+// why not.
+func (ix *Indexer) noteReceipts(n node, err error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	o := ix.offers[n.Node]
+	if err == nil {
+		ix.offers[n.Node] = receiptsOffer{known: true}
+		return
+	}
+	if o.failures++; o.failures >= maxReceiptFailures || errors.Is(err, chain.ErrUnsupported) {
+		o.failures, o.again = 0, ix.cfg.Now().Add(receiptsRecheck)
+	}
+	ix.offers[n.Node] = o
+}
+
+// compareLogs compares the logs that a node returned of blocks with their receipts or, if it
+// does not return those, with another node's logs. It returns the logs, completed by what the
+// only node left out. If there is another node, logs that were left out are an error. That
+// nothing can be compared is no error.
+func (ix *Indexer) compareLogs(ctx context.Context, n node, headers []chain.Header, found [][]types.Log, filter chain.LogFilter) ([][]types.Log, error) {
+	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || len(headers) == 0 { // else two read each block
+		return found, nil
+	}
+	theirs := ix.logsOfReceipts(ctx, n, headers, filter)
+	by := ComparedReceipts
+	if slices.ContainsFunc(theirs, func(l []types.Log) bool { return l == nil }) {
+		if other := ix.compareWithNode(ctx, n, headers, filter); other != nil {
+			theirs, by = other, ComparedNode
+		}
+	}
+	for i, h := range headers {
+		switch {
+		case theirs[i] == nil:
+			ix.noteCompared(h.Hash, ComparedNone)
+			continue
+		case lacksOf(found[i], theirs[i]):
+			logs, err := ix.leftOut(ctx, n, h, found[i], theirs[i], by)
+			if err != nil {
+				return nil, err
+			}
+			found[i] = logs
+		case lacksOf(theirs[i], found[i]) && by == ComparedReceipts:
+			return nil, n.contradicts("returned logs of block %d, %s, that its receipts do not hold", h.Number, h.Hash)
+		}
+		ix.noteCompared(h.Hash, by)
+	}
+	return found, ctx.Err()
+}
+
+// logsOfReceipts returns the logs in each block's receipts; nil for those that the node does
+// not return, or not all of them.
+func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) [][]types.Log {
+	logs := make([][]types.Log, len(headers))
+	if !ix.offersReceipts(n) {
+		return logs
+	}
+	slots := make(chan struct{}, maxReceiptsInFlight)
+	var group sync.WaitGroup
+	for i, h := range headers {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if !ix.offersReceipts(n) {
+				return // it has failed for others
+			}
+			held, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
+			if ctx.Err() != nil {
+				return
+			}
+			ix.noteReceipts(n, err)
+			if err == nil {
+				logs[i] = slices.Concat([]types.Log{}, held)
+			}
+		})
+	}
+	group.Wait()
+	return logs
+}
+
+// compareWithNode returns the blocks' logs as another node has them; nil without one that
+// answers.
+func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) [][]types.Log {
+	if !ix.cfg.Pool.HasHealthyOther(n.Node) {
+		return nil
+	}
+	logs, err := ix.logsFromOther(ctx, node{ix.cfg.Pool.Others(n.Node)[0]}, hashesOf(headers), filter)
+	if err != nil {
+		return nil
+	}
+	for i := range logs {
+		logs[i] = slices.Concat([]types.Log{}, logs[i])
+	}
+	return logs
+}
+
+// leftOut handles logs of a block that a node left out. It is an error if there is another
+// node to read the block from, and else returns the logs with them. Logs that only another
+// node names are believed if the node's own receipts hold them.
+func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told, held []types.Log, by Comparison) ([]types.Log, error) {
+	if by == ComparedNode {
+		if held = ix.provenBy(ctx, n, h, held); !lacksOf(told, held) {
+			return told, nil
+		}
+	}
+	if ix.cfg.Pool.HasHealthyOther(n.Node) {
+		return nil, n.contradicts("left out logs of block %d, %s, that its receipts hold", h.Number, h.Hash)
+	}
+	ix.cfg.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.cfg.Chain.Key,
+		"node", n.String(), "block", h.Hash.String(), "logs", len(held)-len(told))
+	return merged(told, held), nil
+}
+
+// provenBy returns those of a block's logs that the receipts of a node hold.
+func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []types.Log) (held []types.Log) {
+	seen := map[common.Hash]bool{}
+	for _, l := range logs {
+		if seen[l.TxHash] {
+			continue
+		}
+		seen[l.TxHash] = true
+		receipts, err := n.receipts(ctx, []common.Hash{l.TxHash})
+		if err == nil && invoice.Hash(receipts[l.TxHash].BlockHash) == h.Hash {
+			held = append(held, selected(ix.decoder.filter(), []*chain.Receipt{receipts[l.TxHash]})...)
+		}
+	}
+	return held
+}
+
+// noteCompared notes by which means a block was compared.
+func (ix *Indexer) noteCompared(block invoice.Hash, by Comparison) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.comparisons[by]++
+	if by == ComparedNone {
+		return
+	}
+	if len(ix.compared) >= maxComparedKnown {
+		clear(ix.compared)
+	}
+	ix.compared[block] = by
+}
+
+// comparesBy returns the means by which blocks can be compared now: all receipts of a block,
+// another node, or none.
+func (ix *Indexer) comparesBy() Comparison {
+	ix.mu.Lock()
+	n := ix.lastNode
+	ix.mu.Unlock()
+	if n == nil {
+		return ComparedNone
+	}
+	ix.mu.Lock()
+	known := ix.offers[n].known
+	ix.mu.Unlock()
+	switch {
+	case known && ix.offersReceipts(node{n}):
+		return ComparedReceipts
+	case len(ix.cfg.Pool.Nodes()) > 1:
+		return ComparedNode
+	}
+	return ComparedNone
+}

@@ -1,0 +1,116 @@
+package indexer
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// comparing turns the comparison of logs on.
+func comparing(c *Config) { c.Chain.CompareLogs = true }
+
+// TestOmittedLogAtTheHead has a node leave one log out of a block in which another one
+// satisfies the bloom filter: it is found when the block is read, by the block's receipts or
+// by another node. With one node that serves no receipts it is not, and the status says so.
+func TestOmittedLogAtTheHead(t *testing.T) {
+	for name, message := range map[string]string{"known words": "the method does not exist", "other words": "computer says no"} {
+		noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: message}}
+		for _, nodes := range []int{1, 2} {
+			for _, receipts := range []bool{true, false} {
+				f := newFixture(t, nil)
+				proxies := f.nodes(t, nodes, comparing)
+				f.catchUp(t)
+				omitted := chaintest.NewTx(pays(alice, 5))
+				for i, p := range proxies {
+					var faults []chaintest.Fault
+					if !receipts {
+						faults = append(faults, noReceipts)
+					}
+					if i == 0 {
+						faults = append(faults, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
+					}
+					p.SetFaults(faults...)
+				}
+				f.chain.Mine(chaintest.NewTx(pays(bob, 1)))
+				f.catchUp(t)
+				f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
+				f.catchUp(t)
+				want, state, by := 3, chain.StateQuarantined, ComparedReceipts
+				switch {
+				case nodes == 1 && receipts:
+					state = chain.StateOK
+				case nodes == 1:
+					want, state, by = 2, chain.StateOK, ComparedNone
+				case !receipts:
+					by = ComparedNode
+				}
+				if got := f.ledger.count(invoice.Pending); got != want {
+					t.Errorf("%s, %d nodes, receipts %t: %d payments are pending, want %d", name, nodes, receipts, got, want)
+				}
+				if got := f.state(0); got != state {
+					t.Errorf("%s, %d nodes, receipts %t: the node is %s, want %s", name, nodes, receipts, got, state)
+				}
+				if got := f.Status().Comparison; got != by {
+					t.Errorf("%s, %d nodes, receipts %t: blocks are compared by %s, want %s", name, nodes, receipts, got, by)
+				}
+			}
+		}
+	}
+}
+
+// TestCostOfComparing counts the calls of blocks: one more for each block whose bloom filter
+// mentions a log of interest, and none for the others.
+func TestCostOfComparing(t *testing.T) {
+	for _, compare := range []bool{false, true} {
+		f := newFixture(t, nil)
+		f.restart(t, func(c *Config) { c.Chain.CompareLogs = compare })
+		f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+		f.catchUp(t)
+		calls := func() (n int) {
+			for _, method := range methods {
+				n += f.node.Calls(method)
+			}
+			return n
+		}
+		before := calls()
+		const blocks = 10
+		for range blocks {
+			f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+			f.catchUp(t)
+		}
+		want := 2 * blocks
+		if compare {
+			want += blocks
+		}
+		if got := calls() - before; got != want {
+			t.Errorf("compare %t: %d blocks with other transfers took %d calls, want %d", compare, blocks, got, want)
+		}
+		before = calls()
+		for range blocks {
+			f.chain.Mine()
+			f.catchUp(t)
+		}
+		if got := calls() - before; got != blocks {
+			t.Errorf("compare %t: %d empty blocks took %d calls, want %d", compare, blocks, got, blocks)
+		}
+	}
+}
+
+// TestForgedLogAtTheHead has a node return a log that the block's receipts do not hold.
+func TestForgedLogAtTheHead(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 2, comparing)
+	f.catchUp(t)
+	forge := chaintest.Forge{At: 1, Logs: []chaintest.Log{chaintest.Transfer(token, bob, merchant, five)}}
+	proxies[0].SetFaults(chaintest.Only{Methods: []string{"eth_getLogs"}, Fault: forge})
+	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, bob, merchant, five)))
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	if got := f.state(0); got != chain.StateQuarantined {
+		t.Errorf("the node is %s, want it quarantined", got)
+	}
+}
