@@ -98,7 +98,9 @@ func (e example) curl() string {
 	if e.mediaType == "text/event-stream" {
 		b.WriteString(" -N")
 	}
-	if e.method != http.MethodGet && (e.method != http.MethodPost || len(e.request) == 0) {
+	if e.method == http.MethodHead {
+		b.WriteString(" -I")
+	} else if e.method != http.MethodGet && (e.method != http.MethodPost || len(e.request) == 0) {
 		b.WriteString(" -X " + e.method)
 	}
 	url := baseURL + e.path

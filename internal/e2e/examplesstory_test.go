@@ -447,6 +447,10 @@ func (s *story) keys() {
 
 func (s *story) notices() {
 	s.Helper()
+	s.call("probeNotices", http.MethodHead, "/api/webhooks/circle", "")
+	probe := s.examples["probeNotices"]
+	probe.header = nil // without the key
+	s.examples["probeNotices"] = probe
 	body := `{
   "type": "transfers.created",
   "data": {
