@@ -89,7 +89,7 @@ func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 					t.Fatalf("body %d of %d: read %t", i, want, reading)
 				}
 				if !reading {
-					wantErrorFor(t, answer, apiPath, http.StatusTooManyRequests, "rate_limited")
+					wantBare(t, answer, http.StatusTooManyRequests)
 				}
 			}
 			if answer := serveTest(h, bodyRequest(t, "203.0.113.9", "")); answer.Code != http.StatusOK {
@@ -113,10 +113,7 @@ func TestBodiesOfAll(t *testing.T) {
 		}
 	}
 	answer := serveTest(h, bodyRequest(t, "203.0.113.9", ""))
-	wantErrorFor(t, answer, apiPath, http.StatusServiceUnavailable, "unavailable")
-	if answer.Header().Get("Retry-After") != "1" {
-		t.Errorf("headers %v", answer.Header())
-	}
+	wantBare(t, answer, http.StatusServiceUnavailable)
 	p.end()
 	if err := l.bodies[OperatorDoor].Take(maxBodyBytes[OperatorDoor]); err != nil {
 		t.Errorf("after all requests the memory is not free: %v", err)

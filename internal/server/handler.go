@@ -49,7 +49,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
 		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, rt)
 		requests := ratelimit.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
-		return withDeadline(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, errs.writeError, h)))))
+		return withDeadline(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h)))))
 	}
 }
 

@@ -30,7 +30,7 @@ func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
 		own, networks := l.claims(r)
 		done, err := l.readAhead(w, r, rt, append(networks, own...))
 		if err != nil {
-			l.refuse(w, r, writeError, l.bodies[rt.door].Name(), err)
+			l.refuse(w, r, bare, l.bodies[rt.door].Name(), err)
 			return
 		}
 		defer done()
@@ -51,12 +51,13 @@ func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
 }
 
 // entered returns a handler that limits the requests at an address, long ones and those without
-// a route as well, to as many as it may have connections. Over HTTP/2 a connection has many.
-func (l *limits) entered(requests *ratelimit.Shares[sharer], writeError errorWriter, next http.Handler) http.Handler {
+// a route as well, to as many as it may have connections. Over HTTP/2 a connection has many. The
+// answer beyond has no body, so that it costs little and waits for nobody who reads it.
+func (l *limits) entered(requests *ratelimit.Shares[sharer], next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		networks := l.networks(clientip.FromContext(r.Context()))
 		if err := requests.Take(1, networks...); err != nil {
-			l.refuse(w, r, writeError, requests.Name(), err)
+			l.refuse(w, r, bare, requests.Name(), err)
 			return
 		}
 		defer requests.Give(1, networks...)
@@ -65,6 +66,17 @@ func (l *limits) entered(requests *ratelimit.Shares[sharer], writeError errorWri
 		defer conn.work(-1)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// bare is an errorWriter that writes the status and Retry-After alone.
+func bare(w http.ResponseWriter, _ *http.Request, err error) {
+	status, after := http.StatusServiceUnavailable, "1"
+	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+		status, after = http.StatusTooManyRequests, exceeded.RetryAfter
+	}
+	w.Header().Set("Retry-After", after)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(status)
 }
 
 // refuse answers a request that a limit refuses.

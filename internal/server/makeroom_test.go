@@ -196,7 +196,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 		<-leave
 	})}, l.writeError)
 	server := &http.Server{
-		Handler:     l.entered(ratelimit.NewShares[sharer]("requests", 10), l.writeError, handler),
+		Handler:     l.entered(ratelimit.NewShares[sharer]("requests", 10), handler),
 		ConnContext: withConnection, ConnState: c.observe, ReadHeaderTimeout: readHeaderTimeout,
 		BaseContext: func(net.Listener) context.Context { return t.Context() },
 	}
