@@ -40,6 +40,8 @@ type attack struct {
 	Guessed string   // URL of the service whose keys are guessed; empty for none
 	Bare    bool     // guess instead at a bare server in this process, which answers 429
 	Slow    []string // addresses of slow connections
+	Streams string   // address of a door over HTTPS to which bodies are sent without an end
+	Bodies  string   // address of a door all of whose connections are taken by slow bodies
 }
 
 // attackResult is what the attacker's process prints at its end.
@@ -49,6 +51,8 @@ type attackResult struct {
 	// Opened and Closed are how many slow connections were opened, and how many of them
 	// the server closed.
 	Opened, Closed int64
+	// Streams is how many requests over HTTP/2 were begun.
+	Streams int64
 }
 
 // add adds the result of another turn.
@@ -62,10 +66,14 @@ func (r *attackResult) add(other attackResult) {
 	r.Duration += other.Duration
 	r.Opened += other.Opened
 	r.Closed += other.Closed
+	r.Streams += other.Streams
 }
 
 // String returns the note of a row.
 func (r *attackResult) String() string {
+	if r.Streams > 0 {
+		return fmt.Sprintf("%d requests on %d connections, of which the server closed %d", r.Streams, r.Opened, r.Closed)
+	}
 	if r.Opened > 0 {
 		return fmt.Sprintf("a byte of the header each %v; opened %d, of which the server closed %d", slowPause, r.Opened, r.Closed)
 	}
@@ -122,6 +130,12 @@ func serveAttack(ctx context.Context, text string) error {
 	for _, address := range a.Slow {
 		r.holdSlowly(ctx, address)
 	}
+	if a.Streams != "" {
+		r.flood(ctx, a.Streams)
+	}
+	if a.Bodies != "" {
+		r.holdBodies(ctx, a.Bodies)
+	}
 	r.ready.Wait()
 	began := time.Now()
 	fmt.Println("ready")
@@ -133,7 +147,7 @@ func serveAttack(ctx context.Context, text string) error {
 	for e := range r.errs {
 		err = errors.Join(err, e)
 	}
-	r.result.Opened, r.result.Closed = r.opened.Load(), r.closed.Load()
+	r.result.Opened, r.result.Closed, r.result.Streams = r.opened.Load(), r.closed.Load(), r.streams.Load()
 	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r.result))
 }
 
@@ -143,6 +157,7 @@ type attackRun struct {
 	group          sync.WaitGroup
 	errs           chan error
 	opened, closed atomic.Int64 // slow connections
+	streams        atomic.Int64
 
 	mu     sync.Mutex
 	result attackResult // guarded by mu until group has ended

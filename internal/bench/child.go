@@ -50,6 +50,8 @@ type serverConfig struct {
 	Profile      string          // where to write a profile of its CPU time; empty for none
 	Log          string          // file for its log, with all requests; if empty, standard error has its warnings
 	OwnDoors     bool            // each door has an address of its own
+	TLS          *server.TLS     // that the public door has; nil for plain HTTP
+	OpenFiles    int             // file descriptors that it may use; 0 for the system's limit
 	PerOwner     int             // requests a second that an owner of keys may make; 0 for no limit
 	Proxies      clientip.Proxies
 	MemoryLimit  int64         // as of GOMEMLIMIT, in bytes; 0 for none
@@ -113,7 +115,7 @@ func serveChild(ctx context.Context, text string) (err error) {
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
-		PerOwner: c.PerOwner, Proxies: c.Proxies, Logger: logger,
+		PerOwner: c.PerOwner, Proxies: c.Proxies, TLS: c.TLS, OpenFiles: c.OpenFiles, Logger: logger,
 		Ready: func(url string) { // the parent reads it
 			fmt.Println(url)
 			for _, l := range listeners {
@@ -130,7 +132,7 @@ func (c serverConfig) addresses() []server.Address {
 	}
 	var all []server.Address
 	for _, door := range server.Doors {
-		all = append(all, server.Address{Listen: "127.0.0.1:0", Doors: []server.Door{door}})
+		all = append(all, server.Address{Listen: "127.0.0.1:0", Doors: []server.Door{door}, HTTPS: c.TLS != nil && door == server.PublicDoor})
 	}
 	return all
 }

@@ -35,7 +35,7 @@ func main() {
 }
 
 // partNames are the names of the groups and of the parts in them.
-const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, exports, lists, grown, expiry, contention, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
+const partNames = "service (creates, links, replicas, cost, latency, readers, memory, limit, churn, price, doors, flood, exports, lists, grown, expiry, contention, pages, dashboard), chain (stored, burst, calls, backfill, singles, million, deposits, settle, dust, attribution), " +
 	"deliver (deliveries, rest, hole, dead, switching, recovery, hostile, claims)"
 
 // part is something that is measured on each database.
@@ -163,6 +163,7 @@ func (b *bench) parts(only string) ([]part, error) {
 		{"price", "service", b.measurePrice},
 		{"attribution", "chain", b.measureAttribution},
 		{"doors", "service", b.measureDoors},
+		{"flood", "service", b.measureFlood},
 		{"exports", "service", b.measureExports},
 		{"lists", "service", b.measureLists},
 		{"grown", "service", b.measureGrown},
