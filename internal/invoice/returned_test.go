@@ -55,7 +55,7 @@ func TestSettleWithoutReturned(t *testing.T) {
 		exception invoice.Exception
 		settled   byte
 		surplus   uint64
-		due       uint64
+		missing   uint64
 	}{
 		"the rest after all was returned":    {[]invoice.Payment{pay(1, 985_000, 985_000), pay(2, 15_000, 0)}, invoice.Open, invoice.Underpaid, 0, 0, 985_000},
 		"all was returned":                   {[]invoice.Payment{pay(1, 985_000, 985_000)}, invoice.Open, "", 0, 0, 1_000_000},
@@ -72,8 +72,8 @@ func TestSettleWithoutReturned(t *testing.T) {
 			}
 		}
 		for how, got := range map[string]invoice.Invoice{"running": running, "recounted": base.Recount(test.payments)} {
-			if got.Status != test.status || got.Exception != test.exception || got.SettledTx != (invoice.Hash{test.settled}) || got.Due() != n(test.due) {
-				t.Errorf("%s, %s: it is %s, %q, settled by %x and asks for %s", name, how, got.Status, got.Exception, got.SettledTx[0], got.Due())
+			if got.Status != test.status || got.Exception != test.exception || got.SettledTx != (invoice.Hash{test.settled}) || got.Missing() != n(test.missing) {
+				t.Errorf("%s, %s: it is %s, %q, settled by %x and lacks %s", name, how, got.Status, got.Exception, got.SettledTx[0], got.Missing())
 			}
 			if got.Status == invoice.Paid && got.Surplus() != n(test.surplus) {
 				t.Errorf("%s, %s: the surplus is %s", name, how, got.Surplus())
