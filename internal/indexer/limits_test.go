@@ -139,3 +139,22 @@ func TestLimitsAreShown(t *testing.T) {
 		}
 	}
 }
+
+// TestWitnessWithLimits reads with a quorum of two, of nodes that both allow little.
+func TestWitnessWithLimits(t *testing.T) {
+	for seed := range uint64(3) {
+		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
+		f.node = f.chain.Serve(t)
+		clock := &sleepingClock{at: time.Unix(1_790_000_000, 0)}
+		first := chaintest.NewLimited(t, f.node, chaintest.Allowance{Batch: 5, Range: 10}, clock.now, seed)
+		second := chaintest.NewLimited(t, f.chain.Serve(t), chaintest.Allowance{Batch: 1, Range: 1}, clock.now, seed+100)
+		f.restartAt(t, clock.sleep, func(c *Config) { c.Now, c.Chain.Quorum = clock.now, 2 }, first.URL, second.URL)
+		want := payEvery(f, 200, 7)
+		f.persist(t, clock)
+		want += payEvery(f, 200, 11)
+		f.persist(t, clock)
+		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
+			t.Errorf("seed %d: %d payments of %d", seed, got, want)
+		}
+	}
+}
