@@ -33,7 +33,7 @@ func newAudit(env environment) *cobra.Command {
 		Use: "audit COMMAND", GroupID: groupService,
 		Short: "list and verify the log of changes",
 		Long:  "Lists and verifies the log of the changes that somebody asked for.",
-	}, newAuditList(env), newAuditVerify(env))
+	}, newAuditList(env), newAuditVerify(env), newAuditArchive(env))
 }
 
 // maxAuditList bounds the entries that audit list writes.
@@ -105,11 +105,14 @@ func printAudit(out io.Writer, entries []apitypes.AuditEntry) error {
 
 func newAuditVerify(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "verify --config FILE [--head SEQ:HASH]",
+		Use:   "verify --config FILE [--head SEQ:HASH] [--archive FILE]",
 		Short: "check that no entry of the log was changed or removed",
 		Long: `Reads the whole audit log, checks the hash of each entry, and prints the head: the
 number and the hash of the newest entry. If an entry was changed, removed or
 reordered, it says which one and fails.
+
+A log that was archived is verified from its newest checkpoint, whose signature is
+checked with the master key, or from its first entry if all archives are given.
 
 Somebody who can write to the database could compute all hashes again, or remove
 the newest entries. Store the head in another place, and give it with --head
@@ -124,19 +127,20 @@ later: then that is found, too.`,
 		heads = append(heads, head)
 		return err
 	})
+	archives := cmd.Flags().StringArray("archive", nil, "a `FILE` that audit archive wrote; may be repeated, the oldest first")
 	asJSON := jsonFlag(cmd, "write JSON: head, and fault with seq, damage and detail")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runAuditVerify(cmd.Context(), env, *path, heads, *asJSON)
+		return runAuditVerify(cmd.Context(), env, *path, *archives, heads, *asJSON)
 	}
 	return cmd
 }
 
-func runAuditVerify(ctx context.Context, env environment, path string, heads []access.Head, asJSON bool) error {
+func runAuditVerify(ctx context.Context, env environment, path string, archives []string, heads []access.Head, asJSON bool) error {
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return err
 	}
-	head, err := admin.VerifyAudit(ctx, cfg.Database, heads...)
+	head, err := admin.VerifyAudit(ctx, cfg.Database, cfg.Keyring, archives, heads...)
 	fault := (*access.FaultError)(nil)
 	if err != nil && !errors.As(err, &fault) {
 		return err

@@ -104,6 +104,8 @@ const (
 	ActionRegistryAdd       Action = "registry.add"
 	ActionDepositSweep      Action = "deposit.sweep"
 	ActionDepositSwept      Action = "deposit.swept"
+	ActionAuditArchive      Action = "audit.archive"
+	ActionMerchantQuotas    Action = "merchant.quotas"
 )
 
 // Limits of an entry's fields, in bytes.

@@ -64,6 +64,29 @@ type Verifier struct {
 // NewVerifier returns a Verifier that also requires the entries that the heads name.
 func NewVerifier(heads ...Head) *Verifier { return &Verifier{heads: heads} }
 
+// ArchivedError is the error of a head whose entry is not in the log any more.
+type ArchivedError struct{ Head Head }
+
+// Error names the head.
+func (e *ArchivedError) Error() string {
+	return fmt.Sprintf("entry %d of the audit log is archived; the head %s can be checked with the archive", e.Head.Seq, e.Head)
+}
+
+// StartAt has the verification begin after an entry that was archived. The error is an
+// *ArchivedError for a head before it, and a *FaultError for another one of it.
+func (v *Verifier) StartAt(archived Head) error {
+	for _, h := range v.heads {
+		switch {
+		case h.Seq < archived.Seq:
+			return &ArchivedError{h}
+		case h.Seq == archived.Seq && h.Hash != archived.Hash:
+			return &FaultError{h.Seq, Rewritten, fmt.Sprintf("the checkpoint says %s, and the head says %s", archived.Hash, h.Hash)}
+		}
+	}
+	v.last = archived
+	return nil
+}
+
 // Head returns the head of the entries that were checked.
 func (v *Verifier) Head() Head { return v.last }
 

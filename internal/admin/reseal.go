@@ -11,11 +11,13 @@ import (
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
 // newest key and returns how many it resealed. It is safe while a service runs
-// that has both keys.
+// that has both keys. The checkpoints of the audit log are signed again, too.
 func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
-		n, err = endpoint.Reseal(ctx, db, v, time.Now)
-		return err
+		if n, err = endpoint.Reseal(ctx, db, v, time.Now); err != nil {
+			return err
+		}
+		return SignCheckpoints(ctx, db, v)
 	})
 	return n, err
 }

@@ -138,7 +138,9 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	long, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	ctx, cancel := context.WithTimeout(long, VerifyTimeout)
+	accepted, stop := a.whileAccepted(long, r)
+	defer stop()
+	ctx, cancel := context.WithTimeout(accepted, VerifyTimeout)
 	defer cancel()
 	if err := longrequest.ClearDeadlines(w); err != nil {
 		return err

@@ -9,6 +9,8 @@ package keyring
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -33,8 +35,9 @@ var (
 // Key is a master key.
 type Key struct {
 	// ID identifies the key without revealing it.
-	ID   string
-	aead cipher.AEAD
+	ID     string
+	aead   cipher.AEAD
+	signer ed25519.PrivateKey // made of the key
 }
 
 // NewKey generates a master key and returns its text.
@@ -62,7 +65,11 @@ func ParseKey(text string) (Key, error) {
 	}
 	sum := sha256.Sum256(append([]byte("quittance master key\x00"), raw...))
 	const idSize = 8
-	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead}, nil
+	seed, err := hkdf.Key(sha256.New, raw, nil, "quittance signature", ed25519.SeedSize)
+	if err != nil {
+		return Key{}, err
+	}
+	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead, signer: ed25519.NewKeyFromSeed(seed)}, nil
 }
 
 // minDistinct is the least number of different bytes, and of different steps from
@@ -109,6 +116,26 @@ func New(newest Key, older ...Key) *Keyring {
 type Sealed struct {
 	KeyID string // of the master key
 	Data  []byte // the nonce and the ciphertext
+}
+
+// Sign returns the signature of a text under the newest key, and the public key that verifies
+// it (Ed25519, RFC 8032).
+func (k *Keyring) Sign(text []byte) (public ed25519.PublicKey, signature []byte) {
+	return k.newest.signer.Public().(ed25519.PublicKey), ed25519.Sign(k.newest.signer, text)
+}
+
+// Verify returns ErrNoKey unless the public key is of one of the keys, and ErrBroken unless it
+// verifies the signature.
+func (k *Keyring) Verify(public ed25519.PublicKey, text, signature []byte) error {
+	for _, key := range k.keys {
+		if public.Equal(key.signer.Public()) {
+			if !ed25519.Verify(public, text, signature) {
+				return ErrBroken
+			}
+			return nil
+		}
+	}
+	return ErrNoKey
 }
 
 // KeyID returns the id of the newest key.

@@ -152,3 +152,35 @@ func TestCheckRandom(t *testing.T) {
 		}
 	}
 }
+
+// TestSign verifies signatures under the newest key and an older one.
+func TestSign(t *testing.T) {
+	t.Parallel()
+	old, newer, other := key(t), key(t), key(t)
+	text := []byte("a text")
+	public, signature := keyring.New(old).Sign(text)
+	both := keyring.New(newer, old)
+	if err := both.Verify(public, text, signature); err != nil {
+		t.Errorf("under an older key: %v", err)
+	}
+	if next, _ := both.Sign(text); next.Equal(public) {
+		t.Error("it signs under the older key")
+	}
+	if again, _ := keyring.New(old).Sign(nil); !again.Equal(public) {
+		t.Error("a key has two public keys")
+	}
+	if err := both.Verify(public, []byte("b text"), signature); !errors.Is(err, keyring.ErrBroken) {
+		t.Errorf("another text: %v", err)
+	}
+	if err := both.Verify(public, text, signature[1:]); !errors.Is(err, keyring.ErrBroken) {
+		t.Errorf("a part of the signature: %v", err)
+	}
+	for _, k := range []*keyring.Keyring{keyring.New(newer), keyring.New(other)} {
+		if err := k.Verify(public, text, signature); !errors.Is(err, keyring.ErrNoKey) {
+			t.Errorf("without the key: %v", err)
+		}
+	}
+	if err := both.Verify(nil, text, signature); !errors.Is(err, keyring.ErrNoKey) {
+		t.Errorf("without a public key: %v", err)
+	}
+}

@@ -38,6 +38,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		{maintenanceInterval, s.maintain},
 		{remainderInterval, s.assignRemainders},
 		{refundInterval, s.expireRefunds},
+		{store.QuotaInterval, s.countInvoices},
 		{rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) }},
 		{statisticsInterval, s.updateStatistics},
 	} {
@@ -102,6 +103,13 @@ func (s *Server) adopt(ctx context.Context) {
 func (s *Server) expireRefunds(ctx context.Context) {
 	if err := s.settle.ExpireRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("expiry of prepared refunds failed, will retry", "err", err)
+	}
+}
+
+// countInvoices counts the invoices of merchants against their quotas.
+func (s *Server) countInvoices(ctx context.Context) {
+	if err := s.settle.CountInvoices(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("count of invoices failed, will retry", "err", err)
 	}
 }
 

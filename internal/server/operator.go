@@ -31,7 +31,11 @@ type operations struct {
 
 // VerifyAudit implements api.Operations.
 func (o operations) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
-	return o.server.store.VerifyAudit(ctx, heads...)
+	with := store.AuditSources{Heads: heads}
+	if o.server.cfg.Keyring != nil {
+		with.Signer = o.server.cfg.Keyring
+	}
+	return o.server.store.VerifyAuditWith(ctx, with)
 }
 
 // CountMerchant implements api.Operations.

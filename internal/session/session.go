@@ -106,7 +106,8 @@ func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, f
 	if err := tx.InsertSession(ctx, s, hash(token)); err != nil {
 		return "", err
 	}
-	return token, tx.AppendAudit(ctx, access.NewEntry(access.WithPrincipal(ctx, p), now, access.Change{
+	ctx = access.WithPrincipal(ctx, p)
+	return token, tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
 		MerchantID: s.MerchantID, Action: access.ActionSessionBegin, Object: s.ID, After: audited(s),
 	}))
 }

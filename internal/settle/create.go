@@ -38,7 +38,8 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // open its commitment, or a draft without these. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a
 // rule or names an address of another merchant, a *ReferenceTakenError,
-// ErrUnverified, ErrIdempotencyMismatch or ErrIdempotencyInProgress.
+// ErrUnverified, ErrIdempotencyMismatch, ErrIdempotencyInProgress, or an
+// *ratelimit.ExceededError for a merchant that has as many invoices as it may.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
@@ -69,6 +70,11 @@ func (e *ReferenceTakenError) Error() string { return "the reference is that of 
 // insertReserved inserts an invoice, unless its reference is to be unique and is taken.
 // Then it returns a *ReferenceTakenError.
 func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice, error) {
+	if c.byMerchant {
+		if err := s.quotas.admit(c.inv.MerchantID); err != nil {
+			return invoice.Invoice{}, err
+		}
+	}
 	if c.inv.Status == invoice.Open {
 		if err := s.verifyFactory(ctx, c.inv); err != nil {
 			return invoice.Invoice{}, err

@@ -121,6 +121,7 @@ type Service struct {
 	settlements    *settlementCache
 	holdings       *holdingCache
 	suffixes       *suffixCache
+	quotas         quotas
 	asking         atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
 }
 

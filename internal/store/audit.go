@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"time"
@@ -37,6 +38,9 @@ func scanEntry(row scanner, parseHash func(string) (access.EntryHash, error)) (e
 // AppendAudit appends entries to the audit log, in the transaction of the changes that
 // they record. It assigns their numbers and hashes. It locks the head of the log until
 // the transaction ends, so it should be the transaction's last statement.
+//
+// What a merchant's key causes counts against the merchant's quota. Beyond it, the error is an
+// *ratelimit.ExceededError.
 func (tx *Tx) AppendAudit(ctx context.Context, entries ...access.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -58,7 +62,7 @@ func (tx *Tx) AppendAudit(ctx context.Context, entries ...access.Entry) error {
 			return fmt.Errorf("append to the audit log: %w", err)
 		}
 	}
-	return nil
+	return tx.countAudit(ctx, entries)
 }
 
 // AuditHead returns the head of the audit log.
@@ -125,15 +129,31 @@ func (q *queries) Changes(ctx context.Context, after int64, limit int) ([]Change
 // auditPage is how many entries VerifyAudit reads at a time.
 const auditPage = 500
 
-// VerifyAudit reads the whole audit log and returns its head. The error is an
-// *access.FaultError if an entry was changed or removed, or is not one that the heads, which
-// were stored elsewhere, name.
+// AuditSources are what an audit log is verified with, besides its entries. All are optional.
+type AuditSources struct {
+	Signer  access.Signer                  // verifies checkpoints
+	Archive iter.Seq2[access.Entry, error] // all entries that were archived, from the first
+	Heads   []access.Head                  // that were stored elsewhere
+}
+
+// VerifyAudit is VerifyAuditWith for a log that was never archived.
 func (s *Store) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
+	return s.VerifyAuditWith(ctx, AuditSources{Heads: heads})
+}
+
+// VerifyAuditWith reads the whole audit log and returns its head. The error is an
+// *access.FaultError if an entry was changed or removed, or is not one that the heads name. A log
+// that was archived is verified from its newest checkpoint, or from the first archived entry if
+// those are given.
+func (s *Store) VerifyAuditWith(ctx context.Context, with AuditSources) (access.Head, error) {
 	stored, err := s.AuditHead(ctx)
 	if err != nil {
 		return access.Head{}, fmt.Errorf("verify the audit log: %w", err)
 	}
-	v := access.NewVerifier(append(heads, stored)...)
+	v := access.NewVerifier(append(with.Heads, stored)...)
+	if err := s.startAudit(ctx, v, with); err != nil {
+		return access.Head{}, err
+	}
 	for after := int64(math.MinInt64); ; after = v.Head().Seq { // no entry precedes the first
 		entries, err := queryAll(ctx, &s.queries, scanSuspectEntry, "SELECT "+auditColumns+
 			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, auditPage)
@@ -153,4 +173,37 @@ func (s *Store) VerifyAudit(ctx context.Context, heads ...access.Head) (access.H
 		return v.Head(), fmt.Errorf("verify the audit log: %w", err)
 	}
 	return v.Head(), v.End(stored)
+}
+
+// startAudit verifies the checkpoints, and has the verification go on from the newest one.
+func (s *Store) startAudit(ctx context.Context, v *access.Verifier, with AuditSources) error {
+	checkpoints, err := s.AuditCheckpoints(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range checkpoints {
+		if err := c.Verify(with.Signer); err != nil {
+			return err
+		}
+	}
+	if with.Archive != nil {
+		for e, err := range with.Archive {
+			if err == nil {
+				err = v.Next(e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if len(checkpoints) == 0 {
+		return nil
+	}
+	switch newest := checkpoints[len(checkpoints)-1].Head; {
+	case with.Archive == nil:
+		return v.StartAt(newest)
+	case v.Head() != newest:
+		return fmt.Errorf("the archive ends at %s, and the checkpoint of the audit log is %s", v.Head(), newest)
+	}
+	return nil
 }

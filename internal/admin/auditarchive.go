@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// MinArchiveAge is how old an entry of the audit log must be to be archived: streams of
+	// redelivered events go on in newer ones.
+	MinArchiveAge = 24 * time.Hour
+	// archiveBatch is how many entries are read, and deleted, at a time.
+	archiveBatch = 1000
+	// maxArchiveLine bounds a line of an archive, in bytes. An entry has two texts of 8 KiB, which
+	// JSON may make six times as long.
+	maxArchiveLine = 256 << 10
+)
+
+// Errors of ArchiveAudit.
+var (
+	ErrNothingToArchive = errors.New("no entry of the audit log is that old")
+	ErrArchiveAge       = fmt.Errorf("entries of the last %d hours stay in the audit log", MinArchiveAge/time.Hour)
+)
+
+// ArchiveAudit writes the entries of the audit log up to the last one before the first that is
+// not older than a time to a file, one as JSON on each line, stores a checkpoint that the keyring
+// signs, and deletes them. It is safe while a service runs. If it is cut off after the
+// checkpoint was stored, the next call deletes what it did not.
+func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+	if time.Since(before) < MinArchiveAge {
+		return made, 0, ErrArchiveAge
+	}
+	err = withStore(ctx, database, func(db *store.Store) error {
+		if err := deleteArchived(ctx, db); err != nil {
+			return err
+		}
+		if made, entries, err = writeArchive(ctx, db, k, before, file); err != nil {
+			return err
+		}
+		made.At = time.Now().UTC().Truncate(time.Second)
+		made = made.Signed(k)
+		err := db.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.InsertAuditCheckpoint(ctx, made); err != nil {
+				return err
+			}
+			return tx.AppendAudit(ctx, access.NewEntry(ctx, made.At, access.Change{
+				Action: access.ActionAuditArchive, Object: made.Head.String(), After: auditedArchive{entries, fmt.Sprintf("%x", made.Archive)},
+			}))
+		})
+		if err != nil {
+			return fmt.Errorf("store the checkpoint; the file %s can be removed: %w", file, err)
+		}
+		return deleteArchived(ctx, db)
+	})
+	return made, entries, err
+}
+
+// auditedArchive is what the audit log shows of an archive.
+type auditedArchive struct {
+	Entries int64  `json:"entries"`
+	SHA256  string `json:"sha256"`
+}
+
+// deleteArchived deletes the entries that are archived, in short transactions.
+func deleteArchived(ctx context.Context, db *store.Store) error {
+	for {
+		n, err := db.DeleteArchivedAudit(ctx, archiveBatch)
+		if err != nil {
+			return fmt.Errorf("delete archived entries: %w", err)
+		}
+		if n < archiveBatch {
+			return db.RecountAudit(ctx)
+		}
+	}
+}
+
+// writeArchive writes entries to a file, which must not exist, and returns the checkpoint after
+// them without a time and a signature. Each entry is verified before.
+func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+	checkpoints, err := db.AuditCheckpoints(ctx)
+	if err != nil {
+		return made, 0, err
+	}
+	v := access.NewVerifier()
+	if n := len(checkpoints); n > 0 {
+		if err := errors.Join(checkpoints[n-1].Verify(k), v.StartAt(checkpoints[n-1].Head)); err != nil {
+			return made, 0, err
+		}
+	}
+	const mode = 0o600
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // the operator names it
+	if err != nil {
+		return made, 0, err
+	}
+	sum := sha256.New()
+	buffered := bufio.NewWriter(io.MultiWriter(out, sum))
+	entries, err = writeEntries(ctx, db, v, before, json.NewEncoder(buffered))
+	if err == nil && entries == 0 {
+		err = ErrNothingToArchive
+	}
+	if err = errors.Join(err, buffered.Flush(), out.Sync(), out.Close()); err != nil {
+		return made, 0, errors.Join(err, os.Remove(file))
+	}
+	made.Head = v.Head()
+	copy(made.Archive[:], sum.Sum(nil))
+	return made, entries, nil
+}
+
+// writeEntries writes the entries that follow, up to the first that is not older than a time.
+func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
+	for {
+		page, err := db.AuditPage(ctx, v.Head().Seq, archiveBatch)
+		if err != nil {
+			return n, err
+		}
+		for _, e := range page {
+			if !e.At.Before(before) {
+				return n, nil
+			}
+			if err := v.Next(e); err != nil {
+				return n, err
+			}
+			if err := to.Encode(apiconv.AuditEntry(e)); err != nil {
+				return n, err
+			}
+			n++
+		}
+		if len(page) < archiveBatch {
+			return n, nil
+		}
+	}
+}
+
+// readArchives returns the entries in files, one after the other.
+func readArchives(files []string) iter.Seq2[access.Entry, error] {
+	return func(yield func(access.Entry, error) bool) {
+		for _, file := range files {
+			if err := readArchive(file, yield); err != nil {
+				if !errors.Is(err, errEnough) {
+					yield(access.Entry{}, fmt.Errorf("archive %s: %w", file, err))
+				}
+				return
+			}
+		}
+	}
+}
+
+// errEnough is the error of a reader that wants no more.
+var errEnough = errors.New("enough")
+
+func readArchive(file string, yield func(access.Entry, error) bool) (err error) {
+	in, err := os.Open(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxArchiveLine)
+	for lines.Scan() {
+		var line apitypes.AuditEntry
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return err
+		}
+		e, err := apiconv.ParseAuditEntry(line)
+		if err != nil {
+			return err
+		}
+		if !yield(e, nil) {
+			return errEnough
+		}
+	}
+	return lines.Err()
+}
+
+// SignCheckpoints signs the checkpoints of the audit log under the keyring's newest key.
+func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring) error {
+	return db.Update(ctx, func(tx *store.Tx) error {
+		all, err := tx.AuditCheckpoints(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			if err := c.Verify(k); err != nil {
+				return err
+			}
+			if err := tx.SignAuditCheckpoint(ctx, c.Signed(k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

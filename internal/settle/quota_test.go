@@ -1,0 +1,63 @@
+package settle_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestInvoiceQuota has a merchant make as many invoices as it may. Those of others go on, and its
+// own after the operator raised the quota. What the operator makes is not refused.
+func TestInvoiceQuota(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		quota := func(n int64) {
+			t.Helper()
+			if err := w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.SetQuotas(t.Context(), w.merchant, 0, n) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count := func() {
+			t.Helper()
+			if err := w.CountInvoices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		create := func(byMerchant bool, key string) error {
+			_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), ByMerchant: byMerchant, Scope: w.merchant, IdempotencyKey: key})
+			return err
+		}
+		const most = 3
+		quota(most)
+		count()
+		for range most {
+			if err := create(true, "first"); err != nil { // the second and third repeat it
+				t.Fatal(err)
+			}
+		}
+		for n := range most {
+			count()
+			if err := create(true, ""); err != nil && n < most-1 {
+				t.Fatalf("invoice %d of %d: %v", n+2, most, err)
+			}
+		}
+		count()
+		exceeded := (*ratelimit.ExceededError)(nil)
+		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != "invoice_storage" {
+			t.Errorf("beyond the quota: %v", err)
+		}
+		if err := create(true, "first"); err != nil {
+			t.Errorf("a repeated request: %v", err)
+		}
+		if err := create(false, ""); err != nil {
+			t.Errorf("the operator's: %v", err)
+		}
+		quota(most + 2)
+		count()
+		if err := create(true, ""); err != nil {
+			t.Errorf("after the quota was raised: %v", err)
+		}
+	})
+}

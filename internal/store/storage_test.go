@@ -1,0 +1,111 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestAuditQuota has a merchant's key write entries up to its quota. Others, the operator and what
+// takes access away go on, and so does the key after the quota was raised.
+func TestAuditQuota(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		entry := func(action access.Action) access.Entry {
+			e := auditEntry(1, "acme")
+			e.Action, e.After = action, strings.Repeat("x", 1000)
+			return e
+		}
+		write := func(merchantID string, e access.Entry) error {
+			ctx := access.WithPrincipal(t.Context(), access.Principal{KeyID: "key_1", MerchantID: merchantID, Scopes: access.Standard})
+			return s.Update(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, e) })
+		}
+		quota := func(merchantID string, n int64) {
+			t.Helper()
+			update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetQuotas(ctx, merchantID, n, 0) })
+		}
+		quota("acme", 5000)
+		written := 0
+		var err error
+		for ; err == nil; written++ {
+			err = write("acme", entry(access.ActionEndpointUpdate))
+		}
+		exceeded := (*ratelimit.ExceededError)(nil)
+		if !errors.As(err, &exceeded) || exceeded.Limit != "audit_storage" || written != 4 {
+			t.Errorf("after %d entries: %v", written, err)
+		}
+		for name, err := range map[string]error{
+			"another merchant":    write("globex", entry(access.ActionEndpointUpdate)),
+			"the operator":        write("", entry(access.ActionEndpointUpdate)),
+			"an end of a key":     write("acme", entry(access.ActionKeyRevoke)),
+			"an end of a session": write("acme", entry(access.ActionSessionEnd)),
+		} {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		head, err := s.VerifyAudit(t.Context())
+		if err != nil || head.Seq != 7 {
+			t.Errorf("the log has %s, %v; want the 7 entries that were not refused", head, err)
+		}
+		all, err := s.Storage(t.Context(), "", 10)
+		if err != nil || len(all) != 3 || all[0].MerchantID != "" || all[0].AuditQuota != store.DefaultAuditQuota || all[0].InvoiceQuota != store.DefaultInvoiceQuota {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if acme := all[1]; acme.AuditBytes <= 3000 || acme.AuditBytes > 5000 || acme.AuditQuota != 5000 || !acme.OwnAudit || acme.OwnInvoices || acme.InvoiceQuota != store.DefaultInvoiceQuota {
+			t.Errorf("%+v", acme)
+		}
+		quota("acme", -1)
+		if err := write("acme", entry(access.ActionEndpointUpdate)); err != nil {
+			t.Errorf("with the quota of all: %v", err)
+		}
+		quota("", 1000)
+		for _, merchantID := range []string{"acme", "globex"} {
+			if err := write(merchantID, entry(access.ActionEndpointUpdate)); !errors.As(err, &exceeded) {
+				t.Errorf("%s, beyond the quota of all: %v", merchantID, err)
+			}
+		}
+		if err := s.RecountAudit(t.Context()); err != nil { // no stored key wrote them
+			t.Fatal(err)
+		}
+		if all, err = s.Storage(t.Context(), "acme", 1); err != nil || all[0].AuditBytes != 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+// TestRecountAudit counts what is left of entries that a merchant's own keys caused.
+func TestRecountAudit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		key := sampleKey(t, 2, "acme")
+		insertKeys(t, s, key)
+		ctx := access.WithPrincipal(t.Context(), access.Principal{KeyID: key.ID, MerchantID: "acme", Scopes: access.Standard})
+		for n := range 3 {
+			e := auditEntry(n, "acme")
+			e.Actor, e.After = key.ID, fmt.Sprint(n)
+			if err := s.Update(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, e) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stored := func() int64 {
+			t.Helper()
+			all, err := s.Storage(t.Context(), "acme", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all[0].AuditBytes
+		}
+		before := stored()
+		if err := s.RecountAudit(t.Context()); err != nil || before == 0 || stored() != before {
+			t.Errorf("%d bytes were counted, and are %d when counted again, %v", before, stored(), err)
+		}
+	})
+}
