@@ -269,6 +269,10 @@ func notesOf(c admin.Chain, now time.Time) []string {
 		notes = append(notes, "checks: "+checks(c.Checks))
 	}
 	notes = append(notes, logsNote(c)...)
+	if a := c.Audit; a != nil {
+		notes = append(notes, fmt.Sprintf("audit of final blocks: %d behind, %d of a back-fill to do; verified %d by receipts, %d by another node, %d by their header; %d not verified",
+			a.Behind, a.Older, a.ByReceipts, a.ByNode, a.ByHeader, a.Unverified))
+	}
 	notes = append(notes, unreadNote(c)...)
 	w := c.Writer
 	if w == nil {

@@ -38,7 +38,8 @@ type Chain struct {
 	Halted    string     `json:"halted,omitempty"`   // why its indexer stopped until somebody resumes it
 	Error     string     `json:"error,omitempty"`    // why the last request to the chain failed
 	Providers []Provider `json:"providers"`
-	Checks    []Check    `json:"checks"` // of the nodes' answers
+	Checks    []Check    `json:"checks"`          // of the nodes' answers
+	Audit     *Audit     `json:"audit,omitempty"` // of final blocks; absent before it begins, and from the database
 	// Unread is how many transactions are not recorded and wait to be read again, by reason.
 	Unread map[store.UnreadReason]int `json:"unread,omitempty"`
 	// SkewSeconds is how far the service's clock is ahead of the timestamps of new
@@ -46,6 +47,18 @@ type Chain struct {
 	SkewSeconds *int64  `json:"skewSeconds,omitempty"`
 	Skewed      bool    `json:"skewed,omitempty"`
 	Writer      *Writer `json:"writer,omitempty"` // absent without an operator key
+}
+
+// Audit is how far the final blocks of a chain were read a second time, and by what they
+// were verified.
+type Audit struct {
+	Next       uint64 `json:"next"`       // first block that is not audited
+	Behind     uint64 `json:"behind"`     // final blocks that are not audited
+	Older      uint64 `json:"older"`      // blocks of a back-fill that are not audited
+	ByHeader   uint64 `json:"byHeader"`   // blocks whose header rules out logs of interest
+	ByReceipts uint64 `json:"byReceipts"` // blocks that were compared with their receipts
+	ByNode     uint64 `json:"byNode"`     // blocks that were compared with another node
+	Unverified uint64 `json:"unverified"` // blocks that were passed over
 }
 
 // Lag is how far the indexer is behind the chain's head.

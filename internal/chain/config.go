@@ -37,6 +37,9 @@ type Chain struct {
 	// CompareLogs has the logs of a block compared with its receipts, or with another
 	// node, when it is first read.
 	CompareLogs bool
+	// AuditCallsPerMinute bounds the calls by which final blocks are read a second time; 0
+	// is no audit.
+	AuditCallsPerMinute int
 
 	// FullBloom says that every log of a block is in its header's bloom filter, so
 	// that blocks can be skipped by it, once logs were found in the filters of a

@@ -167,6 +167,17 @@ func (p *Pool) Others(than *Node) []*Node {
 	return slices.DeleteFunc(p.Usable(), func(other *Node) bool { return other == than })
 }
 
+// Healthy returns the nodes that are healthy or were never called, in the configured order.
+func (p *Pool) Healthy() []*Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.conf.Now()
+	return slices.DeleteFunc(slices.Clone(p.nodes), func(node *Node) bool {
+		state, _, _ := node.health.state(now)
+		return rank(state) != rankHealthy
+	})
+}
+
 // HasHealthyOther reports whether another node is healthy or was never called.
 func (p *Pool) HasHealthyOther(than *Node) bool {
 	p.mu.Lock()

@@ -20,9 +20,15 @@ const (
 	MaxAnswerMiB = 1024
 	// MaxRequestCalls bounds the setting for the calls of nodes on behalf of requests, a second.
 	MaxRequestCalls = 10_000
+	// MaxAuditCalls bounds the setting for the calls of an audit.
+	MaxAuditCalls = 6000
 	// MaxQuorum is the largest quorum that a chain may ask for.
 	MaxQuorum = 2
 )
+
+// defaultAuditCalls are about as many calls a day as a chain takes that is read every 30
+// seconds.
+const defaultAuditCalls = 4
 
 // defaultDecimals are the decimals of a token by default: those of USDC.
 const defaultDecimals = 6
@@ -40,6 +46,10 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	}
 	r.nodeLimits(path, f, &c)
 	c.CompareLogs = r.isOn(path+".compareLogs", f.CompareLogs, true)
+	c.AuditCallsPerMinute = defaultAuditCalls
+	if f.AuditCalls != nil {
+		c.AuditCallsPerMinute = int(r.number(path+".auditCallsPerMinute", *f.AuditCalls, 0, MaxAuditCalls))
+	}
 	c.Quorum = r.quorum(path, f)
 	if f.Finality != nil || !builtin {
 		c.Finality = r.finality(path+".finality", f.Finality)

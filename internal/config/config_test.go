@@ -111,8 +111,8 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://base.example/v1/key", "wss://base.example/ws", "https://me:hunter2@base.example/key"}, base.RPC); diff != "" {
 		t.Error(diff)
 	}
-	if !base.CompareLogs || !house.CompareLogs {
-		t.Error("logs are not compared by default")
+	if !base.CompareLogs || !house.CompareLogs || base.AuditCallsPerMinute != 4 {
+		t.Errorf("by default, logs are compared %t and %t, and the audit makes %d calls", base.CompareLogs, house.CompareLogs, base.AuditCallsPerMinute)
 	}
 	if base.Quorum != 2 || house.Quorum != 0 {
 		t.Errorf("quorum is %d and %d", base.Quorum, house.Quorum)
@@ -406,6 +406,7 @@ func TestWrong(t *testing.T) {
 		"provider's name":       {"name: circle", "name: a/b", "providers[0].name"},
 		"chain key missing":     {"chainKey: base\n", "chainId: 8453\n", "chains[0].chainKey"},
 		"calls of requests":     {"    quorum: 2", "    quorum: 2\n    requestCallsPerSecond: 0", "chains[0].requestCallsPerSecond: is \"0\"; want a whole number of 1 to 10000"},
+		"calls of an audit":     {"    quorum: 2", "    quorum: 2\n    auditCallsPerMinute: 6001", "chains[0].auditCallsPerMinute: is \"6001\"; want a whole number of 0 to 6000"},
 		"comparison":            {"    quorum: 2", "    quorum: 2\n    compareLogs: yes", "chains[0].compareLogs: is \"yes\"; want on or off"},
 		"size of an answer":     {"    quorum: 2", "    quorum: 2\n    maxAnswerMiB: 0", "chains[0].maxAnswerMiB: is \"0\"; want a whole number of 1 to 1024"},
 		"one chain, two keys":   {"chainId: 31337", "chainId: 8453", "chains[1].chainId: the chains base and house have one chain id, 8453"},

@@ -113,6 +113,7 @@ type chainFile struct {
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`
 	RequestCalls    *scalar     `yaml:"requestCallsPerSecond"`
 	CompareLogs     scalar      `yaml:"compareLogs"`
+	AuditCalls      *scalar     `yaml:"auditCallsPerMinute"`
 	Quorum          *scalar     `yaml:"quorum"`
 	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`

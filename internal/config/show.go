@@ -85,6 +85,7 @@ func (f *chainFile) fill(c chain.Chain) {
 		f.RPC[i].url = origin(node.url)
 	}
 	f.ChainID = number(c.ID)
+	f.AuditCalls = number(uint64(c.AuditCallsPerMinute))
 	f.CompareLogs = "off"
 	if c.CompareLogs {
 		f.CompareLogs = "on"

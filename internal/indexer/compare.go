@@ -55,6 +55,13 @@ func (ix *Indexer) offersReceipts(n node) bool {
 	return !ix.cfg.Now().Before(ix.offers[n.Node].again)
 }
 
+// hasReturnedReceipts reports whether a node has ever returned the receipts of a block.
+func (ix *Indexer) hasReturnedReceipts(n node) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.offers[n.Node].known
+}
+
 // noteReceipts notes whether a node returned the receipts of a block, whatever it says of
 // why not.
 func (ix *Indexer) noteReceipts(n node, err error) {
@@ -207,11 +214,8 @@ func (ix *Indexer) comparesBy() Comparison {
 	if n == nil {
 		return ComparedNone
 	}
-	ix.mu.Lock()
-	known := ix.offers[n].known
-	ix.mu.Unlock()
 	switch {
-	case known && ix.offersReceipts(node{n}):
+	case ix.hasReturnedReceipts(node{n}) && ix.offersReceipts(node{n}):
 		return ComparedReceipts
 	case len(ix.cfg.Pool.Nodes()) > 1:
 		return ComparedNode

@@ -93,6 +93,7 @@ type Status struct {
 	// blocks were, by what.
 	Comparison Comparison
 	Compared   map[Comparison]uint64
+	Audit      *Audit // of final blocks; nil before it begins
 	// Unread is how many transactions of the chain are not recorded and wait to be read again.
 	Unread   map[store.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
@@ -149,6 +150,9 @@ type Indexer struct {
 	// filled belongs to the goroutine that fills the gap: the newest block that
 	// it recorded.
 	filled invoice.Header
+
+	// auditFailures belongs to the goroutine that audits: failures in a row.
+	auditFailures int
 
 	mu           sync.Mutex
 	status       Status
@@ -234,6 +238,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 	}
 	loops.Go(func() { ix.fillGaps(ctx) })
 	loops.Go(func() { ix.readUnreadTransactions(ctx) })
+	loops.Go(func() { ix.auditBlocks(ctx) })
 	if len(ix.cfg.Pool.Nodes()) > 1 {
 		loops.Go(func() { ix.refreshHeads(ctx) })
 	}

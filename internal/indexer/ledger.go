@@ -68,6 +68,12 @@ type Ledger interface {
 	// Supplement records what a block that was read before holds, and that these unread
 	// transactions are read. It is settle.ErrCursorMoved when the block is still to be read.
 	Supplement(ctx context.Context, chainKey string, b settle.Block, settled ...invoice.Hash) error
+	// ChainAudits returns how far the final blocks were read a second time.
+	ChainAudits(ctx context.Context, chainKey string) ([]store.ChainAudit, error)
+	// AdvanceAudit records that a part is audited up to the block below next.
+	AdvanceAudit(ctx context.Context, chainKey string, from store.ChainAudit, next uint64, more store.AuditCounts) error
+	// RecordedTransactions returns those of the transactions whose transfers are recorded.
+	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
 	// GiveWay waits until the creates that wait are done, for at most as long, and reports whether any waited.
 	GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	// Halt records why the chain is read no further.

@@ -37,6 +37,7 @@ type memory struct {
 	due      int              // calls of Expire that it takes until nothing is left
 	expired  []uint64         // the newest block at each of these
 	unread   map[invoice.Hash]settle.UnreadTransaction
+	audits   []store.ChainAudit
 	breaches []string
 
 	// fail, when set, is called before and after each change. An error before the
@@ -90,6 +91,7 @@ func (m *memory) Start(_ context.Context, _ string, at invoice.Header, from uint
 			return settle.ErrCursorMoved
 		}
 		m.cursor = settle.Cursor{Started: true, Indexed: at, Confirmed: at}
+		m.audits = []store.ChainAudit{{Part: store.AuditNew, Next: at.Number + 1}}
 		if from <= at.Number {
 			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
 		}
@@ -267,6 +269,11 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 			m.addUnread(b.Unread)
 		}
 		m.fills = append(m.fills, through.Number)
+		last := through.Number
+		if len(m.audits) < 2 {
+			m.audits = append(m.audits, store.ChainAudit{Part: store.AuditOlder, Next: gap.Next})
+		}
+		m.audits[len(m.audits)-1].Last = &last
 		m.cursor.Gap = gap.After(through.Number)
 		return nil
 	})
@@ -310,6 +317,42 @@ func (m *memory) CountUnread(context.Context, string) (map[store.UnreadReason]in
 		counts[u.Reason]++
 	}
 	return counts, nil
+}
+
+func (m *memory) ChainAudits(context.Context, string) ([]store.ChainAudit, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.audits) == 0 {
+		m.audits = []store.ChainAudit{{Part: store.AuditNew, Next: m.cursor.Confirmed.Number + 1}}
+	}
+	return slices.Clone(m.audits), nil
+}
+
+func (m *memory) AdvanceAudit(_ context.Context, _ string, from store.ChainAudit, next uint64, more store.AuditCounts) error {
+	return m.change(func() error {
+		for i := range m.audits {
+			if a := &m.audits[i]; a.Part == from.Part && a.Next == from.Next {
+				a.Next = next
+				a.Counted.Header += more.Header
+				a.Counted.Receipts += more.Receipts
+				a.Counted.Node += more.Node
+				a.Counted.Unverified += more.Unverified
+			}
+		}
+		return nil
+	})
+}
+
+func (m *memory) RecordedTransactions(_ context.Context, _ string, txs []invoice.Hash) (map[invoice.Hash]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	recorded := map[invoice.Hash]bool{}
+	for _, r := range m.records {
+		if r.Status != invoice.Orphaned && slices.Contains(txs, r.TxHash) {
+			recorded[r.TxHash] = true
+		}
+	}
+	return recorded, nil
 }
 
 func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }

@@ -18,6 +18,7 @@ const (
 	loopHead         = "reading the head"
 	loopGap          = "filling the gap"
 	loopUnread       = "reading transactions again"
+	loopAudit        = "auditing final blocks"
 	loopRefreshHeads = "surveying the nodes"
 )
 

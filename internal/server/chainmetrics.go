@@ -23,6 +23,10 @@ var (
 		"Transactions of a chain that are not recorded and wait to be read again.", []string{"chain", "reason"}, nil)
 	chainCompared = prometheus.NewDesc("quittance_chain_compared_blocks_total",
 		"Blocks by what their logs were compared with when they were read.", []string{"chain", "by"}, nil)
+	chainAudited = prometheus.NewDesc("quittance_chain_audited_blocks_total",
+		"Final blocks of a chain that were audited, by what they were verified with.", []string{"chain", "by"}, nil)
+	chainUnaudited = prometheus.NewDesc("quittance_chain_unaudited_blocks",
+		"Final blocks of a chain that are still to be audited, and those of a back-fill.", []string{"chain", "part"}, nil)
 	chainSkew = prometheus.NewDesc("quittance_chain_clock_skew_seconds",
 		"How far this machine's clock is ahead of the time of a chain's new blocks.", []string{"chain"}, nil)
 )
@@ -33,7 +37,7 @@ type chainCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainCompared, chainSkew} {
+	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainCompared, chainAudited, chainUnaudited, chainSkew} {
 		out <- d
 	}
 }
@@ -78,7 +82,22 @@ func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Statu
 		left = float64(st.Backfill.To + 1 - st.Backfill.At)
 	}
 	gauge(chainBackfill, left)
+	if st.Audit != nil {
+		collectAudit(out, chainKey, *st.Audit)
+	}
 	for _, reason := range store.UnreadReasons {
 		gauge(chainUnread, float64(st.Unread[reason]), string(reason))
 	}
+}
+
+// collectAudit collects how far the audit of final blocks is.
+func collectAudit(out chan<- prometheus.Metric, chainKey string, a indexer.Audit) {
+	for by, n := range map[indexer.Comparison]uint64{
+		indexer.ComparedHeader: a.Counted.Header, indexer.ComparedReceipts: a.Counted.Receipts,
+		indexer.ComparedNode: a.Counted.Node, indexer.ComparedNone: a.Counted.Unverified,
+	} {
+		out <- prometheus.MustNewConstMetric(chainAudited, prometheus.CounterValue, float64(n), chainKey, string(by))
+	}
+	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Behind), chainKey, string(store.AuditNew))
+	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Older), chainKey, string(store.AuditOlder))
 }

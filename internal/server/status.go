@@ -38,6 +38,12 @@ func (r *chainWorkers) status(now time.Time) admin.Chain {
 		Halted: st.Halted, Error: st.Error, Providers: admin.Providers(r.pool),
 		Checks: admin.Checks(r.Chain, string(st.Blooms), string(st.Comparison)), Unread: st.Unread,
 	}
+	if a := st.Audit; a != nil {
+		out.Audit = &admin.Audit{
+			Next: a.Next, Behind: a.Behind, Older: a.Older,
+			ByHeader: a.Counted.Header, ByReceipts: a.Counted.Receipts, ByNode: a.Counted.Node, Unverified: a.Counted.Unverified,
+		}
+	}
 	if st.Skew != nil {
 		seconds := int64(st.Skew.Round(time.Second) / time.Second)
 		out.SkewSeconds, out.Skewed = &seconds, st.Skewed

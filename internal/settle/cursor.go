@@ -48,6 +48,9 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 		if !fresh {
 			return ErrCursorMoved
 		}
+		if err := tx.BeginAudit(ctx, chainKey, at.Number+1); err != nil {
+			return err
+		}
 		return tx.InsertHeaders(ctx, chainKey, []invoice.Header{at})
 	})
 }

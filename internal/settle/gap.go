@@ -76,6 +76,9 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if err := tx.FinishIntents(ctx, chainKey, through.Number); err != nil {
 			return err
 		}
+		if err := tx.AuditOlder(ctx, chainKey, next, through.Number); err != nil {
+			return err
+		}
 		cur.Gap = gap.After(through.Number)
 		if moved {
 			cur.Revision++

@@ -69,7 +69,7 @@ func (q *queries) DueUnread(ctx context.Context, chainKey string, now time.Time,
 }
 
 // CountUnread returns how many unread transactions of a chain nobody dismissed, by reason;
-// nil if there are none.
+// nil without one.
 func (q *queries) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
 	var counts map[UnreadReason]int
 	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {

@@ -1,0 +1,292 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of the audit of final blocks.
+const (
+	// AuditHorizon is how old a block may be, by the chain's time, to be audited still:
+	// what the rate does not suffice for is passed over and counted. Blocks of a back-fill
+	// are audited however old they are, after the others.
+	AuditHorizon = 24 * time.Hour
+	// auditPollInterval is the wait when all final blocks are audited.
+	auditPollInterval = 10 * time.Second
+	// auditRange is how many blocks are compared between two nodes by one request of each.
+	auditRange = 100
+	// auditStored is how many blocks are looked up that were compared when they were read.
+	auditStored = 256
+	// maxAuditFailures is how often blocks are tried before they are passed over.
+	maxAuditFailures = 5
+)
+
+// Audit is how far the final blocks of a chain were read a second time.
+type Audit struct {
+	Next, Behind uint64 // first block that is not audited, and how many final ones are not
+	Older        uint64 // blocks of a back-fill that are not audited
+	Counted      store.AuditCounts
+}
+
+// auditBlocks audits final blocks until ctx ends, at the configured rate of calls.
+func (ix *Indexer) auditBlocks(ctx context.Context) {
+	if ix.cfg.Chain.AuditCallsPerMinute == 0 {
+		return
+	}
+	perCall := time.Minute / time.Duration(ix.cfg.Chain.AuditCallsPerMinute)
+	said := ""
+	for ctx.Err() == nil {
+		var calls int
+		var more bool
+		var err error
+		ix.step(ctx, loopAudit, func(ctx context.Context) { calls, more, err = ix.auditStep(ctx) })
+		pause := time.Duration(calls) * perCall
+		if !more || err != nil {
+			pause = max(pause, auditPollInterval)
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			ix.cfg.Logger.Warn("audit of final blocks failed, will retry", "chain", ix.cfg.Chain.Key, "err", err)
+		}
+		wait.Sleep(ctx, pause, nil)
+	}
+}
+
+// auditStep audits the next blocks. It returns how many calls of nodes it made, and whether
+// there are more blocks to audit.
+func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err error) {
+	if !ix.reads() {
+		return 0, false, nil
+	}
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
+	if err != nil || !cursor.Started || cursor.Halted != "" {
+		return 0, false, err
+	}
+	audits, err := ix.cfg.Ledger.ChainAudits(ctx, ix.cfg.Chain.Key)
+	if err != nil {
+		return 0, false, err
+	}
+	ix.showAudits(audits, cursor)
+	for _, a := range audits { // the new blocks first
+		last := cursor.Confirmed.Number
+		if a.Last != nil {
+			last = min(last, *a.Last)
+		}
+		if gap := cursor.Gap; gap != nil && a.Next <= gap.Last && gap.Next <= last {
+			last = max(gap.Next, 1) - 1 // what is above is read again first
+		}
+		if a.Next > last {
+			continue
+		}
+		calls, err := ix.auditPart(ctx, a, last, cursor.Confirmed)
+		if err != nil {
+			ix.auditFailures++
+			if ix.auditFailures < maxAuditFailures || ctx.Err() != nil {
+				return calls, true, err
+			}
+			err = ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, a.Next+1, store.AuditCounts{Unverified: 1})
+		}
+		ix.auditFailures = 0
+		return calls, true, err
+	}
+	return 0, false, nil
+}
+
+// showAudits notes in the status how far the audits are.
+func (ix *Indexer) showAudits(audits []store.ChainAudit, cursor settle.Cursor) {
+	shown := &Audit{}
+	for _, a := range audits {
+		shown.Counted.Header += a.Counted.Header
+		shown.Counted.Receipts += a.Counted.Receipts
+		shown.Counted.Node += a.Counted.Node
+		shown.Counted.Unverified += a.Counted.Unverified
+		if a.Last == nil {
+			shown.Next, shown.Behind = a.Next, max(cursor.Confirmed.Number+1, a.Next)-a.Next
+		} else {
+			shown.Older = max(*a.Last+1, a.Next) - a.Next
+		}
+	}
+	ix.updateStatus(func(s *Status) { s.Audit = shown })
+}
+
+// auditPart audits the next blocks of a part, up to a final one, and returns how many calls
+// it took.
+func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint64, final invoice.Header) (calls int, err error) {
+	advance := func(next uint64, more store.AuditCounts) error {
+		return ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, next, more)
+	}
+	if next, counts, err := ix.comparedBefore(ctx, a.Next, last); err != nil || next > a.Next {
+		if err == nil {
+			err = advance(next, counts)
+		}
+		return 0, err
+	}
+	nodes := ix.cfg.Pool.Healthy()
+	switch {
+	case ix.cfg.Chain.Quorum > 1: // two nodes have read it before it was final
+		return 0, advance(last+1, store.AuditCounts{Node: last + 1 - a.Next})
+	case len(nodes) == 0:
+		return 0, errNoHealthyNode
+	}
+	n := node{nodes[0]}
+	if err := n.ready(ctx); err != nil {
+		return 0, err
+	}
+	headers, err := n.headers(ctx, a.Next)
+	if err != nil {
+		return 1, err
+	}
+	h := headers[0]
+	if a.Part == store.AuditNew && h.Time.Before(final.Time.Add(-AuditHorizon)) {
+		older, err := blockBefore(ctx, n, final.Number, final.Time.Add(-AuditHorizon))
+		if err != nil {
+			return 1, err
+		}
+		next := max(older+1, a.Next+1)
+		return 1, advance(next, store.AuditCounts{Unverified: next - a.Next})
+	}
+	filter := ix.decoder.filter()
+	switch {
+	case ix.canSkipByBloom(n) && h.Excludes(filter):
+		return 1, advance(a.Next+1, store.AuditCounts{Header: 1})
+	case len(nodes) > 1:
+		through := min(last, a.Next+auditRange-1)
+		calls, err = ix.auditByNodes(ctx, nodes[:2], a.Next, through)
+		if err == nil {
+			err = advance(through+1, store.AuditCounts{Node: through + 1 - a.Next})
+		}
+		return calls + 1, err
+	case !ix.offersReceipts(n):
+		next := last + 1
+		if ix.hasReturnedReceipts(n) { // it may again
+			next = a.Next + 1
+		}
+		return 1, advance(next, store.AuditCounts{Unverified: next - a.Next})
+	}
+	if err := ix.auditByReceipts(ctx, n, h); err != nil {
+		return 2, err
+	}
+	return 2, advance(a.Next+1, store.AuditCounts{Receipts: 1})
+}
+
+// auditByReceipts compares a final block with all of its receipts.
+func (ix *Indexer) auditByReceipts(ctx context.Context, n node, h chain.Header) error {
+	logs, err := ix.logsFromBlockReceipts(ctx, n, h, ix.decoder.filter())
+	if ctx.Err() == nil {
+		ix.noteReceipts(n, err)
+	}
+	if err != nil {
+		return err
+	}
+	return ix.requireRecorded(ctx, logs)
+}
+
+// errNoHealthyNode means that no node can be asked now.
+var errNoHealthyNode = errors.New("no node is healthy")
+
+// comparedBefore returns the first block from one on that was not compared when it was read,
+// and by what those below it were.
+func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next uint64, counts store.AuditCounts, err error) {
+	headers, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, from, min(last, from+auditStored-1))
+	if err != nil {
+		return from, counts, err
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	next = from
+	for _, h := range headers {
+		by, ok := ix.compared[h.Hash]
+		if h.Number != next || !ok {
+			break
+		}
+		switch by {
+		case ComparedReceipts:
+			counts.Receipts++
+		case ComparedNode:
+			counts.Node++
+		case ComparedHeader:
+			counts.Header++
+		case ComparedNone:
+		}
+		delete(ix.compared, h.Hash)
+		next++
+	}
+	return next, counts, nil
+}
+
+// auditByNodes compares a range of final blocks with the logs of two nodes, one of which did
+// not read it first. It returns how many calls it took.
+func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first, last uint64) (calls int, err error) {
+	for _, p := range nodes {
+		n := node{p}
+		if err := n.ready(ctx); err != nil {
+			return calls, err
+		}
+		logs, err := ix.auditLogs(ctx, n, first, last)
+		calls++
+		if err == nil {
+			err = ix.requireRecorded(ctx, logs)
+		}
+		if err != nil {
+			return calls, err
+		}
+	}
+	return calls, nil
+}
+
+// auditLogs reads the logs of a range in as many requests as the node needs.
+func (ix *Indexer) auditLogs(ctx context.Context, n node, first, last uint64) ([]types.Log, error) {
+	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
+	if err == nil || first == last || ctx.Err() != nil {
+		return logs, n.wrap(err)
+	}
+	middle := first + (last-first)/2
+	low, err := ix.auditLogs(ctx, n, first, middle)
+	if err != nil {
+		return nil, err
+	}
+	high, err := ix.auditLogs(ctx, n, middle+1, last)
+	return append(low, high...), err
+}
+
+// requireRecorded reports the transactions among logs of final blocks that move a token to
+// an address of ours and are not recorded. Their blocks are read again.
+func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error {
+	watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
+	if err != nil || len(watched) == 0 {
+		return err
+	}
+	blocks := map[invoice.Hash]uint64{}
+	var txs []invoice.Hash
+	for i := range logs {
+		m, ok := ix.decoder.movement(&logs[i])
+		tx := invoice.Hash(logs[i].TxHash)
+		if _, seen := blocks[tx]; ok && !seen && !m.amount.IsZero() && watched[m.to] {
+			blocks[tx] = logs[i].BlockNumber
+			txs = append(txs, tx)
+		}
+	}
+	recorded, err := ix.cfg.Ledger.RecordedTransactions(ctx, ix.cfg.Chain.Key, txs)
+	if err != nil {
+		return err
+	}
+	for _, tx := range txs {
+		if recorded[tx] {
+			continue
+		}
+		ix.cfg.Logger.Error("the audit found a payment that is not recorded", "chain", ix.cfg.Chain.Key, "block", blocks[tx], "tx", tx.String())
+		if err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, tx, blocks[tx], store.UnreadNode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package indexer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// audit runs the audit until nothing is left to do, and returns how many calls it took.
+func (f *fixture) audit(t *testing.T) (calls int) {
+	t.Helper()
+	for range 10_000 {
+		n, more, err := f.auditStep(t.Context())
+		if calls += n; !more && err == nil {
+			return calls
+		}
+	}
+	t.Fatal("the audit finds more to do for ever")
+	return 0
+}
+
+// TestOmittedLogInRanges has a node leave one log out of a block that is read in a range, in
+// catch-up or in a back-fill. The audit finds it by receipts or by another node; with one
+// node that serves no receipts, the blocks are counted as not verified.
+func TestOmittedLogInRanges(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	for _, backfill := range []bool{false, true} {
+		for _, nodes := range []int{1, 2} {
+			for _, receipts := range []bool{true, false} {
+				t.Run(fmt.Sprintf("back-fill %t, %d nodes, receipts %t", backfill, nodes, receipts), func(t *testing.T) {
+					f := newFixture(t, nil)
+					start := uint64(1)
+					proxies := f.nodes(t, nodes, func(c *Config) { c.Chain.StartBlock = &start })
+					if !backfill {
+						f.catchUp(t)
+					}
+					omitted := chaintest.NewTx(pays(alice, 5))
+					for i, p := range proxies {
+						var faults []chaintest.Fault
+						if !receipts {
+							faults = append(faults, noReceipts)
+						}
+						if i == 0 {
+							faults = append(faults, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
+						}
+						p.SetFaults(faults...)
+					}
+					f.chain.MineEmpty(maxBlocks)
+					f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
+					f.chain.MineEmpty(3 * maxBlocks)
+					f.catchUp(t)
+					before := f.ledger.count(invoice.Confirmed)
+					f.audit(t)
+					if err := f.readUnread(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want, counted := 2, f.Status().Audit.Counted
+					if nodes == 1 && !receipts {
+						want = 1
+						if counted.Unverified == 0 {
+							t.Errorf("counted are %+v, want some not verified", counted)
+						}
+					} else if counted.Unverified > 0 {
+						t.Errorf("counted are %+v, want all verified", counted)
+					}
+					if got := f.ledger.count(invoice.Confirmed); got != want {
+						t.Errorf("%d payments are confirmed, before the audit %d; want %d", got, before, want)
+					}
+					if a := f.Status().Audit; a.Behind != 0 || a.Older != 0 {
+						t.Errorf("the audit shows %+v", a)
+					}
+					if want == 2 && before == 1 && f.state(0) != chain.StateQuarantined {
+						t.Errorf("the node is %s, want it quarantined", f.state(0))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestAuditOfComparedBlocks audits blocks that were compared when they were read: without a
+// call, unless the service was restarted.
+func TestAuditOfComparedBlocks(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		f := newFixture(t, nil)
+		f.restart(t, comparing)
+		f.catchUp(t)
+		for range 10 {
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+			f.catchUp(t)
+		}
+		want := 0
+		if restarted {
+			f.restart(t, comparing)
+			f.catchUp(t)
+			want = 2 * 7
+		}
+		if got := f.audit(t); got != want {
+			t.Errorf("restarted %t: the audit took %d calls, want %d", restarted, got, want)
+		}
+		if got := f.Status().Audit.Counted; got.Receipts != 7 {
+			t.Errorf("restarted %t: counted are %+v, want 7 by receipts", restarted, got)
+		}
+	}
+}
+
+// TestAuditPassesOver has an audit be more than a day behind: what is older is counted as not
+// verified.
+func TestAuditPassesOver(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	const day = int(AuditHorizon / time.Second / chaintest.BlockSeconds)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineAt(f.chain.Head().Time + 2*int64(AuditHorizon/time.Second))
+	f.chain.Mine(chaintest.NewTx(pays(alice, 6)))
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.audit(t)
+	got := f.Status().Audit.Counted
+	if want := (store.AuditCounts{Unverified: 1, Receipts: 1, Header: 1}); got != want {
+		t.Errorf("of 3 final blocks, the first older than %d blocks' time, counted are %+v, want %+v", day, got, want)
+	}
+}
+
+// TestAuditOfFailingNode has the only node answer nothing for a while: blocks are passed over
+// only after several failures.
+func TestAuditOfFailingNode(t *testing.T) {
+	f := newFixture(t, nil)
+	proxy := f.nodes(t, 1, nil)[0]
+	f.catchUp(t)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	proxy.SetFaults(chaintest.DropReceipts{})
+	for range maxAuditFailures - 1 {
+		if _, _, err := f.auditStep(t.Context()); err == nil {
+			t.Fatal("incomplete receipts were no error")
+		}
+		delete(f.offers, f.cfg.Pool.Nodes()[0])
+	}
+	if _, more, err := f.auditStep(t.Context()); err != nil || !more {
+		t.Errorf("the last failure: %t, %v", more, err)
+	}
+	f.audit(t)
+	if got := f.Status().Audit.Counted; got.Unverified != 1 {
+		t.Errorf("counted are %+v", got)
+	}
+}

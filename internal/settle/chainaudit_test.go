@@ -1,0 +1,69 @@
+package settle_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// TestChainAudits audits the blocks of a chain from its start on, and those of back-fills.
+func TestChainAudits(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		audits := func() []store.ChainAudit {
+			all, err := w.ChainAudits(t.Context(), w.chainKey)
+			w.must(err)
+			return all
+		}
+		check := func(want ...store.ChainAudit) {
+			t.Helper()
+			if diff := cmp.Diff(want, audits()); diff != "" {
+				t.Errorf("audits (-want +got):\n%s", diff)
+			}
+		}
+		recent := store.ChainAudit{Part: store.AuditNew, Next: 101}
+		check(recent)
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 104, store.AuditCounts{Header: 1, Receipts: 2}))
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 105, store.AuditCounts{Node: 1})) // another process was first
+		recent = store.ChainAudit{Part: store.AuditNew, Next: 104, Counted: store.AuditCounts{Header: 1, Receipts: 2}}
+		check(recent)
+
+		var blocks []settle.Block
+		for i := range int64(4) { // up to block 104
+			w.mine(start + i)
+			blocks = append(blocks, w.blocks[len(w.blocks)-1])
+		}
+		w.final()
+		w.rescan()
+		w.fill(101, blocks[0].Header)
+		w.fill(102, blocks[2].Header)
+		older := store.ChainAudit{Part: store.AuditOlder, Next: 101, Last: new(uint64(103))}
+		check(recent, older)
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, older, 104, store.AuditCounts{Unverified: 3}))
+		w.fill(104, blocks[3].Header)
+		check(recent, store.ChainAudit{Part: store.AuditOlder, Next: 104, Last: new(uint64(104)), Counted: store.AuditCounts{Unverified: 3}})
+	})
+}
+
+// TestRecordedTransactions asks for transactions with payments, orphaned ones and none.
+func TestRecordedTransactions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid, lost := w.pay(inv.TransferAmount), w.pay(invoice.NewAmount(7))
+		w.mine(start+1, paid)
+		w.mine(start+2, lost)
+		w.reorg(1)
+		got, err := w.RecordedTransactions(t.Context(), w.chainKey, []invoice.Hash{paid.TxHash, lost.TxHash, w.hash("unknown")})
+		w.must(err)
+		if diff := cmp.Diff(map[invoice.Hash]bool{paid.TxHash: true}, got); diff != "" {
+			t.Errorf("recorded (-want +got):\n%s", diff)
+		}
+	})
+}
