@@ -183,6 +183,12 @@ func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Princip
 	return d.cfg.Sessions.Find(r.Context(), c.Value)
 }
 
+// HasCookie reports whether a request has the cookie of a session, right or wrong.
+func (d *Dashboard) HasCookie(r *http.Request) bool {
+	_, err := r.Cookie(d.cookieName())
+	return err == nil
+}
+
 // recheck returns apikey.ErrRevoked if the session of a request has ended since it began.
 func (d *Dashboard) recheck(r *http.Request) error {
 	c, err := r.Cookie(d.cookieName())

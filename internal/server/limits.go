@@ -122,20 +122,23 @@ func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Hand
 	})
 }
 
-// keyless returns a handler that limits the requests of a client address that have no key. next
-// refuses them.
-func (l *limits) keyless(writeError errorWriter, next http.Handler) http.Handler {
-	return byKey(l.perAddress(writeError, next), next)
+// unless returns a handler that limits the requests of a client address which present no
+// credential. next refuses them.
+func (l *limits) unless(presents func(*http.Request) bool, writeError errorWriter, next http.Handler) http.Handler {
+	return choose(presents, next, l.perAddress(writeError, next))
 }
 
-// byKey returns a handler that passes requests on by whether they have a key, right or wrong.
-func byKey(without, with http.Handler) http.Handler {
+// hasKey reports whether a request has a key, right or wrong.
+func hasKey(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
+
+// choose returns a handler that passes requests on by what they are.
+func choose(is func(*http.Request) bool, yes, no http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "" {
-			without.ServeHTTP(w, r)
+		if is(r) {
+			yes.ServeHTTP(w, r)
 			return
 		}
-		with.ServeHTTP(w, r)
+		no.ServeHTTP(w, r)
 	})
 }
 

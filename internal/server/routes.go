@@ -139,16 +139,17 @@ func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dash
 		switch {
 		case r.credential == sessionCredential, r.credential == operatorSession:
 			h = board.Allow(r.scope, r.credential == operatorSession, h)
-			h = board.WithSession(recordKey(s.limits.perOwner(errs.writeError, h)))
+			h = s.limits.unless(board.HasCookie, errs.writeError, board.WithSession(recordKey(s.limits.perOwner(errs.writeError, h))))
 		case r.credential == keyCredential:
-			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h))))))
+			h = rest.WithPrincipal(recordKey(recordOwner(s.limits.perOwner(errs.writeError, rest.WithScope(r.scope, h)))))
+			h = s.limits.unless(hasKey, errs.writeError, h)
 		case r.credential == operatorCredential && !s.isPrivate(l):
-			h = s.limits.keyless(errs.writeError, rest.WithPrincipal(recordKey(rest.ForOperator(h))))
+			h = s.limits.unless(hasKey, errs.writeError, rest.WithPrincipal(recordKey(rest.ForOperator(h))))
 		case r.credential == optionalCredential && s.isPrivate(l):
 			h = withDetails(h)
 		case r.credential == optionalCredential:
-			anonymous, operator := s.limits.perAddress(errs.writeError, h), rest.WithPrincipal(recordKey(rest.ForOperator(withDetails(h))))
-			h = byKey(anonymous, operator)
+			operator := rest.WithPrincipal(recordKey(rest.ForOperator(withDetails(h))))
+			h = choose(hasKey, operator, s.limits.perAddress(errs.writeError, h))
 		default:
 			h = s.limits.perAddress(errs.writeError, h)
 		}
