@@ -567,6 +567,7 @@ const (
 	WarnInvoicePaid      RefundWarningCode = "invoice_paid"
 	WarnManyInvoices     RefundWarningCode = "many_invoices"
 	WarnOtherRecipient   RefundWarningCode = "other_recipient"
+	WarnTransferDropped  RefundWarningCode = "transfer_dropped"
 )
 
 // Valid indicates whether the value is a known member of the RefundWarningCode enum.
@@ -583,6 +584,8 @@ func (e RefundWarningCode) Valid() bool {
 	case WarnManyInvoices:
 		return true
 	case WarnOtherRecipient:
+		return true
+	case WarnTransferDropped:
 		return true
 	default:
 		return false
@@ -2513,7 +2516,8 @@ type RefundWarning struct {
 	// paid for at least 10 different invoices of this address, as an exchange does for its customers.
 	// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
 	// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
-	// refund was prepared, without this payment. More values may be added.
+	// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
+	// block that left the chain, and may still be mined. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
 	// Text The warning, for humans.
@@ -2525,7 +2529,8 @@ type RefundWarning struct {
 // paid for at least 10 different invoices of this address, as an exchange does for its customers.
 // `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
 // arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
-// refund was prepared, without this payment. More values may be added.
+// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
+// block that left the chain, and may still be mined. More values may be added.
 type RefundWarningCode string
 
 // ReportGroup defines model for ReportGroup.

@@ -136,7 +136,7 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
 		answer.ClaimURL = a.publicURL + "/refunds/" + refund.ClaimToken
 	}
-	if refund.Prepared() {
+	if refund.Prepared() || refund.Transfer.Status == invoice.Orphaned {
 		all, err := a.reader.Submissions(r.Context(), refund.ID)
 		if err != nil {
 			return fmt.Errorf("read submissions: %w", err)

@@ -111,7 +111,9 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 		return nil
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	asked.Gone = all[i].TxHash
+	if asked.Gone = all[i].TxHash; asked.Gone == refund.Transfer.TxHash {
+		refund.To = refund.Transfer.To // where it went when it was in a block
+	}
 	if asked.Gone.IsZero() {
 		waits, err := a.nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
 		if err == nil && waits {

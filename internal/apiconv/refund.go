@@ -19,6 +19,8 @@ var warningTexts = map[invoice.RefundWarning]string{
 	invoice.WarnOtherRecipient: "The recipient is not the account that paid.",
 	invoice.WarnExceedsRemainder: "Other refunds of the payment arrived since, and less is left of it than this refund's amount. " +
 		"Do not send it; cancel it.",
+	invoice.WarnTransferDropped: "A transfer that refunds this payment was in a block that left the chain. Its transaction may still be mined: " +
+		"sending another one pays twice then.",
 }
 
 // RefundRecord returns a refund of the list.

@@ -57,6 +57,7 @@ const (
 	WarnOtherRecipient   RefundWarning = "other_recipient"   // the recipient is not the payer
 	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
+	WarnTransferDropped  RefundWarning = "transfer_dropped"  // a transfer that a reorg dropped may be mined again
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -91,6 +92,11 @@ type RefundRecord struct {
 	Signature    string      // of the payer, for To; empty without one
 	ExpiresAt    time.Time
 	CanceledAt   time.Time // zero unless it was canceled
+
+	// SubmittedTx is the transaction of the submission that is in force; zero without one.
+	SubmittedTx Hash
+	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
+	MayReturn bool
 }
 
 // Prepared reports whether the refund was prepared.
@@ -99,21 +105,28 @@ func (r RefundRecord) Prepared() bool { return !r.Tag.IsZero() }
 // Sent reports whether a transfer on the chain pays the refund.
 func (r RefundRecord) Sent() bool { return r.Transfer.ID != "" && r.Transfer.Status != Orphaned }
 
+// IsAwaited reports whether the refund's transfer, which a reorg dropped, is expected to be mined again.
+// A transfer that was seen is a submission until somebody withdraws it.
+func (r RefundRecord) IsAwaited() bool {
+	return r.Transfer.Status == Orphaned && !r.SubmittedTx.IsZero() && r.SubmittedTx == r.Transfer.TxHash
+}
+
 // LacksPayment reports whether a transfer on the chain pays back what did not come: a reorg
 // dropped the payment, which was not mined again, or with less, or with other accounts.
 func (r RefundRecord) LacksPayment() bool {
 	return r.Sent() && (r.PaymentStatus == Orphaned || r.Exceeded || r.Transfer.Token != r.Token || r.Transfer.From != r.From)
 }
 
-// IsOpen reports whether a prepared refund is not sent and can be by a time.
+// IsOpen reports whether a prepared refund is not sent and can be by a time. One whose transfer is
+// awaited does not expire.
 func (r RefundRecord) IsOpen(now time.Time) bool {
-	return r.waits() && now.Before(r.ExpiresAt)
+	return r.waits() && (r.IsAwaited() || now.Before(r.ExpiresAt))
 }
 
 // StatusAt returns the state at a time. A refund that has expired is stored as expired a
 // little later.
 func (r RefundRecord) StatusAt(now time.Time) RefundStatus {
-	if r.waits() && !now.Before(r.ExpiresAt) {
+	if r.waits() && !r.IsOpen(now) {
 		return RefundExpired
 	}
 	return r.Status
@@ -127,14 +140,17 @@ func (r RefundRecord) waits() bool {
 
 // CanBeSent reports whether the transaction of a prepared refund may be sent.
 func (r RefundRecord) CanBeSent(now time.Time) bool {
-	return r.Status == RefundPending && r.IsOpen(now) && !r.Left.Less(r.Amount)
+	return r.Status == RefundPending && r.IsOpen(now) && !r.IsAwaited() && !r.Left.Less(r.Amount)
 }
 
 // Reserved returns how much of the payment a prepared refund reserves, beyond what its
 // transfer has refunded. A smaller transfer than prepared releases the rest once it
-// is final, because a reorg may drop it before.
+// is final, because a reorg may drop it before. A transfer that is awaited is reserved, whether or not it
+// was prepared.
 func (r RefundRecord) Reserved(now time.Time) Amount {
 	switch {
+	case r.IsAwaited() && (!r.IsOpen(now) || r.Amount.Less(r.Transfer.Amount)):
+		return r.Transfer.Amount
 	case r.IsOpen(now):
 		return r.Amount
 	case r.Status == RefundPending && r.Sent() && r.CanceledAt.IsZero() && r.Transfer.Amount.Less(r.Amount):
@@ -192,6 +208,9 @@ func (r RefundRecord) Warnings() (all []RefundWarning) {
 	}
 	if r.InvoicePaid && r.waits() {
 		all = append(all, WarnInvoicePaid)
+	}
+	if r.MayReturn && !r.Sent() {
+		all = append(all, WarnTransferDropped)
 	}
 	return all
 }

@@ -79,7 +79,8 @@ func some[T any](r *rapid.T, label string, values []T) (v T, ok bool) {
 // wantOneOf fails the test for another error than those that an act may have.
 func wantOneOf(r *rapid.T, err error, allowed ...error) {
 	field, decided, attributed, used := (*invoice.FieldError)(nil), (*settle.DecidedError)(nil), (*settle.AttributedError)(nil), (*settle.UsedError)(nil)
-	known := errors.As(err, &field) || errors.As(err, &decided) || errors.As(err, &attributed) || errors.As(err, &used)
+	submitted := (*settle.SubmittedError)(nil)
+	known := errors.As(err, &submitted) || errors.As(err, &field) || errors.As(err, &decided) || errors.As(err, &attributed) || errors.As(err, &used)
 	if err != nil && !known && !slices.ContainsFunc(allowed, func(target error) bool { return errors.Is(err, target) }) {
 		r.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestRefundModel(t *testing.T) {
 			m.payment = m.paid(1000)
 			m.finalized = len(m.blocks)
 			r.Repeat(map[string]func(*rapid.T){
-				"prepare": m.prepareSome, "cancel": m.cancelSome, "send": m.sendSome, "reorg": m.reorgSome,
+				"prepare": m.prepareSome, "cancel": m.cancelSome, "withdraw": m.withdrawSome, "send": m.sendSome, "reorg": m.reorgSome,
 				"confirm": func(*rapid.T) {
 					m.world.final()
 					m.finalized = len(m.blocks)
@@ -101,7 +101,7 @@ func (m *refunding) onChain(r *rapid.T) (sum uint64) {
 
 // reserved returns how much prepared refunds reserve.
 func (m *refunding) reserved() uint64 {
-	prepared, err := m.db.store.PreparedRefunds(m.t.Context(), m.payment.ID)
+	prepared, err := m.db.store.ReservingRefunds(m.t.Context(), []string{m.payment.ID})
 	m.must(err)
 	return number(invoice.ReservedOf(prepared, at(m.seconds.Load())))
 }
@@ -111,8 +111,22 @@ func (m *refunding) cancelSome(r *rapid.T) {
 		return
 	}
 	id := rapid.SampledFrom(m.prepared).Draw(r, "canceled")
-	if _, err := m.CancelRefund(m.t.Context(), id, ""); err != nil && !errors.Is(err, settle.ErrRefundNotOpen) {
+	_, err := m.CancelRefund(m.t.Context(), id, "")
+	var submitted *settle.SubmittedError
+	if awaited := m.refund(id).IsAwaited(); err != nil && !errors.Is(err, settle.ErrRefundNotOpen) && !(awaited && errors.As(err, &submitted)) {
 		r.Fatal(err)
+	}
+}
+
+// withdrawSome withdraws the submission of a transfer that a reorg dropped.
+func (m *refunding) withdrawSome(r *rapid.T) {
+	if len(m.prepared) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(m.prepared).Draw(r, "withdrawn")
+	m.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
+	if m.refund(id).IsAwaited() {
+		m.must(m.withdraw(id))
 	}
 }
 

@@ -225,18 +225,24 @@ func checkRefundable(ctx context.Context, tx *store.Tx, p invoice.Payment) error
 // leftToRefund returns how much of a payment neither the refunds on the chain nor the
 // prepared ones take. The chain's cursor must be locked.
 func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Payment) (left invoice.Amount, err error) {
-	prepared, err := tx.PreparedRefunds(ctx, p.ID)
+	reserving, err := tx.ReservingRefunds(ctx, []string{p.ID})
 	if err != nil {
 		return left, err
 	}
-	if len(prepared) >= invoice.MaxPreparedRefunds {
+	prepared := 0
+	for _, r := range reserving {
+		if r.Prepared() {
+			prepared++
+		}
+	}
+	if prepared >= invoice.MaxPreparedRefunds {
 		return left, ErrTooManyRefunds
 	}
 	sums := newRefundedSums(tx)
 	if err := sums.load(ctx, p.ID); err != nil {
 		return left, err
 	}
-	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(prepared, s.seconds())), nil
+	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(reserving, s.seconds())), nil
 }
 
 // newClaimToken returns 160 random bits as text.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -138,12 +139,37 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	if err := b.tx.SaveRefund(ctx, is); err != nil {
 		return err
 	}
+	if err := b.endWaiver(ctx, was, is); err != nil {
+		return err
+	}
 	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
 		if err := b.tx.RefreshItems(ctx, was.PaymentID); err != nil {
 			return err
 		}
 	}
 	return b.recountReturned(ctx, was.PaymentID, is.PaymentID)
+}
+
+// endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
+// the invoice is sent back: what a person waived was the rest of money that was there.
+func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) error {
+	if !isActive(is) || !is.Attributed() || isActive(was) && was.PaymentID == is.PaymentID {
+		return nil
+	}
+	p, ok, err := b.payment(ctx, is.PaymentID)
+	if err != nil || !ok {
+		return err
+	}
+	waiver, ok, err := waiverOf(ctx, b.tx, p)
+	if err != nil || !ok {
+		return err
+	}
+	d := waiver
+	d.UndoneBy, d.UndoneAt = "the refund "+is.ID, b.service.seconds()
+	b.out.audit = append(b.out.audit, access.NewEntry(ctx, b.service.now(), access.Change{
+		MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(waiver), After: auditDecision(d),
+	}))
+	return b.tx.UndoDecision(ctx, d)
 }
 
 // matchRefund returns the payment that a transfer refunds: that of the prepared refund

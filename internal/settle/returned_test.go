@@ -172,13 +172,14 @@ func TestReleasedRefundPays(t *testing.T) {
 }
 
 // TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so that what it
-// refunded does not count at once.
+// refunded does not count until somebody withdraws it.
 func TestDroppedRefundOfOpenInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.confirmed(w.payFor(inv, 400_000))
 		w.seconds.Add(1)
-		w.mine(w.seconds.Load(), w.back(invoice.NewAmount(400_000)))
+		back := w.back(invoice.NewAmount(400_000))
+		w.mine(w.seconds.Load(), back)
 		w.wantDue(inv.ID, invoice.Open, 1_000_000)
 		w.reorg(1)
 		w.wantDue(inv.ID, invoice.Open, 1_000_000)
@@ -187,6 +188,9 @@ func TestDroppedRefundOfOpenInvoice(t *testing.T) {
 		w.wantDue(inv.ID, invoice.Open, 400_000)
 		w.seconds.Add(int64(invoice.SubmissionPatience.Seconds()))
 		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 400_000)
+		record, _ := w.storedRefund(back)
+		w.must(w.withdraw(record.ID)) // no node has it any more
 		w.wantDue(inv.ID, invoice.Paid, 0)
 	})
 }

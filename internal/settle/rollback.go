@@ -90,6 +90,9 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err := tx.OrphanAbove(ctx, chainKey, number, s.now()); err != nil {
 		return err
 	}
+	if err := s.awaitDropped(ctx, tx, refunds); err != nil {
+		return err
+	}
 	if err := tx.RefreshItems(ctx, append(loose, changedItems(refunds)...)...); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -49,10 +50,10 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (made invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		switch current, ok := invoice.InForceOf(c.all); {
-		case !c.refund.CanBeSent(s.now()):
-			return ErrRefundNotOpen
 		case ok:
 			return &SubmittedError{current}
+		case !c.refund.CanBeSent(s.now()):
+			return ErrRefundNotOpen
 		case len(c.all) >= invoice.MaxSubmissions:
 			return ErrTooManySubmissions
 		}
@@ -127,6 +128,43 @@ type submissionChange struct {
 	audit  func(action access.Action, was any, is invoice.Submission)
 }
 
+// byReorg is who made the submission of a transfer that a reorg dropped.
+const byReorg = "a transaction that left the chain"
+
+// awaitDropped makes the transfers of refunds that a reorg drops submissions, because their transactions may be
+// mined again. A submission that is in force takes the transaction that was seen, and begins anew.
+func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invoice.Refund) error {
+	for _, r := range dropped {
+		id := cmp.Or(r.PreparedID, r.ID)
+		switch _, err := tx.RefundRecord(ctx, id); {
+		case errors.Is(err, store.ErrNotFound): // stored by a program of an older version
+			continue
+		case err != nil:
+			return err
+		}
+		all, err := tx.Submissions(ctx, id)
+		if err != nil {
+			return err
+		}
+		is, ok := invoice.InForceOf(all)
+		if !ok && len(all) >= invoice.MaxSubmissions {
+			is, ok = all[0], true
+		}
+		if ok {
+			is.TxHash, is.StartedAt, is.WithdrawnBy, is.WithdrawnAt = r.TxHash, s.seconds(), "", time.Time{}
+			err = tx.UpdateSubmission(ctx, is)
+		} else {
+			err = tx.InsertSubmission(ctx, invoice.Submission{
+				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), TxHash: r.TxHash,
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // find returns the submission with an id, or store.ErrNotFound.
 func (c submissionChange) find(id string) (invoice.Submission, error) {
 	i := slices.IndexFunc(c.all, func(s invoice.Submission) bool { return s.ID == id })
@@ -163,10 +201,17 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		if err != nil {
 			return err
 		}
-		return change(submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is invoice.Submission) {
+		c := submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is invoice.Submission) {
 			out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 				MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: was, After: auditSubmission(is),
 			}))
-		}})
+		}}
+		if err := change(c); err != nil {
+			return err
+		}
+		if err := tx.RefreshUses(ctx, r.PaymentID); err != nil { // a transfer may be awaited no longer
+			return err
+		}
+		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 	})
 }

@@ -15,9 +15,9 @@ import (
 // PaymentUse is what decides the use of a payment, and who decided.
 type PaymentUse struct {
 	invoice.UseFacts
-	Dismissals []invoice.Decision // in force, of the payment as it is now
-	Decided    bool               // somebody dismissed it, as it is now or was before
-	Prepared   []invoice.RefundRecord
+	Dismissals []invoice.Decision     // in force, of the payment as it is now
+	Decided    bool                   // somebody dismissed it, as it is now or was before
+	Prepared   []invoice.RefundRecord // and those that a reorg dropped
 }
 
 // PaymentUses returns what decides the uses of payments at a time, by id. It does not find out
@@ -36,7 +36,7 @@ func (q *queries) PaymentUses(ctx context.Context, payments []PaymentRow, now ti
 	for _, r := range refunds {
 		onChain[r.PaymentID] = append(onChain[r.PaymentID], r)
 	}
-	records, err := q.preparedOf(ctx, ids)
+	records, err := q.ReservingRefunds(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,11 @@ func useValue(f invoice.UseFacts) any {
 	return string(use)
 }
 
-// preparedOf returns the prepared refunds of payments, in no order.
-func (q *queries) preparedOf(ctx context.Context, paymentIDs []string) ([]invoice.RefundRecord, error) {
+// ReservingRefunds returns the refunds that may reserve a part of payments, in no order: the prepared ones, and
+// transfers that a reorg dropped.
+func (q *queries) ReservingRefunds(ctx context.Context, paymentIDs []string) ([]invoice.RefundRecord, error) {
 	return queryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
-		return queryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.tag IS NOT NULL AND refund_records.payment_id IN "+
+		return queryAll(ctx, q, scanRecord, selectRecords+"WHERE (refund_records.tag IS NOT NULL OR refund_records.status = 'orphaned') AND refund_records.payment_id IN "+
 			parameterList(0, len(chunk)), chunk...)
 	})
 }

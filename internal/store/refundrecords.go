@@ -22,7 +22,11 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 // joins, so that databases begin with the records.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
 	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status, refund_records.invoice_paid,
-		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at
+		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
+		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
+		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
+			JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.tx_hash = gone.tx_hash
+			WHERE other.payment_id = refund_records.payment_id AND gone.status = 'orphaned')
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
@@ -36,7 +40,7 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
-		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt})
+		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn)
 	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
 	return r, err
@@ -61,8 +65,13 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 		}
 		return tx.RefreshItems(ctx, r.ID)
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM refund_records WHERE id = $1 AND tag IS NULL", r.ID); err != nil {
-		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	for _, statement := range []string{ // it is not listed alone any more; what awaited it there is done
+		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
+		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
+	} {
+		if _, err := tx.exec(ctx, statement, r.ID); err != nil {
+			return fmt.Errorf("record refund %s: %w", r.ID, err)
+		}
 	}
 	status, args := unsentStatus, []any{r.ID, r.TxHash.String(), r.PreparedID}
 	if r.Status != invoice.Orphaned {
@@ -259,7 +268,9 @@ func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time,
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
 		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
-			AND (refunds.id IS NULL OR refunds.status = 'orphaned') LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
+			AND (refunds.id IS NULL OR refunds.status = 'orphaned')
+			AND NOT EXISTS (SELECT 1 FROM refund_submissions AS sent
+				WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL AND sent.tx_hash = refunds.tx_hash) LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

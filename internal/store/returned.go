@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,16 +10,16 @@ import (
 
 // AmountsReturned returns how much of payments is on its way back to the payers or was refunded, by
 // payment id: by refunds on the chain, by prepared ones that are stored as neither canceled nor
-// expired, and by those that a reorg dropped after since, which may be mined again. The chain's
-// cursor must be locked.
+// expired, and by those that a reorg dropped, which may be mined again: after since, or while they are
+// awaited. The chain's cursor must be locked.
 func (q *queries) AmountsReturned(ctx context.Context, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error) {
 	returned := make(map[string]invoice.Amount, len(paymentIDs))
-	reserving := make(map[string]bool) // ids of prepared refunds
-	prepared, err := q.preparedOf(ctx, paymentIDs)
+	reserving := make(map[string]bool) // ids of records
+	records, err := q.ReservingRefunds(ctx, paymentIDs)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range prepared {
+	for _, r := range records {
 		reserved := r.Reserved(time.Time{})
 		reserving[r.ID] = !reserved.IsZero()
 		returned[r.PaymentID] = returned[r.PaymentID].Plus(reserved)
@@ -29,7 +30,7 @@ func (q *queries) AmountsReturned(ctx context.Context, paymentIDs []string, sinc
 	}
 	dropped, err := q.refundsOrphanedSince(ctx, refunds, since)
 	for _, r := range refunds {
-		if r.Status != invoice.Orphaned || dropped[r.ID] && !reserving[r.PreparedID] {
+		if r.Status != invoice.Orphaned || dropped[r.ID] && !reserving[cmp.Or(r.PreparedID, r.ID)] {
 			returned[r.PaymentID] = returned[r.PaymentID].Plus(r.Amount)
 		}
 	}

@@ -18,10 +18,10 @@ func (tx *Tx) InsertSubmission(ctx context.Context, s invoice.Submission) error 
 	return err
 }
 
-// UpdateSubmission writes the transaction of a submission, and whether it was withdrawn.
+// UpdateSubmission writes the start and the transaction of a submission, and whether it was withdrawn.
 func (tx *Tx) UpdateSubmission(ctx context.Context, s invoice.Submission) error {
-	_, err := tx.exec(ctx, "UPDATE refund_submissions SET tx_hash = $2, withdrawn_by = $3, withdrawn_at = $4 WHERE id = $1",
-		s.ID, orNull(s.TxHash), orNull(s.WithdrawnBy), orNull(s.WithdrawnAt))
+	_, err := tx.exec(ctx, "UPDATE refund_submissions SET tx_hash = $2, withdrawn_by = $3, withdrawn_at = $4, started_at = $5 WHERE id = $1",
+		s.ID, orNull(s.TxHash), orNull(s.WithdrawnBy), orNull(s.WithdrawnAt), invoice.UnixSeconds(s.StartedAt))
 	return err
 }
 

@@ -1,0 +1,88 @@
+package invoice_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// preparedRefund returns a pending refund of 600, whose tag is n.
+func preparedRefund(n byte) invoice.RefundRecord {
+	return invoice.RefundRecord{
+		ID: "ref_" + string('0'+n), ChainKey: "base", Token: invoice.Address{1}, From: invoice.Address{2}, Payer: invoice.Address{3}, To: invoice.Address{3},
+		Left: invoice.NewAmount(1000), Amount: invoice.NewAmount(600), Status: invoice.RefundPending, Tag: invoice.Hash{n}, ExpiresAt: time.Unix(1000, 0),
+	}
+}
+
+// sentBy returns the refund with a transfer of an amount in a state.
+func sentBy(r invoice.RefundRecord, id string, amount uint64, status invoice.PaymentStatus) invoice.RefundRecord {
+	r.Transfer = invoice.Refund{ID: id, Status: status, Transfer: invoice.Transfer{TxHash: invoice.Hash{9}, Amount: invoice.NewAmount(amount)}}
+	return r
+}
+
+// TestTwoEqualRefunds: of two refunds with one recipient and amount, a second transfer without a tag pays the
+// one that no other transfer pays, so that neither stays sendable.
+func TestTwoEqualRefunds(t *testing.T) {
+	t.Parallel()
+	first, second := sentBy(preparedRefund(1), "ref_t1", 600, invoice.Pending), preparedRefund(2)
+	sent := invoice.Transfer{ChainKey: "base", Token: first.Token, From: first.From, To: first.To, Amount: first.Amount}
+	for id, want := range map[string]string{"ref_t1": first.ID, "ref_t2": second.ID} {
+		got, named, ok := invoice.PreparedFor(sent, id, []invoice.RefundRecord{first, second}, "")
+		if !ok || named || got.ID != want {
+			t.Errorf("the transfer %s pays %q, named %t, found %t; want %s", id, got.ID, named, ok, want)
+		}
+	}
+	if got, _, ok := invoice.PreparedFor(sent, "ref_t3", []invoice.RefundRecord{first, sentBy(second, "ref_t2", 600, invoice.Confirmed)}, ""); ok {
+		t.Errorf("a third transfer pays %s, which another one pays", got.ID)
+	}
+}
+
+// TestReserved has what refunds reserve of their payment, and whether they can be sent.
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	canceled := func(r invoice.RefundRecord) invoice.RefundRecord {
+		r.CanceledAt = time.Unix(1, 0)
+		if !r.Sent() {
+			r.Status = invoice.RefundCanceled
+		}
+		return r
+	}
+	awaited := func(r invoice.RefundRecord) invoice.RefundRecord {
+		r.SubmittedTx, r.MayReturn = r.Transfer.TxHash, true
+		return r
+	}
+	byHand := invoice.RefundRecord{Status: invoice.RefundOrphaned}
+	const early, late = 999, 1000
+	for name, c := range map[string]struct {
+		refund  invoice.RefundRecord
+		at      int64
+		want    uint64
+		canSend bool
+	}{
+		"prepared":                           {preparedRefund(1), early, 600, true},
+		"expired":                            {preparedRefund(1), late, 0, false},
+		"canceled":                           {canceled(preparedRefund(1)), early, 0, false},
+		"in a block":                         {sentBy(preparedRefund(1), "t", 600, invoice.Pending), early, 0, false},
+		"in a block, less":                   {sentBy(preparedRefund(1), "t", 250, invoice.Pending), early, 350, false},
+		"in a block, less, canceled before":  {canceled(sentBy(preparedRefund(1), "t", 250, invoice.Pending)), early, 0, false},
+		"dropped, and nobody awaits it":      {sentBy(preparedRefund(1), "t", 600, invoice.Orphaned), early, 600, true},
+		"dropped":                            {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), early, 600, false},
+		"dropped, less":                      {awaited(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned)), early, 600, false},
+		"dropped, more":                      {awaited(sentBy(preparedRefund(1), "t", 700, invoice.Orphaned)), early, 700, false},
+		"dropped, after it could be sent":    {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), late, 600, false},
+		"dropped, canceled before":           {awaited(canceled(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned))), early, 250, false},
+		"by hand, dropped":                   {awaited(sentBy(byHand, "t", 300, invoice.Orphaned)), early, 300, false},
+		"by hand, dropped, nobody awaits it": {sentBy(byHand, "t", 300, invoice.Orphaned), early, 0, false},
+	} {
+		now := time.Unix(c.at, 0)
+		if got := c.refund.Reserved(now); got != invoice.NewAmount(c.want) || c.refund.CanBeSent(now) != c.canSend {
+			t.Errorf("%s: %s is reserved, can be sent: %t; want %d, %t", name, got, c.refund.CanBeSent(now), c.want, c.canSend)
+		}
+		warned := slices.Contains(c.refund.Warnings(), invoice.WarnTransferDropped)
+		if want := c.refund.MayReturn && c.refund.Prepared(); warned != want {
+			t.Errorf("%s: a warning that it may be mined again: %t, want %t", name, warned, want)
+		}
+	}
+}

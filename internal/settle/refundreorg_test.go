@@ -1,0 +1,205 @@
+package settle_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+const byReorg = "a transaction that left the chain"
+
+// withdraw withdraws the submission of a refund in force, whose transaction no node has.
+func (w *world) withdraw(refundID string) error {
+	w.t.Helper()
+	all, err := w.db.store.Submissions(w.t.Context(), refundID)
+	w.must(err)
+	s, ok := invoice.InForceOf(all)
+	if !ok {
+		w.t.Fatalf("no submission of %s is in force: %+v", refundID, all)
+	}
+	_, err = w.WithdrawSubmission(w.as("juan"), settle.Withdrawal{RefundID: refundID, SubmissionID: s.ID, Gone: s.TxHash})
+	return err
+}
+
+// TestDroppedRefundIsAwaited sends a refund as prepared, and a reorg drops its block: nothing is offered
+// again while the transaction may be mined.
+func TestDroppedRefundIsAwaited(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		transfer := w.send(r)
+		for range 2 { // the second time, the submission is there
+			w.mine(w.head().Time.Unix()+1, transfer)
+			w.reorg(1)
+		}
+		refused := func(when string) {
+			t.Helper()
+			if got := w.refund(r.ID); got.CanBeSent(at(w.seconds.Load())) || got.Status != invoice.RefundPending {
+				t.Errorf("%s: the refund is %s and can be sent", when, got.Status)
+			}
+			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{})
+			wantSubmitted(t, when+": submitted by another", err, byReorg)
+			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
+			wantSubmitted(t, when+": canceled", err, byReorg)
+			_, err = w.prepare(p, 401)
+			wantErr(t, when+": more than is left", err, settle.ErrRefundExceeds)
+		}
+		refused("dropped")
+		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), byReorg)
+		w.seconds.Add(int64(invoice.RefundLifetime / time.Second))
+		w.must(w.ExpireRefunds(t.Context()))
+		refused("after the time to send it")
+
+		w.must(w.withdraw(r.ID))
+		if got := w.refund(r.ID); got.StatusAt(at(w.seconds.Load())) != invoice.RefundExpired {
+			t.Errorf("withdrawn, the refund is %s", got.StatusAt(at(w.seconds.Load())))
+		}
+		again := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
+		if got := w.refund(again.ID).Warnings(); !slices.Contains(got, invoice.WarnTransferDropped) {
+			t.Errorf("another refund of the payment has the warnings %v", got)
+		}
+		w.mine(w.head().Time.Unix()+1, transfer) // after all
+		w.wantRefund("mined after all", r.ID, invoice.RefundPending, 600)
+		if got := w.refund(again.ID); got.CanBeSent(at(w.seconds.Load())) {
+			t.Error("the other refund can be sent, though less is left")
+		}
+	})
+}
+
+// TestDroppedRefundIsWithdrawn: after ten minutes without the transaction the refund can be sent again, with a
+// warning.
+func TestDroppedRefundIsWithdrawn(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		w.must(err)
+		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
+		transfer := w.send(r)
+		w.mine(w.head().Time.Unix()+1, transfer)
+		w.reorg(1)
+		wantSubmitted(t, "withdrawn within ten minutes of the reorg", w.withdraw(r.ID), "maria")
+		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || len(all) != 1 || all[0].ID != s.ID || all[0].TxHash != transfer.TxHash {
+			t.Errorf("the submissions are %+v, %v; want maria's, with the transaction that was seen", all, err)
+		}
+		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
+		w.must(w.withdraw(r.ID))
+		if got := w.refund(r.ID); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(), invoice.WarnTransferDropped) {
+			t.Errorf("withdrawn, it can be sent: %t, with the warnings %v", got.CanBeSent(at(w.seconds.Load())), got.Warnings())
+		}
+	})
+}
+
+// TestDroppedRefundByHandIsAwaited sends a refund by hand, which a reorg drops while another one is prepared.
+func TestDroppedRefundByHandIsAwaited(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		byHand := w.back(invoice.NewAmount(700))
+		w.mine(w.head().Time.Unix()+1, byHand)
+		w.mustPrepare(p, 300)
+		w.reorg(1)
+		_, err := w.prepare(p, 1)
+		wantErr(t, "dropped", err, settle.ErrRefundExceeds)
+		if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
+			t.Errorf("the payment is %s", got)
+		}
+		record, _ := w.storedRefund(byHand)
+		wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), byReorg)
+		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
+		w.must(w.withdraw(record.ID))
+		if got := w.mustPrepare(p, 700); !slices.Contains(got.Warnings(), invoice.WarnTransferDropped) {
+			t.Errorf("another refund has the warnings %v", got.Warnings())
+		}
+	})
+}
+
+// TestDroppedRefundIsPrepared drops a refund by hand, whose transaction then pays a prepared refund: it is not
+// listed alone any more.
+func TestDroppedRefundIsPrepared(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		named := w.send(r)
+		byHand := tagged(withAmount(named, 100), invoice.Evidence{})
+		w.mine(w.head().Time.Unix()+1, byHand)
+		w.reorg(1)
+		w.mine(w.head().Time.Unix()+1, named) // the same transaction, with other content
+		w.wantRefund("mined with the name", r.ID, invoice.RefundPending, 600)
+		w.final()
+		w.wantRefunded("final", p, 600)
+	})
+}
+
+// underpaid returns the item of an expired invoice with a payment of a part.
+func (w *world) underpaid() (settle.InboxItem, invoice.Transfer) {
+	w.t.Helper()
+	w.seconds.Store(w.head().Time.Unix())
+	inv := w.create()
+	part := w.part(inv, 600_000)
+	w.mine(w.head().Time.Unix()+1, part)
+	w.mine(inv.ExpiresAt.Unix() + 1)
+	w.final()
+	for _, item := range w.inbox(invoice.ItemUnderpaid) {
+		if item.Invoice.ID == inv.ID {
+			return item, part
+		}
+	}
+	w.t.Fatalf("%s is not in the inbox", inv.ID)
+	return settle.InboxItem{}, part
+}
+
+// accept waives the rest of an invoice's amount.
+func (w *world) accept(item settle.InboxItem) error {
+	req := w.dismissal(item)
+	req.Outcome = invoice.Accepted
+	_, err := w.Decide(w.as("maria"), req)
+	return err
+}
+
+// TestAcceptedOrRefunded: the rest of an amount is not waived for money that goes back, in either order.
+func TestAcceptedOrRefunded(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		item, part := w.underpaid()
+		p := w.payment(part)
+		r := w.mustPrepare(p, 1)
+		if got := useName(w.accept(item)); got != "refunding" {
+			t.Errorf("accepted while a refund is prepared: %s", got)
+		}
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		w.must(w.accept(item))
+		if _, err := w.prepare(p, 1); useName(err) != "decided" {
+			t.Errorf("refunded after it was accepted: %v", err)
+		}
+		late := w.pay(invoice.NewAmount(7_000))
+		w.mine(w.head().Time.Unix()+1, late)
+		w.final()
+		_, err = w.attribute(w.payment(late), item.Invoice)
+		w.must(err)
+		w.mustPrepare(w.payment(late), 0) // it does not count toward what was accepted
+
+		// A transfer by hand ends the acceptance as soon as it is in a block.
+		w.mine(w.head().Time.Unix()+1, w.back(p.Amount))
+		inForce, err := w.db.store.DecisionsInForce(t.Context(), []string{item.Invoice.ID})
+		if err != nil || len(inForce) != 0 {
+			t.Errorf("in force after the money went back: %+v, %v", inForce, err)
+		}
+
+		other, part := w.underpaid()
+		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(600_000)))
+		if got := w.payment(part).Use; got != invoice.UseRefunding {
+			t.Fatalf("the payment is %s", got)
+		}
+		if got := useName(w.accept(other)); got != "refunding" {
+			t.Errorf("accepted while the refund is in a block: %s", got)
+		}
+		w.final()
+		if err := w.accept(other); !errors.Is(err, settle.ErrItemChanged) {
+			t.Errorf("accepted after it was refunded: %v", err)
+		}
+	})
+}
