@@ -196,21 +196,27 @@ func remark(p admin.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
-// whatIsLimited says what each kind of request to a node counts, and in what.
+// whatIsLimited says what each kind of request to a node counts.
 var whatIsLimited = map[chain.Kind]string{
-	chain.KindHeaders: "headers in a batch", chain.KindHeads: "heads in a batch", chain.KindLogs: "questions for logs in a batch",
-	chain.KindReceipts: "receipts in a batch", chain.KindCalls: "calls of the writer in a batch",
-	chain.KindRange: "blocks in a range of logs", chain.KindReceiptsOfBlock: "eth_getBlockReceipts",
+	chain.KindHeaders: "headers", chain.KindHeads: "heads", chain.KindLogs: "questions for logs",
+	chain.KindReceipts: "receipts", chain.KindCalls: "calls of the writer",
 }
 
 // limits returns what a node could not do, or "".
 func limits(p admin.Provider) string {
 	var most, never, words []string
 	for _, l := range p.Limits {
-		if what := whatIsLimited[l.Kind]; l.Size == 0 {
-			never = append(never, strings.TrimPrefix(what, "blocks in "))
-		} else {
-			most = append(most, fmt.Sprintf("%d %s (it refused %d)", l.Size, what, l.Refused))
+		switch what := whatIsLimited[l.Kind]; {
+		case l.Kind == chain.KindReceiptsOfBlock:
+			never = append(never, "eth_getBlockReceipts")
+		case l.Kind == chain.KindRange && l.Size == 0:
+			never = append(never, "ranges of logs")
+		case l.Kind == chain.KindRange:
+			most = append(most, fmt.Sprintf("%s in a range of logs (it refused %d)", count(int(l.Size), "block"), l.Refused))
+		case l.Size == 1:
+			never = append(never, "batches of "+what)
+		default:
+			most = append(most, fmt.Sprintf("%d %s in a batch (it refused %d)", l.Size, what, l.Refused))
 		}
 	}
 	if p.Pace > 0 {

@@ -19,7 +19,7 @@ func TestPrintStatus(t *testing.T) {
 		Providers: []admin.Provider{
 			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
 			{Provider: "https://other.example", State: chain.StateBackoff, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
-				Limits: []admin.NodeLimit{{Kind: chain.KindReceiptsOfBlock, Refused: 1}, {Kind: chain.KindHeaders, Size: 12, Refused: 25}, {Kind: chain.KindRange, Refused: 1}}, Pace: 4, LeadingZeros: true,
+				Limits: []admin.NodeLimit{{Kind: chain.KindReceiptsOfBlock, Refused: 1}, {Kind: chain.KindHeaders, Size: 12, Refused: 25}, {Kind: chain.KindLogs, Size: 1, Refused: 2}, {Kind: chain.KindRange, Refused: 1}}, Pace: 4, LeadingZeros: true,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
 		Writer: &admin.Writer{Account: "0xA1", Working: true, Due: 3, InFlight: 1, NextNonce: 17,
@@ -48,7 +48,7 @@ base     https://other.example    cooling  38211190  80.0 ms  12     3       ask
 polygon  https://polygon.example  unknown  0         0.0 ms   0      0
 moon     http://moon.example      misfit   0         0.0 ms   0      0       it serves chain id 1
 
-base: https://other.example is asked for at most 12 headers in a batch (it refused 25), 4 calls a second (it refused more), and is not asked for eth_getBlockReceipts or a range of logs, and writes numbers with leading zeros
+base: https://other.example is asked for at most 12 headers in a batch (it refused 25), 4 calls a second (it refused more), and is not asked for eth_getBlockReceipts or batches of questions for logs or ranges of logs, and writes numbers with leading zeros
 base: the writer 0xA1 has 3 intents due and 1 transaction in flight; its next nonce is 17, and it spent 0.02 of 0.2 in 24 hours
 polygon: the writer 0xA2 waits while another process writes; for 1m30s: the operator's account has too little
 house: halted: block 20 was replaced

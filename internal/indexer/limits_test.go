@@ -140,8 +140,8 @@ func TestLimitsAreShown(t *testing.T) {
 	}
 }
 
-// TestWitnessWithLimits reads with a quorum of two, of nodes that both allow little.
-func TestWitnessWithLimits(t *testing.T) {
+// TestVotesOfNodesWithLimits reads with a quorum of two, of nodes that both allow little.
+func TestVotesOfNodesWithLimits(t *testing.T) {
 	for seed := range uint64(3) {
 		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
 		f.node = f.chain.Serve(t)
