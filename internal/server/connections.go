@@ -32,7 +32,7 @@ const (
 // connections is a listener that limits its open connections, in all and for each client
 // network, so that clients leave file descriptors for the rest of the process and connections
 // for each other. At the limit it closes the connection that has been idle for longest, or
-// else one whose request is slow to arrive. While there is none, new connections wait in the
+// else one whose request is slow to arrive. While it can close no connection, new ones wait in the
 // kernel's accept queue. A client network that has its share gets a new connection for one of
 // its own that can be closed, and none otherwise.
 //

@@ -125,7 +125,7 @@ func TestNetworksOfPeers(t *testing.T) {
 	}
 }
 
-// TestWhichConnectionMakesRoom closes connections until there is none to close.
+// TestWhichConnectionMakesRoom closes connections while it can.
 func TestWhichConnectionMakesRoom(t *testing.T) {
 	t.Parallel()
 	c, now := newTestConnections(t, 100), time.Now()
