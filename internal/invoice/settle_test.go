@@ -386,3 +386,47 @@ func TestSameMovement(t *testing.T) {
 		}
 	}
 }
+
+// TestOverpaidTogether has two payments that exceed the amount only together. Each is within what the
+// invoice may receive.
+func TestOverpaidTogether(t *testing.T) {
+	t.Parallel()
+	for second, want := range map[uint64]invoice.Exception{1039: "", 1040: invoice.Overpaid} {
+		inv := openInvoice("a")
+		payments := []invoice.Payment{paid(1, 1500, 60), paid(2, 1600, second)}
+		for _, p := range payments {
+			var ok bool
+			if inv, ok = inv.WithConfirmed(p); !ok {
+				t.Fatalf("the payment in block %d was not counted", p.BlockNumber)
+			}
+		}
+		if inv.Status != invoice.Paid || inv.Exception != want {
+			t.Errorf("after 60 and %d one by one it is %s, exception %q; want paid, %q", second, inv.Status, inv.Exception, want)
+		}
+		if got := openInvoice("a").Settle(payments); got.Exception != want {
+			t.Errorf("after 60 and %d the exception is %q, want %q", second, got.Exception, want)
+		}
+	}
+}
+
+// TestLateForVoid has transfers in the newest block that was read when an invoice became void, which are in
+// time, and in the next one.
+func TestLateForVoid(t *testing.T) {
+	t.Parallel()
+	void, err := openInvoice("a").Cancel(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block, late := range map[uint64]bool{6: false, 7: false, 8: true} {
+		if got := void.IsLate(paid(block, 1500, 40).Position); got != late {
+			t.Errorf("a transfer in block %d is late: %t, want %t", block, got, late)
+		}
+		want := invoice.Underpaid
+		if late {
+			want = invoice.Late
+		}
+		if got := void.Settle([]invoice.Payment{paid(block, 1500, 40)}); got.Exception != want {
+			t.Errorf("after a transfer in block %d the exception is %q, want %q", block, got.Exception, want)
+		}
+	}
+}
