@@ -48,7 +48,7 @@ func TestWrongMethods(t *testing.T) {
 		"/api/merchants/acme/webhook/ping":           "POST",
 		"/api/merchants/acme/webhook/secret":         "DELETE, POST",
 		"/api/merchants/acme/webhook/secret/promote": "POST",
-		"/api/webhooks/circle":                       "POST",
+		"/api/webhooks/circle":                       "HEAD, POST",
 		"/checkout/inv_1":                            "GET, HEAD",
 		"/checkout/inv_1/status":                     "GET, HEAD",
 		"/checkout/inv_1/check":                      "GET, HEAD",
