@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -12,8 +13,6 @@ import (
 
 // Limits of a chain's settings.
 const (
-	// MaxDecimals is how many decimals a token may have.
-	MaxDecimals = 36
 	// MaxNodes is how many nodes a chain may have.
 	MaxNodes = 16
 	// MaxAnswerMiB bounds the setting for the largest answer of a node.
@@ -30,8 +29,9 @@ const (
 // seconds.
 const defaultAuditCalls = 4
 
-// defaultDecimals are the decimals of a token by default: those of USDC.
-const defaultDecimals = 6
+// tokenDecimals are the decimals of every token: those of USDC. Suffixes and round amounts are defined in
+// minor units of them.
+const tokenDecimals = 6
 
 func (r *resolver) chain(path string, f chainFile) Chain {
 	c, builtin := chain.Lookup(f.ChainKey)
@@ -190,9 +190,9 @@ func (r *resolver) tokens(path string, files []tokenFile, known chain.Chain) []c
 		}
 		r.unique(currencies, at+".currency", f.Currency)
 		r.unique(addresses, at+".address", strings.ToLower(string(f.Address)))
-		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: defaultDecimals}
-		if f.Decimals != nil {
-			t.Decimals = int(r.number(at+".decimals", *f.Decimals, 0, MaxDecimals))
+		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: tokenDecimals}
+		if f.Decimals != nil && *f.Decimals != scalar(strconv.Itoa(tokenDecimals)) {
+			r.fail(at+".decimals", "is %q; this version takes only tokens with %d decimals, because its limits of small amounts assume them", *f.Decimals, tokenDecimals)
 		}
 		if same, ok := known.TokenAt(t.Address); ok {
 			t.Movements = same.Movements

@@ -33,23 +33,12 @@ type Tally struct {
 	Last Position
 }
 
-// dustCeiling is the largest dust limit, in minor units: a cent of a currency
-// with 6 decimals.
-const dustCeiling = 10_000
-
 // hundredth is 1%, in hundredths of a percent.
 const hundredth = 100
 
-// DustLimit returns the amount below which a payment is dust: 10,000 minor
-// units or a hundredth of the invoice's amount, whichever is less. It is 0 for
-// an invoice over less than 100 minor units.
-func (inv Invoice) DustLimit() Amount {
-	limit := NewAmount(dustCeiling)
-	if share := inv.Amount.share(hundredth); share.Less(limit) {
-		return share
-	}
-	return limit
-}
+// DustLimit returns the amount below which a payment is dust: a hundredth of the
+// invoice's amount. It is 0 for an invoice over less than 100 minor units.
+func (inv Invoice) DustLimit() Amount { return inv.Amount.share(hundredth) }
 
 // IsDust reports whether a payment is dust: below the dust limit, and not
 // attributed by a transfer amount of the invoice.

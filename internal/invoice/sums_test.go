@@ -25,7 +25,7 @@ func byTransferAmount(p invoice.Payment) invoice.Payment {
 
 func TestDustLimit(t *testing.T) {
 	t.Parallel()
-	for amount, want := range map[uint64]uint64{1: 0, 99: 0, 100: 1, 999_999: 9_999, 1_000_000: 10_000, 34_000_000: 10_000} {
+	for amount, want := range map[uint64]uint64{1: 0, 99: 0, 100: 1, 999_999: 9_999, 1_000_000: 10_000, 34_000_000: 340_000, 1_000_000_000: 10_000_000} {
 		inv := openInvoice("a")
 		inv.Amount = invoice.NewAmount(amount)
 		if got := inv.DustLimit(); got != invoice.NewAmount(want) {
@@ -49,13 +49,13 @@ func TestDustChangesNoException(t *testing.T) {
 		settledBy byte           // last byte of the transaction
 		exception invoice.Exception
 	}{
-		"dust alone":                            {payments{paid(1, 1500, 9_999)}, invoice.Open, 0, ""},
-		"a cent alone":                          {payments{paid(1, 1500, 10_000)}, invoice.Open, 0, invoice.Underpaid},
+		"dust alone":                            {payments{paid(1, 1500, 339_999)}, invoice.Open, 0, ""},
+		"a hundredth alone":                     {payments{paid(1, 1500, 340_000)}, invoice.Open, 0, invoice.Underpaid},
 		"dust, then the amount":                 {payments{paid(1, 1500, 1), paid(2, 1500, 34_000_000)}, invoice.Open, 2, ""},
 		"dust, then the transfer amount":        {payments{paid(1, 1500, 9_999), byTransferAmount(paid(2, 1500, 34_000_999))}, invoice.Open, 2, ""},
 		"the amount, then dust":                 {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1)}, invoice.Open, 1, ""},
 		"the amount, then dust too late":        {payments{paid(1, 1500, 34_000_000), paid(2, 2001, 1)}, invoice.Open, 1, ""},
-		"the amount, then a cent":               {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 10_000)}, invoice.Open, 1, invoice.Duplicate},
+		"the amount, then a hundredth":          {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 340_000)}, invoice.Open, 1, invoice.Duplicate},
 		"50 for 34, then dust":                  {payments{paid(1, 1500, 50_000_000), paid(2, 1500, 1)}, invoice.Open, 1, invoice.Overpaid},
 		"dust, then 50 for 34":                  {payments{paid(1, 1500, 1), paid(2, 1500, 50_000_000)}, invoice.Open, 2, invoice.Overpaid},
 		"twice, with dust between":              {payments{paid(1, 1500, 34_000_000), paid(2, 1500, 1), paid(3, 1500, 34_000_000)}, invoice.Open, 1, invoice.Duplicate},
@@ -214,7 +214,7 @@ func TestPartial(t *testing.T) {
 		"all of it":                     {paid(1, 1500, 34_000_000), false},
 		"dust":                          {paid(1, 1500, 9_999), false},
 		"a cent by its transfer amount": {byTransferAmount(paid(1, 1500, 9_999)), true},
-		"just no dust":                  {paid(1, 1500, 10_000), true},
+		"just no dust":                  {paid(1, 1500, 340_000), true},
 	} {
 		if got := over34().Recount([]invoice.Payment{test.payment}).Partial(); got != test.want {
 			t.Errorf("%s: partial %t, want %t", name, got, test.want)
