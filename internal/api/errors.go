@@ -119,6 +119,7 @@ var problems = []struct {
 	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
 	{settle.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
 	{settle.ErrIsRefund, apitypes.CodePaymentInUse, "This transfer is a refund that was prepared, and pays no invoice."},
+	{settle.ErrOutcomeUnknown, apitypes.CodePaymentPending, "A payment of this invoice is being made, and its outcome is not known. It is within an hour; void the invoice then."},
 	{settle.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
 	{settle.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
 	{settle.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},

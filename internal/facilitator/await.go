@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 // rereadInterval is how often a request that waits reads its authorization, besides after
@@ -43,6 +45,24 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 		err = nil
 	}
 	return a, err
+}
+
+// standing returns an *x402.Error if the transfer of a paid authorization gives no right to anything: its
+// invoice is void, or all of it was refunded or is being.
+func (s *Service) standing(ctx context.Context, a store.Authorization) error {
+	ctx = context.WithoutCancel(ctx)
+	inv, err := s.Store.Invoice(ctx, a.InvoiceID)
+	if err != nil {
+		return err
+	}
+	if inv.Status == invoice.Void {
+		return &x402.Error{Reason: x402.InvalidState, Detail: "The transfer was made, and the invoice is void; ask the merchant for a refund."}
+	}
+	back, err := s.Store.AmountsReturned(ctx, []string{a.Payment.ID}, s.Now().Add(-invoice.SubmissionPatience))
+	if err != nil || back[a.Payment.ID].Less(a.Value) {
+		return err
+	}
+	return &x402.Error{Reason: x402.InvalidState, Detail: "The payment was refunded, or is being refunded; sign another."}
 }
 
 // isDecided reports whether the outcome of an authorization is known: its payment is in a

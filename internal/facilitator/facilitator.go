@@ -45,6 +45,11 @@ type Ledger interface {
 
 // Store reads and writes the database. *store.Store implements it.
 type Store interface {
+	// Invoice returns an invoice, or store.ErrNotFound.
+	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
+	// AmountsReturned returns how much of payments was refunded or is being, by payment. What a reorg dropped
+	// of refunds counts if that was after since.
+	AmountsReturned(ctx context.Context, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error)
 	// Authorization returns an authorization, or store.ErrNotFound.
 	Authorization(ctx context.Context, id string) (store.Authorization, error)
 	// AuthorizationByNonce returns the authorization that has a nonce of a payer, or
@@ -156,6 +161,17 @@ func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
 		return r, err
 	}
 	return r, nil
+}
+
+// outcomeOf returns the answer to a payment whose authorization was accepted. It is no success if the
+// payment gives no right to anything any more.
+func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, a store.Authorization) (apitypes.X402SettleResponse, error) {
+	if a.Paid() {
+		if err := s.standing(ctx, a); err != nil {
+			return failure(p, err)
+		}
+	}
+	return s.outcome(ctx, c, a), nil
 }
 
 // outcome returns the answer to a payment whose authorization was accepted.

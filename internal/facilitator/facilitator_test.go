@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/facilitator"
@@ -201,6 +202,12 @@ func (w *world) mine(all ...invoice.Authorization) {
 	}
 	w.must(w.ledger.Observe(w.t.Context(), chainKey, []settle.Block{block}))
 	w.head = next
+}
+
+// sendBack mines a block with a transfer from the merchant to the payer.
+func (w *world) sendBack(amount uint64) {
+	w.t.Helper()
+	w.mine(invoice.Authorization{From: till, To: payer, Value: invoice.NewAmount(amount)})
 }
 
 // mineOnWait mines the transfer of an authorization when a request waits for it.
@@ -457,6 +464,54 @@ func TestSettleWhatOthersSubmitted(t *testing.T) {
 		w.wantReason("acme", r, x402.NonceUsed)
 		if all := w.invoices(); len(all) != known {
 			t.Errorf("there are %d invoices, want %d", len(all), known)
+		}
+	})
+}
+
+// TestSettleAfterRefund refunds a payment that was settled. Once all of it is on its way back, it is no success any more.
+func TestSettleAfterRefund(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		r := w.request("https://api.shop.example/")
+		w.mineOnWait(r.Payment.Authorization)
+		if got := w.settle("acme", r); !got.Success {
+			t.Fatalf("settled as %+v", got)
+		}
+		w.sendBack(price - 1)
+		if got := w.settle("acme", r); !got.Success {
+			t.Errorf("after a refund in part it is %+v", got)
+		}
+		w.sendBack(1)
+		w.wantReason("acme", r, x402.InvalidState)
+	})
+}
+
+// TestNoSuccessForAVoidInvoice has somebody submit an authorization that was refused before it was sent, and whose
+// invoice is void by then.
+func TestNoSuccessForAVoidInvoice(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		r := w.request("https://api.shop.example/")
+		w.waited = func() {
+			w.waited = func() {}
+			accepted, err := w.store.AuthorizationByNonce(t.Context(), chainKey, usdc, payer, r.Payment.Authorization.Nonce)
+			w.must(err)
+			if _, err := w.ledger.Void(t.Context(), access.Principal{MerchantID: "acme", Scopes: access.Admin}, accepted.InvoiceID); !errors.Is(err, settle.ErrOutcomeUnknown) {
+				t.Errorf("void while a payment is being made: %v", err)
+			}
+			lease := store.WorkLease{Name: "writer", Holder: "holder"}
+			_, err = w.store.AcquireWorkLease(t.Context(), lease, invoice.Unix(start), invoice.Unix(start+3600))
+			w.must(err)
+			w.must(w.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, invoice.Unix(start)))
+			_, err = w.ledger.Void(t.Context(), access.Principal{MerchantID: "acme", Scopes: access.Admin}, accepted.InvoiceID)
+			w.must(err)
+		}
+		if got := w.settle("acme", r); got.Success || got.ErrorReason != string(x402.InvalidState) {
+			t.Errorf("refused, it is %+v", got)
+		}
+		w.mine(r.Payment.Authorization)
+		w.wantReason("acme", r, x402.InvalidState)
+		inv := w.invoices()[0]
+		if got, err := w.Pay(t.Context(), inv, r.Payment); err != nil || got.Success || inv.Status != invoice.Void {
+			t.Errorf("the invoice is %s, and its payment %+v, %v", inv.Status, got, err)
 		}
 	})
 }

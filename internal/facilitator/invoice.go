@@ -59,8 +59,10 @@ func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) 
 	if err != nil {
 		return failure(p, s.orPending(ctx, inv, err))
 	}
-	accepted, err = s.await(ctx, accepted)
-	return s.outcome(ctx, c, accepted), err
+	if accepted, err = s.await(ctx, accepted); err != nil {
+		return s.outcome(ctx, c, accepted), err
+	}
+	return s.outcomeOf(ctx, c, p, accepted)
 }
 
 // orPending returns why a payment is refused. While another payment of the invoice is open,
@@ -95,5 +97,10 @@ func (s *Service) Pending(ctx context.Context, inv invoice.Invoice) (r apitypes.
 	if err == nil {
 		a, err = s.await(ctx, a)
 	}
-	return s.outcome(ctx, s.byKey[inv.ChainKey], a), err == nil, err
+	if err != nil {
+		return r, false, err
+	}
+	c := s.byKey[inv.ChainKey]
+	r, err = s.outcomeOf(ctx, c, x402.Payment{Accepted: x402.Requirements{ChainID: c.ID}, Authorization: a.Authorization}, a)
+	return r, err == nil, err
 }

@@ -70,6 +70,9 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 	if errors.Is(err, store.ErrNotFound) { // the service was stopped before it accepted it
 		return s.check(ctx, p)
 	}
+	if err == nil && accepted.Paid() {
+		err = s.standing(ctx, accepted)
+	}
 	if err == nil && accepted.Status == store.AuthorizationRefused {
 		err = &invoice.RefusalError{Reason: accepted.Reason, Detail: accepted.Reason.Detail()}
 	}
@@ -127,7 +130,9 @@ func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request)
 		accepted, err = s.await(ctx, accepted)
 	}
 	if err == nil && accepted.Paid() {
-		err = s.countAnswer(ctx, p)
+		if err = s.standing(ctx, accepted); err == nil {
+			err = s.countAnswer(ctx, p)
+		}
 	}
 	if err != nil {
 		return failure(r.Payment, err)

@@ -396,6 +396,33 @@ func TestMadeBeforeAcceptance(t *testing.T) {
 	})
 }
 
+// TestVoidWhilePaying makes an invoice void while an authorization of it is accepted, paid, and after it has lapsed.
+func TestVoidWhilePaying(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv, lapses := w.create(), w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		for _, of := range []invoice.Invoice{inv, lapses} {
+			b := a
+			b.Nonce = w.hash("nonce of", of.ID)
+			_, err := w.Authorize(t.Context(), of.ID, b)
+			w.must(err)
+			_, err = w.Void(t.Context(), w.own(), of.ID)
+			wantErr(t, "while a payment is being made", err, settle.ErrOutcomeUnknown)
+		}
+		a.Nonce = w.hash("nonce of", inv.ID)
+		w.mine(start+1, w.transferOf(a))
+		_, err := w.Void(t.Context(), w.own(), inv.ID)
+		wantErr(t, "once it is observed", err, invoice.ErrCovered)
+		w.mine(a.ValidBefore.Unix())
+		w.final()
+		got, err := w.Void(t.Context(), w.own(), lapses.ID)
+		if err != nil || got.Status != invoice.Void {
+			t.Errorf("after the window it is %s, %v", got.Status, err)
+		}
+	})
+}
+
 // TestAuthorizationLapses wants a refusal when a final block is at the end of the window,
 // and not before.
 func TestAuthorizationLapses(t *testing.T) {

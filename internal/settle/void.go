@@ -13,6 +13,10 @@ import (
 // not been read yet, or the chain is halted.
 var ErrUnread = errors.New("blocks that could hold a payment are not read yet")
 
+// ErrOutcomeUnknown is the error of Void while an authorization of the invoice was accepted whose
+// outcome is open: its transfer may be on its way.
+var ErrOutcomeUnknown = errors.New("a payment of the invoice is being made")
+
 // errVoidAlready: another request made the invoice void meanwhile.
 var errVoidAlready = errors.New("the invoice is void already")
 
@@ -20,7 +24,7 @@ var errVoidAlready = errors.New("the invoice is void already")
 // commitment. It takes place between the newest block that was read and the next one: an
 // invoice that payments in the blocks up to there cover is not voided, and a transfer
 // above is late. A void invoice is returned as it is. Errors are store.ErrNotFound,
-// invoice.ErrFinal, invoice.ErrCovered and ErrUnread.
+// invoice.ErrFinal, invoice.ErrCovered, ErrUnread and ErrOutcomeUnknown.
 func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voided invoice.Invoice, err error) {
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		was, err := tx.Invoice(ctx, id)
@@ -98,6 +102,12 @@ func (s *Service) voidOpen(ctx context.Context, tx *store.Tx, out *outbox, inv i
 	}
 	voided, err := set.byID[inv.ID].Cancel(cur.Indexed.Number)
 	if err != nil {
+		return err
+	}
+	switch _, err := tx.PendingAuthorization(ctx, inv.ID); {
+	case err == nil:
+		return ErrOutcomeUnknown
+	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
 	set.put(voided)
