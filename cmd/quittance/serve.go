@@ -185,7 +185,8 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.Providers = append(out.Providers, api.Provider(p))
 	}
 	for _, c := range cfg.Chains {
-		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey, Gasless: (*settle.AuthorizationBudget)(c.Gasless)})
+		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey, Gasless: (*settle.AuthorizationBudget)(c.Gasless),
+			PollInterval: c.Latency, IdleInterval: c.IdleInterval})
 	}
 	return out
 }

@@ -118,11 +118,11 @@ func printStatus(out io.Writer, st admin.Status, now time.Time) error {
 	for _, c := range st.Chains {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\n", c.ChainKey, c.Head, c.Indexed, c.Confirmed, lag(c.Lag), state(c, st.Offline != ""))
 	}
-	fmt.Fprintln(table, "\nCHAIN\tNODE\tSTATE\tHEAD\tLATENCY\tCALLS\tERRORS\tREMARK")
+	fmt.Fprintln(table, "\nCHAIN\tNODE\tSTATE\tHEAD\tLATENCY\tCALLS\tPER DAY\tERRORS\tREMARK")
 	for _, c := range st.Chains {
 		for _, p := range c.Providers {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%.1f ms\t%d\t%d\t%s\n",
-				c.ChainKey, p.Provider, p.State, p.Head, p.LatencyMs, p.Calls, p.Errors, remark(p, now))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%.1f ms\t%d\t%d\t%d\t%s\n",
+				c.ChainKey, p.Provider, p.State, p.Head, p.LatencyMs, p.Calls, p.PerDay, p.Errors, remark(p, now))
 		}
 	}
 	if err := table.Flush(); err != nil {

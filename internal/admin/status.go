@@ -109,6 +109,7 @@ type Provider struct {
 	HeadAt       int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
 	LatencyMs    float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
 	Calls        uint64      `json:"calls"`
+	PerDay       uint64      `json:"callsPerDay,omitempty"` // an estimate, from the last hour; absent in the first minute
 	Errors       uint64      `json:"errors"`
 	Subscribed   bool        `json:"subscribed"`               // to its heads
 	Limits       []NodeLimit `json:"limits,omitempty"`         // what it could not do
@@ -135,7 +136,7 @@ func Providers(p *chain.Pool) []Provider {
 		all = append(all, Provider{
 			Limits: limits, Pace: h.Pace, LeadingZeros: h.LeadingZeros,
 			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
-			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), Errors: h.Errors, Subscribed: h.Subscribed,
+			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), PerDay: h.PerDay, Errors: h.Errors, Subscribed: h.Subscribed,
 		})
 	}
 	return all

@@ -61,6 +61,7 @@ type Health struct {
 	Head         uint64        // number of its newest head
 	HeadAt       time.Time     // when Head was read; zero if it never was
 	Calls        Calls         // made, each call of a batch counted
+	PerDay       uint64        // an estimate of the calls of a day, from the last hour's; 0 in the first minute
 	Errors       uint64        // requests that failed, without those on behalf of clients' requests
 	Latency      time.Duration // of a request, a moving average, likewise
 	Subscribed   bool          // to new heads
@@ -118,6 +119,7 @@ type healthRecord struct {
 	lagging bool
 
 	calls   Calls
+	rate    callRate
 	errors  uint64
 	latency time.Duration
 }

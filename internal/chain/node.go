@@ -185,8 +185,9 @@ func (p *Node) update(f func(r *healthRecord, now time.Time)) {
 // onRequest counts a request to the node. Of one that is made for a client's request only the
 // calls count.
 func (p *Node) onRequest(class Class, calls int, took time.Duration, err error) {
-	p.update(func(r *healthRecord, _ time.Time) {
+	p.update(func(r *healthRecord, now time.Time) {
 		first := !r.wasCalled()
+		r.rate.observe(now, r.calls.Total())
 		r.calls[class] += uint64(calls)
 		if class == ClassRequest {
 			return
@@ -218,5 +219,6 @@ func (p *Node) snapshot(now time.Time) Health {
 		Limits: p.limits.status(), Pace: p.Client.pace.limit(), LeadingZeros: p.leadingZeros.Load(),
 	}
 	h.State, h.Until, h.Reason = p.health.state(now)
+	h.PerDay = p.health.rate.perDay(now, p.health.calls.Total())
 	return h
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -21,6 +22,15 @@ const (
 	MaxRequestCalls = 10_000
 	// MaxAuditCalls bounds the setting for the calls of an audit.
 	MaxAuditCalls = 6000
+	// DefaultLatency is how long a new block may wait until it is read, unless a chain says
+	// otherwise, from MinLatency to MaxLatency.
+	DefaultLatency = time.Second
+	MinLatency     = 100 * time.Millisecond
+	MaxLatency     = time.Minute
+	// DefaultIdleInterval is how often a chain is read while nothing on it is awaited, at
+	// most MaxIdleInterval.
+	DefaultIdleInterval = time.Minute
+	MaxIdleInterval     = 10 * time.Minute
 	// MaxQuorum is the largest quorum that a chain may ask for.
 	MaxQuorum = 2
 )
@@ -71,6 +81,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		}
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}
+	r.readIntervals(path, f, &out)
 	out.Gasless = r.gasless(path+".gasless", f.Gasless)
 	if out.Gasless != nil && f.OperatorKeyEnv == "" && f.OperatorKeyFile == "" {
 		r.fail(path+".gasless.enabled", "is on; it needs an operator key, which pays for the gas")
@@ -99,6 +110,24 @@ func (r *resolver) isOn(path string, text scalar, byDefault bool) bool {
 	}
 	r.fail(path, "is %q; want on or off", text)
 	return byDefault
+}
+
+// readIntervals reads how often a chain is read.
+func (r *resolver) readIntervals(path string, f chainFile, c *Chain) {
+	c.Latency = r.duration(path+".latency", f.Latency, DefaultLatency, MinLatency, MaxLatency)
+	c.IdleInterval = r.duration(path+".idleInterval", f.IdleInterval, DefaultIdleInterval, MinLatency, MaxIdleInterval)
+}
+
+// duration reads a duration within bounds.
+func (r *resolver) duration(path string, text scalar, otherwise, least, most time.Duration) time.Duration {
+	if text == "" {
+		return otherwise
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < least || d > most {
+		r.fail(path, "is %q; want a duration of %s to %s, such as %s", text, least, most, otherwise)
+	}
+	return d
 }
 
 // contracts reads the addresses of the service's contracts on a chain.

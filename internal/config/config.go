@@ -120,6 +120,9 @@ type Chain struct {
 	// Gasless bounds the authorizations that the service sends for payers. It is nil where
 	// it sends none.
 	Gasless *Gasless
+	// Latency is how long a new block may wait until it is read, and IdleInterval the same while
+	// nothing on the chain is awaited.
+	Latency, IdleInterval time.Duration
 }
 
 // Source gives access to the variables and files that a configuration names.

@@ -114,6 +114,8 @@ type chainFile struct {
 	RequestCalls    *scalar     `yaml:"requestCallsPerSecond"`
 	CompareLogs     scalar      `yaml:"compareLogs"`
 	AuditCalls      *scalar     `yaml:"auditCallsPerMinute"`
+	Latency         scalar      `yaml:"latency"`
+	IdleInterval    scalar      `yaml:"idleInterval"`
 	Quorum          *scalar     `yaml:"quorum"`
 	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`

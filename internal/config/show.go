@@ -67,6 +67,7 @@ func (f file) withDefaults(cfg Config) file {
 	for i := range f.Chains {
 		f.Chains[i].fill(cfg.Chains[i].Chain)
 		f.Chains[i].Gasless.fill(cfg.Chains[i].Gasless)
+		f.Chains[i].Latency, f.Chains[i].IdleInterval = minutes(cfg.Chains[i].Latency), minutes(cfg.Chains[i].IdleInterval)
 	}
 	return f
 }
@@ -75,6 +76,14 @@ func (f file) withDefaults(cfg Config) file {
 func hours(d time.Duration) scalar {
 	if d%time.Hour == 0 {
 		return scalar(fmt.Sprint(int64(d/time.Hour), "h"))
+	}
+	return scalar(d.String())
+}
+
+// minutes returns a duration of whole minutes as 1m, and another as Go writes it.
+func minutes(d time.Duration) scalar {
+	if d > 0 && d%time.Minute == 0 {
+		return scalar(fmt.Sprint(int64(d/time.Minute), "m"))
 	}
 	return scalar(d.String())
 }

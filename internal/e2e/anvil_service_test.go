@@ -106,6 +106,7 @@ func (s *service) deploy() string {
 // entry is the entry of the chain anvil in the configuration.
 const entry = `
   - chainKey: %s
+    idleInterval: 1s
     chainId: %d
     rpc: [ws://%s, http://%[3]s]
     finality: %d

@@ -21,6 +21,7 @@ merchants: [{id: acme, collection: deposit}]
 ` + keySetting + `
 chains:
   - chainKey: testnet
+    idleInterval: 1s
     chainId: %d
     rpc: ["%s"]
     finality: 2

@@ -35,6 +35,7 @@ merchants: [{id: acme}]
 ` + keySetting + `
 chains:
   - chainKey: testnet
+    idleInterval: 1s
     chainId: %d
     rpc: ["%s"]
     finality: 2

@@ -41,6 +41,7 @@ masterKeyEnv: MASTER_KEY
 webhooks: {allow: [127.0.0.1]}
 chains:
   - chainKey: testnet
+    idleInterval: 1s
     chainId: %[2]d
     rpc: ["%[3]s"]
     finality: 2

@@ -25,6 +25,7 @@ merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
 webhooks: {allow: [127.0.0.1]}
 chains:
   - chainKey: testnet
+    idleInterval: 1s
     chainId: %d
     rpc: ["%s"]
     finality: 2

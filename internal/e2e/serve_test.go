@@ -33,6 +33,7 @@ webhooks: {allow: [127.0.0.1]}
 ` + keySetting + `
 chains:
   - chainKey: testnet
+    idleInterval: 1s
     chainId: %d
     rpc: [%s]
     finality: 2

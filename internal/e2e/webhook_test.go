@@ -168,7 +168,7 @@ merchants:
 webhooks: {allow: [%s]}
 ` + keySetting + `
 chains:
-  - {chainKey: testnet, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
+  - {chainKey: testnet, idleInterval: 1s, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
 `
 
 // TestWebhookAllow checks that a service posts to its own machine only if the

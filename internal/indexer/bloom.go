@@ -17,7 +17,7 @@ const (
 	// probeBlocks is how many of the newest blocks are searched for a log.
 	probeBlocks = 32
 	// probeEvery is the time between two probes that found no log.
-	probeEvery = time.Minute
+	probeEvery = 10 * time.Minute
 )
 
 // Blooms says whether the bloom filters in a node's headers are usable.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -58,6 +59,10 @@ type Config struct {
 	// PollInterval is the wait between two syncs when nothing wakes the
 	// indexer; 0 is DefaultPollInterval.
 	PollInterval time.Duration
+	// Awaited returns what is awaited on the chain; nil is that something always is. While
+	// nothing is, the chain is read every IdleInterval, 0 of which is never less often.
+	Awaited      func(ctx context.Context) (Awaited, error)
+	IdleInterval time.Duration
 	// Others are the keys of the other chains of the service, and Senior those
 	// of them that go before this one where both turn out to be one chain.
 	Others, Senior []string
@@ -139,6 +144,8 @@ type Indexer struct {
 	// What follows belongs to the goroutine of Run.
 	tracker        *Tracker // of the ledger's cursor; nil before the first sync
 	skew           skew
+	blockTimes     blockTimes
+	together       bool                    // several blocks are read by one call
 	lastSynced     heads                   // of the last sync that did everything
 	lostRaces      int                     // syncs lost to another replica, in a row
 	lastNotBehind  time.Time               // when last not all nodes were behind what was read
@@ -153,6 +160,9 @@ type Indexer struct {
 
 	// auditFailures belongs to the goroutine that audits: failures in a row.
 	auditFailures int
+
+	ignoreHeads atomic.Bool // announcements of heads do not wake the indexer
+	sleep       func(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool)
 
 	mu           sync.Mutex
 	status       Status
@@ -191,6 +201,7 @@ func New(c Config) *Indexer {
 		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
 		maxInFlight:    maxInFlight,
+		sleep:          sleepOrWake,
 		lastNotBehind:  c.Now(),
 		expiring:       true, // the process before may have left some
 		status:         Status{ChainKey: c.Chain.Key},
@@ -266,7 +277,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 			failures = 0
 		default:
 			failures = 0
-			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
+			ix.rest(ctx)
 		}
 	}
 }
@@ -275,7 +286,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 // asked first.
 func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
-		ix.step(ctx, loopRefreshHeads, ix.cfg.Pool.RefreshHeads)
+		ix.step(ctx, loopRefreshHeads, ix.refreshOrCheck)
 		wait.Sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
@@ -293,7 +304,7 @@ func (ix *Indexer) backoff(n int) time.Duration {
 // That it cannot is no failure: polling finds everything too.
 func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 	for {
-		err := p.SubscribeHeads(ctx, ix.Wake)
+		err := p.SubscribeHeads(ctx, ix.onHead)
 		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
 			return
 		}

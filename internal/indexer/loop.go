@@ -20,6 +20,7 @@ const (
 	loopUnread       = "reading transactions again"
 	loopAudit        = "auditing final blocks"
 	loopRefreshHeads = "surveying the nodes"
+	loopNews         = "looking for new logs"
 )
 
 // loop is a step of one of the indexer's loops in progress.

@@ -103,14 +103,21 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 	if err != nil {
 		return nil, 0, &nodeError{node: n.Node, err: err, byRange: true}
 	}
-	count := len(logs)
+	blocks, err := ix.blocksInRange(ctx, n, logs, blockRange{first: first, last: last}, nil, c)
+	return blocks, len(logs), err
+}
+
+// blocksInRange returns the blocks of a range with these logs: the first block, those with
+// events, and the last one. ends are the headers of the first and the last one, or nil.
+func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, r blockRange, ends []chain.Header, c *addressCache) ([]settle.Block, error) {
+	first, last := r.first, r.last
 	watched, err := c.watched(ctx, ix.decoder.accounts(logs))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	groups, err := n.byBlock(logs, first, last)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	byHash := map[invoice.Hash][]types.Log{}
 	numbers := []uint64{first}
@@ -129,9 +136,9 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 	if last != numbers[len(numbers)-1] {
 		numbers = append(numbers, last)
 	}
-	headers, err := n.headers(ctx, numbers...)
+	headers, err := n.headersBesides(ctx, ends, numbers...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	canonical := 0
 	for _, h := range headers {
@@ -140,13 +147,34 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 		}
 	}
 	if canonical != len(byHash) {
-		return nil, 0, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
+		return nil, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
 	}
 	if err := ix.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	blocks, err := ix.blocks(ctx, n, headers, byHash, watched)
-	return blocks, count, err
+	return ix.blocks(ctx, n, headers, byHash, watched)
+}
+
+// headersBesides returns the headers at some heights, of which it asks for those that are not
+// known.
+func (n node) headersBesides(ctx context.Context, known []chain.Header, numbers ...uint64) ([]chain.Header, error) {
+	headers, unknown := make(map[uint64]chain.Header, len(numbers)), slices.Clone(numbers)
+	for _, h := range known {
+		headers[h.Number] = h
+		unknown = slices.DeleteFunc(unknown, func(number uint64) bool { return number == h.Number })
+	}
+	asked, err := n.headers(ctx, unknown...)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range asked {
+		headers[h.Number] = h
+	}
+	all := make([]chain.Header, len(numbers))
+	for i, number := range numbers {
+		all[i] = headers[number]
+	}
+	return all, nil
 }
 
 // byBlock splits the logs of a range by their block, ascending. Logs outside of

@@ -49,6 +49,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	}
 	ix.updateStatus(func(s *Status) { s.Head = t.head.Number })
 	ix.measureSkew(t.head)
+	ix.blockTimes.observe(t.head)
 	if followed, err := ix.follows(ctx, n, t); followed {
 		return false, err
 	}
@@ -96,9 +97,13 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	if t.head.Number < ix.tracker.Tip().Number {
 		return false, &nodeError{node: n.Node, err: errNodeBehind, reported: true}
 	}
-	next, err := ix.follow(ctx, n, t.head)
-	if err != nil {
+	var next *chain.Header
+	if done, err := ix.readTogether(ctx, n, t.head); err != nil {
 		return false, err
+	} else if !done {
+		if next, err = ix.follow(ctx, n, t.head); err != nil {
+			return false, err
+		}
 	}
 	if next != nil && line >= next.Number+2*maxBlocks {
 		return true, ix.catchUp(ctx, n, t, line-maxBlocks)

@@ -25,6 +25,9 @@ type Chain struct {
 	// PollInterval is how often the head is asked for; 0 is
 	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
+	// IdleInterval is how often the chain is read while nothing on it is awaited; 0 is at the
+	// PollInterval.
+	IdleInterval time.Duration
 }
 
 // sendsAuthorizations reports whether the service sends payers' authorizations on the chain.
@@ -67,6 +70,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 		Chain: c.Chain, Pool: run.pool, Ledger: tracedLedger{s.settle}, Logger: s.cfg.Logger, Now: s.cfg.Now,
 		Others: others, Senior: others[:senior],
 		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog, Reads: s.reads(c.Key),
+		IdleInterval: c.IdleInterval, Awaited: func(ctx context.Context) (indexer.Awaited, error) { return s.settle.Awaited(ctx, c.Key) },
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{

@@ -20,6 +20,8 @@ var (
 		"Number of the newest block that a chain's node has reported.", nodeLabels, nil)
 	nodeCalls = prometheus.NewDesc("quittance_provider_calls_total",
 		"Calls made of a chain's node, each of a batch counted, by what they were made for.", append(nodeLabels, "class"), nil)
+	nodeCallsPerDay = prometheus.NewDesc("quittance_provider_calls_per_day",
+		"An estimate of the calls made of a chain's node in a day, from those of the last hour.", nodeLabels, nil)
 	nodeErrors = prometheus.NewDesc("quittance_provider_errors_total",
 		"Requests to a chain's node that failed.", nodeLabels, nil)
 	nodeLatency = prometheus.NewDesc("quittance_provider_latency_seconds",
@@ -36,7 +38,7 @@ type nodeCollector struct{ chains []*chainWorkers }
 
 // Describe implements prometheus.Collector.
 func (m nodeCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{nodeState, nodeHead, nodeCalls, nodeErrors, nodeLatency} {
+	for _, d := range []*prometheus.Desc{nodeState, nodeHead, nodeCalls, nodeCallsPerDay, nodeErrors, nodeLatency} {
 		out <- d
 	}
 }
@@ -60,6 +62,7 @@ func (m nodeCollector) Collect(out chan<- prometheus.Metric) {
 			for _, class := range chain.Classes {
 				send(nodeCalls, prometheus.CounterValue, float64(h.Calls[class]), class.String())
 			}
+			send(nodeCallsPerDay, prometheus.GaugeValue, float64(h.PerDay))
 			send(nodeErrors, prometheus.CounterValue, float64(h.Errors))
 			send(nodeLatency, prometheus.GaugeValue, h.Latency.Seconds())
 		}

@@ -91,7 +91,7 @@ func TestStatus(t *testing.T) {
 		`quittance_provider_state{chain="down",node="1",provider="` + down.RPC[0] + `",state="ok"} 0`,
 		`quittance_provider_head{chain="good",node="1",provider="` + good.RPC[0] + `"} 3`,
 		`quittance_provider_errors_total{chain="good",node="1",provider="` + good.RPC[0] + `"} 0`,
-		`quittance_provider_latency_seconds{chain="down"`, `quittance_provider_calls_total{chain="down"`,
+		`quittance_provider_latency_seconds{chain="down"`, `quittance_provider_calls_total{chain="down"`, `quittance_provider_calls_per_day{chain="down"`,
 		`quittance_chain_backfill_blocks{chain="good"} 0`,
 	} {
 		if !strings.Contains(text, want) {

@@ -21,6 +21,14 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
+// Awaited says what is awaited on a chain.
+type Awaited = store.Awaited
+
+// Awaited returns what is awaited on a chain.
+func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error) {
+	return s.store.Awaited(ctx, chainKey)
+}
+
 // SinceFirstInvoice returns how long ago the first invoice of a chain was
 // created, by the service's clock; ok is false before the first invoice.
 func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {

@@ -2,6 +2,7 @@ package chaintest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -152,6 +153,24 @@ type filter struct {
 	ToBlock   *hexutil.Uint64  `json:"toBlock,omitempty"`
 	Address   []common.Address `json:"address"`
 	Topics    [][]common.Hash  `json:"topics"`
+
+	toLatest bool
+}
+
+// UnmarshalJSON reads a filter, whose toBlock may be the head.
+func (f *filter) UnmarshalJSON(data []byte) error {
+	type plain filter
+	read := struct {
+		*plain
+		ToBlock json.RawMessage `json:"toBlock"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	if f.toLatest = string(read.ToBlock) == `"latest"`; f.toLatest || read.ToBlock == nil {
+		return nil
+	}
+	return json.Unmarshal(read.ToBlock, &f.ToBlock)
 }
 
 // GetLogs answers eth_getLogs. As geth does, it serves an orphaned block that
@@ -169,6 +188,10 @@ func (a *api) GetLogs(ctx context.Context, f filter) ([]types.Log, error) {
 		return f.of(b, logs), nil
 	}
 	blocks := a.node.view()
+	if f.FromBlock != nil && f.toLatest {
+		last := hexutil.Uint64(len(blocks) - 1)
+		f.ToBlock = &last
+	}
 	if f.FromBlock == nil || f.ToBlock == nil || *f.FromBlock > *f.ToBlock || uint64(*f.ToBlock) >= uint64(len(blocks)) {
 		return nil, errors.New("block range extends beyond current head block")
 	}

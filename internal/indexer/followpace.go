@@ -1,0 +1,244 @@
+package indexer
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of how often the nodes of a chain are called.
+const (
+	// DefaultIdleInterval is how often a chain is read while nothing on it is awaited.
+	DefaultIdleInterval = time.Minute
+	// headEvery is how often, in poll intervals, the head of a chain is asked for whose blocks
+	// follow each other faster than that. In between, one call asks for new logs alone.
+	headEvery = 6
+	// maxTogether is how many blocks are read by one call near the head. Further behind, final
+	// blocks are caught up with.
+	maxTogether = 1024
+	// minTimed is over how many blocks the time between two is measured, and maxTimed after how
+	// many it is measured anew.
+	minTimed, maxTimed = 16, 256
+	// standbyPatience is how long the replica that reads a chain may record nothing before
+	// another asks a node for the head.
+	standbyPatience = 15 * time.Second
+)
+
+// pace is how the indexer waits until it looks at the chain again.
+type pace int
+
+const (
+	paceEach     pace = iota // for the poll interval; each block is read by its hash
+	paceTogether             // blocks are faster than the poll interval; several are read by one call
+	paceIdle                 // nothing is awaited
+)
+
+// blockTimes measures the time between two blocks by their timestamps.
+type blockTimes struct {
+	from  chain.Header  // zero before the first
+	every time.Duration // 0 while it is unknown
+}
+
+func (b *blockTimes) observe(h chain.Header) {
+	blocks := h.Number - b.from.Number
+	switch {
+	case b.from.Time.IsZero() || h.Number < b.from.Number:
+		*b = blockTimes{from: h}
+	case blocks >= minTimed:
+		b.every = h.Time.Sub(b.from.Time) / time.Duration(blocks)
+		if blocks >= maxTimed {
+			b.from = h
+		}
+	}
+}
+
+// pace returns how to wait now.
+func (ix *Indexer) pace(ctx context.Context) pace {
+	if ix.cfg.Awaited == nil {
+		return paceEach
+	}
+	switch awaited, err := ix.cfg.Awaited(ctx); {
+	case err != nil: // the next sync reports it
+	case !awaited.Any && ix.cfg.IdleInterval > ix.cfg.PollInterval:
+		return paceIdle
+	case ix.blockTimes.every == 0 || ix.blockTimes.every >= ix.cfg.PollInterval:
+	case !awaited.Unconfirmed || ix.cfg.Chain.Finality.Tag != "":
+		return paceTogether // what waits for a number of blocks alone is confirmed within seconds
+	}
+	return paceEach
+}
+
+// isIdle reports whether nothing is awaited.
+func (ix *Indexer) isIdle(ctx context.Context) bool {
+	if ix.cfg.Awaited == nil || ix.cfg.IdleInterval <= ix.cfg.PollInterval {
+		return false
+	}
+	awaited, err := ix.cfg.Awaited(ctx)
+	return err == nil && !awaited.Any
+}
+
+// rest waits until the chain is to be looked at again: for the poll interval, or for longer
+// while the pace says so and nothing new concerns the ledger.
+func (ix *Indexer) rest(ctx context.Context) {
+	defer ix.ignoreHeads.Store(false)
+	before := paceEach
+	for turn := 1; ; turn++ {
+		standsBy := !ix.reads()
+		p := paceEach
+		if !standsBy {
+			p = ix.pace(ctx)
+		}
+		if turn > 1 && p != before {
+			return // something is awaited now
+		}
+		before, ix.together = p, p != paceEach
+		ix.ignoreHeads.Store(ix.together || standsBy)
+		if woken := ix.sleep(ctx, ix.cfg.PollInterval, ix.wakeups); woken || ctx.Err() != nil {
+			return
+		}
+		waited := time.Duration(turn) * ix.cfg.PollInterval
+		switch {
+		case standsBy:
+			if ix.reads() || !ix.followsLedger(ctx, waited) {
+				return
+			}
+		case p == paceIdle:
+			if waited >= ix.cfg.IdleInterval {
+				return
+			}
+			ix.updateStatus(func(s *Status) { s.Succeeded = ix.cfg.Now() })
+		case p == paceEach || turn >= headEvery || ix.hasNews(ctx):
+			return
+		}
+	}
+}
+
+// sleepOrWake waits for d, and reports whether a wake-up ended the wait.
+func sleepOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+		return true
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// onHead takes the announcement of a new head by a node.
+func (ix *Indexer) onHead() {
+	if !ix.ignoreHeads.Load() {
+		wait.Wake(ix.wakeups)
+	}
+}
+
+// followsLedger takes over what another replica has recorded, without calling a node. It
+// reports false when a node is to be asked for the head: the other one has recorded nothing for
+// longer than it should take.
+func (ix *Indexer) followsLedger(ctx context.Context, waited time.Duration) bool {
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
+	if err != nil || !cursor.Started || ix.others.since.IsZero() {
+		return false
+	}
+	if cursor.Indexed.Hash != ix.others.at {
+		if ix.adopt(ctx, cursor) != nil {
+			return false
+		}
+		ix.others = othersProgress{cursor.Indexed.Hash, ix.cfg.Now()}
+		ix.updateStatus(func(s *Status) {
+			s.at(ix.tracker)
+			s.Head = max(s.Head, cursor.Indexed.Number)
+		})
+	}
+	ix.updateStatus(func(s *Status) { s.Succeeded = ix.cfg.Now() })
+	patience := standbyPatience
+	if ix.isIdle(ctx) {
+		patience += ix.cfg.IdleInterval
+	}
+	return waited < standbyPatience || ix.cfg.Now().Sub(ix.others.since) < patience
+}
+
+// hasNews reports whether blocks above the newest indexed one hold something for the ledger. A
+// failure counts as such, so that the next sync reports it.
+func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
+	ix.step(ctx, loopNews, func(ctx context.Context) {
+		logs, err := ix.lastNode.LogsFrom(ctx, ix.tracker.Tip().Number+1, ix.decoder.filter())
+		if err != nil {
+			found = true
+			return
+		}
+		watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
+		found = err != nil || len(ix.decoder.touching(logs, watched)) > 0 || len(ix.decoder.registryEvents(logs)) > 0
+	})
+	return found
+}
+
+// readTogether reads the blocks above the newest indexed one, up to head at most, by one call
+// for their logs, and records them. Checked are the parent of the first one, that the server that
+// answered has the last one, and that the blocks of the logs that count are canonical. done is
+// false when the blocks are to be read one by one instead.
+func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) (done bool, err error) {
+	tip := ix.tracker.Tip()
+	if !ix.together || head.Number < tip.Number+2 || head.Number > tip.Number+maxTogether {
+		return false, nil
+	}
+	limit := n.Limit(chain.KindRange)
+	first, last := tip.Number+1, min(head.Number, tip.Number+limit.Next())
+	if last <= first {
+		return false, nil
+	}
+	logs, ends, err := n.LogsAndEnds(ctx, first, last, ix.decoder.filter())
+	if err != nil {
+		return false, ctx.Err() // it may answer for each block
+	}
+	if ends[0].Parent != tip.Hash || last == head.Number && ends[1].Hash != head.Hash {
+		return false, nil // a reorg
+	}
+	if ix.otherHasMore(ctx, n, first, last, logs) {
+		return false, nil // who is right is found out block by block
+	}
+	blocks, err := ix.blocksInRange(ctx, n, logs, blockRange{first: first, last: last}, ends[:], ix.newAddressCache())
+	if err != nil {
+		return false, err
+	}
+	grow(limit, last-first+1, len(logs))
+	return true, ix.observe(ctx, blocks)
+}
+
+// otherHasMore reports whether another node, if there is one, has logs of a range that a node
+// left out.
+func (ix *Indexer) otherHasMore(ctx context.Context, n node, first, last uint64, told []types.Log) bool {
+	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || !ix.cfg.Pool.HasHealthyOther(n.Node) {
+		return false // with a quorum two nodes read each block
+	}
+	other := node{ix.cfg.Pool.Others(n.Node)[0]}
+	var logs []types.Log
+	err := ix.consult(ctx, other, func(ctx context.Context) (err error) {
+		logs, err = other.LogsInRange(ctx, first, last, ix.decoder.filter())
+		return other.wrap(err)
+	})
+	return err == nil && lacksOf(told, logs)
+}
+
+// refreshOrCheck keeps the heads of all nodes known. While nothing is awaited, and on a replica
+// that does not read the chain, it only checks nodes that were not checked yet.
+func (ix *Indexer) refreshOrCheck(ctx context.Context) {
+	if ix.reads() && !ix.isIdle(ctx) {
+		ix.cfg.Pool.RefreshHeads(ctx)
+		return
+	}
+	for _, p := range ix.cfg.Pool.Usable() {
+		if err := p.Ready(ctx); err != nil {
+			p.ReportFailure(err)
+		}
+	}
+}
+
+// Awaited says what is awaited on a chain.
+type Awaited = settle.Awaited

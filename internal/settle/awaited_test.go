@@ -1,0 +1,37 @@
+package settle_test
+
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// TestAwaited follows what is awaited on a chain: nothing, an open invoice, its payment, and
+// nothing again once that is final.
+func TestAwaited(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		expect := func(when string, want settle.Awaited) {
+			t.Helper()
+			got, err := w.Awaited(t.Context(), w.chainKey)
+			w.must(err)
+			if got != want {
+				t.Errorf("%s: %+v, want %+v", when, got, want)
+			}
+		}
+		expect("without an invoice", settle.Awaited{})
+		inv := w.create()
+		expect("with an open invoice", settle.Awaited{Any: true})
+		other, err := w.Awaited(t.Context(), "other")
+		w.must(err)
+		if other.Any {
+			t.Error("something is awaited on another chain")
+		}
+		w.mine(w.head().Time.Unix()+1, w.pay(inv.TransferAmount))
+		expect("with its payment", settle.Awaited{Any: true, Unconfirmed: true})
+		w.final()
+		if w.invoice(inv.ID).Status != "paid" {
+			t.Fatal("the invoice is not paid")
+		}
+		expect("afterwards", settle.Awaited{})
+	})
+}
