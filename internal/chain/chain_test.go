@@ -96,15 +96,18 @@ func TestDepositAddress(t *testing.T) {
 	}
 }
 
-// TestOwnsContract wants the addresses of the chain's contracts, and none for what is not configured.
-func TestOwnsContract(t *testing.T) {
-	c := Chain{Registry: invoice.Address{1}, DepositFactory: invoice.Address{2}, AuthorizationRelay: invoice.Address{3}}
-	for i := range byte(5) {
-		if got, want := c.OwnsContract(invoice.Address{i}), 0 < i && i < 4; got != want {
-			t.Errorf("OwnsContract(%s) = %t", invoice.Address{i}, got)
+// TestKeepsMoney wants the addresses of the chain's tokens and contracts, and none for what is not configured.
+func TestKeepsMoney(t *testing.T) {
+	c := Chain{
+		Registry: invoice.Address{1}, DepositFactory: invoice.Address{2}, AuthorizationRelay: invoice.Address{3},
+		Tokens: []Token{{Address: invoice.Address{4}}, {Address: invoice.Address{5}}},
+	}
+	for i := range byte(7) {
+		if got, want := c.KeepsMoney(invoice.Address{i}), 0 < i && i < 6; got != want {
+			t.Errorf("KeepsMoney(%s) = %t", invoice.Address{i}, got)
 		}
 	}
-	if (Chain{}).OwnsContract(invoice.Address{}) {
+	if (Chain{}).KeepsMoney(invoice.Address{}) {
 		t.Error("the zero address is a contract of a chain without any")
 	}
 }

@@ -206,8 +206,9 @@ func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
 	return c.Tokens[i], true
 }
 
-// OwnsContract reports whether an address is the registry, the deposit factory or
+// KeepsMoney reports whether an address is a token, the registry, the deposit factory or
 // the authorization relay. What is sent there is lost.
-func (c Chain) OwnsContract(a invoice.Address) bool {
-	return !a.IsZero() && (a == c.Registry || a == c.DepositFactory || a == c.AuthorizationRelay)
+func (c Chain) KeepsMoney(a invoice.Address) bool {
+	_, isToken := c.TokenAt(a)
+	return !a.IsZero() && (isToken || a == c.Registry || a == c.DepositFactory || a == c.AuthorizationRelay)
 }

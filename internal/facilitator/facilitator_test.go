@@ -106,7 +106,8 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := &world{t: t, store: s, waited: func() {}}
 		w.seconds.Store(start)
-		network := chain.Chain{Key: chainKey, ID: chainID, Tokens: []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}, DepositFactory: invoice.Address{0x61}}
+		network := chain.Chain{Key: chainKey, ID: chainID, Tokens: []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}, DepositFactory: invoice.Address{0x61},
+			Registry: invoice.Address{0x62}, AuthorizationRelay: invoice.Address{0x63}}
 		now := func() time.Time { return time.Unix(w.seconds.Load(), 0).UTC() }
 		w.ledger = &flaky{Store: s, Service: settle.New(settle.Config{
 			Store: s, Chains: []chain.Chain{network}, Merchants: w, Now: now,
@@ -421,6 +422,7 @@ func TestSettleRefused(t *testing.T) {
 				func(r *x402.Request) { r.Payment.Accepted.Token = invoice.Address{1} },
 				payTo(invoice.Address{0x99}), // of rival
 				payTo(deposited.PayTo()),
+				payTo(invoice.Address{0x61}), payTo(invoice.Address{0x62}), payTo(invoice.Address{0x63}), payTo(usdc),
 			},
 			x402.RecipientMismatch: {func(r *x402.Request) { r.Requirements.PayTo = invoice.Address{1} }},
 			x402.ValueMismatch:     {func(r *x402.Request) { r.Payment.Authorization.Value = invoice.NewAmount(price - 1) }},

@@ -110,7 +110,7 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 	if err != nil {
 		return err
 	}
-	if !known || foreign || deposits[payTo] || !m.Allows(p.chain.Key, payTo) {
+	if !known || foreign || deposits[payTo] || p.chain.KeepsMoney(payTo) || !m.Allows(p.chain.Key, payTo) {
 		return &x402.Error{Reason: x402.InvalidRequirements, Detail: fmt.Sprintf("payTo %s is not an address of the merchant", payTo)}
 	}
 	return nil

@@ -122,7 +122,7 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 	if !ok {
 		return invoice.Invoice{}, &invoice.FieldError{Field: "currency", Detail: "is not a currency of the chain " + c.Key}
 	}
-	if d.Merchant == token.Address || c.OwnsContract(d.Merchant) {
+	if c.KeepsMoney(d.Merchant) {
 		return invoice.Invoice{}, &invoice.FieldError{
 			Field: "merchantAddress", Detail: "must be the merchant's own; it is a contract that would keep the money",
 		}

@@ -178,11 +178,10 @@ type receivers interface {
 }
 
 func (s *Service) checkRecipient(ctx context.Context, read receivers, r invoice.RefundRecord, to invoice.Address) error {
-	_, isToken := s.byKey[r.ChainKey].TokenAt(to)
 	switch {
 	case to.IsZero():
 		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
-	case isToken, to == r.Token, s.byKey[r.ChainKey].OwnsContract(to):
+	case to == r.Token, s.byKey[r.ChainKey].KeepsMoney(to):
 		return &invoice.FieldError{Field: "to", Detail: "is a contract that would keep the money"}
 	case to == r.From:
 		return &invoice.FieldError{Field: "to", Detail: "is the settlement address itself"}
