@@ -28,12 +28,14 @@ func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.lo
 
 // Limits of requests that wait for somebody outside: the endpoint of a merchant, or a chain.
 const (
-	// MaxPings bounds the pings of endpoints at a time, also those before a secret is
-	// promoted, and MaxOwnPings those of one owner of keys.
-	MaxPings, MaxOwnPings = 64, 4
-	// MaxSettling bounds the requests to settle payments by x402, and MaxOwnSettling those of
-	// one owner of keys.
-	MaxSettling, MaxOwnSettling = 256, 64
+	// MaxPings bounds the pings of endpoints at a time, also those before a secret is promoted.
+	MaxPings = 64
+	// MaxOwnPings bounds those of one owner of keys.
+	MaxOwnPings = 4
+	// MaxSettling bounds the requests to settle payments by x402.
+	MaxSettling = 256
+	// MaxOwnSettling bounds those of one owner of keys.
+	MaxOwnSettling = 64
 )
 
 // slots bounds how many requests of a kind are served at a time, in all and for each owner: by
