@@ -2468,7 +2468,8 @@ type RefundResponse struct {
 	// Transaction The transaction that the merchant signs with its own wallet.
 	Transaction *RefundTransaction `json:"transaction,omitempty"`
 
-	// ClaimURL The page on which the payer enters an address, to be sent to the payer. Present while an address is awaited.
+	// ClaimURL The page on which the payer enters an address, to be sent to the payer. Present while an address is awaited. A
+	// service without a master key has it only in the answer to the request that prepared the refund.
 	// It is a path if the service does not know its public URL.
 	ClaimURL string `json:"claimUrl,omitempty"`
 

@@ -72,6 +72,8 @@ type Ledger interface {
 	// settle.Service documents the errors.
 	PrepareRefund(ctx context.Context, req settle.RefundRequest) (invoice.RefundRecord, error)
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
+	// ClaimToken returns the token of the refund's page for the payer, or "" if it is not known.
+	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	Authorizations
 	Inbox

@@ -129,6 +129,8 @@ func (b *backend) PrepareRefund(ctx context.Context, _ settle.RefundRequest) (in
 	return invoice.RefundRecord{}, b.fail(ctx)
 }
 
+func (b *backend) ClaimToken(r invoice.RefundRecord) string { return r.ClaimToken }
+
 func (b *backend) CancelRefund(ctx context.Context, _, _ string) (invoice.RefundRecord, error) {
 	return invoice.RefundRecord{}, b.fail(ctx)
 }

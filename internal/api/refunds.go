@@ -134,7 +134,9 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 	}
 	// A key that may not prepare refunds may not name their recipient either.
 	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
-		answer.ClaimURL = a.publicURL + "/refunds/" + refund.ClaimToken
+		if token := a.ledger.ClaimToken(refund); token != "" {
+			answer.ClaimURL = a.publicURL + "/refunds/" + token
+		}
 	}
 	if refund.Prepared() || refund.Transfer.Status == invoice.Orphaned {
 		all, err := a.reader.Submissions(r.Context(), refund.ID)

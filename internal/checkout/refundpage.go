@@ -126,7 +126,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	named, err := c.refunds.NameRefundAddress(r.Context(), settle.RefundClaim{
-		Token: refund.ClaimToken, To: to, Account: c.refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
+		Token: r.PathValue("token"), To: to, Account: c.refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
 	})
 	unsigned, status := signatureProblem(err)
 	switch {
@@ -170,7 +170,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	}
 	text := locale.For(r)
 	v = refundView{
-		Path: "/refunds/" + refund.ClaimToken, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Brand: newBrand(profile),
+		Path: "/refunds/" + token, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Brand: newBrand(profile),
 		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(text, ch.Key), Reason: refund.Reason,
 		Payer: chain.Checksum(refund.Payer),
 	}

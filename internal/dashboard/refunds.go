@@ -82,6 +82,11 @@ func (d *Dashboard) showRefund(w http.ResponseWriter, r *http.Request, code int,
 	if err != nil {
 		return err
 	}
+	return d.showRefundOf(w, r, code, refused, found)
+}
+
+// showRefundOf shows the refund of an answer.
+func (d *Dashboard) showRefundOf(w http.ResponseWriter, r *http.Request, code int, refused string, found apitypes.RefundResponse) error {
 	body := refundPage{refundRow: d.refundRow(found.Refund), Transaction: found.Transaction, ClaimURL: found.ClaimURL, Error: refused, State: refundState(found)}
 	body.Submission, body.Withdrawn = d.submissions(found)
 	body.Explorer = d.explorer(found.Refund.ChainKey, found.Refund.TxHash)
@@ -210,6 +215,15 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 	}
 	if form.Error != "" {
 		return d.showRefundForm(w, r, http.StatusConflict, form, p)
+	}
+	var found apitypes.RefundResponse
+	if made.ClaimURL != "" {
+		if err := d.service.get(r.Context(), id("/api/refunds", made.Refund.ID), nil, &found); err != nil {
+			return err
+		}
+	}
+	if found.ClaimURL != made.ClaimURL { // without a master key this is the only time that it is shown
+		return d.showRefundOf(w, r, http.StatusOK, "", made)
 	}
 	d.redirect(w, r, id("/dashboard/refunds", made.Refund.ID))
 	return nil

@@ -1,6 +1,7 @@
 package invoice
 
 import (
+	"crypto/sha256"
 	"slices"
 	"time"
 )
@@ -88,7 +89,8 @@ type RefundRecord struct {
 	Reason       string
 	Account      AccountKind // of To
 	ManyInvoices bool        // the payer had paid ManyInvoices
-	ClaimToken   string      // of the page on which the payer names To; empty without one
+	ClaimToken   string      // of the page on which the payer names To; empty without one, and where it is not known
+	ClaimHash    Hash        // of ClaimToken, which is what is stored of it; zero without one
 	Signature    string      // of the payer, for To; empty without one
 	ExpiresAt    time.Time
 	CanceledAt   time.Time // zero unless it was canceled
@@ -98,6 +100,9 @@ type RefundRecord struct {
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
 }
+
+// HashClaimToken returns the SHA-256 of a token of a refund's page.
+func HashClaimToken(token string) Hash { return sha256.Sum256([]byte(token)) }
 
 // Prepared reports whether the refund was prepared.
 func (r RefundRecord) Prepared() bool { return !r.Tag.IsZero() }

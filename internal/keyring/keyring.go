@@ -11,6 +11,7 @@ import (
 	"crypto/cipher"
 	"crypto/ed25519"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -38,6 +39,7 @@ type Key struct {
 	ID     string
 	aead   cipher.AEAD
 	signer ed25519.PrivateKey // made of the key
+	tokens []byte             // key of HMAC-SHA256, likewise
 }
 
 // NewKey generates a master key and returns its text.
@@ -69,7 +71,11 @@ func ParseKey(text string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead, signer: ed25519.NewKeyFromSeed(seed)}, nil
+	tokens, err := hkdf.Key(sha256.New, raw, nil, "quittance tokens", sha256.Size)
+	if err != nil {
+		return Key{}, err
+	}
+	return Key{ID: hex.EncodeToString(sum[:idSize]), aead: aead, signer: ed25519.NewKeyFromSeed(seed), tokens: tokens}, nil
 }
 
 // minDistinct is the least number of different bytes, and of different steps from
@@ -116,6 +122,24 @@ func New(newest Key, older ...Key) *Keyring {
 type Sealed struct {
 	KeyID string // of the master key
 	Data  []byte // the nonce and the ciphertext
+}
+
+// Tokens returns 32 bytes for a purpose that nobody without the master key can guess: first those
+// of the newest key, then those of the older ones.
+func (k *Keyring) Tokens(purpose string) [][]byte {
+	all := make([][]byte, 0, len(k.keys))
+	add := func(key Key) {
+		mac := hmac.New(sha256.New, key.tokens)
+		mac.Write([]byte(purpose))
+		all = append(all, mac.Sum(nil))
+	}
+	add(k.newest)
+	for id, key := range k.keys {
+		if id != k.newest.ID {
+			add(key)
+		}
+	}
+	return all
 }
 
 // Sign returns the signature of a text under the newest key, and the public key that verifies

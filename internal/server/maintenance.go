@@ -24,6 +24,9 @@ const (
 	// rollupPause at least, and as long as the first took: after a year of payments was loaded it
 	// lasts minutes, and works half of the time at most.
 	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
+	// hashTokensAfter is when hashTokens runs after the start: a replica of the release before this one
+	// finds no refund by a hash, and has been replaced by then.
+	hashTokensAfter = time.Hour
 	// statisticsInterval is how often updateStatistics runs.
 	statisticsInterval = 2 * time.Second
 )
@@ -45,6 +48,19 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		group.Go(func() error { return every(ctx, work.interval, work.do) })
 	}
 	group.Go(func() error { return s.openings.run(ctx) })
+	group.Go(func() error {
+		if wait.Sleep(ctx, hashTokensAfter, nil) {
+			s.hashTokens(ctx)
+		}
+		return nil
+	})
+}
+
+// hashTokens replaces the tokens of refunds that a release before this one stored by their hashes.
+func (s *Server) hashTokens(ctx context.Context) {
+	if err := s.settle.HashClaimTokens(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("hashing the tokens of refunds failed, will retry after the next start", "err", err)
+	}
 }
 
 // every calls do at once and then at an interval, until ctx ends.

@@ -30,7 +30,7 @@ func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to i
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Approve(to, s.seconds())
 	}, func(r invoice.RefundRecord) bool {
-		return r.Status == invoice.RefundPending && r.ClaimToken != "" && r.To == to
+		return r.Status == invoice.RefundPending && !r.ClaimHash.IsZero() && r.To == to
 	})
 }
 

@@ -148,7 +148,7 @@ func (m *inboxMachine) prepareOne(r *rapid.T) {
 func (m *inboxMachine) nameOne(r *rapid.T) {
 	if id, ok := some(r, "named", m.prepared); ok {
 		to := invoice.Address{0xcc, rapid.Byte().Draw(r, "recipient")}
-		_, err := m.NameRefundAddress(m.t.Context(), settle.RefundClaim{Token: m.refund(id).ClaimToken, To: to, Account: invoice.AccountWithKey})
+		_, err := m.NameRefundAddress(m.t.Context(), settle.RefundClaim{Token: m.ClaimToken(m.refund(id)), To: to, Account: invoice.AccountWithKey})
 		wantOneOf(r, err, settle.ErrRefundNotOpen)
 	}
 }

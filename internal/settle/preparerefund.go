@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -117,7 +116,10 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {
 		return r, err
 	}
-	return tx.RefundRecord(ctx, r.ID)
+	token := r.ClaimToken
+	r, err = tx.RefundRecord(ctx, r.ID)
+	r.ClaimToken = token
+	return r, err
 }
 
 // buildRefund checks a request and returns its refund.
@@ -154,7 +156,7 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 	}
 	if req.AskPayer {
 		r.Status = invoice.RefundAwaitingAddress
-		r.ClaimToken, err = s.newClaimToken()
+		r.ClaimToken, err = s.newClaimToken(r.ID)
 		return r, err
 	}
 	r.To, r.Account = req.To, req.Account
@@ -242,15 +244,6 @@ func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Paym
 		return left, err
 	}
 	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(reserving, s.seconds())), nil
-}
-
-// newClaimToken returns 160 random bits as text.
-func (s *Service) newClaimToken() (string, error) {
-	var random [20]byte
-	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", fmt.Errorf("claim token: %w", err)
-	}
-	return invoice.Text(random[:]), nil
 }
 
 // hashRefund returns a hash of the request's fields, which does not depend on how its

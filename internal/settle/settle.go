@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -97,6 +98,9 @@ type Config struct {
 	VerifyContracts func(ctx context.Context, chainKey string) error
 	// Gasless is zero where the service sends no authorizations.
 	Gasless Gasless
+	// Keyring makes the tokens of the pages on which payers name an address for a refund. Without it
+	// they are random, and known only to who prepared the refund.
+	Keyring *keyring.Keyring
 	Now     func() time.Time
 	// Schedule is the clock by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
@@ -113,6 +117,7 @@ type Service struct {
 	signals        Signals
 	verify         func(ctx context.Context, chainKey string) error // Config.VerifyContracts
 	gasless        Gasless
+	keyring        *keyring.Keyring
 	now            func() time.Time
 	schedule       func() time.Time
 	rand           io.Reader
@@ -138,7 +143,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
-		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, gasless: cfg.Gasless,
+		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, gasless: cfg.Gasless, keyring: cfg.Keyring,
 		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}

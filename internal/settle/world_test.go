@@ -18,6 +18,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -96,6 +98,7 @@ type world struct {
 	txs     int
 
 	random io.Reader // of the service
+	keys   *keyring.Keyring
 
 	mu              sync.Mutex
 	unattributedIDs []string // as they were reported
@@ -135,6 +138,7 @@ func (db *database) unstarted(t testing.TB) *world {
 	n := db.worlds.Add(1)
 	w := &world{t: t, db: db, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
+	w.keys = keyringtest.New(t)
 	w.seconds.Store(start)
 	w.Service = w.service()
 	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: invoice.Unix(start)}}}
@@ -174,7 +178,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 			},
 		},
 		Now:  func() time.Time { return time.Unix(w.seconds.Load(), 0) },
-		Rand: w.random,
+		Rand: w.random, Keyring: w.keys,
 	}
 	for _, apply := range change {
 		apply(&cfg)

@@ -34,14 +34,16 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 	var r invoice.RefundRecord
 	var listID string
 	var many, paidSince int64
+	var token claim
 	var paid, back invoice.Amount
 	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
-		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, nullText(&r.ClaimToken),
+		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, parsedColumn[claim]{&token, parseClaim},
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn)
 	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
+	r.ClaimToken, r.ClaimHash = token.token, token.hash
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
 	return r, err
 }
@@ -144,7 +146,7 @@ func (tx *Tx) InsertPreparedRefund(ctx context.Context, r invoice.RefundRecord, 
 	err := tx.insert(ctx, insertion{"refund_records", append(strings.Split(recordColumns, ", "), "idem_scope", "idem_key", "request_hash"), ""},
 		[][]any{append([]any{r.ID, RefundListID(r.CreatedAt, r.ID), r.PaymentID, orNull(r.InvoiceID), orNull(r.MerchantID), r.ChainKey,
 			string(r.Status), invoice.UnixSeconds(r.CreatedAt), r.Tag.String(), r.Amount.String(), orNull(r.To), orNull(r.Reason), orNull(string(r.Account)), many,
-			orNull(r.ClaimToken), orNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), orNull(r.CanceledAt)}, keyed...)})
+			orNull(claimHash(r.ClaimToken)), orNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), orNull(r.CanceledAt)}, keyed...)})
 	if err != nil {
 		return err
 	}
@@ -169,11 +171,6 @@ func (q *queries) RefundRecord(ctx context.Context, id string) (invoice.RefundRe
 		return queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.refund_id = $1", id)
 	}
 	return r, err
-}
-
-// RefundByClaimToken returns the prepared refund whose page has the token, or ErrNotFound.
-func (q *queries) RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error) {
-	return queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.claim_token = $1", token)
 }
 
 // RefundByKey returns the refund of a payment that was prepared with an Idempotency-Key,

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -47,6 +48,8 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		prepared, observed := savePrepared(t, s)
 		got, err := s.RefundRecord(t.Context(), prepared.ID)
 		must(t, err)
+		token := prepared.ClaimToken
+		prepared.ClaimToken, prepared.ClaimHash = "", invoice.HashClaimToken(token) // which is all that is stored
 		if diff := cmp.Diff(prepared, got, equal); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -54,7 +57,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		if err != nil || byKey.ID != prepared.ID || hash != (invoice.Hash{5}) {
 			t.Errorf("by its key: %s, %s, %v", byKey.ID, hash, err)
 		}
-		byToken, err := s.RefundByClaimToken(t.Context(), prepared.ClaimToken)
+		byToken, err := s.RefundByClaimToken(t.Context(), token)
 		if err != nil || byToken.ID != prepared.ID {
 			t.Errorf("by its token: %s, %v", byToken.ID, err)
 		}
@@ -76,6 +79,47 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestClaimTokensAreHashed has tokens that a release before stored found, and replaced by their
+// hashes. What is stored of a token opens nothing.
+func TestClaimTokensAreHashed(t *testing.T) {
+	t.Parallel()
+	for name, url := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			s := storetest.Open(t, u)
+			prepared, _ := savePrepared(t, s)
+			db := storetest.SQL(t, u)
+			stored := func() (text string) {
+				t.Helper()
+				must(t, db.QueryRowContext(t.Context(), "SELECT claim_token FROM refund_records WHERE id = 'ref_prepared'").Scan(&text))
+				return text
+			}
+			hash := stored()
+			if len(hash) != 64 || strings.Contains(hash, prepared.ClaimToken) {
+				t.Errorf("%s is stored of %s", hash, prepared.ClaimToken)
+			}
+			if r, err := s.RefundByClaimToken(t.Context(), hash); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("by what is stored: %s, %v", r.ID, err)
+			}
+			_, err := db.ExecContext(t.Context(), "UPDATE refund_records SET claim_token = '"+prepared.ClaimToken+"' WHERE id = 'ref_prepared'")
+			must(t, err)
+			for _, want := range []int{1, 0} {
+				r, err := s.RefundByClaimToken(t.Context(), prepared.ClaimToken)
+				if err != nil || r.ID != prepared.ID || r.ClaimHash != invoice.HashClaimToken(prepared.ClaimToken) || (r.ClaimToken == "") != (want == 0) {
+					t.Errorf("by the token: %+v, %v", r, err)
+				}
+				if n, err := s.HashClaimTokens(t.Context(), 10); err != nil || n != want {
+					t.Errorf("%d tokens were replaced, %v; want %d", n, err, want)
+				}
+			}
+			if now := stored(); now != hash {
+				t.Errorf("%s is stored, want %s", now, hash)
+			}
+		})
+	}
 }
 
 func TestImpossibleRefundRecordsAreRefused(t *testing.T) {

@@ -1,0 +1,61 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// claimTokenSize is the size of the token of the page on which a payer names an address, in bytes.
+const claimTokenSize = 20
+
+// ClaimToken returns the token of a refund's page, or "" if it is not known: only its hash is
+// stored. A master key makes it again; without one, nobody knows it after it was made.
+func (s *Service) ClaimToken(r invoice.RefundRecord) string {
+	if r.ClaimToken != "" || r.ClaimHash.IsZero() {
+		return r.ClaimToken
+	}
+	for _, token := range s.claimTokens(r.ID) {
+		if invoice.HashClaimToken(token) == r.ClaimHash {
+			return token
+		}
+	}
+	return ""
+}
+
+// claimTokens returns the tokens that the master keys make for a refund, that of the newest first.
+func (s *Service) claimTokens(refundID string) (tokens []string) {
+	if s.keyring == nil {
+		return nil
+	}
+	for _, secret := range s.keyring.Tokens("refund " + refundID) {
+		tokens = append(tokens, invoice.Text(secret[:claimTokenSize]))
+	}
+	return tokens
+}
+
+// newClaimToken returns 160 bits as text: those that the master key makes, or random ones.
+func (s *Service) newClaimToken(refundID string) (string, error) {
+	if tokens := s.claimTokens(refundID); len(tokens) > 0 {
+		return tokens[0], nil
+	}
+	var random [claimTokenSize]byte
+	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
+		return "", fmt.Errorf("claim token: %w", err)
+	}
+	return invoice.Text(random[:]), nil
+}
+
+// hashBatch is how many tokens HashClaimTokens replaces in a transaction.
+const hashBatch = 500
+
+// HashClaimTokens replaces the tokens that a release before this one stored by their hashes.
+func (s *Service) HashClaimTokens(ctx context.Context) error {
+	for {
+		if n, err := s.store.HashClaimTokens(ctx, hashBatch); err != nil || n < hashBatch {
+			return err
+		}
+	}
+}
