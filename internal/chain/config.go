@@ -54,6 +54,9 @@ type NodeSettings struct {
 	MaxBatch uint64      // most calls of a batch; 0 is MaxBatch
 	MaxRange uint64      // most blocks of a range of logs; 0 is MaxRange
 	Headers  http.Header // of each request; their values may be secrets
+	// CallsPerSecond is how many calls are made a second, each of a batch counted; 0 is
+	// as many as it answers.
+	CallsPerSecond uint64
 }
 
 // Token is a currency as one network has it.

@@ -17,6 +17,8 @@ const (
 	// paceParts is how many requests a second's calls are spread over at least, so
 	// that no second has many more, however a node counts them.
 	paceParts = 4
+	// requestsWait is the longest queue, in time, that a call for a request joins.
+	requestsWait = 250 * time.Millisecond
 	// pauseAfterRefusal is how long a node is not called after it refused calls at
 	// their pace.
 	pauseAfterRefusal = time.Second
@@ -34,12 +36,18 @@ type pace struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
 
+	setting float64 // NodeSettings.CallsPerSecond, which the pace does not exceed; 0 for none
+
 	mu      sync.Mutex
 	rate    float64   // 0 while it is not limited
 	next    time.Time // when the last admitted call has its turn
 	changed time.Time // when the rate was
 	second  time.Time // begin of the second in which calls are counted
 	counts  [2]int    // of calls in it, and in the one before
+}
+
+func newPace(callsPerSecond uint64, now func() time.Time, sleep func(context.Context, time.Duration) error) *pace {
+	return &pace{now: now, sleep: sleep, setting: float64(callsPerSecond), rate: float64(callsPerSecond)}
 }
 
 // most returns how many calls may be made at once.
@@ -59,12 +67,12 @@ func (p *pace) most() int {
 var errPaced = fmt.Errorf("%w: the node is called as often as it takes", ErrTimeout)
 
 // admit waits until so many calls may be made. It fails when ctx ends first. A call for a
-// request does not wait, so that others never wait for more than one.
+// request waits behind few others, so that these do not wait behind many of them.
 func (p *pace) admit(ctx context.Context, calls int) error {
 	if p == nil {
 		return nil
 	}
-	if classOf(ctx) == ClassRequest && p.delay() > 0 {
+	if classOf(ctx) == ClassRequest && p.delay() > requestsWait {
 		return errPaced
 	}
 	if delay := p.take(calls); delay > 0 {
@@ -78,10 +86,10 @@ func (p *pace) take(calls int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	for p.rate > 0 && now.Sub(p.changed) >= paceHeldFor {
+	for p.rate != p.setting && now.Sub(p.changed) >= paceHeldFor {
 		p.changed = p.changed.Add(paceHeldFor)
-		if p.rate *= 2; p.rate > maxPace {
-			p.rate = 0
+		if p.rate *= 2; p.rate > maxPace || p.setting > 0 && p.rate > p.setting {
+			p.rate = p.setting
 		}
 	}
 	if p.rate > 0 {
@@ -142,12 +150,15 @@ func (p *pace) refused() {
 	}
 }
 
-// limit returns the pace, in calls a second, or 0 while it is not limited.
+// limit returns the pace that refusals have led to, in calls a second, or 0.
 func (p *pace) limit() float64 {
 	if p == nil {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.rate == p.setting {
+		return 0
+	}
 	return p.rate
 }

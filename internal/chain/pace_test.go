@@ -87,6 +87,10 @@ func TestPaceEdges(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	p.take(1)
+	p.take(1)
+	if err := p.admit(withClass(t.Context(), ClassRequest), 0); err != nil || p.delay() > requestsWait {
+		t.Errorf("a call for a request behind one that waits %s: %v", p.delay(), err)
+	}
 	p.take(firstPace) // which others wait for
 	if err := p.admit(withClass(t.Context(), ClassRequest), 1); !errors.Is(err, errPaced) {
 		t.Errorf("a call for a request while others wait: %v", err)
@@ -101,6 +105,23 @@ func TestPaceEdges(t *testing.T) {
 		if p.take(0); p.limit() != want {
 			t.Errorf("%s after a refusal the pace is %f, want %f", after, p.limit(), want)
 		}
+	}
+	set, p := newPaced()
+	p.rate, p.setting = 8, 8
+	for range 80 {
+		if err := p.admit(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := set.at.Sub(time.Unix(1_790_000_000, 0)); took < 19*time.Second || took > 20*time.Second || p.limit() != 0 || p.most() != 2 {
+		t.Errorf("160 calls took %s at 8 a second; refusals led to %f, %d at once", took, p.limit(), p.most())
+	}
+	if p.refused(); p.limit() != 4 {
+		t.Errorf("after a refusal at 8 calls a second the pace is %f", p.limit())
+	}
+	set.at = set.at.Add(time.Hour)
+	if p.take(0); p.rate != 8 || p.limit() != 0 {
+		t.Errorf("the pace grows to %f, above the setting", p.rate)
 	}
 	var none *pace
 	if none.refused(); none.admit(t.Context(), 1) != nil || none.most() != MaxBatch || none.delay() != 0 || none.limit() != 0 {

@@ -62,7 +62,7 @@ func NewPool(conf PoolConfig) *Pool {
 		node := &Node{Client: c, pool: p}
 		c.onRequest = node.onRequest
 		c.onLeadingZeros = node.onLeadingZeros
-		c.pace, c.limits.now = &pace{now: conf.Now, sleep: conf.Sleep}, conf.Now
+		c.pace, c.limits.now = newPace(c.limits.settings.CallsPerSecond, conf.Now, conf.Sleep), conf.Now
 		p.nodes = append(p.nodes, node)
 	}
 	p.requests = newRequests(p)

@@ -12,11 +12,13 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// Limits of the headers that requests to a node have.
+// Limits of the settings of a node.
 const (
-	// MaxNodeHeaders is how many a node may have.
+	// MaxCallsPerSecond bounds the setting of that name.
+	MaxCallsPerSecond = 10_000
+	// MaxNodeHeaders is how many headers the requests to a node may have.
 	MaxNodeHeaders = 10
-	// MaxHeaderValue is the length of a value, in bytes.
+	// MaxHeaderValue is the length of a header's value, in bytes.
 	MaxHeaderValue = 4096
 )
 
@@ -31,6 +33,7 @@ type nodeSettings struct {
 	MaxBatch *scalar      `yaml:"maxBatch,omitempty"`
 	MaxRange *scalar      `yaml:"maxRange,omitempty"`
 	Headers  []headerFile `yaml:"headers,omitempty"`
+	Calls    *scalar      `yaml:"callsPerSecond,omitempty"`
 }
 
 // headerFile is a header of the requests to a node. Its value is given by reference.
@@ -61,7 +64,7 @@ func (n *nodeFile) UnmarshalYAML(node ast.Node) error {
 
 // MarshalYAML writes a mapping if there is more than the location.
 func (n nodeFile) MarshalYAML() (any, error) {
-	if n.known.MaxBatch == nil && n.known.MaxRange == nil && n.known.Headers == nil {
+	if n.known.MaxBatch == nil && n.known.MaxRange == nil && n.known.Headers == nil && n.known.Calls == nil {
 		return n.location.MarshalYAML()
 	}
 	return nodeMapping{n.url, n.env, n.file, n.known}, nil
@@ -115,6 +118,9 @@ func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings
 	}
 	if f.MaxRange != nil {
 		s.MaxRange = r.number(at+".maxRange", *f.MaxRange, 1, chain.MaxRange)
+	}
+	if f.Calls != nil {
+		s.CallsPerSecond = r.number(at+".callsPerSecond", *f.Calls, 1, MaxCallsPerSecond)
 	}
 	if n := len(f.Headers); n > MaxNodeHeaders {
 		r.fail(at+".headers", "has %d; want at most %d", n, MaxNodeHeaders)

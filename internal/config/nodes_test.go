@@ -19,12 +19,12 @@ func withNode(node string) string {
 
 // TestNodeSettings reads what is known of a node, and shows it without its secrets.
 func TestNodeSettings(t *testing.T) {
-	text := withNode("{url: 'https://second.example/hunter2', maxBatch: 7, maxRange: 500, headers: [{name: authorization, valueEnv: NOT_A_KEY}, {name: X-Plan, valueFile: /run/secrets/shop}]}")
+	text := withNode("{url: 'https://second.example/hunter2', maxBatch: 7, maxRange: 500, callsPerSecond: 25, headers: [{name: authorization, valueEnv: NOT_A_KEY}, {name: X-Plan, valueFile: /run/secrets/shop}]}")
 	cfg, err := config.Parse([]byte(text), secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chain.NodeSettings{{}, {MaxBatch: 7, MaxRange: 500, Headers: http.Header{"Authorization": {"hunter2"}, "X-Plan": {"whsec_from_the_file"}}}}
+	want := []chain.NodeSettings{{}, {MaxBatch: 7, MaxRange: 500, CallsPerSecond: 25, Headers: http.Header{"Authorization": {"hunter2"}, "X-Plan": {"whsec_from_the_file"}}}}
 	if diff := cmp.Diff(want, cfg.Chains[1].Nodes); diff != "" {
 		t.Error(diff)
 	}
@@ -32,7 +32,7 @@ func TestNodeSettings(t *testing.T) {
 		t.Error(diff)
 	}
 	shown := show(t, text)
-	for _, want := range []string{"url: https://second.example/…\n", "maxBatch: 7\n", "maxRange: 500\n", "name: authorization\n", "valueEnv: NOT_A_KEY\n", "valueFile: /run/secrets/shop\n"} {
+	for _, want := range []string{"url: https://second.example/…\n", "maxBatch: 7\n", "maxRange: 500\n", "callsPerSecond: 25\n", "name: authorization\n", "valueEnv: NOT_A_KEY\n", "valueFile: /run/secrets/shop\n"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("it lacks %q:\n%s", want, shown)
 		}
@@ -63,6 +63,9 @@ func TestNodeSettingsRefuses(t *testing.T) {
 	}
 	header := func(name, env string) string { return "headers: [{name: '" + name + "', valueEnv: " + env + "}]" }
 	for settings, want := range map[string]string{
+		"callsPerSecond: 1": "", fmt.Sprint("callsPerSecond: ", config.MaxCallsPerSecond): "",
+		"callsPerSecond: 0": "rpc[1].callsPerSecond: is \"0\"; want a whole number of 1 to 10000",
+		fmt.Sprint("callsPerSecond: ", config.MaxCallsPerSecond+1): "rpc[1].callsPerSecond: is \"10001\"; want a whole number of 1 to 10000",
 		"maxBatch: 1": "", fmt.Sprint("maxBatch: ", chain.MaxBatch): "", "maxRange: 1": "", fmt.Sprint("maxRange: ", chain.MaxRange): "",
 		"maxBatch: 0": "rpc[1].maxBatch: is \"0\"; want a whole number of 1 to 100",
 		fmt.Sprint("maxBatch: ", chain.MaxBatch+1): "rpc[1].maxBatch: is \"101\"; want a whole number of 1 to 100",
