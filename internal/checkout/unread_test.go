@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestUnrecordedPaymentIsReported looks transactions up of which no payment is stored. One
@@ -48,5 +50,25 @@ func TestUnrecordedPaymentIsReported(t *testing.T) {
 	w.handler().ServeHTTP(httptest.NewRecorder(), r)
 	if len(w.reported) > 0 {
 		t.Errorf("a stored payment is reported: %q", w.reported)
+	}
+}
+
+// TestClaimOfUnrecordedPayment claims a transaction of which no payment is stored: the page
+// that the answer leads to has its block read again.
+func TestClaimOfUnrecordedPayment(t *testing.T) {
+	w := newWorld()
+	w.nodes = mined(moved(tokenAddress, merchantAddress))
+	w.claims.err = settle.ErrNothingToClaim
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/checkout/"+testID+"/claim", strings.NewReader("tx="+tx.String()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	h, answer := w.handler(), httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	if answer.Code != http.StatusSeeOther {
+		t.Fatalf("status %d", answer.Code)
+	}
+	next := httptest.NewRequestWithContext(t.Context(), http.MethodGet, answer.Header().Get("Location"), http.NoBody)
+	h.ServeHTTP(httptest.NewRecorder(), next)
+	if len(w.reported) != 1 {
+		t.Errorf("reported %q", w.reported)
 	}
 }

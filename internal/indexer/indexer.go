@@ -158,6 +158,10 @@ type Indexer struct {
 	// it recorded.
 	filled invoice.Header
 
+	// noticesSeen belongs to the goroutine that reads unread transactions: notices that were
+	// received before were followed.
+	noticesSeen time.Time
+
 	// auditFailures belongs to the goroutine that audits: failures in a row.
 	auditFailures int
 

@@ -74,6 +74,9 @@ type Ledger interface {
 	AdvanceAudit(ctx context.Context, chainKey string, from store.ChainAudit, next uint64, more store.AuditCounts) error
 	// RecordedTransactions returns those of the transactions whose transfers are recorded.
 	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
+	// UnlinkedNotices returns when notices of transfers were received, in a range of time, of
+	// which no payment is stored.
+	UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error)
 	// GiveWay waits until the creates that wait are done, for at most as long, and reports whether any waited.
 	GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	// Halt records why the chain is read no further.

@@ -38,6 +38,7 @@ type memory struct {
 	expired  []uint64         // the newest block at each of these
 	unread   map[invoice.Hash]settle.UnreadTransaction
 	audits   []store.ChainAudit
+	notices  []time.Time // of which no payment is stored
 	breaches []string
 
 	// fail, when set, is called before and after each change. An error before the
@@ -353,6 +354,15 @@ func (m *memory) RecordedTransactions(_ context.Context, _ string, txs []invoice
 		}
 	}
 	return recorded, nil
+}
+
+func (m *memory) UnlinkedNotices(_ context.Context, _ string, from, before time.Time) (in []time.Time, err error) {
+	for _, at := range m.notices {
+		if !at.Before(from) && at.Before(before) {
+			in = append(in, at)
+		}
+	}
+	return in, nil
 }
 
 func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }

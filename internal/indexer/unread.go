@@ -61,6 +61,9 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := ix.followNotices(ctx); err != nil {
+		return err
+	}
 	counts, err := ix.cfg.Ledger.CountUnread(ctx, ix.cfg.Chain.Key)
 	if err == nil {
 		ix.updateStatus(func(s *Status) { s.Unread = counts })

@@ -186,6 +186,12 @@ func hasRead(cur store.Cursor, block uint64) bool {
 	return block <= cur.Indexed.Number && !inGap
 }
 
+// UnlinkedNotices returns when notices of transfers on a chain were received, in a range of
+// time, of which no payment is stored.
+func (s *Service) UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error) {
+	return s.store.UnlinkedNotices(ctx, chainKey, from, before)
+}
+
 // CountUnread returns how many unread transactions of a chain wait to be read, by reason.
 func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error) {
 	return s.store.CountUnread(ctx, chainKey)

@@ -194,3 +194,30 @@ func TestUnreadRetries(t *testing.T) {
 		}
 	})
 }
+
+// TestUnlinkedNotices asks for notices of transfers that are not stored.
+func TestUnlinkedNotices(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		now := w.seconds.Load()
+		w.mine(start+1, w.pay(inv.TransferAmount))
+		elsewhere := w.notice("other chain", invoice.NewAmount(5))
+		elsewhere.ChainKey = "unregistered"
+		for _, n := range []invoice.Notice{w.notice("linked", inv.TransferAmount), elsewhere, w.notice("unlinked", invoice.NewAmount(5))} {
+			n.Provider = w.merchant // notices of other tests have the same ids
+			w.receive(n)
+		}
+		for _, test := range []struct {
+			from, before int64
+			want         int
+		}{{now, now + 1, 1}, {now + 1, now + 2, 0}, {now - 1, now, 0}} {
+			got, err := w.UnlinkedNotices(t.Context(), w.chainKey, at(test.from), at(test.before))
+			w.must(err)
+			if len(got) != test.want {
+				t.Errorf("from %d before %d: %v, want %d", test.from-now, test.before-now, got, test.want)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -29,6 +30,17 @@ func (q *queries) UnlinkedPayment(ctx context.Context, n invoice.Notice) (Paymen
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,
 		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt.Add(-invoice.NoticeWindow).Unix())
+}
+
+// maxUnlinkedNotices bounds the notices that UnlinkedNotices looks at.
+const maxUnlinkedNotices = 100
+
+// UnlinkedNotices returns when notices of transfers on a chain were received, in a range of
+// time, of which no payment is stored. It looks at the newest maxUnlinkedNotices only.
+func (q *queries) UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error) {
+	return queryAll(ctx, q, scanTime, `SELECT received_at FROM (SELECT * FROM notices ORDER BY id DESC LIMIT $4) AS newest
+		WHERE chain_key = $1 AND payment_id IS NULL AND address IS NOT NULL AND amount IS NOT NULL AND received_at >= $2 AND received_at < $3
+		ORDER BY received_at`, chainKey, from.Unix(), before.Unix(), maxUnlinkedNotices)
 }
 
 // Announced returns the payments whose address and amount appear in a notice
