@@ -83,7 +83,7 @@ type KeyReader interface {
 type Authenticator struct {
 	cfg        AuthenticatorConfig
 	configured [access.HashSize]byte // zero if there is no such key, which no key's hash is
-	operator   access.Principal      // of the configured key; zero if there is none
+	operator   access.Principal      // of the configured key, or zero without one
 	cache      *cache
 	uses       uses
 }

@@ -108,7 +108,7 @@ type network struct {
 }
 
 // networksOf returns the networks of a request's client: its address or, over IPv6, its network
-// and the site that this is part of. There are none for an address that many clients may share.
+// and the site of that network. An address that many clients may share has no networks.
 func networksOf(r *http.Request) []network {
 	addr := clientip.FromContext(r.Context())
 	if clientip.IsShared(addr) {

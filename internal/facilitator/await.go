@@ -47,9 +47,9 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	return a, err
 }
 
-// standing returns an *x402.Error if the transfer of a paid authorization gives no right to anything: its
+// checkValid returns an *x402.Error if the transfer of a paid authorization gives no right to anything: its
 // invoice is void, or all of it was refunded or is being.
-func (s *Service) standing(ctx context.Context, a store.Authorization) error {
+func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 	ctx = context.WithoutCancel(ctx)
 	inv, err := s.Store.Invoice(ctx, a.InvoiceID)
 	if err != nil {

@@ -167,7 +167,7 @@ func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
 // payment gives no right to anything any more.
 func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, a store.Authorization) (apitypes.X402SettleResponse, error) {
 	if a.Paid() {
-		if err := s.standing(ctx, a); err != nil {
+		if err := s.checkValid(ctx, a); err != nil {
 			return failure(p, err)
 		}
 	}

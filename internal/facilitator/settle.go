@@ -71,7 +71,7 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return s.check(ctx, p)
 	}
 	if err == nil && accepted.Paid() {
-		err = s.standing(ctx, accepted)
+		err = s.checkValid(ctx, accepted)
 	}
 	if err == nil && accepted.Status == store.AuthorizationRefused {
 		err = &invoice.RefusalError{Reason: accepted.Reason, Detail: accepted.Reason.Detail()}
@@ -130,7 +130,7 @@ func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request)
 		accepted, err = s.await(ctx, accepted)
 	}
 	if err == nil && accepted.Paid() {
-		if err = s.standing(ctx, accepted); err == nil {
+		if err = s.checkValid(ctx, accepted); err == nil {
 			err = s.countAnswer(ctx, p)
 		}
 	}

@@ -61,8 +61,8 @@ func (inv Invoice) count(p Payment) Invoice {
 }
 
 // exception returns how the payments differ from what the invoice asks for. Dust
-// counts in the sums, and may complete the amount, but is no exception by itself. What
-// was returned is none.
+// counts in the sums, and may complete the amount, but is no exception by itself. Nor is
+// what was returned.
 func (inv Invoice) exception() Exception {
 	t := inv.Sums.Tally
 	counted := t.Counted()

@@ -42,7 +42,7 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 	}
 	if err != nil {
 		a := Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err)}
-		if !errors.Is(a.Err, errUnreachable) { // their times would tell what the text does not
+		if !errors.Is(a.Err, errUnreachable) { // the times of such an exchange would reveal the reason
 			a.phases = trace.phases()
 		}
 		return a

@@ -169,7 +169,7 @@ func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Ses
 }
 
 // principalOf returns the principal of a key that is let in by others, too. It expires with the
-// first of them. isEnd tells the errors that say that one of the keys is not accepted any more.
+// first of them. isEnd reports whether its error means that a key is no longer accepted.
 func (m *Manager) principalOf(ctx context.Context, keyID string, behind access.KeyIDs) (access.Principal, error) {
 	p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
 	for _, id := range behind.All() {

@@ -381,8 +381,8 @@ func TestBehindIsBounded(t *testing.T) {
 	})
 }
 
-// TestConfiguredKeyIsReplaced has the configured key of the operator replaced. Whoever signed in
-// with the old one, or holds its link, is out, and its filters are not the next one's.
+// TestConfiguredKeyIsReplaced replaces the operator's configured key. Sessions and links of the old
+// key end, and the new key does not see its filters.
 func TestConfiguredKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -112,8 +112,8 @@ func TestRefundedMoneyCoversNothing(t *testing.T) {
 	})
 }
 
-// TestRefundPreparedBeforePaid has an invoice be paid beside a prepared refund: that has a warning, and what it was to
-// send back is a surplus once it is canceled.
+// TestRefundPreparedBeforePaid pays an invoice while a refund is prepared. The refund gets a warning, and its amount is
+// a surplus once it is canceled.
 func TestRefundPreparedBeforePaid(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()

@@ -111,7 +111,7 @@ func (q *queries) AuthorizationByNonce(ctx context.Context, chainKey string, tok
 }
 
 // PaymentByNonce returns the payment that an authorization with the nonce of the payer made, whether
-// the service accepted it or not, or ErrNotFound. An orphaned payment is none.
+// the service accepted it or not, or ErrNotFound. Orphaned payments do not count.
 func (q *queries) PaymentByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (PaymentRow, error) {
 	return queryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE authorization_id = $1 AND from_address = $2 AND token = $3 AND chain_key = $4 AND status <> 'orphaned' LIMIT 1`,

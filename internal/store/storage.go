@@ -106,7 +106,7 @@ func (tx *Tx) SetQuotas(ctx context.Context, merchantID string, auditBytes, invo
 	return nil
 }
 
-// addStorage adds the row of a merchant, if there is none.
+// addStorage adds the row of a merchant that has no row yet.
 func (tx *Tx) addStorage(ctx context.Context, merchantID string) error {
 	_, err := tx.exec(ctx, "INSERT INTO merchant_storage (merchant_id) VALUES ($1) ON CONFLICT (merchant_id) DO NOTHING", merchantID)
 	return err
