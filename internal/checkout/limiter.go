@@ -65,9 +65,7 @@ type limiter struct {
 func (l *limiter) allow(now time.Time, r *http.Request, q quota, merchant, object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if age := now.Sub(l.since); l.used == nil || age >= window || age < 0 {
-		l.since, l.used = now, make(map[party]int)
-	}
+	l.begin(now)
 	all, ofMerchant, ofObject := party{}, party{merchant: merchant}, party{merchant: merchant, object: object}
 	if merchant == "" {
 		ofMerchant.merchant = "-" // no merchant is called so, and the operator's invoices are as one's
@@ -99,6 +97,13 @@ func (l *limiter) allow(now time.Time, r *http.Request, q quota, merchant, objec
 		l.used[p]++
 	}
 	return true
+}
+
+// begin begins another window if the last one is over. The caller holds mu.
+func (l *limiter) begin(now time.Time) {
+	if age := now.Sub(l.since); l.used == nil || age >= window || age < 0 {
+		l.since, l.used = now, make(map[party]int)
+	}
 }
 
 // network is a network of clients, and how many times what one client may do it may do.
