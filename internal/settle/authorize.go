@@ -225,7 +225,7 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
-	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, s.now().Add(-budgetWindow))
+	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, s.earlierNow().Add(-budgetWindow))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 	if err := set.load(ctx, invoices...); err != nil {
 		return nil, err
 	}
-	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.seconds().Add(-returnPatience))
+	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.earlierNow().Add(-returnPatience))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ const returnedBatch = 500
 // returnPatience. It handles those of the last day.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	const window = 24 * returnPatience
-	to := s.seconds().Add(-returnPatience)
+	to := s.earlierNow().Add(-returnPatience)
 	return s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
 		ids, err := tx.OrphanedRefundsBetween(ctx, chainKey, to.Add(-window), to, returnedBatch)
 		if err != nil || len(ids) == 0 {

@@ -1,7 +1,9 @@
 package settle_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
@@ -169,6 +171,39 @@ func TestReleasedRefundPays(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClockAhead has the machine's clock be ahead for a while. Reservations and windows last by the clock of the schedule, which
+// does not jump.
+func TestClockAhead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		checker := &headChecker{w: w}
+		w.Service = w.service(func(c *settle.Config) {
+			c.Schedule = func() time.Time { return at(start) }
+			one := settle.AuthorizationBudget{PerMerchant: 1, PerPayer: 1, PerDay: 1}
+			c.Gasless = settle.Gasless{Checker: checker, Budgets: map[string]settle.AuthorizationBudget{w.chainKey: one}}
+		})
+		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+		paid := w.create()
+		p := w.confirmed(w.payFor(paid, 1_000_000))
+		r := w.prepared(p)
+		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("first")))
+		w.must(err)
+		submission, err := w.SubmitRefund(t.Context(), r.ID, "", w.hash("sent"))
+		w.must(err)
+
+		w.seconds.Add(15 * 86_400)
+		_, err = w.PrepareRefund(t.Context(), settle.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
+		wantErr(t, "a second refund of all of it", err, settle.ErrRefundExceeds)
+		other := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+		w.mine(w.seconds.Load())
+		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, w.hash("second")))
+		wantRefused(t, err, invoice.RefusedBudget)
+		_, err = w.WithdrawSubmission(t.Context(), settle.Withdrawal{RefundID: r.ID, SubmissionID: submission.ID, Gone: w.hash("sent")})
+		if submitted := (*settle.SubmittedError)(nil); !errors.As(err, &submitted) {
+			t.Errorf("withdrawn at once: %v", err)
+		}
+	})
 }
 
 // TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so that what it

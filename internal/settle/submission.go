@@ -112,7 +112,7 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 		}
 		p := access.FromContext(ctx)
 		var ok bool
-		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.seconds()); !ok {
+		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.earlierNow()); !ok {
 			return &SubmittedError{was}
 		}
 		return c.update(ctx, access.ActionRefundWithdraw, was, is)
