@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // depositCounts counts what the cases of TestDepositsKeepTheirMoney had, and what was
@@ -66,6 +67,7 @@ func (d *depositGame) stored() map[transferKey]storedTransfer {
 func (d *depositGame) judge(counts *depositCounts) string {
 	counts.restarts.Add(int64(d.restarts))
 	counts.kills.Add(int64(d.kills))
+	d.withdrawDropped()
 	on, stored := d.canonical(), d.stored()
 	ledger := newDepositLedger()
 	for k := range d.mined {
@@ -83,6 +85,19 @@ func (d *depositGame) judge(counts *depositCounts) string {
 		d.enter(ledger, t, stored[k])
 	}
 	return d.compare(ledger, counts)
+}
+
+// withdrawDropped ends the wait for refunds that reorgs left, as a person does when no node has their transactions.
+func (d *depositGame) withdrawDropped() {
+	d.seconds.Add(int64(invoice.SubmissionPatience.Seconds()) + 1)
+	dropped, err := d.db.store.RefundRecords(d.t.Context(), store.RefundFilter{Status: invoice.RefundOrphaned, Limit: 1000})
+	d.must(err)
+	for _, r := range dropped {
+		if r.IsAwaited() {
+			d.must(d.withdraw(r.ID))
+		}
+	}
+	d.must(d.AdoptReturned(d.t.Context()))
 }
 
 // leftBehind returns what is stored of a transfer besides one kind, unless it is orphaned.

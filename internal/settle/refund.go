@@ -61,15 +61,20 @@ func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
 	case e.refundID == "" || b.undecided[e.paymentID]:
 		return nil
 	case b.payments[e.paymentID].Attributed():
-		return b.orphanRefund(ctx, e)
+		if err := b.orphanRefund(ctx, e); err != nil {
+			return err
+		}
 	case b.isNamed(e): // what it refunds is known
 		return b.storeRefund(ctx, e)
 	case b.chain.isAboveUnread(e.Position):
 		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
+		return nil
 	case b.mayRefund(e):
-		return b.storeRefund(ctx, e)
+		if err := b.storeRefund(ctx, e); err != nil {
+			return err
+		}
 	}
-	return nil
+	return b.endAwait(ctx, e)
 }
 
 // storeRefund stores a transfer as a refund, if it refunds a payment.

@@ -165,6 +165,31 @@ func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invo
 	return nil
 }
 
+// endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and is no
+// refund: it will not come as one.
+func (b *transferBatch) endAwait(ctx context.Context, e *entry) error {
+	r, known := b.refunds[e.refundID]
+	if !known || r.Status != invoice.Orphaned {
+		return nil
+	}
+	all, err := b.tx.Submissions(ctx, cmp.Or(r.PreparedID, r.ID))
+	is, ok := invoice.InForceOf(all)
+	if err != nil || !ok || is.TxHash != r.TxHash {
+		return err
+	}
+	is.WithdrawnBy, is.WithdrawnAt = "the block that holds it as no refund", b.service.seconds()
+	if err := b.save(ctx); err != nil {
+		return err
+	}
+	if err := b.tx.UpdateSubmission(ctx, is); err != nil {
+		return err
+	}
+	if err := b.tx.RefreshUses(ctx, r.PaymentID); err != nil {
+		return err
+	}
+	return b.recountReturned(ctx, r.PaymentID)
+}
+
 // find returns the submission with an id, or store.ErrNotFound.
 func (c submissionChange) find(id string) (invoice.Submission, error) {
 	i := slices.IndexFunc(c.all, func(s invoice.Submission) bool { return s.ID == id })
