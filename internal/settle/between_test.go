@@ -59,6 +59,7 @@ func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 func (b partnerChain) read(w *world, order string) string {
 	w.t.Helper()
 	w.late()
+	w.prove(w.address)
 	partner := invoice.Address{0: 0xad, 18: w.address[18], 19: w.address[19]}
 	theirs := func() invoice.Invoice { return w.create(func(d *invoice.Draft) { d.Merchant = partner }) }
 	ours := w.create(amount(b.paid))

@@ -107,6 +107,12 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 		}
 	}
 	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
+	if b.isNamed(e) && !b.proved[e.From] {
+		b.proved[e.From] = true
+		if err := b.tx.ProveAddress(ctx, r); err != nil {
+			return err
+		}
+	}
 	return b.saveRefund(ctx, was, r)
 }
 
@@ -178,8 +184,8 @@ func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) e
 }
 
 // matchRefund returns the payment that a transfer refunds: that of the prepared refund
-// which it pays, or else one of the invoice that the calldata names, or else one of the
-// newest between the two accounts.
+// which it pays, or else one of the invoice that the calldata names, or else, if the transfer
+// is trusted, one of the newest between the two accounts.
 func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
 	if m, decided, err := b.matchPrepared(ctx, e); err != nil || decided {
 		return m, m.Payment.ID != "", err
@@ -194,6 +200,8 @@ func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.Refu
 	}
 	if tag != "" {
 		payments = tagged
+	} else if trusted, err := b.trusts(ctx, e); err != nil || !trusted {
+		return invoice.RefundMatch{}, false, err
 	}
 	if err := b.refundSums.load(ctx, slices.Collect(maps.Keys(payments))...); err != nil {
 		return invoice.RefundMatch{}, false, err
@@ -202,6 +210,22 @@ func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.Refu
 		return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
 	}, tag)
 	return m, ok, nil
+}
+
+// trusts reports whether a transfer that names no refund can be one. One to another settlement address can only
+// if the holder of its own has proved to control it: an exchange's account, which somebody else holds here,
+// pays for the exchange's customers.
+func (b *transferBatch) trusts(ctx context.Context, e *entry) (bool, error) {
+	if e.paymentID == "" {
+		return true, nil
+	}
+	proved, known := b.proved[e.From]
+	if known {
+		return proved, nil
+	}
+	proved, err := b.tx.IsProved(ctx, b.chain.key, e.From)
+	b.proved[e.From] = proved
+	return proved, err
 }
 
 // refundablePayments returns the newest payments that a transfer between two

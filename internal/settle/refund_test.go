@@ -145,6 +145,7 @@ func newShops(t *testing.T, db *database) (shops, invoice.Invoice) {
 	s := shops{world: db.world(t)}
 	s.second = s.address
 	s.second[1] = 0xff
+	s.prove(s.address, s.second)
 	inv := s.create(s.of(1_000_000, s.second))
 	s.mine(start+1, s.move(s.address, s.second, inv.TransferAmount))
 	return s, inv
@@ -302,6 +303,7 @@ func TestRefundIsNotClaimed(t *testing.T) {
 		s := shops{world: db.world(t)}
 		cheat := newAccount(t)
 		s.second = cheat.address
+		s.prove(s.second)
 		theirs := s.create(s.of(1_000_000, s.second))
 		s.mine(start+1, s.move(s.address, s.second, theirs.TransferAmount))
 		s.final()

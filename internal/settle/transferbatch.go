@@ -36,6 +36,7 @@ type transferBatch struct {
 	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
 	refundSums *refundedSums             // how much of payments was refunded
 	paidPairs  map[store.Pair]bool       // accounts between which payments were made
+	proved     map[invoice.Address]bool  // whether settlement addresses are controlled by their holders; read on demand
 	refundable map[store.Pair]paymentSet // payments that can be refunded; read on demand
 	tagged     map[string]paymentSet     // older payments of invoices that refunds name, by invoice
 
@@ -86,6 +87,7 @@ func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chai
 	b := &transferBatch{
 		service: s, tx: tx, out: out, chain: scope,
 		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
+		proved:   make(map[invoice.Address]bool),
 		invoices: invoices, refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
 		undecided: make(map[string]bool), marked: make(map[string]bool), authorized: make(map[string]string),

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -143,6 +144,20 @@ func (db *database) unstarted(t testing.TB) *world {
 	w.Service = w.service()
 	w.blocks = []settle.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: invoice.Unix(start)}}}
 	return w
+}
+
+// prove records that addresses are controlled by their holders, as a transaction that names a prepared
+// refund does.
+func (w *world) prove(addresses ...invoice.Address) {
+	w.t.Helper()
+	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) (err error) {
+		for _, a := range addresses {
+			err = errors.Join(err, tx.ProveAddress(w.t.Context(), invoice.Refund{
+				ObservedAt: at(start), Transfer: invoice.Transfer{ChainKey: w.chainKey, From: a, TxHash: w.hash("proof of", a)},
+			}))
+		}
+		return err
+	}))
 }
 
 // service returns a service with empty caches, as after a restart, with a changed

@@ -13,7 +13,7 @@ import (
 // A migration whose statements only one database knows is a folder with a file for each.
 //
 //go:embed migrations/00083_storage
-//go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters migrations/00040_deposits migrations/00046_sweep_costs migrations/00051_customers migrations/00059_deliveries_by_state migrations/00060_inbox_items migrations/00062_partitions migrations/00064_shares_of_transactions migrations/00065_statements migrations/00067_refunds_without_payment migrations/00070_amounts migrations/00071_byte_order migrations/00072_free_space migrations/00073_short_keys migrations/00074_long_keys migrations/00089_payment_uses migrations/00093_authorized_payments
+//go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters migrations/00040_deposits migrations/00046_sweep_costs migrations/00051_customers migrations/00059_deliveries_by_state migrations/00060_inbox_items migrations/00062_partitions migrations/00064_shares_of_transactions migrations/00065_statements migrations/00067_refunds_without_payment migrations/00070_amounts migrations/00071_byte_order migrations/00072_free_space migrations/00073_short_keys migrations/00074_long_keys migrations/00089_payment_uses migrations/00090_proved_addresses migrations/00093_authorized_payments
 var folders embed.FS
 
 // readFolder returns the file of a folder for the database.
@@ -40,7 +40,7 @@ func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
 		indexMigration(46, "00046_sweep_costs", dialect), indexMigration(51, "00051_customers", dialect), indexMigration(59, "00059_deliveries_by_state", dialect), indexMigration(60, "00060_inbox_items", dialect),
 		indexMigration(64, "00064_shares_of_transactions", dialect), indexMigration(65, "00065_statements", dialect),
 		indexMigration(67, "00067_refunds_without_payment", dialect), indexMigration(70, "00070_amounts", dialect), indexMigration(72, "00072_free_space", dialect), indexMigration(73, "00073_short_keys", dialect), indexMigration(74, "00074_long_keys", dialect),
-		indexMigration(89, "00089_payment_uses", dialect),
+		indexMigration(89, "00089_payment_uses", dialect), indexMigration(90, "00090_proved_addresses", dialect),
 		indexMigration(93, "00093_authorized_payments", dialect))
 }
 
