@@ -39,7 +39,7 @@ var matrix = map[string]matrixRow{
 	"POST /api/invoices/{id}/finalize": {status: 200}, "POST /api/invoices/{id}/void": {status: 200},
 	"GET /api/invoices/{id}/payments": {status: 200}, "GET /api/invoices/{id}/timeline": {status: 200},
 	"GET /api/payments": {query: "include=pending,unattributed", status: 200}, "GET /api/payments/{id}": {status: 200},
-	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 200},
+	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 409}, // a refund of it is prepared
 	"GET /api/claims":                     {status: 200},
 	"GET /api/inbox":                      {status: 200},
 	"GET /api/inbox/counts":               {status: 200},
