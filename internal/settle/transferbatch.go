@@ -3,7 +3,6 @@ package settle
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -354,57 +353,4 @@ func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoic
 	defer h.Add(was)
 	covered, remainder := h.DueAt(p.Position)
 	return covered, remainder, nil
-}
-
-// finish counts what was confirmed, and writes the sums and the invoices. Events
-// of invoices that are paid are left to emitPaid.
-func (b *transferBatch) finish(ctx context.Context) error {
-	if err := b.recountReturned(ctx, b.returning...); err != nil {
-		return err
-	}
-	b.invoices.confirm(b.confirmed)
-	if err := b.service.recomputeRefunds(ctx, b.out, b.invoices, b.refunded); err != nil {
-		return err
-	}
-	if err := b.refundSums.save(ctx); err != nil {
-		return err
-	}
-	if err := b.tx.RefreshRefundsOf(ctx, b.minedAgain); err != nil {
-		return err
-	}
-	if err := b.tx.AddToDeposits(ctx, b.confirmed, b.swept); err != nil {
-		return err
-	}
-	return b.service.saveInvoices(ctx, b.invoices, b.chain.indexed)
-}
-
-// save writes the unsaved payments, and links the notices that announced them.
-func (b *transferBatch) save(ctx context.Context) error {
-	if len(b.unsaved) == 0 {
-		return nil
-	}
-	rows := make([]store.PaymentRow, len(b.unsaved))
-	for i, id := range b.unsaved {
-		rows[i] = b.payments[id]
-	}
-	b.unsaved = nil
-	clear(b.dirty)
-	if err := b.tx.SavePayments(ctx, rows); err != nil {
-		return err
-	}
-	if err := b.tx.SetRefundInvoices(ctx, b.reattributed); err != nil {
-		return err
-	}
-	b.reattributed = nil
-	if err := b.saveAuthorizations(ctx); err != nil {
-		return err
-	}
-	if err := b.saveUndecided(ctx, rows); err != nil {
-		return err
-	}
-	announced, err := b.tx.Announced(ctx, rows)
-	for _, p := range announced {
-		err = errors.Join(err, b.tx.LinkNotices(ctx, p.Payment))
-	}
-	return err
 }
