@@ -224,6 +224,8 @@ type Config struct {
 	Providers     []Provider
 	PublicURL     string // of checkout pages, without a trailing slash; empty if it is not known
 	Now           func() time.Time
+	// RefundNow is the time by which it is judged whether a refund has expired. nil is Now.
+	RefundNow func() time.Time
 	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
 	SignatureNow func() time.Time
 	Logger       *slog.Logger
@@ -251,6 +253,7 @@ type API struct {
 	providers     map[string]Provider
 	publicURL     string
 	now           func() time.Time
+	refundNow     func() time.Time // by which it is judged whether a refund has expired
 	signatureNow  func() time.Time
 	logger        *slog.Logger
 	pages         pages
@@ -281,6 +284,9 @@ func New(c Config) *API {
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
+	if c.RefundNow == nil {
+		c.RefundNow = c.Now
+	}
 	if c.Refused == nil {
 		c.Refused = func(string) {}
 	}
@@ -293,7 +299,7 @@ func New(c Config) *API {
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		pings: newSlots("pings", MaxOwnPings, MaxPings, c.Refused), settling: newSlots("settling", MaxOwnSettling, MaxSettling, c.Refused),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized, refused: c.Refused,
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, refundNow: c.RefundNow, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -123,10 +123,10 @@ func (a *API) visiblePayment(r *http.Request) (store.PaymentRow, error) {
 
 // writeRefund answers with a refund, and with its transaction or the page for the payer.
 func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
-	refund.Status = refund.StatusAt(a.now())
+	refund.Status = refund.StatusAt(a.refundNow())
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund)}
 	network, known := a.chains[refund.ChainKey]
-	if known && refund.CanBeSent(a.now()) {
+	if known && refund.CanBeSent(a.refundNow()) {
 		var err error
 		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
 			return err
@@ -271,7 +271,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, refund := range rows {
-				refund.Status = refund.StatusAt(a.now())
+				refund.Status = refund.StatusAt(a.refundNow())
 				out[i] = apiconv.RefundRecord(refund)
 			}
 			return out, nil

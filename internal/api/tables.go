@@ -115,7 +115,7 @@ func (a *API) refundTable() *table[invoice.RefundRecord] {
 
 // refundCells returns the cells of a refund, without the reference of its invoice.
 func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []string {
-	r.Status = r.StatusAt(a.now())
+	r.Status = r.StatusAt(a.refundNow())
 	j := apiconv.RefundRecord(r)
 	amount, transferred, transferredUnits := r.Amount, "", ""
 	if !r.Prepared() {

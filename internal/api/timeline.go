@@ -74,7 +74,7 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.now()), ""
+	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.refundNow()), ""
 	if h.Truncated {
 		rest = `,"truncated":true`
 	}

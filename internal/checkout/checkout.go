@@ -113,6 +113,8 @@ type Config struct {
 	// known.
 	PublicURL string
 	Now       func() time.Time
+	// RefundNow is the time by which it is judged whether a refund has expired; nil is Now.
+	RefundNow func() time.Time
 	Rand      io.Reader // required with Links
 	Logger    *slog.Logger
 }
@@ -148,6 +150,7 @@ type Checkout struct {
 	takesX402  func(chainKey string) bool
 	sameOrigin *http.CrossOriginProtection
 	now        func() time.Time
+	refundNow  func() time.Time
 	logger     *slog.Logger
 }
 
@@ -155,6 +158,9 @@ type Checkout struct {
 func New(c Config) *Checkout {
 	if c.Reader == nil || c.Now == nil || c.Logger == nil {
 		panic("checkout: Config.Reader, Now and Logger are required")
+	}
+	if c.RefundNow == nil {
+		c.RefundNow = c.Now
 	}
 	if c.Opened == nil {
 		c.Opened = func(string) {}
@@ -174,7 +180,7 @@ func New(c Config) *Checkout {
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, logger: c.Logger,
+		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	checkout.linkedLong = make(map[int]*ratelimit.Buckets[netip.Prefix])

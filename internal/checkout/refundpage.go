@@ -178,7 +178,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if v.Merchant == "" {
 		v.Merchant = text.T("refund.merchant", nil)
 	}
-	open := refund.IsOpen(c.now())
+	open := refund.IsOpen(c.refundNow())
 	v.Asks = open && refund.Status != invoice.RefundPending
 	v.Headline, v.Text = refundWords(text, refund, open, v.Merchant)
 	if refund.Sent() {

@@ -58,8 +58,8 @@ func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 	if inv.Status == invoice.Void {
 		return &x402.Error{Reason: x402.InvalidState, Detail: "The transfer was made, and the invoice is void; ask the merchant for a refund."}
 	}
-	back, err := s.Store.AmountsReturned(ctx, []string{a.Payment.ID}, s.Now().Add(-invoice.SubmissionPatience))
-	if err != nil || back[a.Payment.ID].Less(a.Value) {
+	back, err := s.Ledger.AmountReturned(ctx, a.Payment.ID)
+	if err != nil || back.Less(a.Value) {
 		return err
 	}
 	return &x402.Error{Reason: x402.InvalidState, Detail: "The payment was refunded, or is being refunded; sign another."}

@@ -41,15 +41,13 @@ type Ledger interface {
 	Create(ctx context.Context, req settle.CreateRequest) (invoice.Invoice, error)
 	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
 	CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (settle.AuthorizationCheck, error)
+	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
 }
 
 // Store reads and writes the database. *store.Store implements it.
 type Store interface {
 	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// AmountsReturned returns how much of payments was refunded or is being, by payment. What a reorg dropped
-	// of refunds counts if that was after since.
-	AmountsReturned(ctx context.Context, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error)
 	// Authorization returns an authorization, or store.ErrNotFound.
 	Authorization(ctx context.Context, id string) (store.Authorization, error)
 	// AuthorizationByNonce returns the authorization that has a nonce of a payer, or

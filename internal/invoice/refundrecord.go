@@ -149,14 +149,15 @@ func (r RefundRecord) CanBeSent(now time.Time) bool {
 }
 
 // Reserved returns how much of the payment a prepared refund reserves, beyond what its
-// transfer has refunded. A smaller transfer than prepared releases the rest once it
+// transfer has refunded. It does so until it is stored as expired, whatever a clock says: a clock that
+// comes back must not make two refunds of the same money sendable. A smaller transfer than prepared releases the rest once it
 // is final, because a reorg may drop it before. A transfer that is awaited is reserved, whether or not it
 // was prepared.
-func (r RefundRecord) Reserved(now time.Time) Amount {
+func (r RefundRecord) Reserved() Amount {
 	switch {
-	case r.IsAwaited() && (!r.IsOpen(now) || r.Amount.Less(r.Transfer.Amount)):
+	case r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):
 		return r.Transfer.Amount
-	case r.IsOpen(now):
+	case r.waits():
 		return r.Amount
 	case r.Status == RefundPending && r.Sent() && r.CanceledAt.IsZero() && r.Transfer.Amount.Less(r.Amount):
 		return r.Amount.Minus(r.Transfer.Amount)
@@ -220,9 +221,9 @@ func (r RefundRecord) Warnings() (all []RefundWarning) {
 	return all
 }
 
-// Cancel returns the refund canceled; ok is false unless it is open.
+// Cancel returns the refund canceled; ok is false if it was sent, canceled, or stored as expired.
 func (r RefundRecord) Cancel(now time.Time) (canceled RefundRecord, ok bool) {
-	if !r.IsOpen(now) {
+	if !r.waits() {
 		return r, false
 	}
 	r.Status, r.CanceledAt = RefundCanceled, now
@@ -255,9 +256,9 @@ func (r RefundRecord) NameAddress(to Address, account AccountKind, signature str
 }
 
 // ReservedOf returns how much prepared refunds of a payment reserve together.
-func ReservedOf(refunds []RefundRecord, now time.Time) (sum Amount) {
+func ReservedOf(refunds []RefundRecord) (sum Amount) {
 	for _, r := range refunds {
-		sum = sum.Plus(r.Reserved(now))
+		sum = sum.Plus(r.Reserved())
 	}
 	return sum
 }

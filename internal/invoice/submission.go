@@ -20,6 +20,9 @@ type Submission struct {
 	KeyID     string // of the key that began it; empty at a service without keys
 	By        string // name of that key
 	StartedAt time.Time
+	// Scheduled is StartedAt by the schedule's clock, which does not jump; zero if a program of an older
+	// version began it.
+	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
 
 	WithdrawnBy string    // who withdrew it; empty if nobody did
@@ -30,10 +33,11 @@ type Submission struct {
 func (s Submission) InForce() bool { return s.WithdrawnAt.IsZero() }
 
 // Withdraw returns the submission withdrawn by the key with an id and a name. failed says
-// that its transaction was mined without effect. ok is false if something may be sent.
-func (s Submission) Withdraw(keyID, by string, failed bool, now time.Time) (withdrawn Submission, ok bool) {
+// that its transaction was mined without effect. scheduled is the time by the schedule's clock. ok is
+// false if something may be sent: SubmissionPatience must be over by both clocks.
+func (s Submission) Withdraw(keyID, by string, failed bool, now, scheduled time.Time) (withdrawn Submission, ok bool) {
 	atOnce := failed || s.TxHash.IsZero() && s.KeyID == keyID
-	if !atOnce && now.Before(s.StartedAt.Add(SubmissionPatience)) {
+	if !atOnce && (now.Before(s.StartedAt.Add(SubmissionPatience)) || scheduled.Before(s.Scheduled.Add(SubmissionPatience))) {
 		return s, false
 	}
 	s.WithdrawnBy, s.WithdrawnAt = by, now

@@ -1,7 +1,5 @@
 package invoice
 
-import "time"
-
 // PaymentUse is what a payment is used for. It has one use at a time: what a payer got goods for is
 // not sent back as well.
 type PaymentUse string
@@ -99,10 +97,10 @@ func (f UseFacts) use() PaymentUse {
 	return UseUndecided
 }
 
-// WithRefunds returns the facts with the refunds of the payment: the prepared ones, as they are at
-// a time, and those on the chain.
-func (f UseFacts) WithRefunds(prepared []RefundRecord, onChain []Refund, now time.Time) UseFacts {
-	f.Reserved = f.Reserved.Plus(ReservedOf(prepared, now))
+// WithRefunds returns the facts with the refunds of the payment: the prepared ones and those
+// on the chain.
+func (f UseFacts) WithRefunds(prepared []RefundRecord, onChain []Refund) UseFacts {
+	f.Reserved = f.Reserved.Plus(ReservedOf(prepared))
 	for _, r := range onChain {
 		switch r.Status {
 		case Pending:

@@ -114,8 +114,7 @@ func (s *Server) adopt(ctx context.Context) {
 	s.adoptNext = began.Add(store.AdoptionPeriod)
 }
 
-// expireRefunds stores which prepared refunds have expired, by which lists are filtered.
-// Everything else judges by the clock.
+// expireRefunds stores which prepared refunds have expired, which ends their reservations.
 func (s *Server) expireRefunds(ctx context.Context) {
 	if err := s.settle.ExpireRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("expiry of prepared refunds failed, will retry", "err", err)

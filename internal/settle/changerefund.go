@@ -28,7 +28,7 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 // the address.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
-		return r.Approve(to, s.seconds())
+		return r.Approve(to, s.earlierNow())
 	}, func(r invoice.RefundRecord) bool {
 		return r.Status == invoice.RefundPending && !r.ClaimHash.IsZero() && r.To == to
 	})
@@ -137,7 +137,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 			return err
 		}
 		var ok bool
-		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.seconds()); !ok {
+		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.earlierNow()); !ok {
 			r = was
 			return ErrRefundNotOpen
 		}

@@ -37,7 +37,7 @@ const MaxInboxCount = 100
 func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []InboxItem, next string, err error) {
 	limit := f.Limit
 	f.Limit++
-	entries, err := s.store.InboxEntries(ctx, f, s.now())
+	entries, err := s.store.InboxEntries(ctx, f, s.earlierNow())
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,7 @@ func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []Inbox
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
 func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCount, error) {
-	found, err := s.store.CountInbox(ctx, merchantID, s.now(), MaxInboxCount+1)
+	found, err := s.store.CountInbox(ctx, merchantID, s.earlierNow(), MaxInboxCount+1)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +173,6 @@ func invoiceItem(inv invoice.Invoice) InboxItem {
 
 func (s *Service) refundItem(r invoice.RefundRecord) InboxItem {
 	item := InboxItem{Position: store.RefundListID(r.CreatedAt, r.ID), Refund: r}
-	item.Kind, item.Version = invoice.ItemOfRefund(r, s.now())
+	item.Kind, item.Version = invoice.ItemOfRefund(r, s.earlierNow())
 	return item
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -304,7 +303,7 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 // checkUses compares the stored uses of payments with those that everything stored makes. What has
 // expired by the clock is stored as expired later.
 func (m *inboxMachine) checkUses(r *rapid.T, payments []store.PaymentRow) {
-	uses, err := m.db.store.PaymentUses(m.t.Context(), payments, time.Time{})
+	uses, err := m.db.store.PaymentUses(m.t.Context(), payments)
 	m.must(err)
 	for _, p := range payments {
 		facts := uses[p.ID].UseFacts

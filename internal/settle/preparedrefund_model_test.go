@@ -103,7 +103,7 @@ func (m *refunding) onChain(r *rapid.T) (sum uint64) {
 func (m *refunding) reserved() uint64 {
 	prepared, err := m.db.store.ReservingRefunds(m.t.Context(), []string{m.payment.ID})
 	m.must(err)
-	return number(invoice.ReservedOf(prepared, at(m.seconds.Load())))
+	return number(invoice.ReservedOf(prepared))
 }
 
 func (m *refunding) cancelSome(r *rapid.T) {

@@ -158,10 +158,12 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 		wantErr(t, "another merchant cancels", err, store.ErrNotFound)
 		next := w.mustPrepare(p, 600)
 
-		// An expired record reserves nothing, also before it is marked expired.
+		// A record that has expired reserves its amount until it is stored as expired.
 		w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
-		w.mustPrepare(p, 1000)
+		_, err = w.prepare(p, 1000)
+		wantErr(t, "prepare before the expiry is stored", err, settle.ErrRefundExceeds)
 		w.must(w.ExpireRefunds(t.Context()))
+		w.mustPrepare(p, 1000)
 		w.wantRefund("late", next.ID, invoice.RefundExpired, 0)
 		w.wantRefund("late", first.ID, invoice.RefundCanceled, 0)
 		_, err = w.CancelRefund(t.Context(), next.ID, "")

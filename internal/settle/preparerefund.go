@@ -243,7 +243,7 @@ func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Paym
 	if err := sums.load(ctx, p.ID); err != nil {
 		return left, err
 	}
-	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(reserving, s.earlierNow())), nil
+	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(reserving)), nil
 }
 
 // hashRefund returns a hash of the request's fields, which does not depend on how its

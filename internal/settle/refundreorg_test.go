@@ -58,6 +58,7 @@ func TestDroppedRefundIsAwaited(t *testing.T) {
 		if got := w.refund(r.ID); got.StatusAt(at(w.seconds.Load())) != invoice.RefundExpired {
 			t.Errorf("withdrawn, the refund is %s", got.StatusAt(at(w.seconds.Load())))
 		}
+		w.must(w.ExpireRefunds(t.Context()))
 		again := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
 		if got := w.refund(again.ID).Warnings(); !slices.Contains(got, invoice.WarnTransferDropped) {
 			t.Errorf("another refund of the payment has the warnings %v", got)

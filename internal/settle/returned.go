@@ -36,7 +36,7 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 	if err := set.load(ctx, invoices...); err != nil {
 		return nil, err
 	}
-	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.earlierNow().Add(-returnPatience))
+	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.schedule().Add(-returnPatience))
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +85,13 @@ func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox,
 	return s.saveInvoices(ctx, set, heights[chainKey])
 }
 
+// AmountReturned returns how much of a payment was refunded, is being refunded, or may be since a reorg
+// dropped the refund.
+func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
+	back, err := s.store.AmountsReturned(ctx, []string{paymentID}, s.schedule().Add(-returnPatience))
+	return back[paymentID], err
+}
+
 // returnedBatch is of how many refunds one transaction computes what was returned.
 const returnedBatch = 500
 
@@ -92,7 +99,7 @@ const returnedBatch = 500
 // returnPatience. It handles those of the last day.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	const window = 24 * returnPatience
-	to := s.earlierNow().Add(-returnPatience)
+	to := s.schedule().Add(-returnPatience)
 	return s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
 		ids, err := tx.OrphanedRefundsBetween(ctx, chainKey, to.Add(-window), to, returnedBatch)
 		if err != nil || len(ids) == 0 {

@@ -87,7 +87,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err := sums.save(ctx); err != nil {
 		return err
 	}
-	if err := tx.OrphanAbove(ctx, chainKey, number, s.now()); err != nil {
+	if err := tx.OrphanAbove(ctx, chainKey, number, s.now(), s.schedule()); err != nil {
 		return err
 	}
 	if err := s.awaitDropped(ctx, tx, refunds); err != nil {

@@ -159,6 +159,9 @@ func New(cfg Config) *Service {
 // seconds returns Now in UTC and whole seconds, as it is stored.
 func (s *Service) seconds() time.Time { return invoice.Unix(s.now().Unix()) }
 
+// scheduled returns Schedule in UTC and whole seconds, as it is stored.
+func (s *Service) scheduled() time.Time { return invoice.Unix(s.schedule().Unix()) }
+
 // earlierNow returns the earlier of Now and Schedule. What has expired by it has
 // expired by both clocks, of which one may have jumped.
 func (s *Service) earlierNow() time.Time {

@@ -52,13 +52,13 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
 			return &SubmittedError{current}
-		case !c.refund.CanBeSent(s.now()):
+		case !c.refund.CanBeSent(s.earlierNow()):
 			return ErrRefundNotOpen
 		case len(c.all) >= invoice.MaxSubmissions:
 			return ErrTooManySubmissions
 		}
 		p := access.FromContext(ctx)
-		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), TxHash: tx}
+		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: tx}
 		c.audit(access.ActionRefundSubmit, nil, made)
 		return c.tx.InsertSubmission(ctx, made)
 	})
@@ -112,7 +112,7 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 		}
 		p := access.FromContext(ctx)
 		var ok bool
-		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.earlierNow()); !ok {
+		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.seconds(), s.scheduled()); !ok {
 			return &SubmittedError{was}
 		}
 		return c.update(ctx, access.ActionRefundWithdraw, was, is)
@@ -151,11 +151,12 @@ func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invo
 			is, ok = all[0], true
 		}
 		if ok {
-			is.TxHash, is.StartedAt, is.WithdrawnBy, is.WithdrawnAt = r.TxHash, s.seconds(), "", time.Time{}
+			is.TxHash, is.StartedAt, is.Scheduled = r.TxHash, s.seconds(), s.scheduled()
+			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
 			err = tx.UpdateSubmission(ctx, is)
 		} else {
 			err = tx.InsertSubmission(ctx, invoice.Submission{
-				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), TxHash: r.TxHash,
+				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: r.TxHash,
 			})
 		}
 		if err != nil {

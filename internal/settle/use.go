@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -32,7 +31,7 @@ func (u paymentUse) excludes(act invoice.UseAct) bool {
 
 // usesOf returns what decides the use of a payment now. The chain's cursor must be locked.
 func (s *Service) usesOf(ctx context.Context, tx *store.Tx, p store.PaymentRow) (paymentUse, error) {
-	uses, err := tx.PaymentUses(ctx, []store.PaymentRow{p}, s.earlierNow())
+	uses, err := tx.PaymentUses(ctx, []store.PaymentRow{p})
 	return paymentUse{uses[p.ID]}, err
 }
 
@@ -63,12 +62,12 @@ func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow,
 	case used.Use == invoice.UseRefunded && act == invoice.ActRefund:
 		return ErrRefundExceeds
 	}
-	return is.refusal(p.Payment, used.Use, merchantID, s.earlierNow())
+	return is.refusal(p.Payment, used.Use, merchantID)
 }
 
 // refusal returns the error that names a use to a merchant, or to the operator if merchantID is
 // empty. It names neither people nor refunds of other merchants.
-func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string, now time.Time) error {
+func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string) error {
 	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
 	i := slices.IndexFunc(u.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) })
 	if use == invoice.UseDismissed && i >= 0 {
@@ -76,7 +75,7 @@ func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantI
 	}
 	e := &UsedError{Payment: p, Use: use}
 	for _, r := range u.Prepared {
-		if !r.Reserved(now).IsZero() && sees(r.MerchantID) {
+		if !r.Reserved().IsZero() && sees(r.MerchantID) {
 			e.RefundID = r.ID
 		}
 	}

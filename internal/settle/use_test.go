@@ -149,7 +149,7 @@ var outcomes = map[string]map[invoice.PaymentUse]string{
 func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 	g.t.Helper()
 	p := g.world.payment(g.payment.Transfer)
-	uses, err := g.db.store.PaymentUses(g.t.Context(), []store.PaymentRow{p}, time.Unix(g.seconds.Load(), 0))
+	uses, err := g.db.store.PaymentUses(g.t.Context(), []store.PaymentRow{p})
 	g.must(err)
 	made, _ := invoice.ChangeUse(uses[p.ID].UseFacts, invoice.ActNone)
 	if p.Use != want || made != want || p.Attributed() != counted {

@@ -163,7 +163,7 @@ func TestDueAuthorizations(t *testing.T) {
 			wantPending(id, want)
 		}
 		// A reorg drops the payment, and the transaction fails.
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.OrphanAbove(ctx, "base", 100, at(9)) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.OrphanAbove(ctx, "base", 100, at(9), at(9)) })
 		must(t, s.SetTxStatus(t.Context(), writerLease, "ctx_1", store.TxFailed, nil))
 		wantDue("aut_1", "aut_3", "aut_4")
 		wantPending("inv_1", true)

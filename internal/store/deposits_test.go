@@ -67,7 +67,7 @@ func TestDepositRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
-		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.OrphanAbove(ctx, "base", 100, at(9)) })
+		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.OrphanAbove(ctx, "base", 100, at(9), at(9)) })
 		want[0].Status = invoice.Orphaned
 		got, err = s.OrphanedSweeps(t.Context(), "base", 0, 999)
 		if diff := cmp.Diff(want, got, equal); err != nil || diff != "" {

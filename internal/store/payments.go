@@ -221,16 +221,25 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 }
 
 // OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above
-// a number, at a time, and deletes the undecided refunds there.
-func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, at time.Time) error {
+// a number, at a time, and deletes the undecided refunds there. Of refunds the time is scheduled,
+// that of the schedule's clock, by which it is judged whether they may be mined again.
+func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, at, scheduled time.Time) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err
 	}
 	if err := tx.recordStatuses(ctx, unsentStatus, "block_number > $2", chainKey, number); err != nil {
 		return err
 	}
-	return tx.changeTransfers(ctx, `SET status = 'orphaned', orphaned_at = $3
-		WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
+	for _, transfers := range []struct {
+		table string
+		at    time.Time
+	}{{"payments", at}, {"refunds", scheduled}, {"sweeps", at}} {
+		if err := tx.send(ctx, nil, "UPDATE "+transfers.table+` SET status = 'orphaned', orphaned_at = $3
+			WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), transfers.at.Unix()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changeTransfers runs an update on payments, refunds and sweeps.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -20,9 +19,9 @@ type PaymentUse struct {
 	Prepared   []invoice.RefundRecord // and those that a reorg dropped
 }
 
-// PaymentUses returns what decides the uses of payments at a time, by id. It does not find out
+// PaymentUses returns what decides the uses of payments, by id. It does not find out
 // whether what an invoice lacks is waived.
-func (q *queries) PaymentUses(ctx context.Context, payments []PaymentRow, now time.Time) (map[string]PaymentUse, error) {
+func (q *queries) PaymentUses(ctx context.Context, payments []PaymentRow) (map[string]PaymentUse, error) {
 	byID := make(map[string]PaymentRow, len(payments))
 	ids := make([]string, len(payments))
 	for i, p := range payments {
@@ -50,7 +49,7 @@ func (q *queries) PaymentUses(ctx context.Context, payments []PaymentRow, now ti
 	}
 	uses := make(map[string]PaymentUse, len(payments))
 	for _, p := range payments {
-		u := PaymentUse{UseFacts: firstUse(p).WithRefunds(prepared[p.ID], onChain[p.ID], now), Prepared: prepared[p.ID]}
+		u := PaymentUse{UseFacts: firstUse(p).WithRefunds(prepared[p.ID], onChain[p.ID]), Prepared: prepared[p.ID]}
 		for _, d := range decisions[p.ID] {
 			u.Decided = true
 			if d.current {
@@ -113,14 +112,13 @@ func (q *queries) dismissals(ctx context.Context, payments map[string]PaymentRow
 	return found, nil
 }
 
-// RefreshUses sets the uses of payments, as if no prepared refund had expired that is not stored as
-// expired. The cursors of their chains must be locked.
+// RefreshUses sets the uses of payments. The cursors of their chains must be locked.
 func (tx *Tx) RefreshUses(ctx context.Context, paymentIDs ...string) error {
 	payments, err := tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(paymentIDs))))
 	if err != nil || len(payments) == 0 {
 		return err
 	}
-	uses, err := tx.PaymentUses(ctx, payments, time.Time{})
+	uses, err := tx.PaymentUses(ctx, payments)
 	if err != nil {
 		return err
 	}

@@ -616,7 +616,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"bind":            func() error { return write.LowerFromBlocks(ctx, "base", 500) },
 			"await":           func() error { return write.MarkUndecided(ctx, []store.PaymentRow{samplePayment(1)}) },
 			"decided":         func() error { return write.UnmarkUndecided(ctx, []string{"pay_1"}) },
-			"orphan":          func() error { return write.OrphanAbove(ctx, "base", 500, at(9)) },
+			"orphan":          func() error { return write.OrphanAbove(ctx, "base", 500, at(9), at(9)) },
 			"forget":          func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
 			"forget key":      func() error { _, err := write.DeleteIdempotencyKeys(ctx, invoice.Unix(1), 10); return err },
 			"lease":           func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },

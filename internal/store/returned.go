@@ -20,7 +20,7 @@ func (q *queries) AmountsReturned(ctx context.Context, paymentIDs []string, sinc
 		return nil, err
 	}
 	for _, r := range records {
-		reserved := r.Reserved(time.Time{})
+		reserved := r.Reserved()
 		reserving[r.ID] = !reserved.IsZero()
 		returned[r.PaymentID] = returned[r.PaymentID].Plus(reserved)
 	}

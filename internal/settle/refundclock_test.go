@@ -1,0 +1,108 @@
+package settle_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// scheduled gives the world's service a schedule's clock of its own, and returns it.
+func (w *world) scheduled() *atomic.Int64 {
+	var at atomic.Int64
+	at.Store(w.seconds.Load())
+	w.Service = w.service(func(cfg *settle.Config) {
+		cfg.Schedule = func() time.Time { return time.Unix(at.Load(), 0) }
+	})
+	return &at
+}
+
+const lifetime = int64(invoice.RefundLifetime / time.Second)
+
+// TestRefundsWhileTheClockIsAhead prepares two refunds of the same payment while the clock, or the schedule's, is ahead
+// by hours. When it comes back, one of them at most can be sent.
+func TestRefundsWhileTheClockIsAhead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		now, scheduled int64 // while a clock is ahead, from the end of the refund
+		stored         bool  // the expiry is stored then
+		first          bool  // the first can be sent when the clock is back
+	}{
+		"the clock":                     {now: 3 * 3600, scheduled: -60, stored: true, first: true},
+		"the schedule's":                {now: -60, scheduled: 5 * 3600, stored: true, first: true},
+		"both, before anything expires": {now: 3 * 3600, scheduled: 5 * 3600, first: true},
+		"both":                          {now: 3 * 3600, scheduled: 5 * 3600, stored: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				schedule := w.scheduled()
+				p := w.paid(1000)
+				first := w.mustPrepare(p, 0)
+				end := w.seconds.Load() + lifetime
+				w.seconds.Store(end + c.now)
+				schedule.Store(end + c.scheduled)
+				if c.stored {
+					w.must(w.ExpireRefunds(t.Context()))
+				}
+				second, err := w.prepare(p, 0)
+				if c.first {
+					wantErr(t, "a second refund", err, settle.ErrRefundExceeds)
+				} else {
+					w.must(err)
+				}
+				w.seconds.Store(end - 60)
+				_, firstErr := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{})
+				if (firstErr == nil) != c.first || firstErr != nil && !errors.Is(firstErr, settle.ErrRefundNotOpen) {
+					t.Errorf("the first is sent: %v", firstErr)
+				}
+				if !c.first {
+					_, err := w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{})
+					w.must(err)
+				}
+			})
+		})
+	}
+}
+
+// TestWithdrawalWhileTheClockIsAhead withdraws what somebody else sends, a moment after it began, while the clock is
+// ahead by hours.
+func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		r := w.mustPrepare(w.paid(1000), 0)
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		w.must(err)
+		w.seconds.Add(3 * 3600)
+		schedule.Add(1)
+		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
+		schedule.Add(int64(invoice.SubmissionPatience / time.Second))
+		w.must(w.withdraw(r.ID))
+	})
+}
+
+// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice, which no submission awaits any more. What it
+// refunded counts again when the patience is over by the schedule's clock.
+func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		inv := w.create()
+		w.confirmed(w.payFor(inv, 400_000))
+		back := w.back(invoice.NewAmount(400_000))
+		w.mine(w.head().Time.Unix()+1, back)
+		w.reorg(1)
+		record, _ := w.storedRefund(back)
+		all, err := w.db.store.Submissions(t.Context(), record.ID)
+		w.must(err)
+		_, err = w.WithdrawSubmission(w.as("juan"), settle.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true})
+		w.must(err)
+		w.seconds.Add(3 * 3600)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		schedule.Add(int64(invoice.SubmissionPatience/time.Second) + 1)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 600_000)
+	})
+}
