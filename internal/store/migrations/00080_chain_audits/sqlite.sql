@@ -1,7 +1,5 @@
 -- How far the final blocks of a chain are audited: read a second time, by other means than the first.
 
--- +goose Up
-
 CREATE TABLE chain_audits (
     chain_key   TEXT   NOT NULL,                                      -- the chain
     part        TEXT   NOT NULL CHECK (part IN ('new', 'older')),     -- the blocks as they become final, or those of a back-fill

@@ -1,7 +1,5 @@
 -- Transactions that may move a token from or to an address of ours, and that are not recorded: a node left out their logs, or cannot return their receipts.
 
--- +goose Up
-
 CREATE TABLE unread_transactions (
     chain_key    TEXT   NOT NULL,                                                              -- chain of the transaction
     tx_hash      TEXT   NOT NULL CHECK (length(tx_hash) = 66),                                 -- 0x and 64 hex digits

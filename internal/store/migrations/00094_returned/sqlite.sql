@@ -1,7 +1,5 @@
 -- What was refunded of a payment, or is to be, does not count for its invoice while that is open.
 
--- +goose Up
-
 ALTER TABLE payments ADD COLUMN returned TEXT CHECK (trim(returned, '0123456789') = '' AND length(returned) >= 1); -- how much of it was refunded, or was to be, while its invoice was open; null for nothing
 ALTER TABLE invoices ADD COLUMN arrived_returned TEXT NOT NULL DEFAULT '0' CHECK (trim(arrived_returned, '0123456789') = '' AND length(arrived_returned) >= 1); -- how much of arrived_in_time was returned
 ALTER TABLE invoices ADD COLUMN due_returned TEXT NOT NULL DEFAULT '0' CHECK (trim(due_returned, '0123456789') = '' AND length(due_returned) >= 1); -- how much of due was returned
