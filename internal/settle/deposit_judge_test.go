@@ -13,14 +13,14 @@ import (
 // wrong.
 type depositCounts struct {
 	deposits, other, late, sweeps, refunds, direct, orphaned, restarts, kills atomic.Int64
-	misattributed, lost, astray                                               atomic.Int64
+	unpaid, misattributed, lost, astray                                       atomic.Int64
 }
 
 func (c *depositCounts) String() string {
 	return fmt.Sprintf("%d transfers to deposit addresses, of them %d in another currency and %d late; %d sweeps, %d refunds, %d direct payments, "+
-		"%d transfers left by reorgs; %d restarts, %d killed transactions; attributed to another invoice %d, lost %d, swept elsewhere %d",
+		"%d transfers left by reorgs; %d invoices not paid since money was refunded; %d restarts, %d killed transactions; attributed to another invoice %d, lost %d, swept elsewhere %d",
 		c.deposits.Load(), c.other.Load(), c.late.Load(), c.sweeps.Load(), c.refunds.Load(), c.direct.Load(),
-		c.orphaned.Load(), c.restarts.Load(), c.kills.Load(), c.misattributed.Load(), c.lost.Load(), c.astray.Load())
+		c.orphaned.Load(), c.unpaid.Load(), c.restarts.Load(), c.kills.Load(), c.misattributed.Load(), c.lost.Load(), c.astray.Load())
 }
 
 // storedTransfer is what a transfer is stored as; each is nil if it is not.
@@ -68,6 +68,9 @@ func (d *depositGame) judge(counts *depositCounts) string {
 	counts.restarts.Add(int64(d.restarts))
 	counts.kills.Add(int64(d.kills))
 	d.withdrawDropped()
+	if d.follow(); d.wrong != "" {
+		return d.wrong
+	}
 	on, stored := d.canonical(), d.stored()
 	ledger := newDepositLedger()
 	for k := range d.mined {
@@ -98,6 +101,7 @@ func (d *depositGame) withdrawDropped() {
 		}
 	}
 	d.must(d.AdoptReturned(d.t.Context()))
+	d.withdrawn = true
 }
 
 // leftBehind returns what is stored of a transfer besides one kind, unless it is orphaned.
@@ -250,27 +254,17 @@ func (d *depositGame) compare(l *depositLedger, counts *depositCounts) string {
 			counts.astray.Add(1)
 			return fmt.Sprintf("%s was swept by %s, want %s", inv.ID, inv.SweptTx, l.swept[inv.ID].TxHash)
 		}
-		if want := d.status(inv, l.inTime[inv.ID]); inv.Status != want {
-			return fmt.Sprintf("%s over %s is %s with %d in time, want %s", inv.ID, inv.Amount, inv.Status, l.inTime[inv.ID], want)
+		switch isEnough := l.inTime[inv.ID] >= number(inv.Amount); {
+		case inv.Status == invoice.Paid && !isEnough:
+			return fmt.Sprintf("%s over %s is %s with %d in time", inv.ID, inv.Amount, inv.Status, l.inTime[inv.ID])
+		case isEnough && (inv.Status == invoice.Open || inv.Status == invoice.Expired):
+			counts.unpaid.Add(1)
 		}
 	}
 	if wrong := d.compareRefunds(l); wrong != "" {
 		return wrong
 	}
 	return d.compareQueue(l, counts)
-}
-
-// status returns the state that an invoice must have.
-func (d *depositGame) status(inv invoice.Invoice, inTime uint64) invoice.Status {
-	switch {
-	case d.voided[inv.ID]:
-		return invoice.Void
-	case inTime >= number(inv.Amount):
-		return invoice.Paid
-	case d.head().Time.After(inv.ExpiresAt):
-		return invoice.Expired
-	}
-	return invoice.Open
 }
 
 // compareRefunds looks for the payments of the refunds.

@@ -36,7 +36,8 @@ var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoice
 //   - Each transfer from a deposit address is a sweep of its invoice and nothing else.
 //   - What an address holds, and what is queued to be swept, is what came in less what went
 //     out.
-//   - An invoice is paid if what came in time is enough, and not otherwise.
+//   - An invoice is paid once what came in time and is final is enough, less what was refunded
+//     of it by then, and not otherwise. It stays paid.
 //   - A refund goes back to who paid, and was mined above its payment, which a reorg may have
 //     dropped since. Refunds are never more than their payment, unless they were final when it
 //     was mined again with less.
@@ -52,6 +53,7 @@ func TestDepositsKeepTheirMoney(t *testing.T) {
 		d := newDepositGame(w, r, set)
 		for range 5 + r.IntN(15) {
 			d.step()
+			d.follow()
 		}
 		d.finish()
 		return d.judge(&counts)
@@ -186,11 +188,11 @@ type depositGame struct {
 	line     int                     // blocks up to this index are final
 	restarts int
 	kills    int // transactions that were killed
-	voided   map[string]bool
+	depositStates
 }
 
 func newDepositGame(w *world, r *rand.Rand, set *depositSet) *depositGame {
-	d := &depositGame{world: w, Rand: r, set: set, mined: make(map[transferKey]bool), voided: make(map[string]bool), returns: make(map[returned]bool), finality: make(map[invoice.Hash]uint64)}
+	d := &depositGame{world: w, Rand: r, set: set, mined: make(map[transferKey]bool), depositStates: newDepositStates(), returns: make(map[returned]bool), finality: make(map[invoice.Hash]uint64)}
 	for i := range 8 {
 		n := r.IntN(len(set.deposits))
 		if i%2 == 0 {
@@ -466,9 +468,13 @@ func (d *depositGame) void() {
 // finish makes everything final.
 func (d *depositGame) finish() {
 	d.world.mine(d.head().Time.Unix() + 1)
+	d.follow()
 	d.final()
+	d.line = len(d.blocks) - 1
+	d.follow()
 	for d.gap() != nil {
 		d.fillSome(d.Rand)
+		d.follow()
 	}
 }
 
