@@ -255,14 +255,8 @@ func checks(all []admin.Check) string {
 	return strings.Join(words, ", ")
 }
 
-// notesOf returns the notes to print below the table for a chain.
-func notesOf(c admin.Chain, now time.Time) []string {
-	var notes []string
-	if c.Halted != "" {
-		notes = append(notes, "halted: "+c.Halted)
-	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p admin.Provider) bool { return p.Reason == c.Error }) {
-		notes = append(notes, c.Error)
-	}
+// readingNotes returns the notes about how a chain is read.
+func readingNotes(c admin.Chain) (notes []string) {
 	for _, p := range c.Providers {
 		if text := limits(p); text != "" {
 			notes = append(notes, text)
@@ -279,7 +273,18 @@ func notesOf(c admin.Chain, now time.Time) []string {
 		notes = append(notes, fmt.Sprintf("audit of final blocks: %d behind, %d of a back-fill to do; verified %d by receipts, %d by another node, %d by their header; %d not verified",
 			a.Behind, a.Older, a.ByReceipts, a.ByNode, a.ByHeader, a.Unverified))
 	}
-	notes = append(notes, unreadNote(c)...)
+	return append(notes, unreadNote(c)...)
+}
+
+// notesOf returns the notes to print below the table for a chain.
+func notesOf(c admin.Chain, now time.Time) []string {
+	var notes []string
+	if c.Halted != "" {
+		notes = append(notes, "halted: "+c.Halted)
+	} else if c.Error != "" && !slices.ContainsFunc(c.Providers, func(p admin.Provider) bool { return p.Reason == c.Error }) {
+		notes = append(notes, c.Error)
+	}
+	notes = append(notes, readingNotes(c)...)
 	w := c.Writer
 	if w == nil {
 		return notes

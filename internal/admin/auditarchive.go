@@ -102,7 +102,7 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 		}
 	}
 	const mode = 0o600
-	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // the operator names it
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return made, 0, err
 	}
@@ -163,7 +163,7 @@ func readArchives(files []string) iter.Seq2[access.Entry, error] {
 var errEnough = errors.New("enough")
 
 func readArchive(file string, yield func(access.Entry, error) bool) (err error) {
-	in, err := os.Open(file) //nolint:gosec // the operator names it
+	in, err := os.Open(file)
 	if err != nil {
 		return err
 	}

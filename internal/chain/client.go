@@ -272,9 +272,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 			err = ErrTimeout
 		}
 		err = c.wrapError(elems, x.retryAfter, err)
-		if len(elems) == 1 && !x.forLogs && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
-			c.pace.refused()
-		}
+		c.notePace(ctx, elems, x, err)
 	}
 	if c.onRequest != nil && ctx.Err() == nil {
 		c.onRequest(classOf(ctx), len(elems), time.Since(began), err)
@@ -285,6 +283,14 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	}
 	tracing.End(span, err)
 	return err
+}
+
+// notePace slows the node's pace after it failed to answer a call that cannot be divided. Calls on
+// behalf of requests never slow it.
+func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, x *exchange, err error) {
+	if len(elems) == 1 && !x.forLogs && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
+		c.pace.refused()
+	}
 }
 
 // awaitDeadline waits for the end of ctx if a connection reported a timeout just

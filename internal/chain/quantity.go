@@ -27,10 +27,10 @@ const maxQuantity, maxBits = 256, 256
 
 var errQuantity = errors.New("is no quantity: want a string of 0x and hexadecimal digits")
 
-// LeadingZeros reports whether the number had leading zeros.
+// HasLeadingZeros reports whether the number had leading zeros.
 func (q *Quantity) HasLeadingZeros() bool { return q.leadingZeros }
 
-// LeadingZeros reports whether the number had leading zeros.
+// HasLeadingZeros reports whether the number had leading zeros.
 func (q *BigQuantity) HasLeadingZeros() bool { return q.leadingZeros }
 
 // UnmarshalJSON reads a quantity. null leaves it as it is.

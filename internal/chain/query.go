@@ -115,7 +115,7 @@ type Receipt struct {
 	leadingZeros bool
 }
 
-// LeadingZeros reports whether a number in the receipt had leading zeros.
+// HasLeadingZeros reports whether a number in the receipt had leading zeros.
 func (r *Receipt) HasLeadingZeros() bool { return r.leadingZeros }
 
 // UnmarshalJSON reads a receipt as nodes write it. What is missing stays as it is.

@@ -122,10 +122,16 @@ func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings
 	if f.Calls != nil {
 		s.CallsPerSecond = r.number(at+".callsPerSecond", *f.Calls, 1, MaxCallsPerSecond)
 	}
-	if n := len(f.Headers); n > MaxNodeHeaders {
+	s.Headers = r.nodeHeaders(at, f.Headers)
+	return s
+}
+
+// nodeHeaders reads the headers of the requests to a node, or nil if none are configured.
+func (r *resolver) nodeHeaders(at string, configured []headerFile) (headers http.Header) {
+	if n := len(configured); n > MaxNodeHeaders {
 		r.fail(at+".headers", "has %d; want at most %d", n, MaxNodeHeaders)
 	}
-	for i, h := range f.Headers {
+	for i, h := range configured {
 		path := fmt.Sprintf("%s.headers[%d]", at, i)
 		name := http.CanonicalHeaderKey(h.Name)
 		switch {
@@ -133,7 +139,7 @@ func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings
 			r.fail(path+".name", "is %.80q; want the name of a header, of letters, digits and hyphens", h.Name)
 		case slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "Sec-"):
 			r.fail(path+".name", "is %s, which the service or its connection sets", name)
-		case s.Headers.Get(name) != "":
+		case headers.Get(name) != "":
 			r.fail(path+".name", "is %s, as one before it", name)
 		}
 		value := r.secret(path+".value", h.Env, h.File)
@@ -141,12 +147,12 @@ func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings
 			r.fail(path+".value", "is refused; want at most %d printable characters of ASCII", MaxHeaderValue)
 			continue
 		}
-		if s.Headers == nil {
-			s.Headers = http.Header{}
+		if headers == nil {
+			headers = http.Header{}
 		}
-		s.Headers.Set(name, value)
+		headers.Set(name, value)
 	}
-	return s
+	return headers
 }
 
 // headerChars are the characters of a header's name.

@@ -154,28 +154,33 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 		next := max(older+1, a.Next+1)
 		return 1, advance(next, store.AuditCounts{Unverified: next - a.Next})
 	}
-	filter := ix.decoder.filter()
-	switch {
-	case ix.canSkipByBloom(n) && h.Excludes(filter):
-		return 1, advance(a.Next+1, store.AuditCounts{Header: 1})
-	case len(nodes) > 1:
+	if len(nodes) > 1 && !(ix.canSkipByBloom(n) && h.Excludes(ix.decoder.filter())) {
 		through := min(last, a.Next+auditRange-1)
 		calls, err = ix.auditByNodes(ctx, nodes[:2], a.Next, through)
 		if err == nil {
 			err = advance(through+1, store.AuditCounts{Node: through + 1 - a.Next})
 		}
 		return calls + 1, err
+	}
+	calls, next, counts, err := ix.auditAlone(ctx, n, h, last)
+	if err == nil {
+		err = advance(next, counts)
+	}
+	return calls + 1, err
+}
+
+// auditAlone audits a final block, up to the last one, with the only node, and returns how many
+// calls it took after that of the header, and the next block to audit.
+func (ix *Indexer) auditAlone(ctx context.Context, n node, h chain.Header, last uint64) (calls int, next uint64, counts store.AuditCounts, err error) {
+	switch {
+	case ix.canSkipByBloom(n) && h.Excludes(ix.decoder.filter()):
+		return 0, h.Number + 1, store.AuditCounts{Header: 1}, nil
+	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // it may again
+		return 0, h.Number + 1, store.AuditCounts{Unverified: 1}, nil
 	case !ix.offersReceipts(n):
-		next := last + 1
-		if ix.hasReturnedReceipts(n) { // it may again
-			next = a.Next + 1
-		}
-		return 1, advance(next, store.AuditCounts{Unverified: next - a.Next})
+		return 0, last + 1, store.AuditCounts{Unverified: last + 1 - h.Number}, nil
 	}
-	if err := ix.auditByReceipts(ctx, n, h); err != nil {
-		return 2, err
-	}
-	return 2, advance(a.Next+1, store.AuditCounts{Receipts: 1})
+	return 1, h.Number + 1, store.AuditCounts{Receipts: 1}, ix.auditByReceipts(ctx, n, h)
 }
 
 // auditByReceipts compares a final block with all of its receipts.

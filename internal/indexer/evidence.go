@@ -62,7 +62,7 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 				found[i] = all
 				continue
 			}
-			if !chain.IsRefusal(err) && !errors.Is(err, errIncomplete) || ctx.Err() != nil {
+			if !isReadable(ctx, err) {
 				return nil, err
 			}
 		}
@@ -89,14 +89,26 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 				return nil, err
 			}
 		}
-		for _, tx := range b.txs {
-			if e, ok := read[tx]; ok {
-				found[i] = append(found[i], e)
-			}
-		}
+		found[i] = b.among(read)
 	}
 	ix.forgetUnreadable(slices.Collect(maps.Keys(read))...)
 	return found, nil
+}
+
+// isReadable reports whether the transactions of a block can still be read one by one after an
+// error of all of its receipts.
+func isReadable(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (chain.IsRefusal(err) || errors.Is(err, errIncomplete))
+}
+
+// among returns the evidence that was read of the requested transactions, in their order.
+func (b evidenceRequest) among(read map[common.Hash]evidence) (found []evidence) {
+	for _, tx := range b.txs {
+		if e, ok := read[tx]; ok {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // evidenceOfEach reads the evidence of a block's transactions one by one, without those

@@ -102,20 +102,22 @@ func (ix *Indexer) rest(ctx context.Context) {
 			return
 		}
 		waited := time.Duration(turn) * ix.cfg.PollInterval
-		switch {
-		case standsBy:
-			if ix.reads() || !ix.followsLedger(ctx, waited) {
-				return
-			}
-		case p == paceIdle:
-			if waited >= ix.cfg.IdleInterval {
-				return
-			}
-			ix.updateStatus(func(s *Status) { s.Succeeded = ix.cfg.Now() })
-		case p == paceEach || turn >= headEvery || ix.hasNews(ctx):
+		if ix.isDue(ctx, p, standsBy, turn, waited) {
 			return
 		}
 	}
+}
+
+// isDue reports whether the chain is to be looked at again after so many turns of the poll interval.
+func (ix *Indexer) isDue(ctx context.Context, p pace, standsBy bool, turn int, waited time.Duration) bool {
+	switch {
+	case standsBy:
+		return ix.reads() || !ix.followsLedger(ctx, waited)
+	case p == paceIdle && waited < ix.cfg.IdleInterval:
+		ix.updateStatus(func(s *Status) { s.Succeeded = ix.cfg.Now() })
+		return false
+	}
+	return p != paceTogether || turn >= headEvery || ix.hasNews(ctx)
 }
 
 // sleepOrWake waits for d, and reports whether a wake-up ended the wait.

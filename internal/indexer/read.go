@@ -235,8 +235,8 @@ func (ix *Indexer) blocks(
 	if err != nil {
 		return nil, err
 	}
-	for i := range blocks {
-		if err := ix.checkConsistent(ctx, n, headers[i], logs[headers[i].Hash], evidence[i]); err != nil {
+	for i, h := range headers {
+		if err := ix.checkConsistent(ctx, n, h, logs[h.Hash], evidence[i]); err != nil {
 			return nil, err
 		}
 		for _, e := range evidence[i] {
@@ -246,7 +246,7 @@ func (ix *Indexer) blocks(
 			}
 			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}
-		blocks[i].Unread = ix.skippedIn(headers[i].Header)
+		blocks[i].Unread = ix.skippedIn(h.Header)
 	}
 	return blocks, nil
 }

@@ -97,13 +97,9 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	if t.head.Number < ix.tracker.Tip().Number {
 		return false, &nodeError{node: n.Node, err: errNodeBehind, reported: true}
 	}
-	var next *chain.Header
-	if done, err := ix.readTogether(ctx, n, t.head); err != nil {
+	next, err := ix.nextHeader(ctx, n, t.head)
+	if err != nil {
 		return false, err
-	} else if !done {
-		if next, err = ix.follow(ctx, n, t.head); err != nil {
-			return false, err
-		}
 	}
 	if next != nil && line >= next.Number+2*maxBlocks {
 		return true, ix.catchUp(ctx, n, t, line-maxBlocks)
@@ -126,6 +122,15 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	// The others may call more final before the node has a new head.
 	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	return !settled || ix.expiring || line < own || ix.tracker.Tip().Number < t.head.Number, err
+}
+
+// nextHeader reads the blocks up to the head together if the pace says so, and otherwise returns the
+// header of the next block to read, or nil if there is none.
+func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*chain.Header, error) {
+	if done, err := ix.readTogether(ctx, n, head); done || err != nil {
+		return nil, err
+	}
+	return ix.follow(ctx, n, head)
 }
 
 // observe records blocks on top of the newest indexed one.

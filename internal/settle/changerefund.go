@@ -63,20 +63,25 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 		if err := wantUnsubmitted(ctx, tx, r); err != nil {
 			return err
 		}
-		if action == access.ActionRefundApprove {
-			if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
-				return err
-			}
-		}
-		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
-			MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
-		}))
-		if err := tx.UpdatePreparedRefund(ctx, r); err != nil {
-			return err
-		}
-		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
+		return s.saveChangedRefund(ctx, tx, out, action, was, r)
 	})
 	return r, err
+}
+
+// saveChangedRefund writes a prepared refund that an action has changed, and what follows from it.
+func (s *Service) saveChangedRefund(ctx context.Context, tx *store.Tx, out *outbox, action access.Action, was, r invoice.RefundRecord) error {
+	if action == access.ActionRefundApprove {
+		if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
+			return err
+		}
+	}
+	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
+	}))
+	if err := tx.UpdatePreparedRefund(ctx, r); err != nil {
+		return err
+	}
+	return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 }
 
 // wantUnsubmitted returns a *SubmittedError if somebody sends the refund.

@@ -73,15 +73,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	now := s.seconds()
-	ids := make([]string, 0, len(payments)+len(refunds))
-	confirmed := make([]invoice.Payment, len(payments))
-	for i, p := range payments {
-		confirmed[i] = p.Payment
-		confirmed[i].Status, confirmed[i].ConfirmedAt = invoice.Confirmed, now
-		if p.Attributed() {
-			ids = append(ids, p.InvoiceID)
-		}
-	}
+	confirmed, ids := confirmedAt(payments, now)
 	refresh := changedItems(refunds)
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
 	for i := range refunds {
@@ -115,6 +107,19 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, indexed)
+}
+
+// confirmedAt returns payments confirmed at a time, and the ids of their invoices.
+func confirmedAt(payments []store.PaymentRow, now time.Time) (confirmed []invoice.Payment, ids []string) {
+	confirmed = make([]invoice.Payment, len(payments))
+	for i, p := range payments {
+		confirmed[i] = p.Payment
+		confirmed[i].Status, confirmed[i].ConfirmedAt = invoice.Confirmed, now
+		if p.Attributed() {
+			ids = append(ids, p.InvoiceID)
+		}
+	}
+	return confirmed, ids
 }
 
 // changedItems returns the ids of what may be another item of the inbox once refunds are

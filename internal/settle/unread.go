@@ -27,7 +27,7 @@ const (
 	maxUnreadDetail = 500
 )
 
-// ErrTooManyUnreadable: MaxUnreadable transactions of the chain are set aside already.
+// ErrTooManyUnreadable means that MaxUnreadable transactions of the chain are set aside already.
 var ErrTooManyUnreadable = errors.New("too many transactions are set aside that no node returns")
 
 // newUnread returns transactions that a block names as they are stored.

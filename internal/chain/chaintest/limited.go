@@ -41,7 +41,7 @@ type Limited struct {
 // ends.
 func NewLimited(t testing.TB, upstream http.Handler, allows Allowance, now func() time.Time, seed uint64) *Limited {
 	t.Helper()
-	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))}
+	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a test repeats by its seed
 	listener := httptest.NewServer(n)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
