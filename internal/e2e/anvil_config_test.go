@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -16,7 +17,6 @@ import (
 type entryOf struct {
 	id              int
 	token, registry string
-	decimals        int
 }
 
 // TestAnvilWrongConfig runs a service whose configuration is right for one chain and wrong
@@ -34,14 +34,18 @@ func TestAnvilWrongConfig(t *testing.T) {
 		node := anviltest.Start(t, anviltest.Options{ChainID: id})
 		nodes = append(nodes, node)
 		token := deployToken(t, node)
-		e := configure(entryOf{id: id, token: token, decimals: 6, registry: token})
-		chains = append(chains, fmt.Sprintf(entry, key, e.id, node.Endpoint, finality, e.token, e.decimals, e.registry, operator))
+		e := configure(entryOf{id: id, token: token, registry: token})
+		chains = append(chains, fmt.Sprintf(entry, key, e.id, node.Endpoint, finality, e.token, e.registry, operator))
 		says[key] = what
 	}
 	wrong("wrong-id", "serves chain id 31338, but chain wrong-id has chain id 41338; correct its rpc or chainId",
 		func(e entryOf) entryOf { e.id += 10_000; return e })
-	wrong("wrong-decimals", "but token USDC has 18; correct its address or decimals",
-		func(e entryOf) entryOf { e.decimals = 18; return e })
+	wrong("wrong-decimals", "when asked for its decimals, but token USDC has 6; correct its address or decimals",
+		func(e entryOf) entryOf {
+			node := nodes[len(nodes)-1]
+			e.token = node.Send(t, node.Accounts[0], "--create", hostile.DisperseMetaData.Bin).Contract
+			return e
+		})
 	wrong("wrong-token", "there is no contract at "+nobody+" on chain wrong-token, where its token USDC should be; correct the address",
 		func(e entryOf) entryOf { e.token = nobody; return e })
 	wrong("wrong-registry", "there is no contract at "+nobody+" on chain wrong-registry, where its registry should be; correct the address",

@@ -110,7 +110,7 @@ const entry = `
     chainId: %d
     rpc: [ws://%s, http://%[3]s]
     finality: %d
-    tokens: [{currency: USDC, address: %s, decimals: %d}]
+    tokens: [{currency: USDC, address: %s, decimals: 6}]
     registry: %s
     operatorKeyEnv: %s
 `
@@ -137,7 +137,7 @@ providers:
     chains: {ANVIL: anvil}
     currencies: {USD: USDC}
 chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
-		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, 6, s.registry, operatorEnv) +
+		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, s.registry, operatorEnv) +
 		strings.Join(chains, "")
 	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)

@@ -55,6 +55,9 @@ func (h *history) check() {
 		want := b.state(paid[b])
 		if back[b] != nil {
 			want.back = back[b].String()
+			if want.exception == apitypes.ExceptionUnderpaid && want.back == want.paid {
+				want.exception = "" // nothing of it is left
+			}
 		}
 		inv, err := h.client().Invoice(h.Context(), b.made.ID)
 		if err != nil {
