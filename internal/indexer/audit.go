@@ -130,11 +130,11 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 		}
 		return 0, err
 	}
-	nodes := ix.cfg.Pool.Healthy()
-	switch {
-	case ix.cfg.Chain.Quorum > 1: // two nodes have read it before it was final
+	if ix.cfg.Chain.Quorum > 1 { // two nodes have read it before it was final
 		return 0, advance(last+1, store.AuditCounts{Node: last + 1 - a.Next})
-	case len(nodes) == 0:
+	}
+	nodes := ix.cfg.Pool.Healthy()
+	if len(nodes) == 0 {
 		return 0, errNoHealthyNode
 	}
 	n := node{nodes[0]}
@@ -154,27 +154,24 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 		next := max(older+1, a.Next+1)
 		return 1, advance(next, store.AuditCounts{Unverified: next - a.Next})
 	}
-	if len(nodes) > 1 && !(ix.canSkipByBloom(n) && h.Excludes(ix.decoder.filter())) {
-		through := min(last, a.Next+auditRange-1)
-		calls, err = ix.auditByNodes(ctx, nodes[:2], a.Next, through)
-		if err == nil {
-			err = advance(through+1, store.AuditCounts{Node: through + 1 - a.Next})
-		}
-		return calls + 1, err
-	}
-	calls, next, counts, err := ix.auditAlone(ctx, n, h, last)
+	calls, next, counts, err := ix.auditFrom(ctx, nodes, h, last)
 	if err == nil {
 		err = advance(next, counts)
 	}
 	return calls + 1, err
 }
 
-// auditAlone audits a final block, up to the last one, with the only node, and returns how many
-// calls it took after that of the header, and the next block to audit.
-func (ix *Indexer) auditAlone(ctx context.Context, n node, h chain.Header, last uint64) (calls int, next uint64, counts store.AuditCounts, err error) {
+// auditFrom audits a final block, and as many after it up to the last one as one step takes. It
+// returns how many calls it took after that of the header, and the next block to audit.
+func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.Header, last uint64) (calls int, next uint64, counts store.AuditCounts, err error) {
+	n := node{nodes[0]}
 	switch {
 	case ix.canSkipByBloom(n) && h.Excludes(ix.decoder.filter()):
 		return 0, h.Number + 1, store.AuditCounts{Header: 1}, nil
+	case len(nodes) > 1:
+		next = min(last, h.Number+auditRange-1) + 1
+		calls, err = ix.auditByNodes(ctx, nodes[:2], h.Number, next-1)
+		return calls, next, store.AuditCounts{Node: next - h.Number}, err
 	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // it may again
 		return 0, h.Number + 1, store.AuditCounts{Unverified: 1}, nil
 	case !ix.offersReceipts(n):

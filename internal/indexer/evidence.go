@@ -56,17 +56,13 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
 	for i, b := range blocks {
-		if b.wholeBlock && n.Limit(chain.KindReceiptsOfBlock).Next() > 0 {
-			all, err := ix.blockEvidence(ctx, n, b)
-			if err == nil {
-				found[i] = all
-				continue
-			}
-			if !isReadable(ctx, err) {
-				return nil, err
-			}
+		var err error
+		if found[i], err = ix.wholeEvidence(ctx, n, b); err != nil {
+			return nil, err
 		}
-		single = append(single, b.txs...)
+		if found[i] == nil {
+			single = append(single, b.txs...)
+		}
 	}
 	if len(single) == 0 {
 		return found, nil
@@ -93,6 +89,19 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	}
 	ix.forgetUnreadable(slices.Collect(maps.Keys(read))...)
 	return found, nil
+}
+
+// wholeEvidence returns the evidence of a block whose receipts are read all at once, or nil if its
+// transactions are to be read one by one.
+func (ix *Indexer) wholeEvidence(ctx context.Context, n node, b evidenceRequest) ([]evidence, error) {
+	if !b.wholeBlock || n.Limit(chain.KindReceiptsOfBlock).Next() == 0 {
+		return nil, nil
+	}
+	all, err := ix.blockEvidence(ctx, n, b)
+	if err != nil && isReadable(ctx, err) {
+		return nil, nil
+	}
+	return all, err
 }
 
 // isReadable reports whether the transactions of a block can still be read one by one after an

@@ -49,7 +49,7 @@ func TestClaimTokenIsMadeAgain(t *testing.T) {
 		if one, two := prepare(under(keyring.New(old))), prepare(under(nil)); one.ClaimToken == known.ClaimToken || two.ClaimToken == random.ClaimToken {
 			t.Error("two refunds have one token")
 		}
-		for _, r := range []invoice.RefundRecord{known, random} { // whoever has the token uses it at any replica
+		for _, r := range []invoice.RefundRecord{known, random} { // each replica takes the token
 			got, err := under(nil).NameRefundAddress(t.Context(), settle.RefundClaim{Token: r.ClaimToken, To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
 			if err != nil || got.Status != invoice.RefundAwaitingApproval {
 				t.Errorf("an address is named: %+v, %v", got, err)

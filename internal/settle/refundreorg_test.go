@@ -121,7 +121,7 @@ func TestDroppedRefundByHandIsAwaited(t *testing.T) {
 // TestDroppedRefundIsPrepared drops a refund by hand, whose transaction then pays a prepared refund: it is not
 // listed alone any more.
 func TestDroppedRefundIsPrepared(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorld(t, func(_ *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
 		named := w.send(r)
