@@ -64,6 +64,7 @@ type move struct {
 	back            *move  // the payment that it refunds
 	sweeps          *order // the order whose deposit address it comes from; nil for none
 	refunded        uint64 // how much of it other transfers refund
+	afterEnd        bool   // it refunds a payment of an invoice that was not open any more
 }
 
 // order creates an invoice.
@@ -275,7 +276,11 @@ func (d *draft) refund() {
 		amount = 1 + d.Uint64N(amount)
 	}
 	m.refunded += amount
-	d.move(move{from: m.order.Merchant, to: m.from, amount: amount, back: m})
+	inv, err := d.db.store.Invoice(d.Context(), m.order.ID)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.move(move{from: m.order.Merchant, to: m.from, amount: amount, back: m, afterEnd: inv.Status != invoice.Open})
 }
 
 // registryEvent emits a registry event about the order.

@@ -276,7 +276,6 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 	}
 	sums := map[*order]uint64{}
 	for _, d := range v.actions {
-		b, _ := v.blockOf(d)
 		for _, m := range d.moves {
 			if m.back == nil {
 				continue
@@ -284,12 +283,7 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 			id := v.id(invoice.PrefixRefund, m)
 			r := stored[id]
 			paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
-			// A refund that is mined before its payment is recognized if both are
-			// read together, or read again. One that was recognized stays when a reorg drops
-			// its payment.
-			final := paid.Status == invoice.Confirmed
-			may := b != nil && (final || paid.Status == invoice.Orphaned && v.wereTogether(m, m.back))
-			must := may && final && !v.gapped && !v.partial && (paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
+			_, may, must := v.mayRefund(m)
 			confirmed := r.Status == invoice.Confirmed
 			switch {
 			case confirmed && (!may || r.PaymentID != paid.ID || r.InvoiceID != paid.InvoiceID || small(r.Amount) != m.amount):
@@ -333,7 +327,8 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	var total, inTime uint64
+	v.compareReturned(o, got)
+	var total, inTime, returned uint64 // inTime is less what was returned of it
 	var late, extra bool
 	var completing, timely []*move
 	for _, m := range v.paid[o] {
@@ -345,7 +340,8 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		case b.Time > o.ExpiresAt.Unix():
 			late = true
 		default:
-			if inTime += m.amount; inTime >= o.enough && completing == nil {
+			inTime, returned = inTime+m.amount-v.returned(m), returned+v.returned(m)
+			if inTime >= o.enough && completing == nil {
 				completing = append(completing, m)
 			}
 		}
@@ -368,7 +364,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		exception = invoice.Overpaid
 	case late:
 		exception = invoice.Late
-	case total > 0 && inTime < o.amount:
+	case total > returned && inTime < o.amount:
 		exception = invoice.Underpaid
 	}
 	v.count("invoices " + string(want))
@@ -389,8 +385,11 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	if got.Exception != exception || small(got.AmountRefunded) != refunded {
 		v.report(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
 	}
-	if v.gapped {
+	switch {
+	case v.gapped:
 		completing = timely // the newest blocks are read first
+	case completing != nil && v.wasDropped(o):
+		completing = timely[slices.Index(timely, completing[0]):] // more of the earlier ones had been sent back
 	}
 	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
 		b, _ := v.blockOf(m.of)
