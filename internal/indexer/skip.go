@@ -55,9 +55,11 @@ func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []c
 		if !isUnreadable(err) || ctx.Err() != nil {
 			return err
 		}
-		if skip, err := ix.skipUnreadable(ctx, n, h, tx, err); err != nil {
-			return err
-		} else if !skip && first == nil {
+		skip, failed := ix.skipUnreadable(ctx, n, h, tx, err)
+		if failed != nil {
+			return failed
+		}
+		if !skip && first == nil {
 			first = fmt.Errorf("transaction %s in block %d: %w", tx, h.Number, err)
 		}
 	}
