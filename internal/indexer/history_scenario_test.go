@@ -404,8 +404,9 @@ func (s *scenario) end() {
 		if cursor, lost = s.service.Cursor(s.Context(), s.name); lost != nil {
 			s.Fatal(lost)
 		}
+		unread := s.unread()
 		whole := cursor.Indexed.Number == s.net.Head().Number && cursor.Confirmed.Number == s.floor
-		if cursor.Gap == nil && (whole || spared && cursor.Confirmed.Number >= last) {
+		if unread == 0 && cursor.Gap == nil && (whole || spared && cursor.Confirmed.Number >= last) {
 			s.compare(cursor.Confirmed.Number)
 			return
 		}
@@ -414,16 +415,33 @@ func (s *scenario) end() {
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
+// unread returns how many transactions were set aside, and lets the time pass until they are read again.
+func (s *scenario) unread() (n int) {
+	counts, err := s.service.CountUnread(s.Context(), s.name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, of := range counts {
+		n += of
+	}
+	if n > 0 {
+		s.gapped = true
+		s.clock.Add(int64(settle.LastUnreadRetry / time.Second))
+	}
+	return n
+}
+
 // drain syncs until an indexer has nothing left to do.
 func (s *scenario) drain(w *Indexer) error {
 	w.cfg.Pool.RefreshHeads(s.Context())
-	var errs [2]error
+	var errs [3]error
 	for i, read := range []func(context.Context) (bool, error){w.sync, w.fill} {
 		for more := true; more && errs[i] == nil; {
 			more, errs[i] = read(s.Context())
 		}
 		s.note(errs[i])
 	}
+	errs[2] = w.readUnread(s.Context())
 	return errors.Join(errs[:]...)
 }
 
