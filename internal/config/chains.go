@@ -29,7 +29,7 @@ const (
 	MaxLatency     = time.Minute
 	// DefaultIdleInterval is how often a chain is read while nothing on it is awaited, at
 	// most MaxIdleInterval.
-	DefaultIdleInterval = time.Minute
+	DefaultIdleInterval = 2 * time.Minute
 	MaxIdleInterval     = 10 * time.Minute
 	// MaxQuorum is the largest quorum that a chain may ask for.
 	MaxQuorum = 2

@@ -406,7 +406,7 @@ func TestWrong(t *testing.T) {
 		"provider's name":       {"name: circle", "name: a/b", "providers[0].name"},
 		"chain key missing":     {"chainKey: base\n", "chainId: 8453\n", "chains[0].chainKey"},
 		"latency":               {"    quorum: 2", "    quorum: 2\n    latency: 50ms", "chains[0].latency: is \"50ms\"; want a duration of 100ms to 1m0s, such as 1s"},
-		"idle interval":         {"    quorum: 2", "    quorum: 2\n    idleInterval: 1h", "chains[0].idleInterval: is \"1h\"; want a duration of 100ms to 10m0s, such as 1m0s"},
+		"idle interval":         {"    quorum: 2", "    quorum: 2\n    idleInterval: 1h", "chains[0].idleInterval: is \"1h\"; want a duration of 100ms to 10m0s, such as 2m0s"},
 		"calls of requests":     {"    quorum: 2", "    quorum: 2\n    requestCallsPerSecond: 0", "chains[0].requestCallsPerSecond: is \"0\"; want a whole number of 1 to 10000"},
 		"calls of an audit":     {"    quorum: 2", "    quorum: 2\n    auditCallsPerMinute: 6001", "chains[0].auditCallsPerMinute: is \"6001\"; want a whole number of 0 to 6000"},
 		"comparison":            {"    quorum: 2", "    quorum: 2\n    compareLogs: yes", "chains[0].compareLogs: is \"yes\"; want on or off"},

@@ -13,8 +13,6 @@ import (
 
 // Limits of how often the nodes of a chain are called.
 const (
-	// DefaultIdleInterval is how often a chain is read while nothing on it is awaited.
-	DefaultIdleInterval = time.Minute
 	// headEvery is how often, in poll intervals, the head of a chain is asked for whose blocks
 	// follow each other faster than that. In between, one call asks for new logs alone.
 	headEvery = 6
