@@ -17,7 +17,9 @@ type depositStates struct {
 }
 
 func newDepositStates() depositStates {
-	return depositStates{voided: make(map[string]bool), ended: make(map[string]invoice.Status), dropped: make(map[string]int64)}
+	return depositStates{
+		voided: make(map[string]bool), ended: make(map[string]invoice.Status), dropped: make(map[string]int64),
+	}
 }
 
 // follow requires each invoice to be in the state that its final payments have brought about, less what was refunded
@@ -34,7 +36,8 @@ func (d *depositGame) follow() {
 	for _, inv := range invoices {
 		may := d.states(d.set.byID[inv.ID], least[inv.ID], most[inv.ID], inGap)
 		if !slices.Contains(may, inv.Status) {
-			d.wrong = fmt.Sprintf("%s over %s is %s, and %d to %d count for it: want %v", inv.ID, inv.Amount, inv.Status, least[inv.ID], most[inv.ID], may)
+			d.wrong = fmt.Sprintf("%s over %s is %s, and %d to %d count for it: want %v",
+				inv.ID, inv.Amount, inv.Status, least[inv.ID], most[inv.ID], may)
 			return
 		}
 		if inv.Status == invoice.Paid || inv.Status == invoice.Expired {
@@ -73,7 +76,8 @@ func (d *depositGame) counting(stored map[transferKey]storedTransfer) (least, mo
 	least, most = make(map[string]uint64), make(map[string]uint64)
 	for _, s := range stored {
 		p := s.payment
-		if p == nil || p.Status != invoice.Confirmed || !p.Attributed() || p.BlockTime.After(d.set.byID[p.InvoiceID].ExpiresAt) {
+		if p == nil || p.Status != invoice.Confirmed || !p.Attributed() ||
+			p.BlockTime.After(d.set.byID[p.InvoiceID].ExpiresAt) {
 			continue
 		}
 		n := number(p.Amount)
