@@ -125,7 +125,7 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 }
 
 // nextHeader reads the blocks up to the head together if the pace says so, and otherwise returns the
-// header of the next block to read, or nil if there is none.
+// header of the next block to read, or nil at the head.
 func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*chain.Header, error) {
 	if done, err := ix.readTogether(ctx, n, head); done || err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func readFolder(folder string, dialect goose.Dialect) (string, error) {
 }
 
 // blockMigrations returns the migrations that both databases run in a transaction, and PostgreSQL as one statement:
-// those with bodies of triggers and with blocks, and those whose texts PostgreSQL has to be told to compare by their bytes.
+// those with bodies of triggers and with blocks, and those whose texts need a collation of their own on PostgreSQL.
 func blockMigrations(dialect goose.Dialect) goose.ProviderOption {
 	var all []*goose.Migration
 	for version, folder := range map[int64]string{
