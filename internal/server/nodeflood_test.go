@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// tooMany is how a node refuses a call beyond its rate.
+type tooMany struct{}
+
+func (tooMany) Error() string  { return "call rate limit exceeded" }
+func (tooMany) ErrorCode() int { return http.StatusTooManyRequests }
+
+// callLimit refuses calls beyond so many a second.
+type callLimit struct {
+	most int
+
+	mu      sync.Mutex
+	second  int64
+	calls   int
+	refused int
+}
+
+func (l *callLimit) intercept(context.Context, string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now().Unix(); now != l.second {
+		l.second, l.calls = now, 0
+	}
+	if l.calls++; l.calls > l.most {
+		l.refused++
+		return tooMany{}
+	}
+	return nil
+}
+
+// TestVerifyFloodLeavesPayments has one merchant verify payments by x402 without a pause, on 24
+// connections with a key that may only read, at a node that takes 100 calls a second. The
+// invoice of another merchant is paid meanwhile, and the node refuses nothing.
+func TestVerifyFloodLeavesPayments(t *testing.T) {
+	t.Parallel()
+	c, blocks, node := scriptedChain(t, "house", 7)
+	c.OperatorKey, c.Gasless = testKey(t), &settle.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
+	c.Registry = testToken // any contract
+	c.PollInterval = 250 * time.Millisecond
+	database := storetest.Migrated(t)
+	merchants := Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	base := startServer(t, Config{
+		Database: database, Chains: []Chain{c}, Merchants: merchants, Access: Access{Mode: access.Live},
+	}).url
+	await(t, base, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
+	limit := &callLimit{most: 100}
+	node.Intercept(limit.intercept)
+
+	keys := apikey.NewManager(apikey.ManagerConfig{
+		Store: storetest.Open(t, database), Mode: access.Live, Known: merchants.Known, Now: time.Now, Rand: rand.Reader,
+	})
+	with := func(merchant string, scopes access.Scopes) func(*http.Request) {
+		_, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchant, Scopes: scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key.Reveal()) }
+	}
+	globex := with("globex", access.Admin)
+	pay := func(n uint64) time.Duration {
+		t.Helper()
+		to := invoice.Address{0x22, byte(n)}
+		made := ask(t, http.MethodPost, base+"/api/invoices", fmt.Sprintf(
+			`{"merchantAddress":%q,"amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, to, chaintest.GenesisTime+1_000_000), globex)
+		if made.status != http.StatusCreated {
+			t.Fatalf("create: %d %s", made.status, made.body)
+		}
+		amount, err := invoice.ParseAmount(between(made.body, `"transferAmount":"`, `"`))
+		if err != nil {
+			t.Fatalf("%v: %s", err, made.body)
+		}
+		began := time.Now()
+		blocks.MineAt(max(time.Now().Unix(), blocks.Head().Time+1),
+			chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, to, amount)))
+		blocks.MineEmpty(1)
+		id := between(made.body, `"id":"`, `"`)
+		for {
+			if a := ask(t, http.MethodGet, base+"/api/invoices/"+id+"?wait=1", "", globex); strings.Contains(a.body, `"status":"paid"`) {
+				return time.Since(began)
+			}
+		}
+	}
+	quiet := pay(1)
+
+	acme, body := with("acme", access.NewScopes(access.InvoicesRead)), verifyBody(time.Now().Add(time.Hour))
+	flooding, stop := context.WithCancel(t.Context())
+	var answers, refused atomic.Int64
+	var group sync.WaitGroup
+	for range 24 {
+		group.Go(func() {
+			for flooding.Err() == nil {
+				switch a := ask(t, http.MethodPost, base+"/x402/verify", body, acme); a.status {
+				case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+					refused.Add(1)
+					fallthrough
+				default:
+					answers.Add(1)
+				}
+			}
+		})
+	}
+	var slowest time.Duration
+	for n := range uint64(5) {
+		slowest = max(slowest, pay(n+2))
+	}
+	stop()
+	group.Wait()
+	t.Logf("paid in %s before, and in at most %s with %d verifications, of which %d were refused", quiet, slowest, answers.Load(), refused.Load())
+	limit.mu.Lock()
+	defer limit.mu.Unlock()
+	if limit.refused > 0 || refused.Load() == 0 {
+		t.Errorf("the node refused %d calls, and the service %d requests", limit.refused, refused.Load())
+	}
+}
+
+// between returns the text between two others.
+func between(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, after)
+	return text
+}
+
+// verifyBody returns the body of a verification that calls a node.
+func verifyBody(expires time.Time) string {
+	return strings.NewReplacer("{address}", "0x00000000000000000000000000000000000000aa", "{token}", chain.Checksum(testToken),
+		"{expires}", fmt.Sprint(expires.Unix())).Replace(x402Body)
+}
