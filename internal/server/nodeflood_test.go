@@ -21,11 +21,11 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// tooMany is how a node refuses a call beyond its rate.
-type tooMany struct{}
+// tooManyError is how a node refuses a call beyond its rate.
+type tooManyError struct{}
 
-func (tooMany) Error() string  { return "call rate limit exceeded" }
-func (tooMany) ErrorCode() int { return http.StatusTooManyRequests }
+func (tooManyError) Error() string  { return "call rate limit exceeded" }
+func (tooManyError) ErrorCode() int { return http.StatusTooManyRequests }
 
 // callLimit refuses calls beyond so many a second.
 type callLimit struct {
@@ -45,7 +45,7 @@ func (l *callLimit) intercept(context.Context, string) error {
 	}
 	if l.calls++; l.calls > l.most {
 		l.refused++
-		return tooMany{}
+		return tooManyError{}
 	}
 	return nil
 }
