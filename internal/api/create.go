@@ -123,31 +123,16 @@ func asIs(s string) (string, error) { return s, nil }
 // lineItems reads the optional array. Errors name the element and its member, as in
 // lineItems[2].amount.
 func lineItems(o object, name string, dst *[]invoice.LineItem) error {
-	v, ok := o[name]
-	if !ok {
-		return nil
-	}
-	array, ok := v.([]any)
-	if !ok {
-		return invalidField(name, "must be an array; it is %s", kind(v))
-	}
-	items := make([]invoice.LineItem, len(array))
-	for i, element := range array {
-		path := fmt.Sprintf("%s[%d]", name, i)
-		item, ok := element.(map[string]any)
+	return array(o, name, dst, func(path string, element any, item *invoice.LineItem) error {
+		member, ok := element.(map[string]any)
 		if !ok {
 			return invalidField(path, "must be an object; it is %s", kind(element))
 		}
-		err := cmp.Or(
-			text(item, path+".", "label", &items[i].Label, asIs),
-			text(item, path+".", "amount", &items[i].Amount, invoice.ParseAmount),
+		return cmp.Or(
+			text(member, path+".", "label", &item.Label, asIs),
+			text(member, path+".", "amount", &item.Amount, invoice.ParseAmount),
 		)
-		if err != nil {
-			return err
-		}
-	}
-	*dst = items
-	return nil
+	})
 }
 
 // seconds reads a time in Unix seconds, in digits only: 1e9 and 1.0 are rejected.

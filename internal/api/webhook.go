@@ -66,54 +66,52 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 // eventTypes reads an array of event types into dst, which is unchanged if the array is
 // absent. It does not check which types are allowed.
 func eventTypes(o object, name string, dst *[]invoice.EventType) error {
-	v, ok := o[name]
-	if !ok {
-		return nil
-	}
-	array, ok := v.([]any)
-	if !ok {
-		return invalidField(name, "must be an array; it is %s", kind(v))
-	}
-	types := make([]invoice.EventType, len(array))
-	for i, element := range array {
-		typ, ok := element.(string)
+	return array(o, name, dst, func(path string, element any, typ *invoice.EventType) error {
+		text, ok := element.(string)
 		if !ok {
-			return invalidField(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
+			return invalidField(path, "must be a string; it is %s", kind(element))
 		}
-		types[i] = invoice.EventType(typ)
-	}
-	*dst = types
-	return nil
+		*typ = invoice.EventType(text)
+		return nil
+	})
 }
 
 // headerChanges reads an array of headers into dst, which is unchanged if the array is absent.
 func headerChanges(o object, name string, dst *[]endpoint.HeaderChange) error {
-	v, ok := o[name]
-	if !ok {
-		return nil
-	}
-	array, ok := v.([]any)
-	if !ok {
-		return invalidField(name, "must be an array; it is %s", kind(v))
-	}
-	changes := make([]endpoint.HeaderChange, len(array))
-	for i, element := range array {
-		path := fmt.Sprintf("%s[%d]", name, i)
+	return array(o, name, dst, func(path string, element any, change *endpoint.HeaderChange) error {
 		member, ok := element.(map[string]any)
 		if !ok {
 			return invalidField(path, "must be an object; it is %s", kind(element))
 		}
-		if err := text(object(member), path+".", "name", &changes[i].Name, asIs); err != nil {
+		if err := text(object(member), path+".", "name", &change.Name, asIs); err != nil {
 			return err
 		}
-		if _, given := member["value"]; given {
-			changes[i].Value = new(string)
-			if err := text(object(member), path+".", "value", changes[i].Value, asIs); err != nil {
-				return err
-			}
+		if _, given := member["value"]; !given {
+			return nil
+		}
+		change.Value = new(string)
+		return text(object(member), path+".", "value", change.Value, asIs)
+	})
+}
+
+// array reads an array into dst, which is unchanged if the array is absent. read reads one
+// element, whose path is such as headers[2].
+func array[T any](o object, name string, dst *[]T, read func(path string, element any, to *T) error) error {
+	v, ok := o[name]
+	if !ok {
+		return nil
+	}
+	elements, ok := v.([]any)
+	if !ok {
+		return invalidField(name, "must be an array; it is %s", kind(v))
+	}
+	all := make([]T, len(elements))
+	for i, element := range elements {
+		if err := read(fmt.Sprintf("%s[%d]", name, i), element, &all[i]); err != nil {
+			return err
 		}
 	}
-	*dst = changes
+	*dst = all
 	return nil
 }
 
