@@ -108,7 +108,7 @@ func limitRows() []string {
 		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour of one client network; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
 		row("authorizations | %d a minute of one invoice; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
-			"in 24 hours %d for one merchant %d of one payer %d in all (`chains[].gasless`)",
+			"in 24 hours %d for one merchant %d of one payer %d in all where those refused without having been sent count for the payer alone (`chains[].gasless`)",
 			api.AuthorizationsOfInvoice, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
 			gasless.MaxGas, gasless.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
 		row("calls of a chain's nodes for requests | %d a second %d at once (`chains[].requestCallsPerSecond`); %d a second %d at once for one merchant; %d in flight %d for one merchant",
