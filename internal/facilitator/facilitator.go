@@ -38,7 +38,7 @@ const (
 
 // Ledger changes the state. *settle.Service implements it and documents the errors.
 type Ledger interface {
-	Create(ctx context.Context, req settle.CreateRequest) (invoice.Invoice, error)
+	Purchase(ctx context.Context, p settle.Purchase) (store.Authorization, error)
 	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
 	CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (settle.AuthorizationCheck, error)
 	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
@@ -60,8 +60,6 @@ type Store interface {
 	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
 	// X402Settlement returns the settlement of an authorization, or store.ErrNotFound.
 	X402Settlement(ctx context.Context, key store.AuthorizationKey) (store.X402Settlement, error)
-	// SaveX402Settlement stores a settlement unless the authorization has one.
-	SaveX402Settlement(ctx context.Context, s store.X402Settlement) error
 	// CountX402Answer counts an answer of a settlement, unless it has had that many.
 	CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (counted bool, err error)
 	// IsHeldByOther reports whether other merchants hold an address and this one does not.

@@ -56,6 +56,7 @@ type world struct {
 	replica func() *facilitator.Service // returns another one on the same database
 	mu      sync.Mutex                  // of what concurrent requests of a test count
 
+	budgets  map[string]settle.AuthorizationBudget
 	refusal  invoice.Refusal // of the next checks; empty for none
 	checks   atomic.Int64
 	sendsOff bool
@@ -80,18 +81,14 @@ func (f *flaky) killed(step string, err error) error {
 	return err
 }
 
-func (f *flaky) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
-	inv, err := f.Service.Create(ctx, r)
-	return inv, f.killed("create", err)
+func (f *flaky) Purchase(ctx context.Context, p settle.Purchase) (store.Authorization, error) {
+	accepted, err := f.Service.Purchase(ctx, p)
+	return accepted, f.killed("purchase", err)
 }
 
 func (f *flaky) Authorize(ctx context.Context, id string, a invoice.Authorization) (store.Authorization, error) {
 	accepted, err := f.Service.Authorize(ctx, id, a)
-	return accepted, f.killed("authorize", err)
-}
-
-func (f *flaky) SaveX402Settlement(ctx context.Context, s store.X402Settlement) error {
-	return f.killed("save", f.Store.SaveX402Settlement(ctx, s))
+	return accepted, f.killed("purchase", err)
 }
 
 func (f *flaky) CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (bool, error) {
@@ -104,14 +101,14 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		w := &world{t: t, store: s, waited: func() {}}
+		w := &world{t: t, store: s, waited: func() {}, budgets: map[string]settle.AuthorizationBudget{chainKey: {PerMerchant: 100, PerPayer: 100, PerDay: 100}}}
 		w.seconds.Store(start)
 		network := chain.Chain{Key: chainKey, ID: chainID, Tokens: []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}, DepositFactory: invoice.Address{0x61},
 			Registry: invoice.Address{0x62}, AuthorizationRelay: invoice.Address{0x63}}
 		now := func() time.Time { return time.Unix(w.seconds.Load(), 0).UTC() }
 		w.ledger = &flaky{Store: s, Service: settle.New(settle.Config{
 			Store: s, Chains: []chain.Chain{network}, Merchants: w, Now: now,
-			Gasless: settle.Gasless{Checker: w, Budgets: map[string]settle.AuthorizationBudget{chainKey: {PerMerchant: 100, PerPayer: 100, PerDay: 100}}},
+			Gasless: settle.Gasless{Checker: w, Budgets: w.budgets},
 		})}
 		stopping, stop := context.WithCancel(t.Context())
 		w.stop = stop
@@ -289,7 +286,7 @@ func TestSettle(t *testing.T) {
 		if len(all) != 1 || all[0].Details.Reference != resource || all[0].Amount != invoice.NewAmount(price) || all[0].Collection != invoice.Direct || all[0].Merchant != till {
 			t.Errorf("the invoices are %+v", all)
 		}
-		if n := w.checks.Load(); n != 3 { // verify, open, and accept
+		if n := w.checks.Load(); n != 2 { // to verify and to settle
 			t.Errorf("the nodes were asked %d times", n)
 		}
 	})
@@ -330,7 +327,7 @@ func TestSettlementIsOfOnePurchase(t *testing.T) {
 // invoice and one payment.
 func TestSettleIsKilled(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		for n, step := range []string{"create", "save", "authorize", "count"} {
+		for n, step := range []string{"purchase", "count"} {
 			r := w.request("https://api.shop.example/" + step)
 			w.mineOnWait(r.Payment.Authorization)
 			w.ledger.failAfter = step
@@ -341,18 +338,80 @@ func TestSettleIsKilled(t *testing.T) {
 			if verified, err := w.Verify(t.Context(), "acme", r); err != nil || !verified.IsValid {
 				t.Errorf("killed after %s, it is verified as %+v, %v", step, verified, err)
 			}
-			if step == "create" { // the settlement is not known yet, but its invoice is
-				other := r
-				other.Payment.Resource = "https://api.shop.example/other"
-				if got := w.settle("acme", other); got.Success || got.ErrorReason != string(x402.NonceUsed) {
-					t.Errorf("killed after %s, it is settled for another resource as %+v", step, got)
-				}
+			other := r
+			other.Payment.Resource = "https://api.shop.example/other"
+			if got := w.settle("acme", other); got.Success || got.ErrorReason != string(x402.NonceUsed) {
+				t.Errorf("killed after %s, it is settled for another resource as %+v", step, got)
 			}
 			if got := w.settle("acme", r); !got.Success {
 				t.Errorf("killed after %s, it is settled as %+v", step, got)
 			}
 			if all := w.invoices(); len(all) != n+1 {
 				t.Errorf("killed after %s, there are %d invoices", step, len(all))
+			}
+		}
+	})
+}
+
+// TestSettleOfEarlierRelease settles a payment whose invoice and settlement a release stored that was stopped before it
+// accepted the authorization.
+func TestSettleOfEarlierRelease(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		r := w.request("https://api.shop.example/")
+		inv, err := w.ledger.Create(t.Context(), settle.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
+			MerchantID: "acme", Merchant: till, Amount: invoice.NewAmount(price), Currency: "USDC", ChainKey: chainKey, Collection: invoice.Direct,
+			ExpiresAt: invoice.Unix(start + 299), Unregistered: true,
+		}})
+		w.must(err)
+		key := store.AuthorizationKey{ChainKey: chainKey, Token: usdc, Authorizer: payer, Nonce: r.Payment.Authorization.Nonce}
+		w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.InsertX402Settlement(t.Context(), store.X402Settlement{
+				AuthorizationKey: key, InvoiceID: inv.ID, MerchantID: "acme", Resource: r.Payment.Resource, CreatedAt: invoice.Unix(start),
+			})
+		}))
+		if verified, err := w.Verify(t.Context(), "acme", r); err != nil || !verified.IsValid {
+			t.Errorf("it is verified as %+v, %v", verified, err)
+		}
+		w.mineOnWait(r.Payment.Authorization)
+		if got := w.settle("acme", r); !got.Success {
+			t.Errorf("it is settled as %+v", got)
+		}
+		if all := w.invoices(); len(all) != 1 {
+			t.Errorf("there are %d invoices", len(all))
+		}
+	})
+}
+
+// TestRefusedSettlementsLeaveNoInvoice settles more payments at the same time than the budget allows.
+func TestRefusedSettlementsLeaveNoInvoice(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const requests, budget = 40, 20
+		w.budgets[chainKey] = settle.AuthorizationBudget{PerMerchant: budget, PerPayer: requests, PerDay: requests}
+		w.stop() // nobody waits for the block
+		replicas := []*facilitator.Service{w.Service, w.replica()}
+		var group sync.WaitGroup
+		accepted := 0
+		for n := range requests {
+			r := w.request(fmt.Sprintf("https://api.shop.example/%d", n))
+			group.Go(func() {
+				got, err := replicas[n%2].Settle(t.Context(), "acme", r)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if err == nil && got.ErrorReason == string(x402.Pending) {
+					accepted++
+				} else if err != nil || got.ErrorReason != string(x402.ReasonOf(invoice.RefusedBudget)) {
+					t.Errorf("request %d is answered %+v, %v", n, got, err)
+				}
+			})
+		}
+		group.Wait()
+		all := w.invoices()
+		if accepted != budget || len(all) != budget {
+			t.Errorf("%d settlements are accepted and %d invoices made, want %d of each", accepted, len(all), budget)
+		}
+		for _, inv := range all {
+			if _, err := w.store.PendingAuthorization(t.Context(), inv.ID); err != nil {
+				t.Errorf("invoice %s has no authorization: %v", inv.ID, err)
 			}
 		}
 	})

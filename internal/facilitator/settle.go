@@ -67,7 +67,7 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return errAnswered
 	}
 	accepted, err := s.authorization(ctx, p)
-	if errors.Is(err, store.ErrNotFound) { // the service was stopped before it accepted it
+	if errors.Is(err, store.ErrNotFound) { // an earlier release was stopped before it accepted it
 		return s.check(ctx, p)
 	}
 	if err == nil && accepted.Paid() {
@@ -81,6 +81,15 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 
 // check checks a purchase whose authorization was not accepted yet.
 func (s *Service) check(ctx context.Context, p purchase) error {
+	err := s.checkTerms(ctx, p)
+	if err == nil {
+		_, err = s.Ledger.CheckAuthorization(ctx, p.invoice(), p.Payment.Authorization)
+	}
+	return err
+}
+
+// checkTerms checks the parts of a purchase that settle.Purchase does not.
+func (s *Service) checkTerms(ctx context.Context, p purchase) error {
 	if err := s.checkPayee(ctx, p); err != nil {
 		return err
 	}
@@ -91,8 +100,7 @@ func (s *Service) check(ctx context.Context, p purchase) error {
 	if named := p.Requirements.Domain; named != (x402.Domain{}) && named != domain {
 		return &x402.Error{Reason: x402.DomainMismatch, Detail: fmt.Sprintf("the token's domain is %q, version %q", domain.Name, domain.Version)}
 	}
-	_, err = s.Ledger.CheckAuthorization(ctx, p.invoice(), p.Payment.Authorization)
-	return err
+	return nil
 }
 
 // checkPayee returns an *x402.Error unless the merchant may be paid at the address.
@@ -153,46 +161,37 @@ func (s *Service) countAnswer(ctx context.Context, p purchase) error {
 }
 
 // accept returns the accepted authorization of a purchase. If it is new, accept creates its
-// invoice. Each step can be repeated after the service was killed between two of them.
+// invoice.
 func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, error) {
+	accepted, err := s.acceptedBefore(ctx, p)
+	if !errors.Is(err, store.ErrNotFound) {
+		return accepted, err
+	}
+	if err = s.checkTerms(ctx, p); err == nil {
+		accepted, err = s.Ledger.Purchase(ctx, settle.Purchase{Draft: p.draft(), Authorization: p.Payment.Authorization, Settlement: store.X402Settlement{
+			AuthorizationKey: p.key(), MerchantID: p.merchantID, Resource: p.resource(), ClientSecret: p.clientSecret(), CreatedAt: s.Now(),
+		}})
+	}
+	if err == nil {
+		return accepted, nil
+	}
+	// The same request may have been accepted meanwhile, which fails the checks of this one.
+	if accepted, again := s.acceptedBefore(ctx, p); !errors.Is(again, store.ErrNotFound) {
+		return accepted, again
+	}
+	if invalid := (*invoice.FieldError)(nil); errors.As(err, &invalid) {
+		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
+	}
+	return store.Authorization{}, err
+}
+
+// acceptedBefore returns the authorization of a purchase that has a settlement, or store.ErrNotFound.
+func (s *Service) acceptedBefore(ctx context.Context, p purchase) (store.Authorization, error) {
 	known, err := s.settlement(ctx, p)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		if known, err = s.open(ctx, p); err != nil {
-			return store.Authorization{}, err
-		}
-	case err != nil:
+	if err != nil {
 		return store.Authorization{}, err
 	}
 	return s.Ledger.Authorize(ctx, known.InvoiceID, p.Payment.Authorization)
-}
-
-// open creates the invoice of a purchase that passes the checks, and returns the settlement.
-func (s *Service) open(ctx context.Context, p purchase) (store.X402Settlement, error) {
-	if err := s.check(ctx, p); err != nil {
-		return store.X402Settlement{}, err
-	}
-	inv, err := s.Ledger.Create(ctx, settle.CreateRequest{
-		Draft: p.draft(), IdempotencyKey: p.key().String(), Scope: "x402/" + p.merchantID, ByMerchant: true,
-	})
-	switch invalid := (*invoice.FieldError)(nil); {
-	case errors.As(err, &invalid):
-		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
-	case errors.Is(err, settle.ErrIdempotencyMismatch): // the service was stopped before the settlement was saved
-		err = invoice.Refuse(invoice.RefusedMismatch)
-	case errors.Is(err, settle.ErrIdempotencyInProgress):
-		err = &x402.Error{Reason: x402.Pending, Detail: "Another request settles this payment; repeat it to learn the outcome."}
-	}
-	if err != nil {
-		return store.X402Settlement{}, err
-	}
-	saved := store.X402Settlement{
-		AuthorizationKey: p.key(), InvoiceID: inv.ID, MerchantID: p.merchantID, Resource: p.resource(), ClientSecret: p.clientSecret(), CreatedAt: s.Now(),
-	}
-	if err := s.Store.SaveX402Settlement(ctx, saved); err != nil {
-		return store.X402Settlement{}, err
-	}
-	return s.settlement(ctx, p) // of whichever request was first
 }
 
 // settlement returns the settlement of a purchase, or store.ErrNotFound. If its
@@ -227,8 +226,7 @@ func (p purchase) invoice() invoice.Invoice {
 	}
 }
 
-// draft returns the draft of the purchase's invoice. It depends on the request alone, so
-// that a repetition creates no second one.
+// draft returns the draft of the purchase's invoice.
 func (p purchase) draft() invoice.Draft {
 	return invoice.Draft{
 		Unregistered: true, Collection: invoice.Direct, MerchantID: p.merchantID, Merchant: p.Requirements.PayTo, Amount: p.Requirements.Amount,

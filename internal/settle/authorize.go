@@ -117,9 +117,7 @@ func (s *Service) countAuthorization(chainKey string, err error) {
 // acceptAuthorization stores an authorization that was checked, under the cursor of its
 // chain: what it depends on does not change until the transaction ends.
 func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) (store.Authorization, error) {
-	if _, err := lockRunning(ctx, tx, inv.ChainKey); errors.Is(err, ErrHalted) || errors.Is(err, store.ErrNotFound) {
-		return store.Authorization{}, invoice.Refuse(invoice.RefusedGaslessOff, "The service does not read the chain now, so it could not see the payment.")
-	} else if err != nil {
+	if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
 		return store.Authorization{}, err
 	}
 	inv, err := tx.Invoice(ctx, inv.ID) // as of the lock
@@ -129,22 +127,41 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv inv
 	if known, err := boundTo(ctx, tx, inv, a); err != nil || known.ID != "" {
 		return known, err
 	}
-	now := s.now()
-	accepted := store.Authorization{
-		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
-		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: now,
-	}
+	accepted := s.newAuthorization(inv, a, checked)
 	// A block may have been read since the check.
 	if made, err := madeFor(ctx, tx, inv, a); err != nil || made.ID != "" {
 		return acceptMade(ctx, tx, accepted, made, err)
 	}
-	if err := inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time)); err != nil {
-		return store.Authorization{}, err
-	}
-	if err := s.mayAccept(ctx, tx, inv, a); err != nil {
+	if err := s.checkAgain(ctx, tx, inv, a, checked); err != nil {
 		return store.Authorization{}, err
 	}
 	return accepted, tx.InsertAuthorization(ctx, accepted)
+}
+
+// lockForAuthorization locks the cursor of a chain, or refuses authorizations where it is not read.
+func lockForAuthorization(ctx context.Context, tx *store.Tx, chainKey string) error {
+	_, err := lockRunning(ctx, tx, chainKey)
+	if errors.Is(err, ErrHalted) || errors.Is(err, store.ErrNotFound) {
+		return invoice.Refuse(invoice.RefusedGaslessOff, "The service does not read the chain now, so it could not see the payment.")
+	}
+	return err
+}
+
+// newAuthorization returns the row of an accepted authorization.
+func (s *Service) newAuthorization(inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) store.Authorization {
+	return store.Authorization{
+		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: s.now(),
+	}
+}
+
+// checkAgain repeats, under the cursor of the chain, what CheckAuthorization checked before it asked a node.
+func (s *Service) checkAgain(ctx context.Context, tx *store.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) error {
+	now := s.now()
+	if err := inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time)); err != nil {
+		return err
+	}
+	return s.mayAccept(ctx, tx, inv, a)
 }
 
 // madeFor returns the payment of the invoice that somebody else's transaction has made with the

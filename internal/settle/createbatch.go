@@ -159,34 +159,39 @@ type triedCreates struct {
 
 // tryCreate inserts invoices in one transaction. With assume it fails with an error for which store.Taken holds if
 // a transfer amount or key is no longer free.
-//
-// It writes nothing before bind has taken the lock on from_block: the indexer, which takes the same lock, waits for all
-// that hold it.
 func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
-		got = triedCreates{}
 		if assume {
 			tx.AssumeFree()
 		}
-		if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
-			return err
-		}
-		held, settled, err := s.sendHoldings(ctx, tx, calls)
-		if err != nil {
-			return err
-		}
-		if err := s.bind(ctx, tx, calls, try); err != nil { // which flushes
-			return err
-		}
-		if got.held = held; !settled() {
-			if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
-				return err
-			}
-		}
-		allowed := slices.DeleteFunc(without(calls, got.repeated), func(c *createCall) bool { return got.held.refused[c] })
-		return s.insertInvoices(ctx, tx, out, allowed, &got)
+		got, err = s.createIn(ctx, tx, out, calls, try)
+		return err
 	})
 	return got, err
+}
+
+// createIn inserts invoices, unless the transaction has to be rolled back, for which it returns an error.
+//
+// It writes nothing before bind has taken the lock on from_block: the indexer, which takes the same lock, waits for all
+// that hold it.
+func (s *Service) createIn(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
+	if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
+		return got, err
+	}
+	held, settled, err := s.sendHoldings(ctx, tx, calls)
+	if err != nil {
+		return got, err
+	}
+	if err := s.bind(ctx, tx, calls, try); err != nil { // which flushes
+		return got, err
+	}
+	if got.held = held; !settled() {
+		if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
+			return got, err
+		}
+	}
+	allowed := slices.DeleteFunc(without(calls, got.repeated), func(c *createCall) bool { return got.held.refused[c] })
+	return got, s.insertInvoices(ctx, tx, out, allowed, &got)
 }
 
 // finish finishes the calls that have a result, and returns the others.

@@ -38,9 +38,9 @@ func sampleSettlement(a store.Authorization) store.X402Settlement {
 func fillAuthorizations(t *testing.T, s *store.Store) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.InsertAuthorization(ctx, sampleAuthorization(1, "inv_1")), tx.InsertAuthorization(ctx, sampleAuthorization(2, "inv_2")))
+		return errors.Join(tx.InsertAuthorization(ctx, sampleAuthorization(1, "inv_1")), tx.InsertAuthorization(ctx, sampleAuthorization(2, "inv_2")),
+			tx.InsertX402Settlement(ctx, sampleSettlement(sampleAuthorization(1, "inv_1"))))
 	})
-	must(t, s.SaveX402Settlement(t.Context(), sampleSettlement(sampleAuthorization(1, "inv_1"))))
 }
 
 // authorizedPayment returns the n-th payment, by an authorization.
@@ -257,11 +257,16 @@ func TestX402Settlements(t *testing.T) {
 		check(want)
 		second := want
 		second.InvoiceID, second.Resource = "inv_2", "https://api.shop.example/2"
-		must(t, s.SaveX402Settlement(t.Context(), second)) // the first stays
+		insert := func(row store.X402Settlement) error {
+			return s.Update(t.Context(), func(tx *store.Tx) error { return tx.InsertX402Settlement(t.Context(), row) })
+		}
+		if err := insert(second); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("a second settlement of an authorization: %v", err)
+		}
 		check(want)
 		secret := sampleSettlement(sampleAuthorization(2, "inv_2"))
 		secret.ClientSecret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-		must(t, s.SaveX402Settlement(t.Context(), secret))
+		must(t, insert(secret))
 		check(secret)
 		unknown := want.AuthorizationKey
 		unknown.Nonce = invoice.Hash{1}

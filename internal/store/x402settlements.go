@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -42,14 +43,15 @@ func (q *queries) X402Settlement(ctx context.Context, key AuthorizationKey) (X40
 		WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4`, key.args()...)
 }
 
-// SaveX402Settlement inserts a settlement unless its authorization has one.
-func (s *Store) SaveX402Settlement(ctx context.Context, row X402Settlement) error {
-	return s.Update(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO x402_settlements (chain_key, token, authorizer, nonce, invoice_id, merchant_id, resource, client_secret, created_ms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-			append(row.args(), row.InvoiceID, row.MerchantID, row.Resource, orNull(row.ClientSecret), row.CreatedAt.UnixMilli())...)
-		return err
-	})
+// InsertX402Settlement inserts a settlement. It returns ErrConflict if its authorization has one.
+func (tx *Tx) InsertX402Settlement(ctx context.Context, row X402Settlement) error {
+	n, err := tx.exec(ctx, `INSERT INTO x402_settlements (chain_key, token, authorizer, nonce, invoice_id, merchant_id, resource, client_secret, created_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		append(row.args(), row.InvoiceID, row.MerchantID, row.Resource, orNull(row.ClientSecret), row.CreatedAt.UnixMilli())...)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("authorization %s has a settlement: %w", row.AuthorizationKey, ErrConflict)
+	}
+	return err
 }
 
 // CountX402Answer adds one to the answers of a settlement if they are fewer than most, and
