@@ -200,6 +200,7 @@ func remark(p admin.Provider, now time.Time) string {
 var whatIsLimited = map[chain.Kind]string{
 	chain.KindHeaders: "headers", chain.KindHeads: "heads", chain.KindLogs: "questions for logs",
 	chain.KindReceipts: "receipts", chain.KindCalls: "calls of the writer",
+	chain.KindRequestCalls: "calls for requests",
 }
 
 // limits returns what a node could not do, or "".

@@ -17,6 +17,7 @@ const (
 	KindLogs            Kind = "logs"          // batches of the logs of blocks
 	KindReceipts        Kind = "receipts"      // batches of receipts and transactions
 	KindCalls           Kind = "calls"         // other batches: those of the writer
+	KindRequestCalls    Kind = "requestCalls"  // those on behalf of requests
 	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
 	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one go
 	KindReceiptsOfBlock Kind = "blockReceipts" // eth_getBlockReceipts, of one block
@@ -68,7 +69,7 @@ func newLimit(kind Kind, s NodeSettings, now func() time.Time) *Limit {
 		l.most = MaxBlocks
 	case KindReceiptsOfBlock:
 		l.least, l.most = 0, 1
-	case KindHeaders, KindHeads, KindLogs, KindReceipts, KindCalls:
+	case KindHeaders, KindHeads, KindLogs, KindReceipts, KindCalls, KindRequestCalls:
 		l.most = min(cmp.Or(s.MaxBatch, MaxBatch), MaxBatch)
 	}
 	l.size = l.most

@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -17,8 +16,6 @@ const (
 	// paceParts is how many requests a second's calls are spread over at least, so
 	// that no second has many more, however a node counts them.
 	paceParts = 4
-	// requestsWait is the longest queue, in time, that a call for a request joins.
-	requestsWait = 250 * time.Millisecond
 	// pauseAfterRefusal is how long a node is not called after it refused calls at
 	// their pace.
 	pauseAfterRefusal = time.Second
@@ -30,8 +27,9 @@ const (
 
 // pace is how many calls a second are made of a node. It is not limited until the
 // node fails a request that cannot be divided, at more than firstPace calls a second.
-// Then it is half of that, and each further failure at that pace halves it: nodes answer calls beyond their rate in all kinds of
-// ways. It is safe for concurrent use.
+// Then it is half of that, and each further failure at that pace halves it: nodes answer calls
+// beyond their rate in all kinds of ways. Calls that wait have their turns by class. It is safe
+// for concurrent use.
 type pace struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
@@ -40,7 +38,8 @@ type pace struct {
 
 	mu      sync.Mutex
 	rate    float64   // 0 while it is not limited
-	next    time.Time // when the last admitted call has its turn
+	next    time.Time // when the last admitted call had its turn, or later after a refusal
+	queue   queue
 	changed time.Time // when the rate was
 	second  time.Time // begin of the second in which calls are counted
 	counts  [2]int    // of calls in it, and in the one before
@@ -63,46 +62,22 @@ func (p *pace) most() int {
 	return int(max(1, p.rate/paceParts))
 }
 
-// errPaced is the error of a call for a request to a node whose pace is used up.
-var errPaced = fmt.Errorf("%w: the node is called as often as it takes", ErrTimeout)
-
-// admit waits until so many calls may be made. It fails when ctx ends first. A call for a
-// request waits behind few others, so that these do not wait behind many of them.
-func (p *pace) admit(ctx context.Context, calls int) error {
-	if p == nil {
-		return nil
-	}
-	if classOf(ctx) == ClassRequest && p.delay() > requestsWait {
-		return errPaced
-	}
-	if delay := p.take(calls); delay > 0 {
-		return p.sleep(ctx, delay)
-	}
-	return nil
-}
-
-// take counts calls, and returns after which time they may be made.
-func (p *pace) take(calls int) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
+// recover raises the pace again after each minute without a failure. The caller holds the lock.
+func (p *pace) recover(now time.Time) {
 	for p.rate != p.setting && now.Sub(p.changed) >= paceHeldFor {
 		p.changed = p.changed.Add(paceHeldFor)
 		if p.rate *= 2; p.rate > maxPace || p.setting > 0 && p.rate > p.setting {
 			p.rate = p.setting
 		}
 	}
-	if p.rate > 0 {
-		p.next = p.next.Add(time.Duration(float64(calls) / p.rate * float64(time.Second)))
+}
+
+// cost returns the time that so many calls take at the pace. The caller holds the lock.
+func (p *pace) cost(calls int) time.Duration {
+	if p.rate == 0 {
+		return 0
 	}
-	at := now
-	if p.next.After(now) {
-		at = p.next
-	} else if p.rate > 0 {
-		p.next = now
-	}
-	p.count(at, calls)
-	return at.Sub(now)
+	return time.Duration(float64(calls) / p.rate * float64(time.Second))
 }
 
 // count counts calls that are made at a time.
@@ -114,16 +89,6 @@ func (p *pace) count(at time.Time, calls int) {
 		p.second, p.counts = p.second.Add(time.Second), [2]int{0, p.counts[0]}
 	}
 	p.counts[0] += calls
-}
-
-// delay returns how long a call would wait now.
-func (p *pace) delay() time.Duration {
-	if p == nil {
-		return 0
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return max(0, p.next.Sub(p.now()))
 }
 
 // refused records that the node failed a request that cannot be divided.
@@ -148,6 +113,7 @@ func (p *pace) refused() {
 	if until := now.Add(pauseAfterRefusal); until.After(p.next) {
 		p.next = until
 	}
+	p.wake()
 }
 
 // limit returns the pace that refusals have led to, in calls a second, or 0.

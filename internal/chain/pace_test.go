@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 )
@@ -52,8 +51,8 @@ func TestPace(t *testing.T) {
 // TestPaceEdges tests the limits of the pace.
 func TestPaceEdges(t *testing.T) {
 	_, p := newPaced()
-	if err := p.admit(t.Context(), firstPace); err != nil || p.most() != MaxBatch || p.delay() != 0 {
-		t.Errorf("a node that refused nothing: %d calls at once after %s, %v", p.most(), p.delay(), err)
+	if err := p.admit(t.Context(), firstPace); err != nil || p.most() != MaxBatch || p.delay(ClassFollowing) != 0 {
+		t.Errorf("a node that refused nothing: %d calls at once after %s, %v", p.most(), p.delay(ClassFollowing), err)
 	}
 	p.refused()
 	if p.limit() != 0 {
@@ -64,8 +63,8 @@ func TestPaceEdges(t *testing.T) {
 	}
 	p.refused()
 	p.refused() // one of the same time
-	if p.limit() != firstPace || p.most() != 1 || p.delay() != pauseAfterRefusal {
-		t.Errorf("after a failure at %d calls a second the pace is %f, after %s", firstPace+1, p.limit(), p.delay())
+	if p.limit() != firstPace || p.most() != 1 || p.delay(ClassFollowing) != pauseAfterRefusal {
+		t.Errorf("after a failure at %d calls a second the pace is %f, after %s", firstPace+1, p.limit(), p.delay(ClassFollowing))
 	}
 	for _, want := range []float64{2, MinPace, MinPace} {
 		for range firstPace {
@@ -84,25 +83,11 @@ func TestPaceEdges(t *testing.T) {
 	if p.refused(); p.limit() != firstPace {
 		t.Errorf("a failure at fewer calls than the pace changes it to %f", p.limit())
 	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	p.take(1)
-	p.take(1)
-	if err := p.admit(withClass(t.Context(), ClassRequest), 0); err != nil || p.delay() > requestsWait {
-		t.Errorf("a call for a request behind one that waits %s: %v", p.delay(), err)
-	}
-	p.take(firstPace) // which others wait for
-	if err := p.admit(withClass(t.Context(), ClassRequest), 1); !errors.Is(err, errPaced) {
-		t.Errorf("a call for a request while others wait: %v", err)
-	}
-	if err := p.admit(ended, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that gave up: %v", err)
-	}
 	for after, want := range map[time.Duration]float64{paceHeldFor - 1: firstPace, paceHeldFor: 2 * firstPace, 4 * paceHeldFor: maxPace, 5 * paceHeldFor: 0} {
 		c, p := newPaced()
 		p.rate, p.changed = firstPace, c.at
 		c.at = c.at.Add(after)
-		if p.take(0); p.limit() != want {
+		if p.recover(c.at); p.limit() != want {
 			t.Errorf("%s after a refusal the pace is %f, want %f", after, p.limit(), want)
 		}
 	}
@@ -120,11 +105,11 @@ func TestPaceEdges(t *testing.T) {
 		t.Errorf("after a refusal at 8 calls a second the pace is %f", p.limit())
 	}
 	set.at = set.at.Add(time.Hour)
-	if p.take(0); p.rate != 8 || p.limit() != 0 {
+	if p.recover(set.at); p.rate != 8 || p.limit() != 0 {
 		t.Errorf("the pace grows to %f, above the setting", p.rate)
 	}
 	var none *pace
-	if none.refused(); none.admit(t.Context(), 1) != nil || none.most() != MaxBatch || none.delay() != 0 || none.limit() != 0 {
+	if none.refused(); none.admit(t.Context(), 1) != nil || none.most() != MaxBatch || none.delay(ClassRequest) != 0 || none.limit() != 0 {
 		t.Error("a client without a pool has a pace")
 	}
 }

@@ -189,8 +189,8 @@ func (p *Pool) HasHealthyOther(than *Node) bool {
 	})
 }
 
-// PaceDelay returns how long a call of the node would wait now, to keep its pace.
-func (p *Node) PaceDelay() time.Duration { return p.Client.pace.delay() }
+// PaceDelay returns how long a call of the node for the indexer would wait now, to keep its pace.
+func (p *Node) PaceDelay() time.Duration { return p.Client.pace.delay(ClassFollowing) }
 
 // Health returns the health of the nodes, in the configured order.
 func (p *Pool) Health() []Health {

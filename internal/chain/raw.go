@@ -15,7 +15,11 @@ func (c *Client) CallContext(ctx context.Context, result any, method string, arg
 
 // BatchCallContext makes calls together, in order, in as few requests as the node
 // takes. Unlike the method of that name of go-ethereum's rpc.Client, it fails when
-// one of them does.
+// one of them does. What a node refuses of requests changes no batch of others.
 func (c *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
-	return c.batch(ctx, KindCalls, batch, nil)
+	kind := KindCalls
+	if classOf(ctx) == ClassRequest {
+		kind = KindRequestCalls
+	}
+	return c.batch(ctx, kind, batch, nil)
 }

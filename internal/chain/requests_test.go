@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -83,6 +84,32 @@ func TestRequestFailuresLeaveHealth(t *testing.T) {
 		if err := askFor(of(t, "acme"), p); err != nil {
 			t.Errorf("%s: after a pause: %v", name, err)
 		}
+	}
+}
+
+// TestRequestsLeaveLimits has a node refuse lists to requests: batches of the indexer and of the
+// writer stay as long as they were.
+func TestRequestsLeaveLimits(t *testing.T) {
+	limited := chaintest.NewLimited(t, chaintest.New(5).Serve(t), chaintest.Allowance{Batch: 1}, time.Now, 1)
+	p := checked(t, start(), limited.URL)
+	batch := make([]rpc.BatchElem, 8)
+	for i := range batch {
+		batch[i] = rpc.BatchElem{Method: "eth_chainId", Result: new(hexutil.Uint64)}
+	}
+	if err := p.Requests().BatchCallContext(of(t, "acme"), batch); err != nil {
+		t.Fatal(err)
+	}
+	node := p.Nodes()[0]
+	if n := node.Limit(chain.KindRequestCalls).Next(); n != 1 {
+		t.Errorf("a batch of requests has %d calls next", n)
+	}
+	for _, kind := range []chain.Kind{chain.KindCalls, chain.KindHeaders, chain.KindHeads, chain.KindLogs, chain.KindReceipts} {
+		if n := node.Limit(kind).Next(); n != chain.MaxBatch {
+			t.Errorf("%s: %d are requested next, want %d", kind, n, chain.MaxBatch)
+		}
+	}
+	if health := p.Health()[0]; health.State != chain.StateOK || health.Errors > 0 || health.Pace > 0 {
+		t.Errorf("the health is %+v", health)
 	}
 }
 

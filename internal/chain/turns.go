@@ -1,0 +1,189 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/times"
+)
+
+// Limits of waiting for a node's pace.
+const (
+	// requestsWait is for how long others may keep a call for a request waiting.
+	requestsWait = 250 * time.Millisecond
+	// maxPassed is how many turns calls of earlier classes have in a row while one of a later
+	// class waits.
+	maxPassed = 4
+)
+
+// errPaced is the error of a call for a request to a node whose pace is used up.
+var errPaced = fmt.Errorf("%w: the node is called as often as it takes", ErrTimeout)
+
+// turn is a call, or the calls of a batch, that waits for its turn.
+type turn struct {
+	class Class
+	calls int
+	since time.Time
+	slept time.Time     // until when it has slept as the first
+	woken chan struct{} // has a token when it may have become the first, or may wait no longer
+}
+
+// queue is the turns that wait.
+type queue struct {
+	waiting [len(classNames)][]*turn // of each class, the first to go first
+	passed  [len(classNames)]int     // turns of earlier classes while the class waited
+}
+
+// first returns whose turn is next: of the earliest class, or of one that was passed over
+// maxPassed times. It is nil if nothing waits.
+func (q *queue) first() *turn {
+	var first *turn
+	for class, turns := range q.waiting {
+		switch {
+		case len(turns) == 0:
+		case q.passed[class] >= maxPassed:
+			return turns[0]
+		case first == nil:
+			first = turns[0]
+		}
+	}
+	return first
+}
+
+// remove removes a turn.
+func (q *queue) remove(t *turn) {
+	turns := &q.waiting[t.class]
+	*turns = slices.DeleteFunc(*turns, func(other *turn) bool { return other == t })
+	if len(*turns) == 0 {
+		q.passed[t.class] = 0
+	}
+}
+
+// pass notes that a class has its turn.
+func (q *queue) pass(class Class) {
+	q.passed[class] = 0
+	for later := class + 1; int(later) < len(q.waiting); later++ {
+		if len(q.waiting[later]) > 0 {
+			q.passed[later]++
+		}
+	}
+}
+
+// admit waits until so many calls may be made: behind those of earlier classes, and in the order
+// of its own. It fails when ctx ends first. A call for a request does not wait long for others.
+func (p *pace) admit(ctx context.Context, calls int) error {
+	if p == nil {
+		return nil
+	}
+	t, err := p.join(classOf(ctx), calls)
+	if err != nil {
+		return err
+	}
+	for {
+		took, wait, err := p.take(t)
+		switch {
+		case took:
+			return nil
+		case err != nil:
+		case wait > 0:
+			err = p.sleep(ctx, wait)
+		default:
+			select {
+			case <-t.woken:
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			p.leave(t)
+			return err
+		}
+	}
+}
+
+// join makes a turn for calls that wait.
+func (p *pace) join(class Class, calls int) (*turn, error) {
+	if class == ClassRequest && p.delay(class) > requestsWait {
+		return nil, errPaced
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	p.recover(now)
+	t := &turn{class: class, calls: calls, since: now, woken: make(chan struct{}, 1)}
+	p.queue.waiting[class] = append(p.queue.waiting[class], t)
+	return t, nil
+}
+
+// take lets the calls of a turn be made if they may be now. Else they are first and wait so long,
+// or wait until they are woken; or may not wait any longer.
+func (p *pace) take(t *turn) (took bool, wait time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if p.rate > 0 {
+		if t.class == ClassRequest && p.next.Sub(t.since) > requestsWait {
+			return false, 0, errPaced
+		}
+		if p.queue.first() != t {
+			return false, 0, nil
+		}
+		at := p.next.Add(p.cost(t.calls))
+		if at.After(now) && at.After(t.slept) {
+			t.slept = at
+			return false, at.Sub(now), nil
+		}
+		p.next = times.Later(at, t.since)
+		p.queue.pass(t.class)
+	}
+	p.count(now, t.calls)
+	p.queue.remove(t)
+	p.wake()
+	return true, 0, nil
+}
+
+// leave removes a turn whose caller does not wait any longer.
+func (p *pace) leave(t *turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.remove(t)
+	p.wake()
+}
+
+// wake wakes the turn that is first now, and the requests that may wait no longer. The caller
+// holds the lock.
+func (p *pace) wake() {
+	for _, t := range p.queue.waiting[ClassRequest] {
+		if p.next.Sub(t.since) > requestsWait {
+			t.wake()
+		}
+	}
+	if first := p.queue.first(); first != nil {
+		first.wake()
+	}
+}
+
+func (t *turn) wake() {
+	select {
+	case t.woken <- struct{}{}:
+	default: // it has a token
+	}
+}
+
+// delay returns for how long others would keep a call of a class waiting now.
+func (p *pace) delay(class Class) time.Duration {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	calls := 0
+	for _, turns := range p.queue.waiting[:class+1] {
+		for _, t := range turns {
+			calls += t.calls
+		}
+	}
+	return max(0, p.next.Add(p.cost(calls)).Sub(p.now()))
+}
