@@ -184,6 +184,9 @@ func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem
 // exceptionItem fills in the item of an invoice, with its newest payments.
 func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) error {
 	inv := *row.Invoice
+	if row.Kind == apitypes.InboxUnderpaid { // what came late was sent back
+		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
+	}
 	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)
 	row.Money, row.Paid = d.money(inv.Amount, inv.Currency, inv.ChainKey), d.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
 	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))

@@ -57,6 +57,7 @@ type Decision struct {
 // no decision: it has no exception, awaits the rest of its amount, was paid within its
 // tolerance, or all that counts against its terms was refunded.
 func ItemOf(inv Invoice) (kind ItemKind, version string) {
+	inv = inv.withoutSentBack()
 	if inv.Exception == "" || inv.Exception == Underpaid && (inv.Status == Open || inv.Status == Paid) {
 		return "", ""
 	}
@@ -68,6 +69,19 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 		return "", ""
 	}
 	return ItemKind(inv.Exception), fmt.Sprintf("%s %s %s", inv.Status, inv.AmountPaid, inv.AmountRefunded)
+}
+
+// withoutSentBack returns the invoice without the payments that came after what was due, such as late ones, if as
+// much was refunded since. So it is the item that it was before they came, and what was decided about that holds again.
+func (inv Invoice) withoutSentBack() Invoice {
+	t := &inv.Sums.Tally
+	extra := inv.AmountPaid.Minus(t.Due)
+	if inv.Exception == "" || extra.IsZero() || inv.AmountRefunded.Minus(t.Returned).Less(extra) {
+		return inv
+	}
+	inv.AmountPaid, inv.AmountRefunded, t.BeyondDust = t.Due, inv.AmountRefunded.Minus(extra), Amount{}
+	inv.Exception = inv.exception()
+	return inv
 }
 
 // ItemOfPayment returns the kind of the item that a payment is and its version, or "" if it

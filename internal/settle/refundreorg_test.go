@@ -161,6 +161,57 @@ func (w *world) accept(item settle.InboxItem) error {
 	return err
 }
 
+// TestDecidedWithoutLatePayment decides about an underpaid invoice, which gets more later. Once that was refunded,
+// nobody has to decide again.
+func TestDecidedWithoutLatePayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for _, outcome := range invoice.Outcomes {
+			item, _ := w.underpaid()
+			req := w.dismissal(item)
+			req.Outcome = outcome
+			d, err := w.Decide(w.as("maria"), req)
+			w.must(err)
+			w.wantItem("decided", item.Invoice, "")
+
+			late := w.part(item.Invoice, 70_000)
+			w.mine(w.head().Time.Unix()+1, late)
+			w.final()
+			w.wantItem("more came late", item.Invoice, invoice.ItemLate)
+			r := w.mustPrepare(w.payment(late), 0)
+			w.mine(w.head().Time.Unix()+1, w.send(r))
+			w.wantItem("the refund is in a block", item.Invoice, invoice.ItemLate)
+			w.final()
+			w.wantItem(string(outcome)+", and what came late was refunded", item.Invoice, "")
+			var decided *settle.DecidedError
+			if _, err := w.Decide(w.as("juan"), req); !errors.As(err, &decided) || decided.By != "maria" {
+				t.Errorf("%s again: %v", outcome, err)
+			}
+			_, err = w.UndoDecision(t.Context(), d.ID, w.merchant)
+			w.must(err)
+			w.wantItem("undone", item.Invoice, invoice.ItemUnderpaid)
+			w.mine(w.head().Time.Unix()+1, w.part(item.Invoice, 70_000))
+			w.final()
+			w.wantItem("more came late again", item.Invoice, invoice.ItemLate)
+		}
+	})
+}
+
+// wantItem fails the test unless an invoice is an item of the kind, or of none.
+func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind) {
+	w.t.Helper()
+	var got invoice.ItemKind
+	for _, kind := range invoice.ItemKinds {
+		for _, item := range w.inbox(kind) {
+			if item.Invoice.ID == inv.ID {
+				got = kind
+			}
+		}
+	}
+	if got != want {
+		w.t.Errorf("%s: the invoice is in the inbox as %q, want %q", what, got, want)
+	}
+}
+
 // TestAcceptedOrRefunded: the rest of an amount is not waived for money that goes back, in either order.
 func TestAcceptedOrRefunded(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
