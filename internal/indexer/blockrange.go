@@ -12,7 +12,8 @@ import (
 // blockRange is the blocks first..last, which are final or about to be.
 type blockRange struct {
 	first, last uint64
-	rangedUpTo  uint64 // block up to which logs may be asked for by range
+	rangedUpTo  uint64     // block up to which logs may be asked for by range
+	compared    Comparison // of blocks near the head, by what; "" for others, and if there is no need
 }
 
 // readBlockRange reads a block range from one node, in as many requests as its

@@ -158,6 +158,56 @@ func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.
 	return logs
 }
 
+// compareRange compares the logs that a node returned of a range near the head with another
+// node's, if there is one. It returns by what they were compared, or "" if they need not be, and
+// whether the other node has logs that are missing.
+func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told []types.Log) (by Comparison, more bool) {
+	switch {
+	case !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1: // with a quorum two nodes read each block
+		return "", false
+	case !ix.cfg.Pool.HasHealthyOther(n.Node):
+		return ComparedNone, false
+	}
+	other := node{ix.cfg.Pool.Others(n.Node)[0]}
+	var logs []types.Log
+	err := ix.consult(ctx, other, func(ctx context.Context) (err error) {
+		logs, err = other.LogsInRange(ctx, r.first, r.last, ix.decoder.filter())
+		return other.wrap(err)
+	})
+	if err != nil {
+		return ComparedNone, false
+	}
+	return ComparedNode, lacksOf(told, logs)
+}
+
+// compareCounted compares the blocks of a range near the head that concern the ledger, as
+// compareLogs does, unless the range was compared with another node. logs are those of the blocks;
+// it completes them, and returns which of their accounts are settlement addresses. The headers
+// of the other blocks are not known; without another node they are left to the audit.
+func (ix *Indexer) compareCounted(
+	ctx context.Context, n node, r blockRange, headers []chain.Header, logs map[invoice.Hash][]types.Log, c *addressCache,
+) (map[invoice.Address]bool, error) {
+	counted := slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return logs[h.Hash] == nil })
+	ix.countCompared(r.compared, r.last-r.first+1-uint64(len(counted)))
+	found := make([][]types.Log, len(counted))
+	for i, h := range counted {
+		found[i] = logs[h.Hash]
+		if r.compared == ComparedNode {
+			ix.noteCompared(h.Hash, ComparedNode)
+		}
+	}
+	if r.compared != ComparedNode {
+		var err error
+		if found, err = ix.compareLogs(ctx, n, counted, found, ix.decoder.filter()); err != nil {
+			return nil, err
+		}
+	}
+	for i, h := range counted {
+		logs[h.Hash] = found[i]
+	}
+	return c.watched(ctx, ix.decoder.accounts(slices.Concat(found...)))
+}
+
 // leftOut handles logs of a block that a node left out. It is an error if there is another
 // node to read the block from, and else returns the logs with them. Logs that only another
 // node names are believed if the node's own receipts hold them.
@@ -203,6 +253,14 @@ func (ix *Indexer) noteCompared(block invoice.Hash, by Comparison) {
 		clear(ix.compared)
 	}
 	ix.compared[block] = by
+}
+
+// countCompared counts blocks near the head whose hashes are not known, by what they were compared
+// with.
+func (ix *Indexer) countCompared(by Comparison, blocks uint64) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.comparisons[by] += blocks
 }
 
 // comparesBy returns the means by which blocks can be compared now: all receipts of a block,

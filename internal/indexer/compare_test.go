@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -57,6 +58,74 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 				if got := f.Status().Comparison; got != by {
 					t.Errorf("%s, %d nodes, receipts %t: blocks are compared by %s, want %s", name, nodes, receipts, got, by)
 				}
+			}
+		}
+	}
+}
+
+// TestOmittedLogOfBlocksReadTogether has a node leave one log out of a block that is read together
+// with others near the head. Another node shows it at once, and so do the receipts if the block has
+// a payment besides. Else the audit finds it later, or counts the block as not verified.
+func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	for _, nodes := range []int{1, 2} {
+		for _, receipts := range []bool{true, false} {
+			for _, besides := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%d nodes, receipts %t, another payment %t", nodes, receipts, besides), func(t *testing.T) {
+					f := newFixture(t, nil)
+					proxies := f.nodes(t, nodes, comparing)
+					f.catchUp(t)
+					omitted := chaintest.NewTx(pays(alice, 5))
+					for i, p := range proxies {
+						var faults []chaintest.Fault
+						if !receipts {
+							faults = append(faults, noReceipts)
+						}
+						if i == 0 {
+							faults = append(faults, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
+						}
+						p.SetFaults(faults...)
+					}
+					f.together = true
+					other, want := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)), 0
+					if besides {
+						other, want = chaintest.NewTx(pays(bob, 1)), 1
+					}
+					f.chain.MineEmpty(2)
+					f.chain.Mine(other, omitted)
+					f.chain.MineEmpty(2)
+					f.catchUp(t)
+					all, found := want+1, want
+					if nodes == 2 || besides && receipts {
+						found = all
+					}
+					if got := f.ledger.count(invoice.Pending); got != found {
+						t.Errorf("%d payments are pending, want %d", got, found)
+					}
+					if got := f.state(0); (got == chain.StateQuarantined) != (nodes == 2) {
+						t.Errorf("the node is %s", got)
+					}
+					if got := f.Status().Compared[ComparedNone]; nodes == 1 && got < 4 {
+						t.Errorf("%d blocks are compared with nothing", got)
+					}
+					f.together = false
+					f.chain.MineEmpty(5)
+					f.catchUp(t)
+					f.audit(t)
+					if err := f.readUnread(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					verified := nodes == 2 || receipts
+					if verified {
+						found = all
+					}
+					if got := f.ledger.count(invoice.Confirmed); got != found {
+						t.Errorf("after the audit %d payments are confirmed, want %d", got, found)
+					}
+					if got := f.Status().Audit.Counted.Unverified; nodes == 1 && (got == 0) != verified {
+						t.Errorf("the audit counts %d blocks that are not verified", got)
+					}
+				})
 			}
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ethereum/go-ethereum/core/types"
-
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
@@ -200,30 +198,17 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	if ends[0].Parent != tip.Hash || last == head.Number && ends[1].Hash != head.Hash {
 		return false, nil // a reorg
 	}
-	if ix.otherHasMore(ctx, n, first, last, logs) {
+	r := blockRange{first: first, last: last}
+	more := false
+	if r.compared, more = ix.compareRange(ctx, n, r, logs); more {
 		return false, nil // who is right is found out block by block
 	}
-	blocks, err := ix.blocksInRange(ctx, n, logs, blockRange{first: first, last: last}, ends[:], ix.newAddressCache())
+	blocks, err := ix.blocksInRange(ctx, n, logs, r, ends[:], ix.newAddressCache())
 	if err != nil {
 		return false, err
 	}
 	grow(limit, last-first+1, len(logs))
 	return true, ix.observe(ctx, blocks)
-}
-
-// otherHasMore reports whether another node, if there is one, has logs of a range that a node
-// left out.
-func (ix *Indexer) otherHasMore(ctx context.Context, n node, first, last uint64, told []types.Log) bool {
-	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || !ix.cfg.Pool.HasHealthyOther(n.Node) {
-		return false // with a quorum two nodes read each block
-	}
-	other := node{ix.cfg.Pool.Others(n.Node)[0]}
-	var logs []types.Log
-	err := ix.consult(ctx, other, func(ctx context.Context) (err error) {
-		logs, err = other.LogsInRange(ctx, first, last, ix.decoder.filter())
-		return other.wrap(err)
-	})
-	return err == nil && lacksOf(told, logs)
 }
 
 // refreshOrCheck keeps the heads of all nodes known. While nothing is awaited, and on a replica

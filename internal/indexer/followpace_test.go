@@ -88,26 +88,38 @@ func (p *paced) mineFour(second int) {
 }
 
 // TestFollowsFastChainCheaply follows a chain with four blocks a second while an invoice is
-// open. A payment is recorded at the end of the second of its block.
+// open, each with a transfer that is not ours. A payment is recorded at the end of the second of
+// its block, and takes one call more if logs are compared.
 func TestFollowsFastChainCheaply(t *testing.T) {
-	p := newPaced(t, nil)
-	p.awaited.Any = true
-	p.follow(t, 10, p.mineFour)
-	const seconds = 120
-	if calls := p.follow(t, seconds, p.mineFour); calls > 2*seconds {
-		t.Errorf("%d calls in %d s, want at most 2 a second", calls, seconds)
+	calls := map[bool]uint64{}
+	for _, compare := range []bool{false, true} {
+		p := newPaced(t, func(c *Config) { c.Chain.CompareLogs = compare })
+		p.awaited.Any = true
+		mine := func(second int) {
+			for range 4 {
+				p.chain.MineAt(chaintest.GenesisTime+1+int64(second), chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
+			}
+		}
+		p.follow(t, 10, mine)
+		const seconds = 120
+		if calls := p.follow(t, seconds, mine); calls > 2*seconds {
+			t.Errorf("compare %t: %d calls in %d s, want at most 2 a second", compare, calls, seconds)
+		}
+		paidAt := p.seconds + 33
+		calls[compare] = p.follow(t, 60, func(second int) {
+			if second == paidAt {
+				p.chain.MineAt(chaintest.GenesisTime+1+int64(second), chaintest.NewTx(pays(alice, 5)))
+			}
+			if n := p.ledger.count(invoice.Pending) + p.ledger.count(invoice.Confirmed); second == paidAt+1 && n != 1 {
+				t.Errorf("compare %t: a second after its block, %d payments are recorded", compare, n)
+			}
+			mine(second)
+		})
+		p.check(t)
 	}
-	paidAt := p.seconds + 33
-	p.follow(t, 60, func(second int) {
-		if second == paidAt {
-			p.chain.MineAt(chaintest.GenesisTime+1+int64(second), chaintest.NewTx(pays(alice, 5)))
-		}
-		if n := p.ledger.count(invoice.Pending) + p.ledger.count(invoice.Confirmed); second == paidAt+1 && n != 1 {
-			t.Errorf("a second after its block, %d payments are recorded", n)
-		}
-		p.mineFour(second)
-	})
-	p.check(t)
+	if calls[true] != calls[false]+1 {
+		t.Errorf("with a payment %d calls, and %d without comparing; want one more", calls[true], calls[false])
+	}
 }
 
 // TestFollowsIdleChainCheaply follows chains on which nothing is awaited for an hour, and then

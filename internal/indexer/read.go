@@ -108,7 +108,8 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 }
 
 // blocksInRange returns the blocks of a range with these logs: the first block, those with
-// events, and the last one. ends are the headers of the first and the last one, or nil.
+// events, and the last one. ends are the headers of the first and the last one, or nil. Near the
+// head, those that concern the ledger are compared.
 func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, r blockRange, ends []chain.Header, c *addressCache) ([]settle.Block, error) {
 	first, last := r.first, r.last
 	watched, err := c.watched(ctx, ix.decoder.accounts(logs))
@@ -151,6 +152,11 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 	}
 	if err := ix.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
 		return nil, err
+	}
+	if r.compared != "" {
+		if watched, err = ix.compareCounted(ctx, n, r, headers, byHash, c); err != nil {
+			return nil, err
+		}
 	}
 	return ix.blocks(ctx, n, headers, byHash, watched)
 }

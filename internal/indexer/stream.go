@@ -47,7 +47,7 @@ func (ix *Indexer) stream(
 			}
 			usable := ix.cfg.Pool.Usable()
 			last, _ := s.nextPart(at, node{usable[turn%len(usable)]})
-			part := blockRange{at, last, s.rangedUpTo}
+			part := blockRange{first: at, last: last, rangedUpTo: s.rangedUpTo}
 			at = last + 1
 			arrives := make(chan answer, 1)
 			answers <- arrives

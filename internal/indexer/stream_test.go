@@ -259,7 +259,7 @@ func TestStreamOrder(t *testing.T) {
 		})
 		next := uint64(1)
 		for next <= uint64(blocks) {
-			err := f.stream(context.Background(), blockRange{next, span0.last, span0.rangedUpTo}, invoice.Header{}, invoice.Header{}, func(_ context.Context, blocks []settle.Block) error {
+			err := f.stream(context.Background(), blockRange{first: next, last: span0.last, rangedUpTo: span0.rangedUpTo}, invoice.Header{}, invoice.Header{}, func(_ context.Context, blocks []settle.Block) error {
 				if blocks[0].Number != next {
 					rt.Fatalf("applied blocks from %d on, want %d", blocks[0].Number, next)
 				}

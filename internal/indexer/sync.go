@@ -158,7 +158,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 	}
 	tip := ix.tracker.Tip()
 	ix.catchup.begin(tip.Number+1, last)
-	return ix.stream(ctx, blockRange{tip.Number + 1, last, last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
+	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
 		if err := ix.observe(ctx, blocks); err != nil {
 			return err
 		}
