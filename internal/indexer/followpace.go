@@ -199,7 +199,7 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 		return false, nil // a reorg
 	}
 	r := blockRange{first: first, last: last}
-	more := false
+	var more bool
 	if r.compared, more = ix.compareRange(ctx, n, r, logs); more {
 		return false, nil // who is right is found out block by block
 	}
