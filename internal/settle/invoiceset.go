@@ -207,6 +207,20 @@ func (set *invoiceSet) recountConfirmed(ctx context.Context) error {
 	return err
 }
 
+// settleBelow finds out whether an open invoice in toRecount was paid by confirmed payments below a
+// block, which must have been written.
+func (set *invoiceSet) settleBelow(ctx context.Context, id string, block uint64) error {
+	if !set.toRecount[id] || set.byID[id].Status != invoice.Open {
+		return nil
+	}
+	payments, err := set.payments(ctx, []string{id})
+	below := slices.DeleteFunc(payments[id], func(p invoice.Payment) bool { return p.BlockNumber >= block })
+	if inv := set.byID[id].Settle(below); inv.Status != invoice.Open {
+		set.putConfirmed(inv)
+	}
+	return err
+}
+
 // putConfirmed replaces an invoice of the set after payments were counted.
 func (set *invoiceSet) putConfirmed(inv invoice.Invoice) {
 	if set.byID[inv.ID].Status != inv.Status {

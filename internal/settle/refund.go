@@ -158,6 +158,10 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 			return err
 		}
 	}
+	b.countConfirmed(is.BlockNumber)
+	if err := b.invoices.settleBelow(ctx, is.InvoiceID, is.BlockNumber); err != nil {
+		return err
+	}
 	return b.recountReturned(ctx, was.PaymentID, is.PaymentID)
 }
 

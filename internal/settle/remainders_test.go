@@ -54,12 +54,12 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 		for _, first := range []bool{false, true} {
 			w := db.world(t)
 			inv := w.create(amount(34_000_000))
-			for i := range int64(110) {
-				w.mine(start+i, w.part(inv, 10_000))
+			for i := range int64(20) {
+				w.mine(start+i, w.part(inv, 340_000))
 			}
 			var parts []invoice.Transfer
-			for range 1100 {
-				parts = append(parts, w.part(inv, 10_000))
+			for range 70 {
+				parts = append(parts, w.part(inv, 340_000))
 			}
 			w.mine(start+200, parts...)
 			if first {
@@ -68,7 +68,7 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 				w.checkAttributed(p, inv, invoice.ByTransferAmount)
 				continue
 			}
-			w.checkRemainder(inv, 34_000_000-1210*10_000, 1, invoice.MaxSuffix)
+			w.checkRemainder(inv, 34_000_000-90*340_000, 1, invoice.MaxSuffix)
 		}
 	})
 }
@@ -80,9 +80,9 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		inv := w.create(amount(34_000_000))
-		w.takeSuffixes(33_990_000, invoice.MaxSuffix, start+3600)
-		w.mine(start+1, w.part(inv, 10_000))
-		w.checkRemainder(inv, 33_990_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
+		w.takeSuffixes(33_660_000, invoice.MaxSuffix, start+3600)
+		w.mine(start+1, w.part(inv, 340_000))
+		w.checkRemainder(inv, 33_660_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
 	})
 }
 
@@ -93,9 +93,9 @@ func (db *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoi
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // generates only the first four of the larger suffixes
 	w.Service = w.service()
 	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
-	w.takeSuffixes(33_990_000, invoice.MaxSuffix+4, start+60)
-	w.mine(start+1, w.part(inv, 10_000))
-	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_990_000) || !got.RemainingTransfer.IsZero() {
+	w.takeSuffixes(33_660_000, invoice.MaxSuffix+4, start+60)
+	w.mine(start+1, w.part(inv, 340_000))
+	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_660_000) || !got.RemainingTransfer.IsZero() {
 		t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
 	}
 	w.seconds.Add(10)
@@ -116,10 +116,10 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w, inv := db.withoutFreeSuffix(t)
 		w.must(w.AssignTransferAmounts(t.Context()))
-		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
+		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 		w, inv = db.withoutFreeSuffix(t)
 		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
-		w.checkRemainder(inv, 33_990_000, 1, invoice.MaxSuffix)
+		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 	})
 }
 

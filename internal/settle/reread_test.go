@@ -181,7 +181,10 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 			if how.batches {
 				size += r.IntN(4)
 			}
-			part := all[next:min(next+size, s.nextVoid(next)+1, len(all))]
+			part := all[next:min(next+size, s.nextVoid(next)+1, s.nextBack(next+1), len(all))]
+			if s.nextBack(next) == next {
+				w.settle(r)
+			}
 			w.must(w.Observe(w.t.Context(), w.chainKey, part))
 			w.blocks, next = append(w.blocks, part...), next+len(part)
 			s.void(w, r, invoices, next-1)
@@ -217,6 +220,25 @@ func (s story) nextVoid(from int) int {
 		}
 	}
 	return next
+}
+
+// nextBack returns the index of the first block from one on with a transfer of a merchant. All below is
+// final before it is read: whether a payment that is refunded was paid first depends on that.
+func (s story) nextBack(from int) int {
+	for i := from; i < len(s.blocks); i++ {
+		if slices.ContainsFunc(s.blocks[i].transfers, func(t storyTransfer) bool { return t.from != thePayer && t.deposit == nil }) {
+			return i
+		}
+	}
+	return len(s.blocks)
+}
+
+// settle makes all blocks final that were read, and closes the gap.
+func (w *world) settle(r *rand.Rand) {
+	w.final()
+	for w.gap() != nil {
+		w.fillSome(r)
+	}
 }
 
 // void makes the invoices void whose block is the newest, unless they are covered. It

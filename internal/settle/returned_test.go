@@ -114,6 +114,35 @@ func TestRefundedMoneyCoversNothing(t *testing.T) {
 	})
 }
 
+// TestRefundInTheGap reads final blocks with a payment and its refund, in one transaction. They count in the order of
+// the chain: a payment below the block of its refund pays the invoice first, and one in the same block does not.
+func TestRefundInTheGap(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for _, c := range []struct {
+			apart bool
+			want  invoice.Status
+		}{{true, invoice.Paid}, {false, invoice.Open}} {
+			w.chainKey += "-late"
+			w.Service, w.blocks = w.service(), w.blocks[:1]
+			inv := w.create()
+			p := w.payFor(inv, 600_000)
+			first, back := w.payFor(inv, 400_000), w.back(p.Amount)
+			blocks := [][]invoice.Transfer{{p, first, back}}
+			if c.apart {
+				blocks = [][]invoice.Transfer{{p}, {first}, {back}}
+			}
+			for _, transfers := range append(blocks, nil) {
+				w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
+			}
+			w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
+			w.fill(101, w.head(), w.blocks[1:]...)
+			if got := w.invoice(inv.ID); got.Status != c.want || w.payment(p).InvoiceID != inv.ID {
+				t.Errorf("refunded in another block: %t, the invoice is %s, want %s", c.apart, got.Status, c.want)
+			}
+		}
+	})
+}
+
 // TestRefundPreparedBeforePaid pays an invoice while a refund is prepared. The refund gets a warning, and its amount is
 // a surplus once it is canceled.
 func TestRefundPreparedBeforePaid(t *testing.T) {

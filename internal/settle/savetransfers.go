@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/quittance/quittance/internal/store"
 )
@@ -13,7 +14,7 @@ func (b *transferBatch) finish(ctx context.Context) error {
 	if err := b.recountReturned(ctx, b.returning...); err != nil {
 		return err
 	}
-	b.invoices.confirm(b.confirmed)
+	b.countConfirmed(math.MaxUint64)
 	if err := b.service.recomputeRefunds(ctx, b.out, b.invoices, b.refunded); err != nil {
 		return err
 	}
@@ -27,6 +28,17 @@ func (b *transferBatch) finish(ctx context.Context) error {
 		return err
 	}
 	return b.service.saveInvoices(ctx, b.invoices, b.chain.indexed)
+}
+
+// countConfirmed counts the payments of the batch that are final and below a block. A refund in that block
+// does not undo them, as it would not if each block were read by itself.
+func (b *transferBatch) countConfirmed(below uint64) {
+	n := b.counted
+	for n < len(b.confirmed) && b.confirmed[n].BlockNumber < below {
+		n++
+	}
+	b.invoices.confirm(b.confirmed[b.counted:n])
+	b.counted = n
 }
 
 // save writes the unsaved payments, and links the notices that announced them.

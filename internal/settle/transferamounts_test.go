@@ -83,15 +83,15 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestRemainderPaysNoOtherInvoice lets an attacker pay a cent of an invoice, and create
+// TestRemainderPaysNoOtherInvoice lets an attacker pay a hundredth of an invoice, and create
 // one over its remainder.
 func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		mine := w.create(amount(34_000_000))
-		theirs := w.create(amount(33_990_000))
-		w.mine(start+1, tagged(w.pay(invoice.NewAmount(10_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
+		theirs := w.create(amount(33_660_000))
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(340_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
 		bare, told := w.pay(theirs.Amount), w.pay(w.invoice(mine.ID).RemainingTransfer)
 		w.mine(start+2, bare)
 		w.checkAttributed(bare, invoice.Invoice{}, "")

@@ -26,7 +26,7 @@ var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns,
 		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
 		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
 			JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.tx_hash = gone.tx_hash
-			WHERE other.payment_id = refund_records.payment_id AND gone.status = 'orphaned')
+			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned')
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
