@@ -110,16 +110,12 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 }
 
 // Supplement records what a block holds that was read before, and deletes the unread
-// transactions that it settles. Transfers that are recorded stay as they are. It returns
-// ErrCursorMoved if the block is still to be read, or is not the one that was read and is
-// not final, and ErrFinalityViolated if a final block has another hash.
+// transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
+// these expire. It returns ErrCursorMoved if the block is still to be read, or is not the one that was
+// read and is not final, and ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, settled ...invoice.Hash) error {
-	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		cur, err := lockRunning(ctx, tx, chainKey)
-		if err != nil {
-			return err
-		}
-		if !hasRead(cur, b.Number) {
+	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+		if !hasRead(*cur, b.Number) {
 			return ErrCursorMoved
 		}
 		kept, err := tx.Headers(ctx, chainKey, b.Number, b.Number)
@@ -134,7 +130,7 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, sett
 			return ErrCursorMoved
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
-		if _, err := s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
+		if _, err = s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
 			return err
 		}
 		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
@@ -143,8 +139,13 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, sett
 		if !final {
 			cur.Revision++ // what was verified before lacks it
 		}
-		return tx.SaveCursor(ctx, chainKey, cur)
+		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
+			return err
+		}
+		*cur, err = tx.LockCursor(ctx, chainKey) // with the newest block that is left unread
+		return err
 	})
+	return err
 }
 
 // RetryUnread has an unread transaction read at once, also if it was dismissed. It returns

@@ -28,7 +28,7 @@ func TestSupplement(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		for _, final := range []bool{false, true} {
 			w := db.world(t)
-			inv := w.create()
+			inv, other := w.create(), w.create()
 			paid := w.pay(inv.TransferAmount)
 			b := w.observeEmpty(w.next(start+1, paid))
 			w.signals()
@@ -55,6 +55,9 @@ func TestSupplement(t *testing.T) {
 			}
 			if len(w.dueUnread()) != 0 {
 				t.Errorf("final %t: due are %+v", final, w.dueUnread())
+			}
+			if got := w.invoice(other.ID).Status; final && got != invoice.Expired {
+				t.Errorf("once the payment is read, another invoice that waited for it is %s", got)
 			}
 			if !final {
 				if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), before); !errors.Is(err, settle.ErrCursorMoved) {
