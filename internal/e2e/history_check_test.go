@@ -78,22 +78,38 @@ func (h *history) check() {
 // of the chain.
 func (b *bill) state(transfers []movement) invoiceState {
 	s := untouched
-	var total, inTime big.Int
+	var total, inTime, dust, dustInTime big.Int
+	for _, m := range transfers {
+		if b.hundredfoldLess(m.amount) {
+			dust.Add(&dust, m.amount)
+		}
+	}
+	negligible := b.hundredfoldLess(&dust)
 	ceiling := new(big.Int).Add(b.amount, big.NewInt(invoice.MaxSuffix))
 	for _, m := range transfers {
 		total.Add(&total, m.amount)
+		ignored := negligible && b.hundredfoldLess(m.amount) // it sets no exception
 		switch {
 		case s.status == apitypes.StatusPaid:
-			s.exception = apitypes.ExceptionDuplicate
+			if !ignored {
+				s.exception = apitypes.ExceptionDuplicate
+			}
 		case m.blockTime > b.made.Invoice.ExpiresAt:
-			s.exception = apitypes.ExceptionLate
+			if !ignored {
+				s.exception = apitypes.ExceptionLate
+			}
 		default:
+			if ignored {
+				dustInTime.Add(&dustInTime, m.amount)
+			}
 			if inTime.Add(&inTime, m.amount); inTime.Cmp(b.amount) < 0 {
-				s.exception = apitypes.ExceptionUnderpaid
+				if !ignored {
+					s.exception = apitypes.ExceptionUnderpaid
+				}
 				continue
 			}
 			s.status, s.by, s.exception = apitypes.StatusPaid, m.tx, ""
-			if inTime.Cmp(ceiling) > 0 {
+			if new(big.Int).Sub(&inTime, &dustInTime).Cmp(ceiling) > 0 {
 				s.exception = apitypes.ExceptionOverpaid
 			}
 		}
@@ -102,6 +118,11 @@ func (b *bill) state(transfers []movement) invoiceState {
 		s.status = apitypes.StatusExpired
 	}
 	return s
+}
+
+// hundredfoldLess reports whether an amount is less than a hundredth of the bill's.
+func (b *bill) hundredfoldLess(amount *big.Int) bool {
+	return new(big.Int).Mul(amount, big.NewInt(100)).Cmp(b.amount) < 0
 }
 
 // checkPayments compares the listed payments: those on the chain must be confirmed, and

@@ -145,12 +145,24 @@ func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
 		if err := s.send(ctx, o, asked, nil, false); err != nil {
 			return err
 		}
+		if err := s.awaitPaid(ctx, o); err != nil {
+			return err
+		}
 		back := new(big.Int).Rsh(asked, uint(s.rand.IntN(2)))
 		_, err := s.till.transfer(ctx, s.customer.address, back, tag[:], func(tx common.Hash) { o.refunds[tx] = true })
 		return err
 	default:
 		return s.send(ctx, o, asked, nil, false)
 	}
+}
+
+// awaitPaid waits until the service says that the order is paid or expired: what is refunded before a
+// payment is final does not cover the invoice.
+func (s *shop) awaitPaid(ctx context.Context, o *order) error {
+	return await(ctx, func() bool {
+		inv, err := s.api().Invoice(ctx, o.answer.ID)
+		return err == nil && inv.Status != apitypes.StatusOpen
+	})
 }
 
 // send pays by a transfer. onlyOpen is true if the transfer is attributed to the invoice
