@@ -54,8 +54,8 @@ func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 
 // Returning returns how much of a payment of the invoice does not count any more, if back is what
 // was refunded of it or is to be. While the invoice is open that is all of it. What is sent back
-// after the invoice was paid or ended changes nothing of that. What was to be sent back before it
-// was paid, and is not, is a surplus. A late payment counts for nothing.
+// after the invoice was paid or ended changes nothing of that. What was to be sent back before that,
+// and is not, counts again: it is a surplus of a paid invoice. A late payment counts for nothing.
 func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	if p.Amount.Less(back) {
 		back = p.Amount
@@ -63,7 +63,7 @@ func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	switch {
 	case inv.IsLate(p.Position):
 		return Amount{}
-	case inv.Status == Open, inv.Status == Paid && back.Less(p.Returned):
+	case inv.Status == Open, back.Less(p.Returned):
 		return back
 	}
 	return p.Returned

@@ -27,7 +27,7 @@ func TestReturning(t *testing.T) {
 		"paid, refunded afterwards":         {invoice.Paid, inTime, 60, 20},
 		"paid, not sent back after all":     {invoice.Paid, inTime, 5, 5},
 		"expired, refunded afterwards":      {invoice.Expired, inTime, 60, 20},
-		"expired, not sent back after all":  {invoice.Expired, inTime, 0, 20},
+		"expired, not sent back after all":  {invoice.Expired, inTime, 0, 0},
 		"void, whatever is done afterwards": {invoice.Void, inTime, 60, 20},
 	} {
 		inv := open

@@ -172,6 +172,24 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 	})
 }
 
+// TestReleasedRefundOfAnExpiredInvoice wants an expired invoice to be underpaid again once what it got is not sent back.
+func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		r := w.prepared(w.confirmed(w.payFor(inv, 400_000)))
+		w.advance(inv.ExpiresAt.Unix() + 100)
+		if got := w.invoice(inv.ID); got.Status != invoice.Expired || got.Exception != "" {
+			t.Errorf("while all is to be sent back, it is %s and %q", got.Status, got.Exception)
+		}
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		got := w.invoice(inv.ID)
+		if kind, _ := invoice.ItemOf(got); got.Exception != invoice.Underpaid || kind != invoice.ItemUnderpaid {
+			t.Errorf("after the cancellation it is %q, and %q in the inbox", got.Exception, kind)
+		}
+	})
+}
+
 // TestReleasedRefundPays wants an invoice to be paid once the refund of what covers it is canceled, has expired, or was
 // dropped by a reorg for so long that nobody expects it any more.
 func TestReleasedRefundPays(t *testing.T) {
