@@ -19,7 +19,8 @@ const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_k
 	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
 
 // selectRecords reads records with their payment and their transfer. The joins are left
-// joins, so that databases begin with the records.
+// joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
+// orphaned refunds.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
 	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status, refund_records.invoice_paid,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
