@@ -66,7 +66,7 @@ func TestFarBehind(t *testing.T) {
 			if final+9 != want {
 				t.Errorf("%q, gap %t: %d transfers are final, want %d", says.Message, gap, final, want-9)
 			}
-			if n := len(f.ledger.headers); n > 250 {
+			if n := len(f.ledger.headers); n > blocks/2 { // each failure by chance makes ranges smaller too
 				t.Errorf("%q, gap %t: %d headers were recorded for %d blocks read mostly in ranges", says.Message, gap, n, blocks)
 			}
 		}
