@@ -198,7 +198,8 @@ type balanceKey struct {
 
 // depositLedger is what the chain says of the invoices.
 type depositLedger struct {
-	in, out      map[balanceKey]uint64
+	received     map[balanceKey][]invoice.Transfer
+	emptied      map[balanceKey]invoice.Position // by the newest sweep
 	paid, inTime map[string]uint64
 	refunds      map[string][]invoice.Refund // by payment
 	swept        map[string]invoice.Transfer
@@ -206,7 +207,7 @@ type depositLedger struct {
 
 func newDepositLedger() *depositLedger {
 	return &depositLedger{
-		in: make(map[balanceKey]uint64), out: make(map[balanceKey]uint64), paid: make(map[string]uint64), inTime: make(map[string]uint64),
+		received: make(map[balanceKey][]invoice.Transfer), emptied: make(map[balanceKey]invoice.Position), paid: make(map[string]uint64), inTime: make(map[string]uint64),
 		refunds: make(map[string][]invoice.Refund), swept: make(map[string]invoice.Transfer),
 	}
 }
@@ -215,14 +216,17 @@ func newDepositLedger() *depositLedger {
 func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransfer) {
 	n := number(t.Amount)
 	if id := d.set.owner[t.From]; id != "" {
-		l.out[balanceKey{id, t.Token}] += n
+		if key := (balanceKey{id, t.Token}); l.emptied[key].Before(t.Position) {
+			l.emptied[key] = t.Position
+		}
 		if newest, ok := l.swept[id]; t.Token == usdc && (!ok || newest.Before(t.Position)) {
 			l.swept[id] = t
 		}
 		return
 	}
 	if id := d.set.owner[t.To]; id != "" {
-		l.in[balanceKey{id, t.Token}] += n
+		key := balanceKey{id, t.Token}
+		l.received[key] = append(l.received[key], t)
 	}
 	if s.payment != nil && s.payment.Status == invoice.Confirmed && s.payment.Attributed() {
 		id := s.payment.InvoiceID
@@ -312,12 +316,14 @@ func (d *depositGame) misrefunded(p invoice.Payment, refunds []invoice.Refund) s
 // compareQueue compares what deposit addresses hold with what is queued to be swept.
 func (d *depositGame) compareQueue(l *depositLedger, counts *depositCounts) string {
 	held := make(map[balanceKey]uint64)
-	for key, in := range l.in {
-		if out := l.out[key]; in > out {
-			held[key] = in - out
+	for key, received := range l.received {
+		for _, t := range received {
+			if l.emptied[key].Before(t.Position) {
+				held[key] += number(t.Amount)
+			}
 		}
 	}
-	queue, err := d.db.store.QueuedSweeps(d.t.Context(), d.chainKey, "", len(l.in)+1)
+	queue, err := d.db.store.QueuedSweeps(d.t.Context(), d.chainKey, "", len(l.received)+1)
 	d.must(err)
 	queued := make(map[balanceKey]uint64)
 	for _, q := range queue {

@@ -426,7 +426,7 @@ func TestDepositAddressOfADraftIsTaken(t *testing.T) {
 func TestReadDepositsAgain(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create(deposited)
-		w.mine(start+1, w.deposit(inv, 400_000), inEUR(w.deposit(inv, 70)), w.sweep(inv, 100_000))
+		w.mine(start+1, w.deposit(inv, 100_000), w.sweep(inv, 100_000), w.deposit(inv, 300_000), inEUR(w.deposit(inv, 70)))
 		w.final()
 		_, err := w.Rescan(t.Context(), w.chainKey, 101)
 		w.must(err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -68,35 +69,54 @@ type depositKey struct {
 	address, token invoice.Address
 }
 
-// depositBalance is a row of deposit_balances.
+// depositBalance is a row of deposit_balances, with the newest confirmed sweep.
 type depositBalance struct {
-	received, swept invoice.Amount
+	received, swept invoice.Amount // what the former release computes unswept from
+	unswept         invoice.Amount
 	since           time.Time // zero while everything is swept
+	lastSweep       invoice.Position
+}
+
+// add adds a payment, unless the newest sweep took it.
+func (b *depositBalance) add(p invoice.Transfer) {
+	if p.Amount.IsZero() || !b.lastSweep.Before(p.Position) {
+		return
+	}
+	if b.unswept.IsZero() || p.BlockTime.Before(b.since) {
+		b.since = p.BlockTime
+	}
+	b.unswept = b.unswept.Plus(p.Amount)
+}
+
+// sweep empties the address. What it received after its newest sweep is to be added again.
+func (b *depositBalance) sweep(t invoice.Transfer) {
+	b.swept = b.swept.Plus(t.Amount)
+	if b.lastSweep.Before(t.Position) {
+		b.lastSweep = t.Position
+	}
+	b.unswept, b.since = invoice.Amount{}, time.Time{}
 }
 
 // AddToDeposits adds payments to deposit addresses and sweeps that were confirmed to what
-// the addresses received and what was swept, and sets the swept transactions of their
-// invoices. Payments to other addresses are ignored. The cursor of the chain must be
+// the addresses hold, and sets the swept transactions of their invoices. Payments to other
+// addresses are ignored. The cursor of the chain must be
 // locked, and the payments and sweeps must have been written.
+//
+// A sweep empties its address, also of money that was never recorded. So an address holds what it received
+// after its newest sweep, in whichever order the blocks were read.
 func (tx *Tx) AddToDeposits(ctx context.Context, payments []invoice.Payment, sweeps []invoice.Sweep) error {
-	received, swept := make(map[depositKey]invoice.Amount), make(map[depositKey]invoice.Amount)
-	firsts := make(map[depositKey]time.Time) // the earliest block time of the payments
 	var keys []depositKey
-	add := func(sums map[depositKey]invoice.Amount, account invoice.Address, t invoice.Transfer) depositKey {
+	received, swept := make(map[depositKey][]invoice.Transfer), make(map[depositKey][]invoice.Transfer)
+	add := func(to map[depositKey][]invoice.Transfer, account invoice.Address, t invoice.Transfer) {
 		key := depositKey{t.ChainKey, account, t.Token}
-		if received[key].IsZero() && swept[key].IsZero() {
+		if len(received[key])+len(swept[key]) == 0 {
 			keys = append(keys, key)
 		}
-		sums[key] = sums[key].Plus(t.Amount)
-		return key
+		to[key] = append(to[key], t)
 	}
 	for _, p := range payments {
-		if p.DepositOf == "" {
-			continue
-		}
-		key := add(received, p.To, p.Transfer)
-		if first, ok := firsts[key]; !ok || p.BlockTime.Before(first) {
-			firsts[key] = p.BlockTime
+		if p.DepositOf != "" {
+			add(received, p.To, p.Transfer)
 		}
 	}
 	var ids []string
@@ -111,23 +131,24 @@ func (tx *Tx) AddToDeposits(ctx context.Context, payments []invoice.Payment, swe
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(keys))
-	for i, key := range keys {
+	emptied := make(map[depositKey]depositBalance)
+	for _, key := range keys {
 		b := balances[key]
-		b.received, b.swept = b.received.Plus(received[key]), b.swept.Plus(swept[key])
-		unswept := b.received.Minus(b.swept)
-		switch {
-		case unswept.IsZero():
-			b.since = time.Time{}
-		case b.since.IsZero():
-			b.since = firsts[key]
+		for _, t := range received[key] {
+			b.received = b.received.Plus(t.Amount)
+			b.add(t)
 		}
-		rows[i] = []any{key.chainKey, key.address.String(), key.token.String(), b.received.String(), b.swept.String(), unswept.String(), orNull(b.since)}
+		for _, t := range swept[key] {
+			b.sweep(t)
+			emptied[key] = b
+		}
+		balances[key] = b
 	}
-	err = tx.insert(ctx, insertion{"deposit_balances", []string{"chain_key", "address", "token", "received", "swept", "unswept", "since"},
-		`ON CONFLICT (chain_key, address, token) DO UPDATE SET received = excluded.received, swept = excluded.swept,
-			unswept = excluded.unswept, since = excluded.since`}, rows)
-	if err != nil {
+	if err := tx.addAfterSweeps(ctx, emptied); err != nil {
+		return err
+	}
+	maps.Copy(balances, emptied)
+	if err := tx.saveDepositBalances(ctx, keys, balances); err != nil {
 		return err
 	}
 	if err := tx.queueSweeps(ctx, keys); err != nil {
@@ -137,6 +158,23 @@ func (tx *Tx) AddToDeposits(ctx context.Context, payments []invoice.Payment, swe
 		WHERE sweeps.invoice_id = invoices.id AND sweeps.token = invoices.token AND sweeps.status = 'confirmed'
 		ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1) WHERE id IN `, ids)
 }
+
+// saveDepositBalances writes what the addresses hold.
+func (tx *Tx) saveDepositBalances(ctx context.Context, keys []depositKey, balances map[depositKey]depositBalance) error {
+	rows := make([][]any, len(keys))
+	for i, key := range keys {
+		b := balances[key]
+		rows[i] = []any{key.chainKey, key.address.String(), key.token.String(), b.received.String(), b.swept.String(), b.unswept.String(), orNull(b.since)}
+	}
+	return tx.insert(ctx, insertion{"deposit_balances", []string{"chain_key", "address", "token", "received", "swept", "unswept", "since"},
+		`ON CONFLICT (chain_key, address, token) DO UPDATE SET received = excluded.received, swept = excluded.swept,
+			unswept = excluded.unswept, since = excluded.since`}, rows)
+}
+
+// lastSweep selects the newest confirmed sweep of an address.
+const lastSweep = ` FROM sweeps WHERE sweeps.token = coin AND sweeps.status = 'confirmed' AND sweeps.invoice_id = (
+		SELECT deposits.invoice_id FROM deposits WHERE deposits.address = account AND deposits.chain_key = chain)
+	ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1`
 
 // depositBalances returns what is stored of the addresses.
 func (q *queries) depositBalances(ctx context.Context, keys []depositKey) (map[depositKey]depositBalance, error) {
@@ -149,12 +187,40 @@ func (q *queries) depositBalances(ctx context.Context, keys []depositKey) (map[d
 		_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
 			var k depositKey
 			var b depositBalance
-			err := row.Scan(&k.chainKey, addressCol(&k.address), addressCol(&k.token), amountCol(&b.received), amountCol(&b.swept), seconds{&b.since})
+			var block, index int64
+			err := row.Scan(&k.chainKey, addressCol(&k.address), addressCol(&k.token), amountCol(&b.received), amountCol(&b.swept), amountCol(&b.unswept),
+				seconds{&b.since}, nullInt{&block}, nullInt{&index})
+			b.lastSweep = invoice.Position{BlockNumber: uint64(block), LogIndex: int(index)}
 			found[k] = b
 			return struct{}{}, err
-		}, with+`SELECT chain_key, address, token, received, swept, since FROM wanted CROSS JOIN deposit_balances
-			WHERE chain_key = chain AND address = account AND token = coin`, args...)
+		}, with+`SELECT chain_key, deposit_balances.address, deposit_balances.token, received, swept, unswept, since,
+				(SELECT sweeps.block_number`+lastSweep+`), (SELECT sweeps.log_index`+lastSweep+`)
+			FROM wanted CROSS JOIN deposit_balances WHERE chain_key = chain AND address = account AND token = coin`, args...)
 		return err
 	})
 	return found, err
+}
+
+// addAfterSweeps adds the confirmed payments that addresses received after their newest sweeps.
+func (tx *Tx) addAfterSweeps(ctx context.Context, emptied map[depositKey]depositBalance) error {
+	var rows [][]any
+	for k, b := range emptied {
+		rows = append(rows, []any{k.chainKey, k.address.String(), k.token.String(), int64(b.lastSweep.BlockNumber), int64(b.lastSweep.LogIndex)})
+	}
+	return tx.lookUpWanted([]string{"chain", "account", "coin", "block BIGINT", "log BIGINT"}, rows, func(with string, args []any) error {
+		_, err := queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {
+			var t invoice.Transfer
+			var block, index int64
+			err := row.Scan(&t.ChainKey, addressCol(&t.To), addressCol(&t.Token), amountCol(&t.Amount), &block, &index, seconds{&t.BlockTime})
+			t.BlockNumber, t.LogIndex = uint64(block), int(index)
+			k := depositKey{t.ChainKey, t.To, t.Token}
+			b := emptied[k]
+			b.add(t)
+			emptied[k] = b
+			return struct{}{}, err
+		}, with+`SELECT chain_key, to_address, token, amount, block_number, log_index, block_time FROM wanted CROSS JOIN payments
+			WHERE to_address = account AND chain_key = chain AND token = coin AND status = 'confirmed' AND deposit_of IS NOT NULL
+				AND (block_number > block OR block_number = block AND log_index > log)`, args...)
+		return err
+	})
 }

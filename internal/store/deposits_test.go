@@ -2,9 +2,11 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -12,8 +14,12 @@ import (
 )
 
 // depositPayment is a confirmed payment of 100 to the deposit address of an invoice.
-func depositPayment(inv invoice.Invoice) store.PaymentRow {
-	p := samplePayment(90)
+func depositPayment(inv invoice.Invoice) store.PaymentRow { return numberedDeposit(inv, 90, 100) }
+
+// numberedDeposit is the confirmed payment number n of an amount to the deposit address of an invoice.
+func numberedDeposit(inv invoice.Invoice, n int, amount uint64) store.PaymentRow {
+	p := samplePayment(n)
+	p.Amount = invoice.NewAmount(amount)
 	p.To, p.DepositOf, p.SettlesTo = inv.DepositAddress, inv.ID, inv.Merchant
 	p.InvoiceID, p.MerchantID, p.Method = inv.ID, inv.MerchantID, invoice.ByDeposit
 	p.Status, p.ConfirmedAt = invoice.Confirmed, at(2000)
@@ -80,7 +86,22 @@ func TestDepositRoundTrip(t *testing.T) {
 	})
 }
 
-// TestDepositBalances adds payments and sweeps in any order.
+// addToDeposits stores payments and sweeps that are confirmed, and adds them to what the addresses hold.
+func addToDeposits(t *testing.T, s *store.Store, payments []store.PaymentRow, sweeps []invoice.Sweep) {
+	t.Helper()
+	update(t, s, func(ctx context.Context, tx *store.Tx) error {
+		added := make([]invoice.Payment, len(payments))
+		for i, p := range payments {
+			added[i] = p.Payment
+		}
+		for i := range sweeps {
+			sweeps[i].Status, sweeps[i].ConfirmedAt = invoice.Confirmed, at(3000)
+		}
+		return errors.Join(tx.SavePayments(ctx, payments), tx.SaveSweeps(ctx, sweeps), tx.AddToDeposits(ctx, added, sweeps))
+	})
+}
+
+// TestDepositBalances sweeps an address of more than was recorded, and has older blocks read later.
 func TestDepositBalances(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -98,39 +119,106 @@ func TestDepositBalances(t *testing.T) {
 				t.Errorf("held is %+v, want %d since %d", page, want, since)
 			}
 		}
-		add := func(payments []invoice.Payment, sweeps ...invoice.Sweep) {
+		sweptBy := func(n int) {
 			t.Helper()
-			update(t, s, func(ctx context.Context, tx *store.Tx) error {
-				for i := range sweeps {
-					sweeps[i].Status, sweeps[i].ConfirmedAt = invoice.Confirmed, at(3000)
-				}
-				if err := tx.SaveSweeps(ctx, sweeps); err != nil {
-					return err
-				}
-				return tx.AddToDeposits(ctx, payments, sweeps)
-			})
+			if got, err := s.Invoice(t.Context(), "inv_3"); err != nil || got.SweptTx != samplePayment(n).TxHash {
+				t.Errorf("swept by %s, %v", got.SweptTx, err)
+			}
+		}
+		add := func(payments []store.PaymentRow, sweeps ...invoice.Sweep) {
+			t.Helper()
+			addToDeposits(t, s, payments, sweeps)
 		}
 		held(100, 1090)
-		direct := samplePayment(1).Payment
-		add([]invoice.Payment{direct})
+		add([]store.PaymentRow{samplePayment(1)}) // to another address
 		held(100, 1090)
-		add(nil, depositSweep(inv, 91, 60))
-		held(40, 1090)
-		add(nil, depositSweep(inv, 92, 50)) // before the payment that it swept
+		add(nil, depositSweep(inv, 80, 500)) // below the payment, of money that was never recorded
+		held(100, 1090)
+		sweptBy(80)
+		add(nil, depositSweep(inv, 91, 5000))
 		held(0, 0)
-		late := depositPayment(inv).Payment
-		late.Amount, late.BlockTime = invoice.NewAmount(30), invoice.Unix(5000)
-		add([]invoice.Payment{late})
-		held(20, 5000)
-		if got, err := s.Invoice(t.Context(), "inv_3"); err != nil || got.SweptTx != depositSweep(inv, 92, 1).TxHash {
-			t.Errorf("swept by %s, %v", got.SweptTx, err)
-		}
-		add(nil, depositSweep(inv, 80, 20)) // an older block that was read later
-		held(0, 0)
-		if got, err := s.Invoice(t.Context(), "inv_3"); err != nil || got.SweptTx != depositSweep(inv, 92, 1).TxHash {
-			t.Errorf("swept by %s, %v", got.SweptTx, err)
-		}
+		sweptBy(91)
+		add([]store.PaymentRow{numberedDeposit(inv, 95, 30)})
+		held(30, 1095)
+		add([]store.PaymentRow{numberedDeposit(inv, 85, 7)}) // what a sweep took
+		held(30, 1095)
+		same := numberedDeposit(inv, 92, 6) // above the sweep, in its block
+		same.BlockNumber = samplePayment(91).BlockNumber
+		add([]store.PaymentRow{same})
+		held(36, 1095)
+		add([]store.PaymentRow{numberedDeposit(inv, 93, 4)}, depositSweep(inv, 82, 9), depositSweep(inv, 94, 1)) // a gap that was read at last
+		held(30, 1095)
+		sweptBy(94)
 	})
+}
+
+// TestDepositBalancesInAnyOrder adds payments and sweeps in any order and in any batches. An address holds
+// what it received after its newest sweep.
+func TestDepositBalancesInAnyOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		fill(t, s)
+		inv, err := s.Invoice(t.Context(), "inv_3")
+		must(t, err)
+		round := 0
+		rapid.Check(t, func(r *rapid.T) {
+			round++
+			token := invoice.Address{0xee, byte(round >> 8), byte(round)}
+			sweeps := rapid.SliceOfN(rapid.Bool(), 1, 12).Draw(r, "which are sweeps")
+			left := rapid.Permutation(indexes(len(sweeps))).Draw(r, "order")
+			read := make(map[int]uint64) // amounts
+			for len(left) > 0 {
+				n := rapid.IntRange(1, len(left)).Draw(r, "read at once")
+				var paid []store.PaymentRow
+				var swept []invoice.Sweep
+				for _, i := range left[:n] {
+					read[i] = rapid.Uint64Range(1, 9).Draw(r, "amount")
+					p, sw := numberedDeposit(inv, 1000*round+i, read[i]), depositSweep(inv, 1000*round+i, read[i])
+					p.Token, sw.Token = token, token
+					p.BlockNumber, sw.BlockNumber = uint64(500+i/2), uint64(500+i/2)
+					if sweeps[i] {
+						swept = append(swept, sw)
+					} else {
+						paid = append(paid, p)
+					}
+				}
+				left = left[n:]
+				addToDeposits(t, s, paid, swept)
+				checkHeld(r, s, token, sweeps, read)
+			}
+		})
+	})
+}
+
+// indexes returns the numbers below n.
+func indexes(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// checkHeld compares what is queued of a token with the payments and sweeps that were read.
+func checkHeld(r *rapid.T, s *store.Store, token invoice.Address, sweeps []bool, read map[int]uint64) {
+	var want uint64
+	for i, sweep := range sweeps { // in the order of the chain
+		if want += read[i]; sweep && read[i] > 0 {
+			want = 0
+		}
+	}
+	page, err := s.QueuedSweeps(r.Context(), "base", "", 1000)
+	if err != nil {
+		r.Fatal(err)
+	}
+	held := invoice.Amount{}
+	for _, q := range page {
+		if q.Token == token {
+			held = q.Amount
+		}
+	}
+	if held != invoice.NewAmount(want) {
+		r.Fatalf("held is %s, want %d", held, want)
+	}
 }
 
 // TestUpgradeToDeposits upgrades a database with invoices and payments: they stay as they
