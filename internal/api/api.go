@@ -256,7 +256,7 @@ type API struct {
 	refundNow     func() time.Time // by which it is judged whether a refund has expired
 	signatureNow  func() time.Time
 	logger        *slog.Logger
-	pages         pages
+	pages         *slots // of lists
 	feed          Feed
 	facilitator   Facilitator
 	stopping      context.Context            // ends when the service stops
@@ -299,7 +299,7 @@ func New(c Config) *API {
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		pings: newSlots("pings", MaxOwnPings, MaxPings, c.Refused), settling: newSlots("settling", MaxOwnSettling, MaxSettling, c.Refused),
 		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized, refused: c.Refused,
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, refundNow: c.RefundNow, signatureNow: c.SignatureNow, logger: c.Logger, pages: newPages(),
+		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, refundNow: c.RefundNow, signatureNow: c.SignatureNow, logger: c.Logger, pages: newSlots("lists", 0, MaxPages, c.Refused),
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
 	}

@@ -114,7 +114,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 // is known or the time is over.
 func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found store.Authorization, wait time.Duration) error {
 	if wait > 0 && apiconv.AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
-		leave, err := a.waitingPayers.enterAs(found.InvoiceID)
+		leave, err := a.waitingPayers.enterPayer(r.Context(), found.MerchantID, found.InvoiceID)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/quittance/quittance/apitypes"
@@ -23,12 +24,22 @@ func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body, ""
 // FormatCursor is formatCursor, for cursors that the API does not return.
 func FormatCursor(scope, key string) string { return formatCursor(scope, key) }
 
-// OccupyPages acquires slots of pages, and returns a function that releases them.
-func (a *API) OccupyPages(n int64) (leave func()) {
-	if !a.pages.TryAcquire(n) {
-		panic("they are taken")
+// OccupyPages takes slots of pages for an owner of keys, as many as it gets, and returns their
+// number and a function that frees them.
+func (a *API) OccupyPages(owner string) (n int, leave func()) {
+	ctx := access.WithPrincipal(context.Background(), access.Principal{MerchantID: owner})
+	var all []func()
+	for {
+		left, err := a.pages.enter(ctx)
+		if err != nil {
+			return len(all), func() {
+				for _, left := range all {
+					left()
+				}
+			}
+		}
+		all = append(all, left)
 	}
-	return func() { a.pages.Release(n) }
 }
 
 // Handler returns the API's routes as one handler, which acts for the principal of the

@@ -41,25 +41,31 @@ const (
 // slots bounds how many requests of a kind are served at a time, in all and for each owner: by
 // its own limit, and by its share of what is free.
 type slots struct {
-	shares  *ratelimit.Shares[string]
-	mostOwn int64
+	shares  *ratelimit.Shares[ratelimit.Party]
+	mostOwn int64              // 0: its share
 	refused func(limit string) // called with the name of the shares, or "all_" and the name
 }
 
 func newSlots(name string, mostOwn, mostAll int64, refused func(limit string)) *slots {
-	return &slots{shares: ratelimit.NewShares[string](name, mostAll), mostOwn: mostOwn, refused: refused}
+	return &slots{shares: ratelimit.NewShares[ratelimit.Party](name, mostAll), mostOwn: mostOwn, refused: refused}
 }
 
 // enter takes a slot for the owner of the context's key, and returns a function that
 // frees it. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
 func (s *slots) enter(ctx context.Context) (leave func(), err error) {
-	return s.enterAs(access.FromContext(ctx).MerchantID)
+	owner := ratelimit.PartyOf(access.FromContext(ctx).MerchantID)
+	return s.enterAs(ratelimit.Claim[ratelimit.Party]{Client: owner, Weight: 1, Most: s.mostOwn})
 }
 
-// enterAs is enter for an owner.
-func (s *slots) enterAs(owner string) (leave func(), err error) {
-	claim := ratelimit.Claim[string]{Client: owner, Weight: 1, Most: s.mostOwn}
-	switch err := s.shares.Take(1, claim); {
+// enterPayer takes a slot for the context's client at a merchant, and for an object of which
+// the limit is.
+func (s *slots) enterPayer(ctx context.Context, merchantID, object string) (leave func(), err error) {
+	of := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: object}, Weight: 1, Most: s.mostOwn}
+	return s.enterAs(append(ratelimit.Payer(ctx, merchantID), of)...)
+}
+
+func (s *slots) enterAs(claims ...ratelimit.Claim[ratelimit.Party]) (leave func(), err error) {
+	switch err := s.shares.Take(1, claims...); {
 	case errors.Is(err, ratelimit.ErrBusy):
 		s.refused("all_" + s.shares.Name())
 		return nil, err
@@ -67,7 +73,7 @@ func (s *slots) enterAs(owner string) (leave func(), err error) {
 		s.refused(s.shares.Name())
 		return nil, &ratelimit.ExceededError{Limit: s.shares.Name(), RetryAfter: strconv.Itoa(retryLong)}
 	}
-	return func() { s.shares.Give(1, claim) }, nil
+	return func() { s.shares.Give(1, claims...) }, nil
 }
 
 // retryLong is the Retry-After of an owner beyond its slots, in seconds.

@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
-	"golang.org/x/sync/semaphore"
-
-	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 )
@@ -20,32 +16,15 @@ import (
 const (
 	// MaxPageBytes bounds the size of a page's elements, whatever its limit.
 	MaxPageBytes = 1 << 20
-	// MaxPages bounds the pages that are served at a time. Each uses about pageBuffer of
-	// memory.
+	// MaxPages bounds the pages that are served at a time, of which an owner of keys has its
+	// share. Each uses about pageBuffer of memory.
 	MaxPages = 256
-	// PageWait is how long a request waits for a slot among MaxPages.
-	PageWait = 5 * time.Second
 	// pageBuffer is the approximate size of a part of a page, which is read and written
 	// at once.
 	pageBuffer = 64 << 10
 	// firstRows and maxRows are the number of rows of the first part, and its bound.
 	firstRows, maxRows = 4, 64
 )
-
-// pages is a semaphore of MaxPages slots.
-type pages struct{ *semaphore.Weighted }
-
-func newPages() pages { return pages{semaphore.NewWeighted(MaxPages)} }
-
-// enter waits for a slot. It returns a function that releases it.
-func (p pages) enter(ctx context.Context) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, PageWait)
-	defer cancel()
-	if err := p.Acquire(ctx, 1); err != nil {
-		return nil, problemf(apitypes.CodeUnavailable, "Too many lists are being read at the same time; repeat the request later.")
-	}
-	return func() { p.Release(1) }, nil
-}
 
 // listing is a page of a list. It is read and written in parts, so that its memory is
 // bounded, whatever the number of rows and the speed of the client.

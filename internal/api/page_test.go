@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
@@ -85,30 +84,60 @@ func TestPagesEndAtMaxPageBytes(t *testing.T) {
 	}
 }
 
-// TestPagesAreBounded requests a list while all slots are used. It waits for a slot, and
-// is answered 503 after PageWait.
-func TestPagesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newListBackend(3)
-		a := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
-		h := a.Handler()
-		leave := a.OccupyPages(api.MaxPages)
-		w := do(h, "GET", "/api/invoices", "")
-		wantProblem(t, w, http.StatusServiceUnavailable, "unavailable", "")
-		if w.Header().Get("Retry-After") == "" {
-			t.Error("no Retry-After")
-		}
-		if w := do(h, "GET", "/api/invoices/"+invoiceID(0), ""); w.Code != http.StatusOK {
-			t.Errorf("a single invoice waits for the lists: %d", w.Code)
-		}
-		answered := make(chan int)
-		go func() { answered <- do(h, "GET", "/api/invoices", "").Code }()
-		synctest.Wait() // it waits for a slot
-		leave()
-		if code := <-answered; code != http.StatusOK {
-			t.Errorf("one that waited for its turn was answered %d", code)
-		}
+// TestListsAreShared has an owner of keys read as many lists at a time as it may: half of all.
+// Others read theirs, until all are taken.
+func TestListsAreShared(t *testing.T) {
+	t.Parallel()
+	b := newListBackend(3)
+	refused := make(map[string]int)
+	a := api.New(api.Config{
+		Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler),
+		Refused: func(limit string) { refused[limit]++ },
 	})
+	h := a.Handler() // of the operator
+	taken, leave := a.OccupyPages("acme")
+	if taken != api.MaxPages/2 {
+		t.Errorf("an owner reads %d lists at a time, want %d", taken, api.MaxPages/2)
+	}
+	if w := do(h, "GET", "/api/invoices", ""); w.Code != http.StatusOK {
+		t.Errorf("another owner is answered %d", w.Code)
+	}
+	own, leaveOwn := a.OccupyPages("")
+	if own != api.MaxPages/4 {
+		t.Errorf("the next one reads %d, want %d", own, api.MaxPages/4)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices", ""), http.StatusTooManyRequests, "rate_limited", "")
+	leaveOwn()
+	taken += fillPages(a)
+	if taken != api.MaxPages {
+		t.Fatalf("all others take up to %d", taken)
+	}
+	w := do(h, "GET", "/api/invoices", "")
+	wantProblem(t, w, http.StatusServiceUnavailable, "unavailable", "")
+	if w.Header().Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if w := do(h, "GET", "/api/invoices/"+invoiceID(0), ""); w.Code != http.StatusOK {
+		t.Errorf("a single invoice waits for the lists: %d", w.Code)
+	}
+	leave()
+	if w := do(h, "GET", "/api/invoices", ""); w.Code != http.StatusOK {
+		t.Errorf("after lists were read, another is answered %d", w.Code)
+	}
+	if refused["lists"] == 0 || refused["all_lists"] == 0 {
+		t.Errorf("refused %v", refused)
+	}
+}
+
+// fillPages takes all slots of pages that are left, for as many owners as that takes.
+func fillPages(a *api.API) (n int) {
+	for i := 0; ; i++ {
+		taken, _ := a.OccupyPages(fmt.Sprint("merchant", i))
+		if taken == 0 {
+			return n
+		}
+		n += taken
+	}
 }
 
 // TestFailedPageAbortsTheConnection fails in the middle of a page, which the client must

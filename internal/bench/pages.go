@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +24,8 @@ const (
 	// of one is measured with each time.
 	pageRounds = 3
 	pageEvents = 2000
+	// pageMerchants is how many merchants have the pages: the streams of one have a share.
+	pageMerchants = 100
 	// pageWorkers is how many clients create invoices, open pages and poll at a time.
 	pageWorkers = 16
 	// pageRest is how long pages wait while their CPU time is measured.
@@ -218,8 +221,9 @@ func inParallel(ctx context.Context, ids []string, do func(context.Context, stri
 func (w *world) createPages(ctx context.Context, n int) ([]string, error) {
 	var mu sync.Mutex
 	var ids []string
+	var made atomic.Int64
 	err := inParallel(ctx, make([]string, n), func(ctx context.Context, _ string) error {
-		made, err := w.request(ctx)
+		made, err := w.requestFor(ctx, fmt.Sprint(aShop, "-", made.Add(1)%pageMerchants), 4_900_000)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
@@ -22,9 +21,8 @@ const (
 	requestShare        = 4
 	// RequestWindow is for how long the budgets last at their rates.
 	RequestWindow = 2 * time.Second
-	// MaxRequestCalls is how many are in flight, and MaxOwnRequestCalls those of one owner.
-	MaxRequestCalls    = 64
-	MaxOwnRequestCalls = 32
+	// MaxRequestCalls is how many are in flight. An owner has its share, half at most.
+	MaxRequestCalls = 64
 	// maxRequestOwners is how many owners' budgets are remembered.
 	maxRequestOwners = 10_000
 )
@@ -50,9 +48,7 @@ type Requests struct {
 	owners *ratelimit.Buckets[string]
 	all    *ratelimit.Buckets[struct{}]
 
-	mu       sync.Mutex
-	inFlight map[string]int // by owner; those without a call have no entry
-	total    int
+	inFlight *ratelimit.Shares[string] // by owner
 }
 
 func newRequests(p *Pool) *Requests {
@@ -62,7 +58,7 @@ func newRequests(p *Pool) *Requests {
 		pool:     p,
 		owners:   ratelimit.NewBuckets[string](limit(limitNodeCalls, RequestCallsOfOwner(rate)), maxRequestOwners, p.conf.Now),
 		all:      ratelimit.NewBuckets[struct{}](limit(limitAllNodeCalls, rate), 1, p.conf.Now),
-		inFlight: make(map[string]int),
+		inFlight: ratelimit.NewShares[string](limitNodeCalls, MaxRequestCalls),
 	}
 }
 
@@ -113,21 +109,23 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.begin(owner); err != nil {
+	claim := ratelimit.Claim[string]{Client: owner, Weight: 1}
+	if err := r.inFlight.Take(1, claim); err != nil {
 		return nil, r.refused(err)
 	}
+	end = func() { r.inFlight.Give(1, claim) }
 	if err := take(r.owners, owner, calls); err != nil {
-		r.end(owner)
+		end()
 		return nil, r.refused(err)
 	}
 	if err := take(r.all, struct{}{}, calls); err != nil {
 		for range calls {
 			r.owners.Return(owner)
 		}
-		r.end(owner)
+		end()
 		return nil, r.refused(err)
 	}
-	return func() { r.end(owner) }, nil
+	return end, nil
 }
 
 // take uses a token of a bucket for each call, or none.
@@ -143,41 +141,17 @@ func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 	return nil
 }
 
-// begin counts a call in flight.
-func (r *Requests) begin(owner string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.inFlight[owner] >= MaxOwnRequestCalls:
-		return &ratelimit.ExceededError{Limit: limitNodeCalls, RetryAfter: "1"}
-	case r.total >= MaxRequestCalls:
-		return &ratelimit.ExceededError{Limit: limitAllNodeCalls}
-	}
-	r.inFlight[owner]++
-	r.total++
-	return nil
-}
-
-func (r *Requests) end(owner string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.total--
-	if r.inFlight[owner]--; r.inFlight[owner] == 0 {
-		delete(r.inFlight, owner)
-	}
-}
-
 // refused reports a refusal, and returns its error for the caller: ratelimit.ErrBusy if the
 // owner is within its own budget.
 func (r *Requests) refused(err error) error {
-	var exceeded *ratelimit.ExceededError
-	if !errors.As(err, &exceeded) {
-		return err
+	limit := limitAllNodeCalls
+	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+		limit = exceeded.Limit
 	}
 	if r.pool.conf.OnRefused != nil {
-		r.pool.conf.OnRefused(exceeded.Limit)
+		r.pool.conf.OnRefused(limit)
 	}
-	if exceeded.Limit == limitAllNodeCalls {
+	if limit == limitAllNodeCalls {
 		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, errAllNodeCalls)
 	}
 	return err

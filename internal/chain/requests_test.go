@@ -3,6 +3,7 @@ package chain_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -210,12 +211,18 @@ func TestRequestsInFlight(t *testing.T) {
 			<-asked
 		}
 	}
-	begin("acme", chain.MaxOwnRequestCalls)
+	begin("acme", chain.MaxRequestCalls/2)
 	var exceeded *ratelimit.ExceededError
 	if err := askFor(of(t, "acme"), p); !errors.As(err, &exceeded) {
 		t.Errorf("beyond those of the owner: %v", err)
 	}
-	begin("globex", chain.MaxRequestCalls-chain.MaxOwnRequestCalls)
+	begin("globex", chain.MaxRequestCalls/4)
+	if err := askFor(of(t, "globex"), p); !errors.As(err, &exceeded) {
+		t.Errorf("beyond those of the next owner: %v", err)
+	}
+	for i := range chain.MaxRequestCalls / 4 { // there is one for whoever has none
+		begin(fmt.Sprint("merchant", i), 1)
+	}
 	if err := askFor(of(t, "initech"), p); !errors.Is(err, ratelimit.ErrBusy) {
 		t.Errorf("beyond those of all: %v", err)
 	}

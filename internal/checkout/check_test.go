@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -319,6 +320,60 @@ func FuzzParseTxHash(f *testing.F) {
 			t.Errorf("%q reads as %s", typed, h)
 		}
 	})
+}
+
+// hangingNodes do not answer before hang is closed.
+type hangingNodes struct{ hang chan struct{} }
+
+func (n hangingNodes) Transaction(context.Context, string, invoice.Hash, invoice.Address) (inspect.Report, error) {
+	<-n.hang
+	return inspect.Report{}, nil
+}
+
+func (n hangingNodes) IsReplaced(context.Context, string, invoice.Address, uint64) (bool, error) {
+	return false, nil
+}
+
+// TestLookupsInFlightAreShared has one client, and then many, look up transactions at one merchant
+// while the nodes do not answer. Clients of other merchants look up theirs.
+func TestLookupsInFlightAreShared(t *testing.T) {
+	n := hangingNodes{make(chan struct{})}
+	c := newWorld().config()
+	c.Inspector = n
+	page := New(c)
+	var begun []*nodeLookup
+	questions := 0
+	fill := func(merchant string, clients ...string) (taken int) {
+		for _, client := range clients {
+			for {
+				questions++
+				q := transactionQuery{invoiceID: fmt.Sprint("inv_", questions), chainKey: "base"}
+				lookup, err := page.lookups.ask(from(client), merchant, q)
+				if err != nil {
+					break
+				}
+				begun = append(begun, lookup)
+				taken++
+			}
+		}
+		return taken
+	}
+	if got := fill("acme", "203.0.113.7:1"); got != MaxLookups/4 {
+		t.Errorf("one client has %d lookups in flight, want %d", got, MaxLookups/4)
+	}
+	if fill("acme", hosts(50)...); len(begun) != MaxLookups/2 {
+		t.Errorf("one merchant's payers have %d lookups in flight, want %d", len(begun), MaxLookups/2)
+	}
+	for m := range 20 {
+		fill(fmt.Sprint("merchant", m), "192.0.2.1:1", fmt.Sprintf("192.0.2.%d:1", m+2))
+	}
+	if len(begun) != MaxLookups {
+		t.Errorf("all have %d lookups in flight, want %d", len(begun), MaxLookups)
+	}
+	close(n.hang)
+	for _, lookup := range begun {
+		<-lookup.done
+	}
 }
 
 // Nodes are only queried for transactions that are not stored, within the limits.

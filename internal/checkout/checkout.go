@@ -178,7 +178,7 @@ func New(c Config) *Checkout {
 		unread: c.Unread, claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
 		lookups: lookups{
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
-			inFlight: make(chan struct{}, MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
+			inFlight: ratelimit.NewShares[ratelimit.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},

@@ -11,7 +11,7 @@ import (
 // events answers with a stream of an invoice's statuses: the one of now, each that differs
 // from the one before, and the last one again after Heartbeat.
 func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
-	id, from := r.PathValue("id"), networksOf(r)
+	id, from := r.PathValue("id"), streamsFrom(r)
 	if !isInvoiceID(id) {
 		return errNotFound
 	}
@@ -22,6 +22,9 @@ func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
 	var stream *push.Stream
 	left := func() { c.open.leave(id, from, stream) }
 	now, err := c.open.status(r.Context(), id, read)
+	if err == nil {
+		from, err = c.open.charge(now.merchantID, from)
+	}
 	if err != nil {
 		left()
 		return err

@@ -17,8 +17,8 @@ const (
 	LookupsOfClient = 30
 	// Lookups bounds those of all clients.
 	Lookups = 300
-	// MaxLookups bounds the lookups in flight.
-	MaxLookups = 8
+	// MaxLookups bounds the lookups in flight. A merchant and a client network have a share.
+	MaxLookups = 16
 )
 
 const (

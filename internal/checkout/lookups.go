@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 const (
@@ -40,7 +41,7 @@ type lookups struct {
 	now       func() time.Time
 	logger    *slog.Logger
 	limit     limiter
-	inFlight  chan struct{} // holds a token for each
+	inFlight  *ratelimit.Shares[ratelimit.Party]
 
 	mu     sync.Mutex
 	recent map[transactionQuery]*nodeLookup
@@ -83,23 +84,27 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 	if lookup := l.recent[q]; lookup != nil {
 		return lookup, nil
 	}
-	if !l.limit.allow(l.now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
+	payer := ratelimit.Payer(r.Context(), owner)
+	if l.inFlight.Take(1, payer...) != nil {
 		return nil, errTooOften
 	}
-	select {
-	case l.inFlight <- struct{}{}:
-	default:
+	done := func() { l.inFlight.Give(1, payer...) }
+	if !l.limit.allow(l.now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
+		done()
 		return nil, errTooOften
 	}
 	lookup := &nodeLookup{done: make(chan struct{})}
 	l.recent[q] = lookup
-	go l.run(chain.OnBehalfOf(context.WithoutCancel(r.Context()), owner), q, lookup)
+	ctx := chain.OnBehalfOf(context.WithoutCancel(r.Context()), owner)
+	go func() {
+		defer done()
+		l.run(ctx, q, lookup)
+	}()
 	return lookup, nil
 }
 
 // run asks the nodes, which the inspector bounds.
 func (l *lookups) run(ctx context.Context, q transactionQuery, lookup *nodeLookup) {
-	defer func() { <-l.inFlight }()
 	lookup.report, lookup.err = l.inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
 	if lookup.err == nil && lookup.report.State == inspect.Unknown && !q.sender.IsZero() {
 		lookup.replaced, lookup.err = l.inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)

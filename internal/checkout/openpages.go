@@ -3,8 +3,9 @@ package checkout
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
-	"net/netip"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,8 +24,8 @@ const (
 	// StreamsOfClient bounds those of one client network, and SiteWeight times as many those of an
 	// IPv6 site.
 	StreamsOfClient = 50
-	// MaxStreams bounds those of all clients.
-	MaxStreams = 10_000
+	// MaxStreams bounds those of all clients. A merchant and a client network have a share.
+	MaxStreams = 20_000
 	// Heartbeat is how often a stream repeats the status while it does not change.
 	Heartbeat = 20 * time.Second
 	// RetryStreams is the Retry-After beyond a limit of streams.
@@ -45,12 +46,11 @@ type Feed interface {
 // costs its heartbeat. What the clock and the chains cause is spread over the slots of a round,
 // so that it does not come at one moment for all pages.
 //
-// Invariant: clients has the number of streams and joining requests of each network of clients
-// with at least one, and total is the number of all.
+// Invariant: total is the number of streams and joining requests, which is taken from shares.
 type openPages struct {
 	feed     Feed
 	checkout *Checkout
-	most     int
+	shares   *ratelimit.Shares[ratelimit.Party]
 	refused  func(limit string)
 	wake     chan struct{} // a page has to be read, or the first page was opened
 	opened   chan struct{} // the first page was opened
@@ -61,7 +61,6 @@ type openPages struct {
 	slots   [slotsOfRound][]*openPage
 	added   int // pages ever
 	changed changedPages
-	clients map[netip.Prefix]int
 	total   int
 	reads   uint64 // how many were begun
 	closed  bool
@@ -83,11 +82,23 @@ type openPage struct {
 	beat        time.Time // when the status is repeated
 }
 
+// streamClaim is on whose account a stream is.
+type streamClaim = ratelimit.Claim[ratelimit.Party]
+
+// streamsFrom returns the claims of the networks of a request's client.
+func streamsFrom(r *http.Request) []streamClaim {
+	from := ratelimit.Networks(r.Context())
+	for i, n := range networksOf(r) {
+		from[i].Most = int64(StreamsOfClient * n.weight)
+	}
+	return from
+}
+
 func newOpenPages(c *Checkout, conf Config) *openPages {
 	p := &openPages{
-		feed: conf.Feed, checkout: c, most: cmp.Or(conf.MaxStreams, MaxStreams), refused: conf.Refused,
+		feed: conf.Feed, checkout: c, shares: ratelimit.NewShares[ratelimit.Party]("streams", int64(cmp.Or(conf.MaxStreams, MaxStreams))), refused: conf.Refused,
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
-		pages: make(map[string]*openPage), clients: make(map[netip.Prefix]int), rounds: rounds{revisions: make(map[string]int64)},
+		pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
 	}
 	if p.refused == nil {
 		p.refused = func(string) {}
@@ -113,26 +124,29 @@ func (p *openPages) count() int {
 // join counts a stream of a client, in its networks, for an invoice. Errors are
 // *ratelimit.ExceededError and ratelimit.ErrBusy. It returns the number of the read that
 // the caller begins, or 0 if the status is known.
-func (p *openPages) join(id string, from []network) (read uint64, err error) {
+func (p *openPages) join(id string, from []streamClaim) (read uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
 	switch {
-	case page != nil && page.joined >= StreamsOfInvoice,
-		slices.ContainsFunc(from, func(n network) bool { return p.clients[n.prefix] >= StreamsOfClient*n.weight }):
-		p.refused("streams")
-		return 0, &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
-	case p.closed, p.total >= p.most:
+	case page != nil && page.joined >= StreamsOfInvoice:
+		return 0, p.refuse()
+	case p.closed:
+		err = ratelimit.ErrBusy
+	default:
+		err = p.shares.Take(1, from...)
+	}
+	if errors.Is(err, ratelimit.ErrBusy) {
 		p.refused("all_streams")
-		return 0, ratelimit.ErrBusy
+		return 0, err
+	}
+	if err != nil {
+		return 0, p.refuse()
 	}
 	if page == nil {
 		page = p.newPage(id)
 	}
 	page.joined++
-	for _, n := range from {
-		p.clients[n.prefix]++
-	}
 	if p.total++; p.total == 1 {
 		wait.Wake(p.opened)
 		wait.Wake(p.wake)
@@ -165,8 +179,24 @@ func (p *openPages) drop(page *openPage) {
 	delete(p.pages, page.id)
 }
 
-// leave takes back a join. stream may be nil.
-func (p *openPages) leave(id string, from []network, stream *push.Stream) {
+// charge counts a stream that was joined for the invoice's merchant as well, and returns the
+// claims of both. The error is an *ratelimit.ExceededError.
+func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim, error) {
+	at := ratelimit.AtMerchant(merchantID, from)
+	if err := p.shares.Charge(1, at...); err != nil {
+		return from, p.refuse()
+	}
+	return append(at, from...), nil
+}
+
+// refuse counts a stream beyond a share or the number of an invoice, and returns its error.
+func (p *openPages) refuse() error {
+	p.refused("streams")
+	return &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
+}
+
+// leave takes back a join. from has all claims of it, and stream may be nil.
+func (p *openPages) leave(id string, from []streamClaim, stream *push.Stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
@@ -176,11 +206,7 @@ func (p *openPages) leave(id string, from []network, stream *push.Stream) {
 	if page.joined--; page.joined == 0 {
 		p.drop(page)
 	}
-	for _, n := range from {
-		if p.clients[n.prefix]--; p.clients[n.prefix] == 0 {
-			delete(p.clients, n.prefix)
-		}
-	}
+	p.shares.Give(1, from...)
 	p.total--
 }
 

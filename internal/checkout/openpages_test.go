@@ -419,11 +419,11 @@ func TestStreamsAreLimited(t *testing.T) {
 func TestStreamsOfClientsAreLimited(t *testing.T) {
 	var refused []string
 	c := newWorld().config()
-	c.Feed, c.MaxStreams = newFeed(), StreamsOfClient+2
+	c.Feed, c.MaxStreams = newFeed(), 2*StreamsOfClient+2
 	c.Refused = func(limit string) { refused = append(refused, limit) }
 	p := New(c).open
 	join := func(i int, client string) error {
-		_, err := p.join(fmt.Sprintf("inv_%d", i), networksOf(from(client)))
+		_, err := p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(client)))
 		return err
 	}
 	for i := range StreamsOfClient {
@@ -435,20 +435,66 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
-	for range 2 { // of nobody in particular
-		if err := join(0, "127.0.0.1:1"); err != nil {
+	for i := range StreamsOfClient + 2 { // of nobody in particular
+		if err := join(i, "127.0.0.1:1"); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := join(0, "127.0.0.1:1"); !errors.Is(err, ratelimit.ErrBusy) {
+	if err := join(60, "127.0.0.1:1"); !errors.Is(err, ratelimit.ErrBusy) {
 		t.Errorf("beyond the limit of all: %v", err)
 	}
-	p.leave("inv_0", networksOf(from("203.0.113.7:1")), nil)
-	if err := join(0, "203.0.113.7:1"); err != nil {
+	p.leave("inv_0", streamsFrom(from("203.0.113.7:1")), nil)
+	if err := join(0, "192.0.2.7:1"); err != nil {
 		t.Errorf("after a stream has ended: %v", err)
 	}
 	if got := strings.Join(refused, " "); got != "streams all_streams" {
 		t.Errorf("the refusals are counted as %q", got)
+	}
+}
+
+// TestStreamsOfMerchantsAreShared opens the pages of one merchant from one client network, and
+// then from many. Neither takes the streams of others.
+func TestStreamsOfMerchantsAreShared(t *testing.T) {
+	c := newWorld().config()
+	c.Feed, c.MaxStreams = newFeed(), 4*StreamsOfClient
+	p := New(c).open
+	pages := 0
+	open := func(merchant, client string) bool {
+		id, of := fmt.Sprint("inv_", pages), streamsFrom(from(client))
+		pages++
+		if _, err := p.join(id, of); err != nil {
+			return false
+		}
+		all, err := p.charge(merchant, of)
+		if err != nil {
+			p.leave(id, all, nil)
+		}
+		return err == nil
+	}
+	fill := func(merchant string, clients ...string) (n int) {
+		for _, client := range clients {
+			for open(merchant, client) {
+				n++
+			}
+		}
+		return n
+	}
+	total := fill("acme", "203.0.113.7:1")
+	if total != StreamsOfClient {
+		t.Errorf("one client has %d streams, want %d", total, StreamsOfClient)
+	}
+	total += fill("acme", hosts(100)...)
+	if total != c.MaxStreams/2 || p.count() != total {
+		t.Errorf("one merchant's pages have %d streams of %d, want %d", total, p.count(), c.MaxStreams/2)
+	}
+	if !open("globex", "203.0.113.7:1") == !open("globex", "192.0.2.1:1") {
+		t.Error("the client that has its share gets more at another merchant, or another client gets none")
+	}
+	for m := range 100 {
+		fill(fmt.Sprint("merchant", m), hosts(300)...)
+	}
+	if p.count() != c.MaxStreams {
+		t.Errorf("%d streams are open, want %d", p.count(), c.MaxStreams)
 	}
 }
 
@@ -458,15 +504,15 @@ func TestStreamsOfASiteAreLimited(t *testing.T) {
 	c.Feed = newFeed()
 	p := New(c).open
 	for i := range StreamsOfClient * SiteWeight {
-		if _, err := p.join(fmt.Sprintf("inv_%d", i), networksOf(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))); err != nil {
+		if _, err := p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var exceeded *ratelimit.ExceededError
-	if _, err := p.join("inv_x", networksOf(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {
+	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the site's limit: %v", err)
 	}
-	if _, err := p.join("inv_x", networksOf(from("[2001:db8:2::1]:1"))); err != nil {
+	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:2::1]:1"))); err != nil {
 		t.Errorf("another site: %v", err)
 	}
 }

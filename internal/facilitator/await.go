@@ -2,11 +2,11 @@ package facilitator
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -22,11 +22,11 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	if isDecided(a) {
 		return a, nil
 	}
-	leave, ok := s.waiting.enter(a.InvoiceID)
-	if !ok {
+	claims := waitingFor(ctx, a)
+	if s.waiting.Take(1, claims...) != nil {
 		return a, nil
 	}
-	defer leave()
+	defer s.waiting.Give(1, claims...)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxWait)
 	defer cancel()
 	defer context.AfterFunc(s.Stopping, cancel)()
@@ -45,6 +45,13 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 		err = nil
 	}
 	return a, err
+}
+
+// waitingFor returns on whose account a request waits: the client's at the merchant, and the
+// invoice's.
+func waitingFor(ctx context.Context, a store.Authorization) []ratelimit.Claim[ratelimit.Party] {
+	ofInvoice := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: a.InvoiceID}, Weight: 1, Most: MaxWaitingForInvoice}
+	return append(ratelimit.Payer(ctx, a.MerchantID), ofInvoice)
 }
 
 // checkValid returns an *x402.Error if the transfer of a paid authorization gives no right to anything: its
@@ -69,33 +76,4 @@ func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 // block, or it never will be.
 func isDecided(a store.Authorization) bool {
 	return a.Paid() || a.Status == store.AuthorizationRefused
-}
-
-// waiting counts the requests that wait for a block.
-//
-// Invariant: byInvoice has the number of requests for each invoice with at least one, and
-// their sum is total.
-type waiting struct {
-	mu        sync.Mutex
-	byInvoice map[string]int
-	total     int
-}
-
-// enter counts a request for an invoice, until leave is called. ok is false if too many wait.
-func (w *waiting) enter(invoiceID string) (leave func(), ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.total >= MaxWaiting || w.byInvoice[invoiceID] >= MaxWaitingForInvoice {
-		return nil, false
-	}
-	w.byInvoice[invoiceID]++
-	w.total++
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.byInvoice[invoiceID]--; w.byInvoice[invoiceID] == 0 {
-			delete(w.byInvoice, invoiceID)
-		}
-		w.total--
-	}, true
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
@@ -106,7 +107,7 @@ type Service struct {
 	Config
 	byID    map[uint64]chain.Chain
 	byKey   map[string]chain.Chain
-	waiting waiting
+	waiting *ratelimit.Shares[ratelimit.Party] // requests that wait for a block
 }
 
 // New returns a Service. It panics if a field of the configuration is missing.
@@ -114,7 +115,7 @@ func New(cfg Config) *Service {
 	if cfg.Ledger == nil || cfg.Store == nil || cfg.Merchants == nil || cfg.Chains == nil || cfg.Feed == nil || cfg.Stopping == nil || cfg.Now == nil {
 		panic("facilitator: a field of Config is missing")
 	}
-	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: waiting{byInvoice: make(map[string]int)}}
+	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: ratelimit.NewShares[ratelimit.Party]("x402_waiting", MaxWaiting)}
 	for _, c := range cfg.Networks {
 		s.byID[c.ID], s.byKey[c.Key] = c, c
 	}

@@ -1,45 +1,65 @@
 package facilitator
 
 import (
+	"context"
+	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// TestWaiting fills the slots of one invoice, and all of them.
+// TestWaiting has payers wait for a block: of one invoice, from one address, at one merchant, and
+// everywhere. Whoever has none can wait until there is no room at all.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	w := waiting{byInvoice: make(map[string]int)}
-	var leave []func()
-	enter := func(invoiceID string, want bool) {
-		t.Helper()
-		left, ok := w.enter(invoiceID)
-		if ok != want {
-			t.Errorf("a request for %q waits: %v, want %v", invoiceID, ok, want)
-		}
-		if ok {
-			leave = append(leave, left)
+	w := ratelimit.NewShares[ratelimit.Party]("x402_waiting", MaxWaiting)
+	from := func(address string) context.Context {
+		return clientip.NewContext(t.Context(), netip.MustParseAddr(address))
+	}
+	n := 0
+	// fill has as many requests wait for new invoices of a merchant as may, and returns how many.
+	fill := func(ctx context.Context, merchant string) (taken int) {
+		for ; ; taken++ {
+			n++
+			if w.Take(1, waitingFor(ctx, store.Authorization{InvoiceID: fmt.Sprint("inv_", n), MerchantID: merchant})...) != nil {
+				return taken
+			}
 		}
 	}
+	one := waitingFor(from("203.0.113.1"), store.Authorization{InvoiceID: "inv_one", MerchantID: "acme"})
 	for range MaxWaitingForInvoice {
-		enter("inv_1", true)
+		if err := w.Take(1, one...); err != nil {
+			t.Fatal(err)
+		}
 	}
-	enter("inv_1", false)
-	for n := range MaxWaiting - MaxWaitingForInvoice {
-		enter("inv_x"+strings.Repeat("x", n), true)
+	if err := w.Take(1, one...); err == nil {
+		t.Error("more wait for one invoice than may")
 	}
-	enter("inv_2", false)
-	leave[0]()
-	leave[0] = leave[len(leave)-1]
-	leave = leave[:len(leave)-1]
-	enter("inv_1", true)
-	for _, left := range leave {
-		left()
+	total := MaxWaitingForInvoice + fill(from("203.0.113.1"), "acme")
+	if total != MaxWaiting/4 {
+		t.Errorf("one client waits %d times at one merchant, want %d", total, MaxWaiting/4)
 	}
-	if w.total != 0 || len(w.byInvoice) != 0 {
-		t.Errorf("afterwards %d wait: %v", w.total, w.byInvoice)
+	for i := range 200 {
+		total += fill(from(fmt.Sprint("198.51.100.", i)), "acme")
+	}
+	if total != MaxWaiting/2 {
+		t.Errorf("the payers of one merchant wait %d times, want %d", total, MaxWaiting/2)
+	}
+	for i := range 200 {
+		total += fill(from(fmt.Sprint("192.0.2.", i)), fmt.Sprint("merchant", i))
+	}
+	if total != MaxWaiting {
+		t.Errorf("all together wait %d times, want %d", total, MaxWaiting)
+	}
+	w.Give(1, one...)
+	if err := w.Take(1, waitingFor(from("192.0.2.250"), store.Authorization{InvoiceID: "inv_x", MerchantID: "new"})...); err != nil {
+		t.Errorf("what was left is not free again: %v", err)
 	}
 }
 

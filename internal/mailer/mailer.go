@@ -21,7 +21,8 @@ import (
 const (
 	// MaxOfInvoice bounds the mails of one invoice, ever.
 	MaxOfInvoice = 5
-	// MaxWaiting bounds the mails of all invoices that wait to be sent.
+	// MaxWaiting bounds the mails of all invoices that wait to be sent. Those of one merchant are
+	// as many as are left for the others, half at most.
 	MaxWaiting = 1000
 	// Lifetime is how long a mail is tried.
 	Lifetime = 24 * time.Hour
@@ -45,7 +46,7 @@ const (
 var (
 	// ErrTooMany: the invoice has MaxOfInvoice mails.
 	ErrTooMany = errors.New("the invoice's receipt was sent too often")
-	// ErrBusy: MaxWaiting mails wait.
+	// ErrBusy: MaxWaiting mails wait, or as many as the merchant's may.
 	ErrBusy = errors.New("too many mails wait")
 	// ErrAddress: the text is no e-mail address.
 	ErrAddress = errors.New("is no e-mail address")
@@ -57,7 +58,7 @@ var errTooOld = errors.New("it is too old")
 // Store keeps the queue. *store.Store implements it.
 type Store interface {
 	QueueReceiptMail(ctx context.Context, m store.ReceiptMail, limit int) (number int, err error)
-	CountReceiptMails(ctx context.Context, limit int) (int, error)
+	CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)
 	LeaseReceiptMails(ctx context.Context, now, until time.Time, limit int) ([]store.ReceiptMail, error)
 	EndReceiptMail(ctx context.Context, m store.ReceiptMail, sentAt time.Time) error
 	RetryReceiptMail(ctx context.Context, m store.ReceiptMail, at time.Time) error
@@ -114,11 +115,11 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 	if !validAddress(address) {
 		return ErrAddress
 	}
-	waiting, err := m.conf.Store.CountReceiptMails(ctx, MaxWaiting)
+	waiting, own, err := m.conf.Store.CountReceiptMails(ctx, invoiceID, MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the mails that wait: %w", err)
 	}
-	if waiting >= MaxWaiting {
+	if own >= MaxWaiting-waiting {
 		return ErrBusy
 	}
 	number, err := m.conf.Store.QueueReceiptMail(ctx, store.ReceiptMail{InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: m.conf.Now()}, MaxOfInvoice)

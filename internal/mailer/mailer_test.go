@@ -66,6 +66,8 @@ type queue struct {
 	outcomes []string // with the time since the start
 	start    time.Time
 	number   int
+	// ofMerchant is how many of those that wait are of the invoice's merchant.
+	ofMerchant int
 }
 
 func (q *queue) QueueReceiptMail(_ context.Context, m store.ReceiptMail, limit int) (int, error) {
@@ -80,7 +82,9 @@ func (q *queue) QueueReceiptMail(_ context.Context, m store.ReceiptMail, limit i
 	return q.number, nil
 }
 
-func (q *queue) CountReceiptMails(context.Context, int) (int, error) { return len(q.waiting), nil }
+func (q *queue) CountReceiptMails(context.Context, string, int) (all, ofMerchant int, err error) {
+	return len(q.waiting), q.ofMerchant, nil
+}
 
 func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int) ([]store.ReceiptMail, error) {
 	q.mu.Lock()
@@ -203,7 +207,12 @@ func TestQueueRefuses(t *testing.T) {
 		}
 	}
 	q.number, q.waiting = 0, make([]store.ReceiptMail, mailer.MaxWaiting-1)
-	for _, want := range []error{nil, mailer.ErrBusy} {
+	for i, want := range []error{nil, mailer.ErrBusy, nil, mailer.ErrBusy} {
+		if i == 2 { // another merchant has none, and one more of this one is its share
+			q.number, q.waiting, q.ofMerchant = 0, make([]store.ReceiptMail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
+		} else if i == 3 {
+			q.ofMerchant++
+		}
 		if err := m.Queue(t.Context(), "inv_1", "en", payer); !errors.Is(err, want) {
 			t.Errorf("with %d mails waiting: %v, want %v", len(q.waiting), err, want)
 		}

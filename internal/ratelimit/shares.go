@@ -27,6 +27,10 @@ type Claim[K comparable] struct {
 	Weight int64
 	// Most bounds what the client may have besides, if it is not 0.
 	Most int64
+	// Of is set for one of those who divide what another client may have, such as the networks
+	// that pay at a merchant. They divide what is left of half of all, which is the most that one
+	// client gets.
+	Of *K
 }
 
 // NewShares returns shares of a capacity. The name is that of the limit in errors.
@@ -49,19 +53,39 @@ func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
 	if n > free {
 		return ErrBusy
 	}
+	if err := s.charge(n, free, claims); err != nil {
+		return err
+	}
+	s.used += n
+	return nil
+}
+
+// Charge puts n that was taken on the account of more clients, as if they had taken it, or
+// nothing. The error is an *ExceededError.
+func (s *Shares[K]) Charge(n int64, claims ...Claim[K]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.charge(n, s.capacity-s.used+n, claims)
+}
+
+// charge puts n on the account of clients while so much is free. The caller holds mu.
+func (s *Shares[K]) charge(n, free int64, claims []Claim[K]) error {
 	for _, c := range claims {
-		if held := s.held[c.Client] + n; held > c.Weight*free || c.Most > 0 && held > c.Most {
+		left := free
+		if c.Of != nil {
+			left = min(left, s.capacity/2-s.held[*c.Of])
+		}
+		if held := s.held[c.Client] + n; held > c.Weight*left || c.Most > 0 && held > c.Most {
 			return &ExceededError{Limit: s.name, RetryAfter: retryShare}
 		}
 	}
-	s.used += n
 	for _, c := range claims {
 		s.held[c.Client] += n
 	}
 	return nil
 }
 
-// Give gives back what Take took.
+// Give gives back what Take took, from all that it was charged to.
 func (s *Shares[K]) Give(n int64, claims ...Claim[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,10 +2,12 @@ package ratelimit_test
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
@@ -102,4 +104,54 @@ func TestSharesOfAnybody(t *testing.T) {
 			rt.Fatalf("with %d of %d used, a new client gets %v", used, capacity, err)
 		}
 	})
+}
+
+// TestSharesOfParts has payers from two networks, an IPv6 site and elsewhere pay at merchants.
+// The networks divide a merchant's half, and the merchants divide the whole.
+func TestSharesOfParts(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[ratelimit.Party]("seats", 80)
+	fill := func(address, merchant string, want int) {
+		t.Helper()
+		ctx := clientip.NewContext(t.Context(), netip.MustParseAddr(address))
+		n := 0
+		for s.Take(1, ratelimit.Payer(ctx, merchant)...) == nil {
+			n++
+		}
+		if n != want {
+			t.Errorf("%s takes %d at %q, want %d", address, n, merchant, want)
+		}
+	}
+	fill("203.0.113.1", "acme", 20)
+	fill("203.0.113.2", "acme", 10)
+	fill("2001:db8:1:1::1", "acme", 5)
+	fill("2001:db8:1:2::1", "acme", 2) // the site has 7, and twice what is left is 6
+	fill("127.0.0.1", "acme", 3)       // of nobody in particular: what is left of the half
+	fill("203.0.113.1", "", 10)        // it has 30 together, and 30 are free
+	fill("192.0.2.1", "", 10)
+	fill("192.0.2.2", "globex", 10)
+}
+
+// TestChargeLater takes a share first and charges it to another client then.
+func TestChargeLater(t *testing.T) {
+	t.Parallel()
+	s := ratelimit.NewShares[string]("seats", 4)
+	for range 2 {
+		if err := s.Take(1, claim("a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Charge(1, claim("m")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Take(1, claim("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Charge(1, claim("m")); err == nil {
+		t.Error("m has two of four, and is charged a third")
+	}
+	s.Give(1, claim("a"), claim("m"))
+	if err := s.Charge(1, claim("m")); err != nil {
+		t.Errorf("after one was given back: %v", err)
+	}
 }

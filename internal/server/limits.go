@@ -37,10 +37,6 @@ type sharer struct {
 	network netip.Prefix
 }
 
-// siteWeight is how many times the share of one client network the networks of an IPv6 site
-// have together.
-const siteWeight = 2
-
 // limits are the limits of requests.
 type limits struct {
 	owners    *ratelimit.Buckets[owner]        // nil if they are not limited
@@ -101,7 +97,7 @@ func (l *limits) networks(client netip.Addr) []ratelimit.Claim[sharer] {
 	}
 	claims := []ratelimit.Claim[sharer]{{Client: sharer{network: clientip.Network(client)}, Weight: 1}}
 	if client.Is6() {
-		claims = append(claims, ratelimit.Claim[sharer]{Client: sharer{network: clientip.Site(client)}, Weight: siteWeight})
+		claims = append(claims, ratelimit.Claim[sharer]{Client: sharer{network: clientip.Site(client)}, Weight: ratelimit.SiteWeight})
 	}
 	return claims
 }

@@ -257,6 +257,9 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 			return invoice.Refuse(invoice.RefusedBudget, "The service sends at most %d authorizations for %s in 24 hours; pay by a transfer.", bound.most, bound.whose)
 		}
 	}
+	if left := budget.PerDay - all; merchant >= left { // the rest is for the payers of other merchants
+		return invoice.Refuse(invoice.RefusedBudget, "The service sends authorizations for one merchant up to half of those of all in 24 hours; pay by a transfer.")
+	}
 	return nil
 }
 

@@ -459,7 +459,7 @@ func TestAuthorizationBudgets(t *testing.T) {
 	for name, budget := range map[string]settle.AuthorizationBudget{
 		"payer":    {PerPayer: 2, PerMerchant: 9, PerDay: 9},
 		"merchant": {PerPayer: 9, PerMerchant: 2, PerDay: 9},
-		"day":      {PerPayer: 9, PerMerchant: 9, PerDay: 2},
+		"day":      {PerPayer: 9, PerMerchant: 9, PerDay: 4}, // half for one merchant
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachWorld(t, func(t *testing.T, w *world) {
@@ -480,6 +480,28 @@ func TestAuthorizationBudgets(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAuthorizationsOfAll divides the authorizations of a day among merchants: one gets half, the
+// next one a third of the rest, and the last one is for whoever had none.
+func TestAuthorizationsOfAll(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(settle.AuthorizationBudget{PerPayer: 9, PerMerchant: 9, PerDay: 4})
+		n := 0
+		authorize := func(merchant string, address byte) error {
+			n++
+			inv := w.create(func(d *invoice.Draft) { d.MerchantID, d.Merchant = merchant, invoice.Address{address} })
+			_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce", n)))
+			return err
+		}
+		w.must(authorize(w.merchant+"-b", 0xb1))
+		w.must(authorize(w.merchant+"-b", 0xb1))
+		wantRefused(t, authorize(w.merchant+"-b", 0xb1), invoice.RefusedBudget)
+		w.must(authorize(w.merchant+"-c", 0xc1))
+		wantRefused(t, authorize(w.merchant+"-c", 0xc1), invoice.RefusedBudget)
+		w.must(authorize(w.merchant+"-d", 0xd1))
+		wantRefused(t, authorize(w.merchant+"-e", 0xe1), invoice.RefusedBudget)
+	})
 }
 
 // TestAuthorizeAtOnce has the same authorization submitted at the same time: it is accepted

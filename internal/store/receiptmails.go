@@ -35,10 +35,15 @@ func (s *Store) QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) 
 	return number, err
 }
 
-// CountReceiptMails counts the mails that wait to be sent, up to limit.
-func (q *queries) CountReceiptMails(ctx context.Context, limit int) (int, error) {
-	n, err := queryRow(ctx, q, scanSeq, "SELECT count(*) FROM (SELECT 1 FROM receipt_mails WHERE due_at IS NOT NULL LIMIT $1) AS waiting", limit)
-	return int(n), err
+// CountReceiptMails counts the mails that wait to be sent, up to limit, and those of them that
+// are of the merchant of an invoice.
+func (q *queries) CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error) {
+	n, err := queryRow(ctx, q, func(row scanner) (n [2]int, err error) {
+		err = row.Scan(&n[0], &n[1])
+		return n, err
+	}, `SELECT count(*), count(CASE WHEN i.merchant_id = (SELECT merchant_id FROM invoices WHERE id = $2) THEN 1 END)
+		FROM (SELECT invoice_id FROM receipt_mails WHERE due_at IS NOT NULL LIMIT $1) AS waiting JOIN invoices i ON i.id = waiting.invoice_id`, limit, invoiceID)
+	return n[0], n[1], err
 }
 
 // LeaseReceiptMails leases up to limit due mails until a time, oldest first, and counts an

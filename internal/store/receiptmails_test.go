@@ -16,7 +16,7 @@ import (
 func TestReceiptMails(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		insert(t, s, sample("inv_1", "m"), sample("inv_2", "m"))
+		insert(t, s, sample("inv_1", "m"), sample("inv_2", "m"), sample("inv_3", "other"))
 		ctx, at := t.Context(), invoice.Unix
 		queue := func(id string, limit int) (int, error) {
 			return s.QueueReceiptMail(ctx, store.ReceiptMail{InvoiceID: id, Language: "de", Recipient: "ada@example.com", CreatedAt: at(1000)}, limit)
@@ -33,9 +33,12 @@ func TestReceiptMails(t *testing.T) {
 			t.Errorf("a mail of another invoice: %v", err)
 		}
 		for limit, want := range map[int]int{2: 2, 9: 3} {
-			if got, err := s.CountReceiptMails(ctx, limit); err != nil || got != want {
-				t.Errorf("%d mails wait, up to %d; want %d, %v", got, limit, want, err)
+			if got, own, err := s.CountReceiptMails(ctx, "inv_2", limit); err != nil || got != want || own != want {
+				t.Errorf("%d mails wait, up to %d, %d of the merchant; want %d, %v", got, limit, own, want, err)
 			}
+		}
+		if got, own, err := s.CountReceiptMails(ctx, "inv_3", 9); err != nil || got != 3 || own != 0 {
+			t.Errorf("%d mails wait, %d of another merchant; want 3 and 0, %v", got, own, err)
 		}
 		lease := func(now int64, want int) []store.ReceiptMail {
 			t.Helper()
@@ -72,7 +75,7 @@ func TestReceiptMails(t *testing.T) {
 		must(t, s.EndReceiptMail(ctx, late[0], time.Time{}))
 		lease(4999, 0)
 		lease(5000, 1)
-		if n, err := s.CountReceiptMails(ctx, 9); err != nil || n != 1 {
+		if n, _, err := s.CountReceiptMails(ctx, "inv_1", 9); err != nil || n != 1 {
 			t.Errorf("%d mails wait, want 1: %v", n, err)
 		}
 	})

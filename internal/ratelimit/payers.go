@@ -1,0 +1,62 @@
+package ratelimit
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/quittance/quittance/internal/clientip"
+)
+
+// SiteWeight is how many times what one client network may hold those of an IPv6 site may hold
+// together.
+const SiteWeight = 2
+
+// Party is on whose account a payer's request takes something: a merchant, an object such as an
+// invoice, or a client network with all merchants or at one of them.
+type Party struct {
+	Merchant, Object string
+	Network          netip.Prefix
+}
+
+// PartyOf returns the party of a merchant. No merchant is called "-": the operator's invoices
+// are as one merchant's.
+func PartyOf(merchantID string) Party {
+	if merchantID == "" {
+		merchantID = "-"
+	}
+	return Party{Merchant: merchantID}
+}
+
+// Networks returns the claims of the networks of the context's client: its address or, over
+// IPv6, its network and the site of that network. An address that many clients may share has
+// none.
+func Networks(ctx context.Context) []Claim[Party] {
+	client := clientip.FromContext(ctx)
+	if clientip.IsShared(client) {
+		return nil
+	}
+	claims := []Claim[Party]{{Client: Party{Network: clientip.Network(client)}, Weight: 1}}
+	if client.Is6() {
+		claims = append(claims, Claim[Party]{Client: Party{Network: clientip.Site(client)}, Weight: SiteWeight})
+	}
+	return claims
+}
+
+// AtMerchant returns the claims of a merchant, and of client networks at it: they divide what
+// the merchant may have.
+func AtMerchant(merchantID string, networks []Claim[Party]) []Claim[Party] {
+	merchant := PartyOf(merchantID)
+	claims := []Claim[Party]{{Client: merchant, Weight: 1}}
+	for _, n := range networks {
+		at := merchant
+		at.Network = n.Client.Network
+		claims = append(claims, Claim[Party]{Client: at, Weight: n.Weight, Of: &merchant})
+	}
+	return claims
+}
+
+// Payer returns the claims of the context's client at a merchant.
+func Payer(ctx context.Context, merchantID string) []Claim[Party] {
+	networks := Networks(ctx)
+	return append(networks, AtMerchant(merchantID, networks)...)
+}
