@@ -191,6 +191,7 @@ const (
 	CodeConfiguredEndpoint    ErrorCode = "configured_endpoint"
 	CodeConfiguredMerchant    ErrorCode = "configured_merchant"
 	CodeDeliveryPending       ErrorCode = "delivery_pending"
+	CodeDraftDeleted          ErrorCode = "draft_deleted"
 	CodeForbidden             ErrorCode = "forbidden"
 	CodeIdempotencyInProgress ErrorCode = "idempotency_in_progress"
 	CodeIdempotencyMismatch   ErrorCode = "idempotency_mismatch"
@@ -250,6 +251,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeConfiguredMerchant:
 		return true
 	case CodeDeliveryPending:
+		return true
+	case CodeDraftDeleted:
 		return true
 	case CodeForbidden:
 		return true

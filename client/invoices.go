@@ -16,7 +16,7 @@ import (
 type CallOption func(http.Header)
 
 // IdempotencyKey replaces the key that the client generates for the call. For 24 hours the
-// same request with the same key has the same response, so a key that is derived from an
+// same request with the same key returns the same invoice, in its present state, so a key that is derived from an
 // order makes the call safe to repeat from another process. The key is 1 to 255 visible
 // ASCII characters.
 func IdempotencyKey(key string) CallOption {

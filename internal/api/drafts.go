@@ -81,9 +81,7 @@ func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("finalize invoice: %w", err)
 	}
-	answer := apiconv.CreateInvoiceResponse(inv, a.publicURL)
-	answer.Invoice = apiconv.Invoice(inv)
-	a.writeJSON(w, r, http.StatusOK, answer)
+	a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.publicURL))
 	return nil
 }
 

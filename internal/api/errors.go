@@ -58,6 +58,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeInvoiceFinal:          {http.StatusConflict, "The state of the invoice is final"},
 	apitypes.CodePaymentSeen:           {http.StatusConflict, "A payment covers the invoice"},
 	apitypes.CodeChainBehind:           {http.StatusConflict, "Blocks are not read yet"},
+	apitypes.CodeDraftDeleted:          {http.StatusConflict, "The draft was deleted"},
 	apitypes.CodeReferenceTaken:        {http.StatusConflict, "Another invoice has the reference"},
 	apitypes.CodeSlugTaken:             {http.StatusConflict, "Another link has the slug"},
 	apitypes.CodeLinkArchived:          {http.StatusConflict, "The link is archived"},
@@ -81,7 +82,7 @@ type problemError struct {
 	code   apitypes.ErrorCode
 	field  string // with invalid_field
 	detail string
-	// invoiceID is another invoice, with reference_taken.
+	// invoiceID is another invoice, with reference_taken and draft_deleted.
 	invoiceID string
 	reason    invoice.Refusal // with authorization_refused
 }
@@ -159,6 +160,7 @@ func problemFor(err error) *problemError {
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
 	var taken *settle.ReferenceTakenError
+	var deleted *settle.DraftDeletedError
 	var refusal *invoice.RefusalError
 	var exceeded *ratelimit.ExceededError
 	var decided *settle.DecidedError
@@ -183,6 +185,9 @@ func problemFor(err error) *problemError {
 	case errors.As(err, &taken):
 		return &problemError{code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
 			detail: "Another draft or open invoice of the merchant has this reference; invoiceId names it."}
+	case errors.As(err, &deleted):
+		return &problemError{code: apitypes.CodeDraftDeleted, invoiceID: deleted.InvoiceID,
+			detail: "This request created a draft, which invoiceId names and which was deleted; use a new Idempotency-Key for a new one."}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	}

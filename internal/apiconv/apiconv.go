@@ -4,7 +4,6 @@ package apiconv
 
 import (
 	"math"
-	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
@@ -97,18 +96,11 @@ func lineItems(items []invoice.LineItem) []apitypes.LineItem {
 	return w
 }
 
-// CreateInvoiceResponse returns the response to the request that created the
-// invoice, open or as a draft. It does not depend on what happened to the invoice later, so that a
-// repeated request gets the same response.
+// CreateInvoiceResponse returns the response to a request that creates the invoice, or that repeats
+// its create.
 //
 // publicURL is the service's, without a trailing slash, or empty.
 func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.CreateInvoiceResponse {
-	if inv.Status != invoice.Drafted {
-		inv.Status = invoice.Open
-	}
-	inv.SettledTx, inv.SettledAt = invoice.Hash{}, time.Time{}
-	inv.Exception, inv.AmountPaid, inv.AmountRefunded = "", invoice.Amount{}, invoice.Amount{}
-	inv.Remaining, inv.RemainingTransfer, inv.SweptTx = invoice.Amount{}, invoice.Amount{}, invoice.Hash{}
 	r := apitypes.CreateInvoiceResponse{
 		ID:               inv.ID,
 		OnChainInvoiceID: inv.CommitmentID.String(),

@@ -137,30 +137,72 @@ func TestDraftErrors(t *testing.T) {
 	})
 }
 
+// TestDraftKeepsItsIdempotencyKey repeats the create of a draft that was changed, issued and paid, and of one that
+// was deleted.
 func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
 		request.Draft.Unissued, request.Draft.Details = true, details
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
+		same := func(what string, status invoice.Status) {
+			t.Helper()
+			again, err := w.Create(t.Context(), request)
+			if diff := cmp.Diff(w.invoice(first.ID), again, comparer); err != nil || diff != "" || again.Status != status {
+				t.Errorf("%s: %s, %v (-stored +again):\n%s", what, again.Status, err, diff)
+			}
+		}
+		same("at once", invoice.Drafted)
 		amount, none := invoice.NewAmount(3_000_000), ""
 		_, err = w.UpdateInvoice(t.Context(), w.own(), first.ID, settle.InvoiceChange{Amount: &amount, Details: invoice.DetailsChange{Reference: &none}})
 		w.must(err)
-		w.finalize(first)
-		again, err := w.Create(t.Context(), request)
-		if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
-			t.Errorf("%v (-first +again):\n%s", err, diff)
-		}
+		same("changed", invoice.Drafted)
+		issued := w.finalize(first)
+		same("issued", invoice.Open)
+		w.mine(w.head().Time.Unix()+1, w.pay(issued.TransferAmount))
+		w.final()
+		same("paid", invoice.Paid)
 		request.Draft.Unissued = false
 		_, err = w.Create(t.Context(), request)
 		wantError(t, "another draft member", err, settle.ErrIdempotencyMismatch)
+	})
+}
 
-		request.Draft.Unissued, request.IdempotencyKey = true, "l"
-		deleted, err := w.Create(t.Context(), request)
+// TestKeyOfDeletedDraft repeats the create of a draft that was deleted, at two replicas and also once it would be refused.
+func TestKeyOfDeletedDraft(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		request.Draft.Unissued = true
+		draft, err := w.Create(t.Context(), request)
 		w.must(err)
-		w.must(w.DeleteDraft(t.Context(), w.own(), deleted.ID))
-		if next, err := w.Create(t.Context(), request); err != nil || next.ID == deleted.ID {
-			t.Errorf("the key of a deleted draft gives %s, %v", next.ID, err)
+		w.must(w.DeleteDraft(t.Context(), w.own(), draft.ID))
+		repeat := func(what string) {
+			t.Helper()
+			for _, s := range []*settle.Service{w.Service, w.service()} {
+				var deleted *settle.DraftDeletedError
+				if inv, err := s.Create(t.Context(), request); !errors.As(err, &deleted) || deleted.InvoiceID != draft.ID {
+					t.Errorf("%s: %s, %v", what, inv.ID, err)
+				}
+			}
+		}
+		repeat("at once")
+		other := request
+		other.Draft.Unissued = false
+		_, err = w.Create(t.Context(), other)
+		wantError(t, "another request", err, settle.ErrIdempotencyMismatch)
+		w.seconds.Store(request.Draft.ExpiresAt.Unix() + 1)
+		w.must(w.DeleteOldKeys(t.Context()))
+		repeat("after it would have expired")
+		w.seconds.Store(start + day)
+		other.Draft.ExpiresAt = invoice.Unix(start + 2*day)
+		if inv, err := w.Create(t.Context(), other); err != nil || inv.ID == draft.ID {
+			t.Errorf("after a day: %s, %v", inv.ID, err)
+		}
+		w.must(w.DeleteOldKeys(t.Context()))
+		var kept int
+		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM deleted_draft_keys WHERE scope = '"+w.merchant+"'").Scan(&kept))
+		if kept != 0 {
+			t.Errorf("%d keys are kept after a day", kept)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -25,8 +24,9 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 		return inv, nil
 	}
 	first, replayErr := s.replay(ctx, req, hash)
+	var deleted *DraftDeletedError
 	switch {
-	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch):
+	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch), errors.As(replayErr, &deleted):
 		return first, replayErr
 	case !errors.Is(err, errKeyTaken):
 		return invoice.Invoice{}, err
@@ -47,8 +47,8 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 	}})
 }
 
-// replay returns the invoice of the key's first use with the details of the request,
-// which may have been changed since, or store.ErrNotFound.
+// replay returns the invoice of the key's first use as it is now. Errors are store.ErrNotFound if the key was not used,
+// ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
 	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow())
 	if err != nil {
@@ -58,31 +58,19 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 		return invoice.Invoice{}, ErrIdempotencyMismatch
 	}
 	inv, err := s.store.Invoice(ctx, k.InvoiceID)
-	inv.Details = req.Draft.Details
-	if req.Draft.Unissued && err == nil {
-		inv = s.asDrafted(inv, req.Draft)
+	if errors.Is(err, store.ErrNotFound) {
+		err = &DraftDeletedError{InvoiceID: k.InvoiceID}
 	}
 	return inv, err
 }
 
-// asDrafted returns an invoice as the draft that a request created. Its terms and its
-// state may have changed since.
-func (s *Service) asDrafted(inv invoice.Invoice, d invoice.Draft) invoice.Invoice {
-	c := s.byKey[d.ChainKey]
-	token, _ := c.Token(d.Currency)
-	if !d.AddressOmitted {
-		inv.Merchant = d.Merchant
-	}
-	inv.Token, inv.Amount, inv.ExpiresAt = token.Address, d.Amount, d.ExpiresAt
-	inv.Currency, inv.ChainKey, inv.LineItems = d.Currency, d.ChainKey, d.LineItems
-	inv.DepositFactory, inv.DepositAddress = invoice.Address{}, invoice.Address{}
-	if d.Collection != "" {
-		inv.Collection = d.Collection
-	}
-	inv.Status, inv.TransferAmount, inv.Registry, inv.ClosedBlock = invoice.Drafted, invoice.Amount{}, c.Registry, inv.FromBlock
-	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
-	return inv
+// DraftDeletedError is the error of a repeated create whose draft was deleted.
+type DraftDeletedError struct {
+	InvoiceID string // of the draft
 }
+
+// Error names the draft.
+func (e *DraftDeletedError) Error() string { return "the draft " + e.InvoiceID + " was deleted" }
 
 // hashDraft returns a hash of the request's fields, which does not depend on how
 // its JSON was written.

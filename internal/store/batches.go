@@ -130,11 +130,15 @@ func (tx *Tx) sendCountExisting(ctx context.Context, columns []string, rows [][]
 	return count, err
 }
 
-// fromExisting is the end of a query that selects of those rows of wanted for which the table holds
-// a row under the conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
+// fromExisting is the end of a query that selects of those rows of wanted for which one of the tables
+// holds a row under its conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
 // reads the whole table.
-func fromExisting(tableAndConditions string) string {
-	return " FROM wanted WHERE EXISTS (SELECT 1 FROM " + tableAndConditions + " LIMIT 1 OFFSET 0)"
+func fromExisting(tablesAndConditions ...string) string {
+	exists := make([]string, len(tablesAndConditions))
+	for i, t := range tablesAndConditions {
+		exists[i] = "EXISTS (SELECT 1 FROM " + t + " LIMIT 1 OFFSET 0)"
+	}
+	return " FROM wanted WHERE " + strings.Join(exists, " OR ")
 }
 
 // minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each time, which takes

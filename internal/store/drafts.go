@@ -66,13 +66,13 @@ func (tx *Tx) deleteDetails(ctx context.Context, id string) error {
 	return nil
 }
 
-// DeleteDraft deletes a locked draft with its details and idempotency keys. It returns
+// DeleteDraft deletes a locked draft with its details. Its idempotency keys stay used. It returns
 // ErrNotFound if the invoice is no draft.
 func (tx *Tx) DeleteDraft(ctx context.Context, id string) error {
 	if err := tx.deleteDetails(ctx, id); err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM idempotency_keys WHERE invoice_id = $1", id); err != nil {
+	if err := tx.keepDeletedKeys(ctx, id); err != nil {
 		return err
 	}
 	n, err := tx.exec(ctx, "DELETE FROM invoices WHERE id = $1 AND status = 'draft'", id)

@@ -17,7 +17,7 @@ const IdempotencyWindow = 24 * time.Hour
 type IdempotencyKey struct {
 	Scope, Key  string       // the same key in two scopes is two keys
 	RequestHash invoice.Hash // of the request's fields
-	InvoiceID   string       // the invoice that the request created
+	InvoiceID   string       // the invoice that the request created, which may be a draft that was deleted
 }
 
 // IdempotencyKey returns the first use of a key within the window, or
@@ -27,8 +27,12 @@ func (q *queries) IdempotencyKey(ctx context.Context, scope, key string, now tim
 		k := IdempotencyKey{Scope: scope, Key: key}
 		err := row.Scan(hashCol(&k.RequestHash), &k.InvoiceID)
 		return k, err
-	}, "SELECT request_hash, invoice_id FROM idempotency_keys WHERE scope = $1 AND idem_key = $2 AND created_at > $3",
-		scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
+	}, selectKey("idempotency_keys")+" UNION ALL "+selectKey("deleted_draft_keys"), scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
+}
+
+// selectKey selects a key from one of the two tables that have used keys.
+func selectKey(table string) string {
+	return "SELECT request_hash, invoice_id FROM " + table + " WHERE scope = $1 AND idem_key = $2 AND created_at > $3"
 }
 
 // SendUsedKeys asks which of the keys were used within the window before a time. used has the invoices of these keys
@@ -40,12 +44,13 @@ func (tx *Tx) SendUsedKeys(ctx context.Context, keys []IdempotencyKey, now time.
 		rows[n] = []any{k.InvoiceID, k.Scope, k.Key}
 	}
 	err = tx.lookUpWanted([]string{"requested", "wanted_scope", "wanted_key"}, rows, func(with string, args []any) error {
+		match := " WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > " + parameter(len(args)+1)
 		return tx.send(ctx, func(row scanner) error {
 			var id string
 			err := row.Scan(&id)
 			used[id] = true
 			return err
-		}, with+"SELECT requested"+fromExisting("idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > "+parameter(len(args)+1)), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
+		}, with+"SELECT requested"+fromExisting("idempotency_keys"+match, "deleted_draft_keys"+match), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
 	})
 	return used, err
 }
@@ -82,9 +87,28 @@ func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, 
 	return taken, err
 }
 
-// DeleteIdempotencyKeys deletes up to limit keys older than the window and
-// returns how many.
-func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, idem_key) IN
-		(SELECT scope, idem_key FROM idempotency_keys WHERE created_at <= $1 LIMIT $2)`, invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
+// DeleteIdempotencyKeys deletes keys older than the window, up to limit of those whose drafts were
+// deleted and of the others, and returns of which of the two it deleted more, and how many.
+func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now time.Time, limit int) (most int64, err error) {
+	for _, table := range []string{"idempotency_keys", "deleted_draft_keys"} {
+		n, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE (scope, idem_key) IN (SELECT scope, idem_key FROM "+table+
+			" WHERE created_at <= $1 LIMIT $2)", invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	return most, nil
+}
+
+// keepDeletedKeys moves the keys that created a draft to those of deleted drafts.
+func (tx *Tx) keepDeletedKeys(ctx context.Context, invoiceID string) error {
+	_, err := tx.exec(ctx, `INSERT INTO deleted_draft_keys (scope, idem_key, request_hash, invoice_id, created_at)
+		SELECT scope, idem_key, request_hash, invoice_id, created_at FROM idempotency_keys WHERE invoice_id = $1
+		ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash, invoice_id = excluded.invoice_id, created_at = excluded.created_at`, invoiceID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, "DELETE FROM idempotency_keys WHERE invoice_id = $1", invoiceID)
+	return err
 }
