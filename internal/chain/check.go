@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
@@ -85,8 +84,7 @@ func (c *Client) checkToken(ctx context.Context, conf Chain, token Token) error 
 	}
 	var word hexutil.Bytes
 	call := map[string]any{"to": common.Address(token.Address), "data": decimalsCall}
-	var refused rpc.Error
-	if err := c.call(ctx, &word, "eth_call", call, "latest"); err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == codeReverted) {
+	if err := c.call(ctx, &word, "eth_call", call, "latest"); err != nil && !IsRevert(err) {
 		return err
 	}
 	if len(word) != 32 || new(big.Int).SetBytes(word).Cmp(big.NewInt(int64(token.Decimals))) != 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/gorilla/websocket"
 )
 
 // Codes of JSON-RPC errors: those of JSON-RPC 2.0 and EIP-1474, HTTP's within
@@ -152,6 +153,13 @@ func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	return f.retryAfter, f.rateLimited()
 }
 
+// IsRevert reports whether a node said by a code that a call would be reverted. Not all nodes
+// have one for that.
+func IsRevert(err error) bool {
+	f := classify(err)
+	return f.rpcError && f.code == codeReverted
+}
+
 // isCallerDone reports whether a call ended with its caller's context.
 func isCallerDone(err error) bool {
 	return !errors.Is(err, ErrTimeout) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
@@ -185,10 +193,6 @@ func redactorOf(u *url.URL, headers http.Header) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// websocketTooLong is the WebSocket library's error for an answer longer than
-// MaxAnswer.
-const websocketTooLong = "websocket: read limit exceeded"
-
 // sanitize returns an error that can be logged: without the URL, which may hold an
 // access key, and with HTTP error pages truncated.
 func sanitize(err error) error {
@@ -196,7 +200,7 @@ func sanitize(err error) error {
 	if errors.As(err, &withURL) {
 		return withURL.Err
 	}
-	if err.Error() == websocketTooLong {
+	if errors.Is(err, websocket.ErrReadLimit) { // MaxAnswer
 		return ErrResponseTooLarge
 	}
 	var withBody rpc.HTTPError

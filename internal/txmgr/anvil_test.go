@@ -7,7 +7,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
@@ -187,56 +186,53 @@ func TestAccountThatRunsDry(t *testing.T) {
 	}
 }
 
-// TestAnswersOfRealNodes asks nodes for the answers that the writer must
-// understand.
-func TestAnswersOfRealNodes(t *testing.T) {
+// TestFactsOfRealNodes has nodes refuse broadcasts and a call, and asks them why.
+func TestFactsOfRealNodes(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"geth": onSQLite, "anvil": onAnvil} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
+			writer := w.writer(func(c *Config) {
+				c.Chain.Limits = chain.SpendLimits{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
+			})
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
-			attempt := func(nonce uint64, feeCap, tip, wei *big.Int) []byte {
-				id, err := w.client.ChainID(w.ctx)
+			attempt := func(nonce uint64, percent int64) store.TxAttempt {
+				gwei := func(n int64) *big.Int { return new(big.Int).Mul(big.NewInt(percent), big.NewInt(n*params.GWei/100)) }
+				a, err := writer.sign(nonce, operator, 21_000, nil, fees{cap: gwei(10), tip: gwei(1)})
 				must(t, err)
-				tx, err := types.SignNewTx(w.operator, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-					ChainID: id, Nonce: nonce, GasFeeCap: feeCap, GasTipCap: tip, Gas: 21_000, To: &operator, Value: wei,
-				})
-				must(t, err)
-				raw, err := tx.MarshalBinary()
-				must(t, err)
-				return raw
+				return a
 			}
-			gwei := func(n, percent int64) *big.Int { return big.NewInt(n * percent * params.GWei / 100) }
-			none := new(big.Int)
-			first := attempt(0, gwei(10, 100), gwei(1, 100), none)
-			must(t, w.node().broadcast(w.ctx, first))
-			must(t, w.node().broadcast(w.ctx, first)) // known
-			if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, 95), gwei(1, 95), none)); !replacementUnderpriced(err) {
-				t.Errorf("a lower fee: %v, want it underpriced", err)
+			explained := func(nonce uint64, a store.TxAttempt) broadcastState {
+				t.Helper()
+				f := broadcastState{err: w.node().broadcast(w.ctx, a.Raw)}
+				if f.err == nil {
+					t.Fatal("the node took it")
+				}
+				writer.explain(w.ctx, store.ChainTx{Nonce: nonce}, a, &f)
+				return f
 			}
-			if w.dev != nil { // anvil takes what is higher at all
-				for _, percent := range [][2]int64{{109, 109}, {200, 100}, {100, 200}} {
-					if err := w.node().broadcast(w.ctx, attempt(0, gwei(10, percent[0]), gwei(1, percent[1]), none)); !replacementUnderpriced(err) {
-						t.Errorf("%d %% of the fee cap and the tip: %v, want it underpriced", percent, err)
-					}
+			first := attempt(0, 100)
+			must(t, w.node().broadcast(w.ctx, first.Raw))
+			if w.dev != nil { // anvil takes it twice
+				if f := explained(0, first); f.err != nil || f.held || f.used {
+					t.Errorf("a transaction that the node has: %+v", f)
 				}
 			}
-			second := attempt(0, minReplacement(gwei(10, 100)), minReplacement(gwei(1, 100)), none)
-			must(t, w.node().broadcast(w.ctx, second))
-			has, err := w.node().balance(w.ctx, invoice.Address(operator))
-			must(t, err)
-			if err := w.node().broadcast(w.ctx, attempt(1, gwei(10, 100), gwei(1, 100), has)); !insufficientFunds(err) {
-				t.Errorf("more than the account has: %v, want it unfunded", err)
+			if f := explained(0, attempt(0, 95)); !f.held || f.used {
+				t.Errorf("a lower fee: %+v, want the nonce held by another", f)
+			}
+			if f := explained(1, attempt(1, 1_000_000_000_000_000)); !errors.Is(f.err, errInsufficientFunds) {
+				t.Errorf("more than the account has: %+v", f)
 			}
 			if w.dev != nil {
 				w.seal(1)
 			} else {
 				w.mine(1)
 			}
-			if err := w.node().broadcast(w.ctx, first); !nonceTooLow(err) {
-				t.Errorf("a used nonce: %v, want it superseded", err)
+			if f := explained(0, attempt(0, 120)); !f.used || f.held {
+				t.Errorf("a used nonce: %+v", f)
 			}
-			stranger := invoice.Address{1, 2, 3}
-			if _, err := w.node().estimate(w.ctx, stranger, w.registry, pack(invoice.IntentOpen, nil)); !reverted(err) {
+			stranger, none := invoice.Address{1, 2, 3}, pack(invoice.IntentOpen, nil)
+			if _, err := w.node().estimate(w.ctx, stranger, w.registry, none); err == nil || !w.node().refuses(w.ctx, stranger, w.registry, none, err) {
 				t.Errorf("a call without the role: %v, want it refused", err)
 			}
 		})

@@ -216,7 +216,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 		to, data = k.relay, contracts.PackRelayOne(call)
 	}
 	_, err = k.w.node.estimate(ctx, k.w.sender, to, data)
-	if !reverted(err) {
+	if err == nil || !k.w.node.refuses(ctx, k.w.sender, to, data, err) {
 		return found, err
 	}
 	found.refusal = invoice.RefusedReverts

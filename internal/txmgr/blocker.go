@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors that keep every transaction of one kind of work back. Each ends by something
@@ -110,17 +108,4 @@ func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
 		return fees{}, err
 	}
 	return marketFees(head.BaseFee.N, tip, w.conf.Chain.Limits)
-}
-
-// explainFunds returns what is missing for an attempt that the node refused for
-// insufficient funds.
-func (w *Writer) explainFunds(ctx context.Context, attempt store.TxAttempt, refusal error) error {
-	tx, err := decode(attempt)
-	if err == nil {
-		err = w.checkSpend(ctx, costOf(tx.Gas(), attempt.FeeCap), "", 100)
-	}
-	if errors.Is(err, errInsufficientFunds) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errInsufficientFunds, refusal) // the node counts more than the gas, or its balance has changed since
 }

@@ -78,35 +78,6 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 	}
 }
 
-func TestFundsLostAfterSaving(t *testing.T) {
-	w := onSQLite(t)
-	writer := w.writer()
-	ids := commitments(1)
-	w.enqueueIntents(invoice.IntentOpen, ids...)
-	w.net.before = func(method string, _ []any) error {
-		if method == sendRaw {
-			return answer("insufficient funds for gas * price + value: balance 1, tx cost 2")
-		}
-		return nil
-	}
-	for range 3 {
-		if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errInsufficientFunds) {
-			t.Fatal(err)
-		}
-		w.sealEmpty(bumpBlocks)
-		w.clock.Add(bumpAfter)
-	}
-	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
-		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
-	}
-	w.net.before = nil
-	w.tick(writer)
-	w.seal(1)
-	w.tick(writer)
-	w.wantTxs(store.TxMined)
-	w.wantStatus(statusOpen, ids...)
-}
-
 // TestFeeThatCannotBePaid has a sender with enough for a transaction, and too
 // little for one with a higher fee.
 func TestFeeThatCannotBePaid(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -185,56 +184,44 @@ func (n node) statuses(ctx context.Context, registry common.Address, at common.H
 	return statuses, nil
 }
 
-// broadcast sends a signed transaction to the node. It is not an error if the node has
-// it already.
+// broadcast sends a signed transaction to the node.
 func (n node) broadcast(ctx context.Context, raw []byte) error {
 	var hash common.Hash
-	err := n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
-	if alreadyKnown(err) {
-		return nil
+	return n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
+}
+
+// find reports whether the node has a transaction, and whether it is in a block.
+func (n node) find(ctx context.Context, tx invoice.Hash) (known, mined bool) {
+	var found *struct {
+		Hash      common.Hash  `json:"hash"`
+		BlockHash *common.Hash `json:"blockHash"`
 	}
-	return err
+	err := n.call(ctx, &found, "eth_getTransactionByHash", common.Hash(tx))
+	known = err == nil && found != nil && found.Hash == common.Hash(tx)
+	return known, known && found.BlockHash != nil
 }
 
-// alreadyKnown reports whether the node has the transaction already.
-func alreadyKnown(err error) bool {
-	return errorContains(err, "already known", "known transaction", "alreadyknown", "already imported", "already_exists")
-}
-
-// nonceTooLow reports whether a broadcast failed because its nonce is used. The receipts
-// show by what.
-func nonceTooLow(err error) bool {
-	return errorContains(err, "nonce too low", "nonce is too low", "oldnonce")
-}
-
-// replacementUnderpriced reports whether the node has another transaction with the
-// nonce, and wants a higher fee of one that replaces it.
-func replacementUnderpriced(err error) bool {
-	return errorContains(err, "replacement transaction underpriced", "replacementnotallowed", "replacement transaction gas price too low")
-}
-
-// insufficientFunds reports whether the sender cannot pay for the transaction.
-func insufficientFunds(err error) bool {
-	return errors.Is(err, errInsufficientFunds) || errorContains(err, "insufficient funds", "insufficientfunds", "insufficient balance")
-}
-
-// reverted reports whether a call would be reverted, or use too much gas.
-func reverted(err error) bool {
-	return errorContains(err, "revert", "gas required exceeds", "out of gas", "exceeds block gas limit", "intrinsic gas too low")
-}
-
-// errorContains reports whether err is the node's answer and contains one of the texts:
-// nodes use one code for many errors.
-func errorContains(err error, texts ...string) bool {
-	var answer rpc.Error
-	if !errors.As(err, &answer) {
+// refuses reports whether err is the node's answer that a call cannot be carried out: it would
+// be reverted, or takes too much gas. Nodes use many codes and words for that. Unless the code
+// is certain, the node must estimate a call that cannot fail, and refuse this one again.
+func (n node) refuses(ctx context.Context, from invoice.Address, to common.Address, data []byte, err error) bool {
+	if chain.IsRevert(err) {
+		return true
+	}
+	if !isAnswer(err) {
 		return false
 	}
-	message := strings.ToLower(answer.Error())
-	for _, text := range texts {
-		if strings.Contains(message, text) {
-			return true
-		}
+	if _, err := n.estimate(ctx, from, common.Address(from), nil); err != nil {
+		return false // it refuses everything
 	}
-	return false
+	_, err = n.estimate(ctx, from, to, data)
+	return isAnswer(err)
+}
+
+// isAnswer reports whether err is what a node answered to a request, and not that it was asked
+// too often.
+func isAnswer(err error) bool {
+	var answer rpc.Error
+	_, limited := chain.IsRateLimit(err)
+	return errors.As(err, &answer) && !limited
 }

@@ -1,53 +1,77 @@
 package txmgr
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/quittance/quittance/internal/chain"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
-func TestAnswersOfNodes(t *testing.T) {
-	for text, want := range map[string]string{
-		"already known":           "known",
-		"Known transaction: 0xab": "known",
-		"AlreadyKnown":            "known",
-		"transaction with the same hash was already imported": "known",
-		"nonce too low: next nonce 5, tx nonce 4":             "nonce too low",
-		"OldNonce":                            "nonce too low",
-		"replacement transaction underpriced": "underpriced",
-		"ReplacementNotAllowed":               "underpriced",
-		"insufficient funds for gas * price + value: balance 0, tx cost 5, overshot 5": "insufficient funds",
-		"execution reverted: AccessControl":                                            "refused",
-		"gas required exceeds allowance (30000000)":                                    "refused",
-		"VM Exception while processing transaction: revert":                            "refused",
-		"transaction underpriced: tip needed 1, tip permitted 0":                       "",
-		"the method eth_sendRawTransaction does not exist/is not available":            "",
-		"future transaction tries to replace pending":                                  "",
-	} {
-		err := fmt.Errorf("method: %w", answer(text))
-		got := ""
-		for name, is := range map[string]bool{
-			"known": alreadyKnown(err), "nonce too low": nonceTooLow(err), "underpriced": replacementUnderpriced(err), "insufficient funds": insufficientFunds(err), "refused": reverted(err),
+// refusing is a node that answers estimates of a call, or of all calls, with an error, so often.
+type refusing struct {
+	Client
+	err   error
+	all   bool
+	times int
+}
+
+func (r *refusing) CallContext(_ context.Context, _ any, _ string, args ...any) error {
+	call := args[0].(map[string]any)
+	if plain := len(call["data"].(hexutil.Bytes)) == 0; plain && !r.all || r.times == 0 {
+		return nil
+	}
+	r.times--
+	return r.err
+}
+
+// coded is what a node answers with a code.
+type coded struct {
+	code int
+	text string
+}
+
+func (c coded) Error() string  { return c.text }
+func (c coded) ErrorCode() int { return c.code }
+
+// TestRefusedCalls has a node refuse a call, all calls, or one time, with any code and words.
+func TestRefusedCalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := words.Draw(t, "text")
+		code := rapid.SampledFrom([]int{-32000, -32003, -32015, -32099, -32603, 3, 0, 1}).Draw(t, "code")
+		answered := fmt.Errorf("eth_estimateGas: %w", coded{code, text})
+		for _, test := range []struct {
+			what string
+			node refusing
+			err  error
+			want bool
+		}{
+			{"this call alone", refusing{err: answered, times: -1}, answered, true},
+			{"everything", refusing{err: answered, times: -1, all: true}, answered, code == 3},
+			{"once", refusing{err: answered}, answered, code == 3},
+			{"the rate", refusing{err: coded{429, text}, times: -1}, coded{429, text}, false},
+			{"the rate, as EIP-1474 has it", refusing{err: coded{-32005, text}, times: -1}, coded{-32005, text}, false},
+			{"no answer", refusing{err: errors.New(text), times: -1}, errors.New(text), false},
+			{"no answer afterwards", refusing{err: errors.New(text), times: -1}, answered, code == 3},
 		} {
-			if is {
-				got += name
+			n := node{&test.node}
+			if got := n.refuses(context.Background(), invoice.Address{1}, common.Address{2}, []byte{1}, test.err); got != test.want {
+				t.Errorf("%s: %d %q is taken for a refusal: %t", test.what, code, text, got)
 			}
 		}
-		if got != want {
-			t.Errorf("%q is taken for %q, want %q", text, got, want)
-		}
-		// None of them has a pool leave its provider alone.
-		if _, limited := chain.IsRateLimit(err); limited {
-			t.Errorf("%q is taken for a provider that was asked too often", text)
-		}
-		// Words that did not come from the node mean nothing.
-		if err := errors.New(text); alreadyKnown(err) || nonceTooLow(err) || replacementUnderpriced(err) || insufficientFunds(err) || reverted(err) {
-			t.Errorf("%q is taken for an answer, though no node gave it", text)
-		}
-	}
+	})
 }
+
+// words are texts of errors: any, and those with which nodes say something else.
+var words = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+	"already known", "nonce too low: next nonce 5, tx nonce 4", "replacement transaction underpriced",
+	"insufficient funds for gas * price + value", "execution reverted", "future transaction tries to replace pending",
+}))
 
 func TestStatusIsReadAsTheContractNumbersIt(t *testing.T) {
 	w := onSQLite(t)

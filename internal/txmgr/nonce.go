@@ -152,11 +152,11 @@ func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 // maxForeign pending transactions are believed, and with several nodes two must report
 // them.
 func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) {
-	pending, err := w.node.nonce(ctx, w.sender, "pending")
+	held, err := w.isNonceHeld(ctx, used)
 	if err != nil {
 		return false, err
 	}
-	if pending <= used || pending-used > maxForeign || !w.confirmPending(ctx, used) {
+	if !held {
 		w.foreignClaim = nonceClaim{}
 		return true, nil
 	}
@@ -167,6 +167,13 @@ func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) 
 		return false, fmt.Errorf("nonce %d of %s is held by %w", used, common.Address(w.sender), errForeignTx)
 	}
 	return true, nil
+}
+
+// isNonceHeld reports whether a pending transaction of the sender has the first nonce that is not
+// used.
+func (w *Writer) isNonceHeld(ctx context.Context, used uint64) (bool, error) {
+	pending, err := w.node.nonce(ctx, w.sender, "pending")
+	return err == nil && pending > used && pending-used <= maxForeign && w.confirmPending(ctx, used), err
 }
 
 // confirmPending reports whether two nodes have a pending transaction with the nonce, or

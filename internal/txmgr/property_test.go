@@ -144,7 +144,7 @@ func (m *machine) tickWithFaults(t *rapid.T) {
 // tolerable reports whether a round may end so: the lease is another's, or the
 // pool holds another program's transaction.
 func tolerable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || errorContains(err, "replacement", "future transaction")
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || isAnswer(err)
 }
 
 func (m *machine) die(t *rapid.T) {

@@ -90,8 +90,9 @@ func (k *registryWork) count(ctx context.Context) error {
 
 // check fails when the registry reverts even an empty batch of the operator's account.
 func (k *registryWork) check(ctx context.Context) error {
-	_, err := k.w.node.estimate(ctx, k.w.sender, k.address, pack(invoice.IntentOpen, nil))
-	if reverted(err) {
+	none := pack(invoice.IntentOpen, nil)
+	_, err := k.w.node.estimate(ctx, k.w.sender, k.address, none)
+	if err != nil && k.w.node.refuses(ctx, k.w.sender, k.address, none, err) {
 		return fmt.Errorf("%w: account %s, registry %s: %w", errRole, common.Address(k.w.sender), k.address, err)
 	}
 	return err

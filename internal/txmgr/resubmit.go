@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/rpc"
-
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -205,13 +203,15 @@ type broadcastState struct {
 	attempt invoice.Hash // the attempt
 	since   uint64       // the newest block when it was first broadcast
 	at      time.Time    // of the last broadcast
-	err     error        // error of the last broadcast
+	err     error        // error of the last broadcast, if no node has the attempt
+	used    bool         // its nonce was used by then; the receipts show by what
+	held    bool         // another transaction held its nonce, and wants a higher fee to be replaced
 }
 
 // outcome returns the error of the last broadcast, unless receipts or the next attempt
 // resolve it.
 func (f broadcastState) outcome() error {
-	if nonceTooLow(f.err) || replacementUnderpriced(f.err) {
+	if f.used || f.held {
 		return nil
 	}
 	return f.err
@@ -220,6 +220,56 @@ func (f broadcastState) outcome() error {
 // refused reports whether every node refused the last broadcast, for a reason that
 // another attempt may avoid.
 func (f broadcastState) refused() bool {
-	var answer rpc.Error
-	return errors.As(f.err, &answer) && !nonceTooLow(f.err) && !replacementUnderpriced(f.err) && !insufficientFunds(f.err)
+	return isAnswer(f.err) && !f.used && !f.held
+}
+
+// explain finds out what became of an attempt whose broadcast failed: from what nodes have of
+// the transaction, of the nonce and of the account. What they say of the failure differs between
+// nodes and changes, and they may have the attempt all the same.
+func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxAttempt, f *broadcastState) {
+	if known, _ := w.find(ctx, attempt.TxHash); known {
+		f.err = nil
+		return
+	}
+	used, err := w.node.nonce(ctx, w.sender, "latest")
+	if err != nil {
+		return // it is broadcast again
+	}
+	if f.used = used > t.Nonce; f.used {
+		return
+	}
+	for _, earlier := range t.Attempts { // a node may lag in the nonce alone
+		if earlier.TxHash != attempt.TxHash && !earlier.AcceptedAt.IsZero() && !f.used {
+			known, mined := w.find(ctx, earlier.TxHash)
+			f.used, f.held = mined, f.held || known
+		}
+	}
+	if f.used {
+		return
+	}
+	if tx, err := decode(attempt); err == nil {
+		err = w.checkSpend(ctx, costOf(tx.Gas(), attempt.FeeCap), "", 100)
+		if errors.Is(err, errInsufficientFunds) {
+			f.err = err
+			return
+		}
+	}
+	if !f.held {
+		held, err := w.isNonceHeld(ctx, t.Nonce)
+		f.held = held && err == nil
+	}
+	f.held = f.held && isAnswer(f.err)
+}
+
+// find is node.find, of some of the chain's nodes.
+func (w *Writer) find(ctx context.Context, tx invoice.Hash) (known, mined bool) {
+	nodes := w.nodes()
+	if len(nodes) == 0 {
+		nodes = []node{w.node}
+	}
+	for _, n := range nodes {
+		has, inBlock := n.find(ctx, tx)
+		known, mined = known || has, mined || inBlock
+	}
+	return known, mined
 }

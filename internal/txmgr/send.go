@@ -67,10 +67,11 @@ func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
 		d := draft{items: b.items[:n], data: b.pack(n)}
 		var err error
 		d.gas, err = w.gas(ctx, b.to, d.data)
-		if reverted(err) {
+		switch {
+		case err == nil:
+		case w.node.refuses(ctx, w.sender, b.to, d.data, err):
 			return d, b.refused(ctx, n, err)
-		}
-		if err != nil {
+		default:
 			return d, err
 		}
 		if d.head, d.offer, err = w.price(ctx); err != nil {
@@ -136,17 +137,17 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 		now.Sub(attempt.CreatedAt) >= bumpAfter
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
-	if first && (stuck || unwanted) && !insufficientFunds(f.err) {
-		attempt, trouble = w.replace(ctx, t, head, replacementUnderpriced(f.err))
+	if first && (stuck || unwanted) && !errors.Is(f.err, errInsufficientFunds) {
+		attempt, trouble = w.replace(ctx, t, head, f.held)
 	}
 	if f.attempt != attempt.TxHash {
 		f = broadcastState{attempt: attempt.TxHash, since: head.Number.N}
 	} else if now.Sub(f.at) < rebroadcastAfter {
 		return errors.Join(trouble, f.outcome())
 	}
-	f.at, f.err = now, w.node.broadcast(ctx, attempt.Raw)
-	if insufficientFunds(f.err) {
-		f.err = w.explainFunds(ctx, attempt, f.err)
+	f.at, f.used, f.held = now, false, false
+	if f.err = w.node.broadcast(ctx, attempt.Raw); f.err != nil {
+		w.explain(ctx, t, attempt, &f)
 	}
 	w.broadcasts[t.ID] = f
 	if f.err == nil && attempt.AcceptedAt.IsZero() {
@@ -156,8 +157,9 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 }
 
 // replace signs and saves another attempt of a transaction, and returns it. Otherwise it
-// returns the last attempt, and why there is no other.
-func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, underpriced bool) (store.TxAttempt, error) {
+// returns the last attempt, and why there is no other. held says that another transaction
+// holds the nonce.
+func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
 	if err != nil {
@@ -174,7 +176,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, unde
 			gas = fresh
 		}
 	}
-	offer, err := w.nextFees(t, gas, market, underpriced)
+	offer, err := w.nextFees(t, gas, market, held)
 	if err != nil || offer == nil {
 		return last, err
 	}
@@ -203,12 +205,12 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, unde
 // accepted one is replaced by an eighth more, up to twice the market: above that, the fee
 // is not what keeps it from being mined. When another transaction holds the nonce, eighths
 // would take too long, and the fee is doubled within the limits.
-func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, underpriced bool) (*fees, error) {
+func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
 	former, why := acceptedFees(t), errFeeCapExceeded
 	switch {
-	case underpriced:
+	case held:
 		if former.cap.Sign() == 0 {
 			former = fees{cap: last.FeeCap, tip: last.TipCap}
 		}

@@ -109,7 +109,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 		must(t, next.UnmarshalBinary(rawOf(args)))
 		for _, pair := range [][2]*big.Int{{first.GasFeeCap(), next.GasFeeCap()}, {first.GasTipCap(), next.GasTipCap()}} {
 			if new(big.Int).Lsh(pair[0], 1).Cmp(pair[1]) > 0 {
-				return answer("ReplacementNotAllowed")
+				return answer("no")
 			}
 		}
 		return nil
@@ -128,19 +128,17 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w.wantTxs(store.TxMined)
 }
 
-// TestAttemptsAreLimited has a node call every attempt too low.
+// TestAttemptsAreLimited has a node refuse every attempt, for another transaction with its nonce.
 func TestAttemptsAreLimited(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) {
 		c.Chain.Limits = chain.SpendLimits{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
 	})
-	w.net.before = func(method string, _ []any) error {
-		if method == sendRaw {
-			return answer("replacement transaction underpriced")
-		}
-		return nil
-	}
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	w.net.refuseBroadcasts("no", func() {
+		w.net.refuseBroadcasts("no", nil)
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	})
 	var err error
 	for range maxAttempts + 3 {
 		w.clock.Add(bumpAfter)
