@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,15 +213,16 @@ func TestWaitRefusesParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestWaitingIsBounded has owners wait as often as they may. The last of them have a share of
+// TestWaitingIsBounded has owners wait as often as they may, with another key each time. The last of them have a share of
 // what is free, and one that has not waited yet may.
 func TestWaitingIsBounded(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
 		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })
+		var keys atomic.Int64
 		ask := func(owner string) *httptest.ResponseRecorder {
 			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
 			w := httptest.NewRecorder()
-			l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{MerchantID: owner, Scopes: access.Admin})))
+			l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{MerchantID: owner, KeyID: fmt.Sprint("key_", keys.Add(1)), Scopes: access.Admin})))
 			return w
 		}
 		var group sync.WaitGroup

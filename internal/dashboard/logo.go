@@ -8,10 +8,14 @@ import (
 	"github.com/quittance/quittance/internal/merchant"
 )
 
-// maxLogoForm bounds the form with a logo. It is far above merchant.MaxLogoBytes because a browser
-// shows the answer to a request only after it has sent the request: what is too large is read
-// to the end, and not kept.
-const maxLogoForm = 16 << 20
+// Sizes of the form with a logo.
+const (
+	// LogoFormBytes is of one with the largest logo: what else is in the form takes less than 16 KiB.
+	LogoFormBytes = merchant.MaxLogoBytes + 16<<10
+	// MaxLogoForm is up to which size a form is read that is too large, without being kept: a
+	// browser shows the answer to a request only after it has sent the request.
+	MaxLogoForm = 16 << 20
+)
 
 // logo answers with the merchant's logo.
 func (d *Dashboard) logo(w http.ResponseWriter, r *http.Request) error {
@@ -57,7 +61,7 @@ var errFileTooLarge = errors.New("the file is too large")
 // readFile returns the file of a form's field, of at most limit bytes, and reads the form to its
 // end. Errors are errForm and errFileTooLarge.
 func readFile(w http.ResponseWriter, r *http.Request, field string, limit int64) ([]byte, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxLogoForm)
+	r.Body = http.MaxBytesReader(w, r.Body, MaxLogoForm)
 	form, err := r.MultipartReader()
 	if err != nil {
 		return nil, errForm

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/ratelimit"
 )
@@ -31,12 +32,12 @@ var maxBodyBytes = map[Door]int64{PublicDoor: 16 << 20, APIDoor: 32 << 20, Opera
 // bodyLimits are the bytes that a route's body may have where they are not api.MaxBody.
 var bodyLimits = map[string]int64{
 	"PUT /api/merchants/{id}/logo":  merchant.MaxLogoBytes,
-	"POST /dashboard/settings/logo": merchant.MaxLogoBytes,
+	"POST /dashboard/settings/logo": dashboard.LogoFormBytes,
 }
 
-// streamed are the routes whose handlers read the body themselves: they read one that is too
-// large to its end, without keeping it.
-var streamed = map[string]bool{"POST /dashboard/settings/logo": true}
+// drained are the routes of forms with a file, and how long a body is read that is too large,
+// without being kept: a browser shows the answer only after it has sent the request.
+var drained = map[string]int64{"POST /dashboard/settings/logo": dashboard.MaxLogoForm}
 
 // bodyLimit returns how many bytes the body of a route may have.
 func bodyLimit(pattern string) int64 {
@@ -67,25 +68,28 @@ func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, cla
 	body := r.Body
 	timed := &timedReader{body: body, control: http.NewResponseController(w), begun: time.Now()}
 	switch {
-	case streamed[rt.pattern]:
-		r.Body = readCloser{timed, body}
-	case r.ContentLength > limit:
+	case r.ContentLength > max(limit, drained[rt.pattern]):
 		r.Body = readCloser{failedReader{&http.MaxBytesError{Limit: limit}}, body}
 	default:
 		conn := connectionFrom(r.Context())
 		conn.work(-1)
-		r.Body = readCloser{readUpTo(timed, limit), body}
+		r.Body = readCloser{readUpTo(timed, limit, drained[rt.pattern]), body}
 		conn.work(1)
 	}
 	return done, nil
 }
 
 // readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's
-// error or, beyond the limit, with an *http.MaxBytesError.
-func readUpTo(body io.Reader, limit int64) io.Reader {
+// error or, beyond the limit, with an *http.MaxBytesError. Of a body beyond the limit it reads on
+// up to a number of bytes and keeps none of them.
+func readUpTo(body io.Reader, limit, drain int64) io.Reader {
 	read, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(read)) > limit {
-		read, err = read[:limit], &http.MaxBytesError{Limit: limit}
+		_, err = io.Copy(io.Discard, io.LimitReader(body, max(0, drain-int64(len(read)))))
+		read = read[:limit]
+		if err == nil {
+			err = &http.MaxBytesError{Limit: limit}
+		}
 	}
 	if err == nil {
 		return bytes.NewReader(read)

@@ -16,7 +16,9 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 // bodyHandler answers with what it read of the body, and the error.
@@ -125,7 +127,7 @@ func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	const tooLarge = "http: request body too large"
 	l := newLimited(Config{})
-	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": merchant.MaxLogoBytes} {
+	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": merchant.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes} {
 		h := l.capped(route{pattern: pattern, door: APIDoor, handler: bodyHandler}, l.writeError)
 		send := func(length int, known bool) string {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader(strings.Repeat("x", length)))
@@ -139,7 +141,11 @@ func TestBodyLimits(t *testing.T) {
 				t.Errorf("%s: a body at the limit: %s", pattern, got)
 			}
 		}
-		if got := send(limit+1, true); got != "0, "+tooLarge {
+		declared := "0, "
+		if drained[pattern] > 0 { // a form is read to its end
+			declared = fmt.Sprint(limit, ", ")
+		}
+		if got := send(limit+1, true); got != declared+tooLarge {
 			t.Errorf("%s: a declared body beyond the limit: %s", pattern, got)
 		}
 		if got := send(limit+1, false); got != fmt.Sprint(limit, ", ", tooLarge) {
@@ -151,10 +157,61 @@ func TestBodyLimits(t *testing.T) {
 			t.Errorf("bodyLimits has %s, which is no route", pattern)
 		}
 	}
-	for pattern := range streamed {
-		if bodyLimits[pattern] == 0 {
-			t.Errorf("%s is streamed and has no limit", pattern)
+	for pattern, most := range drained {
+		if limit := bodyLimits[pattern]; limit == 0 || most <= limit {
+			t.Errorf("%s is read up to %d bytes, and its limit is %d", pattern, most, limit)
 		}
+	}
+}
+
+// TestLargeFormsAreReadToTheEnd sends forms that are too large. They are read up to a size, so
+// that the browser gets to the answer, and only what a route may have is kept.
+func TestLargeFormsAreReadToTheEnd(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{})
+	h := l.capped(route{pattern: "POST /dashboard/settings/logo", door: APIDoor, handler: bodyHandler}, l.writeError)
+	for length, unread := range map[int64]int64{dashboard.MaxLogoForm: 0, dashboard.MaxLogoForm + 5: 5} {
+		for _, known := range []bool{true, false} {
+			body := &io.LimitedReader{R: endless{}, N: length}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", body)
+			want := fmt.Sprint(dashboard.LogoFormBytes, ", http: request body too large")
+			if r.ContentLength = -1; known {
+				r.ContentLength = length
+				if unread > 0 { // nothing is read
+					unread, want = length, "0, http: request body too large"
+				}
+			}
+			if got := serveTest(h, r).Body.String(); got != want || body.N != unread {
+				t.Errorf("%d bytes, declared %t: %s, and %d bytes are unread; want %s and %d", length, known, got, body.N, want, unread)
+			}
+			if unread > 0 {
+				unread = 5
+			}
+		}
+	}
+}
+
+// endless is a body without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestSlowFormsAreNotInFlight sends a large form of a logo slowly, at a door where that is the
+// only request that may be in flight. Others are served meanwhile.
+func TestSlowFormsAreNotInFlight(t *testing.T) {
+	t.Parallel()
+	l := newLimited(Config{})
+	l.inFlight[APIDoor] = ratelimit.NewShares[sharer]("in_flight", 1)
+	h := l.capped(route{pattern: "POST /dashboard/settings/logo", door: APIDoor, handler: bodyHandler}, l.writeError)
+	var p pending
+	defer p.end()
+	for i := range 3 {
+		if reading, answer := p.add(h, bodyRequest(t, "198.51.100.1", "key_a")); !reading {
+			t.Fatalf("form %d is answered %d", i, answer.Code)
+		}
+	}
+	if answer := serveTest(h, bodyRequest(t, "203.0.113.9", "key_b")); answer.Code != http.StatusOK {
+		t.Errorf("a request beside slow forms is answered %d", answer.Code)
 	}
 }
 

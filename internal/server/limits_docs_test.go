@@ -126,7 +126,7 @@ func limitRows() []string {
 		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
 		row("streams of open checkout pages | %d of one invoice %d of one client network %d in all and three quarters of the door's connections with shares; a write %d s; %d s until another try",
 			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(push.WriteTimeout), seconds(checkout.RetryStreams)),
-		row("size of a request | body %d KiB of a logo %d KiB; headers %d KiB", api.MaxBody>>10, merchant.MaxLogoBytes>>10, maxHeaderBytes>>10),
+		row("size of a request | body %d KiB of a logo %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, merchant.MaxLogoBytes>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
 		row("time of a body | %d s; after %d s it must be as fast as %d KiB a second", seconds(bodyTimeout), seconds(bodyGrace), minBodyRate>>10),
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
