@@ -121,40 +121,74 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 // TestRefundToAReceiver refuses addresses at which payments are received, however they are named.
 func TestRefundToAReceiver(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		relay := invoice.Address{0x62}
+		w.Service = w.service(func(cfg *settle.Config) { cfg.Chains[0].AuthorizationRelay = relay })
 		held := invoice.Address{0xee, 11}
 		w.create(func(d *invoice.Draft) { d.Merchant = held })
 		deposit := w.create(deposited).DepositAddress
 		customer := newAccount(t)
 		p := w.unattributedPaymentOf(customer, w.head().Time.Unix()+1, 900_000)
 		w.final()
-		for name, address := range map[string]invoice.Address{
-			"settlement": held, "deposit": deposit, "registry": registry, "factory": factory, "token": usdc, "another token": eurc, "itself": w.address,
+		name := func(r invoice.RefundRecord, to invoice.Address, signature string) error {
+			_, err := w.NameRefundAddress(t.Context(), settle.RefundClaim{Token: r.ClaimToken, To: to, Account: invoice.AccountWithKey, Signature: signature})
+			return err
+		}
+		for what, address := range map[string]invoice.Address{
+			"settlement": held, "deposit": deposit, "registry": registry, "factory": factory, "relay": relay, "token": usdc, "another token": eurc, "itself": w.address,
 		} {
 			if _, err := w.prepare(p, 1, to(address)); !isFieldError(err, "to") {
-				t.Errorf("prepared for the %s: %v", name, err)
+				t.Errorf("prepared for the %s: %v", what, err)
 			}
 			r := w.mustPrepare(p, 1, askPayer)
-			signed := customer.signRefund(t, r, address)
-			for _, signature := range []string{"", signed} {
-				_, err := w.NameRefundAddress(t.Context(), settle.RefundClaim{Token: r.ClaimToken, To: address, Account: invoice.AccountWithKey, Signature: signature})
-				if !isFieldError(err, "to") {
-					t.Errorf("the %s, named with the signature %q: %v", name, signature, err)
+			for _, signature := range []string{"", customer.signRefund(t, r, address)} {
+				if err := name(r, address, signature); !isFieldError(err, "to") {
+					t.Errorf("the %s, named with the signature %q: %v", what, signature, err)
 				}
+			}
+			// The previous release let a payer name it.
+			w.must(name(r, invoice.Address{0xee, 13}, ""))
+			_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", address.String(), r.ID)
+			w.must(err)
+			if _, err := w.ApproveRefund(t.Context(), r.ID, "", address); !isFieldError(err, "to") {
+				t.Errorf("approved for the %s: %v", what, err)
 			}
 		}
 		// An address that receives payments since it was named is not approved.
 		later := invoice.Address{0xee, 12}
 		r := w.mustPrepare(p, 1, askPayer)
-		_, err := w.NameRefundAddress(t.Context(), settle.RefundClaim{Token: r.ClaimToken, To: later, Account: invoice.AccountWithKey})
-		w.must(err)
+		w.must(name(r, later, ""))
 		w.create(func(d *invoice.Draft) { d.Merchant = later })
 		if _, err := w.ApproveRefund(t.Context(), r.ID, "", later); !isFieldError(err, "to") {
 			t.Errorf("approved: %v", err)
 		}
-		// The account that paid gets its money back, also if it receives payments.
-		w.create(func(d *invoice.Draft) { d.Merchant = customer.address })
-		own := w.mustPrepare(p, 1)
-		w.mine(w.head().Time.Unix()+1, w.send(own))
-		w.wantRefund("to a payer who is a merchant", own.ID, invoice.RefundPending, 1)
+	})
+}
+
+// TestRefundToAPayerWhoIsPaid prepares a refund for the account that paid, at which an invoice asks for that amount: the
+// money goes back there, and is no payment.
+func TestRefundToAPayerWhoIsPaid(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		customer := newAccount(t)
+		w.create() // has the address watched
+		for _, tagged := range []bool{true, false} {
+			p := w.unattributedPaymentOf(customer, w.head().Time.Unix()+1, 900_000)
+			w.final()
+			theirs := w.create(amount(900_000), func(d *invoice.Draft) { d.Merchant = customer.address })
+			own := w.mustPrepare(p, 0)
+			back := w.send(own)
+			if !tagged { // as a Safe sends it
+				back.Evidence = invoice.Evidence{}
+			}
+			w.mine(w.head().Time.Unix()+1, back)
+			w.wantRefund("in a block", own.ID, invoice.RefundPending, 900_000)
+			w.final()
+			w.wantRefund("final", own.ID, invoice.RefundConfirmed, 900_000)
+			w.wantRefunded("final", p, 900_000)
+			if got := w.invoice(theirs.ID); got.Status != invoice.Open || w.payment(back).Attributed() {
+				t.Errorf("tagged: %t: the refund pays the payer's invoice, which is %s", tagged, got.Status)
+			}
+			_, err := w.prepare(p, 1)
+			wantErr(t, "a second refund", err, settle.ErrRefundExceeds)
+		}
 	})
 }
