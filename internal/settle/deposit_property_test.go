@@ -322,7 +322,7 @@ func (d *depositGame) mineSome() {
 			on[keyOf(tx[0])] = tx[0]
 		}
 		at := d.head().Time.Unix() + d.Int64N(30)
-		d.seconds.Store(at)
+		d.seconds.Store(max(at, d.seconds.Load())) // a branch of the chain may be earlier, but no clock goes back
 		b := d.next(at, transfers...)
 		d.blocks = append(d.blocks, b) // the next one is its child
 		blocks = append(blocks, b)
