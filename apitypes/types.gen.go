@@ -569,6 +569,7 @@ const (
 	WarnExceedsRemainder RefundWarningCode = "exceeds_remainder"
 	WarnInvoicePaid      RefundWarningCode = "invoice_paid"
 	WarnManyInvoices     RefundWarningCode = "many_invoices"
+	WarnNotMined         RefundWarningCode = "not_mined"
 	WarnOtherRecipient   RefundWarningCode = "other_recipient"
 	WarnTransferDropped  RefundWarningCode = "transfer_dropped"
 )
@@ -585,6 +586,8 @@ func (e RefundWarningCode) Valid() bool {
 	case WarnInvoicePaid:
 		return true
 	case WarnManyInvoices:
+		return true
+	case WarnNotMined:
 		return true
 	case WarnOtherRecipient:
 		return true
@@ -2521,7 +2524,8 @@ type RefundWarning struct {
 	// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
 	// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
 	// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
-	// block that left the chain, and may still be mined. More values may be added.
+	// block that left the chain, and may still be mined. `not_mined`: the time to send it is over, and a transaction
+	// that was submitted for it may still be mined; the amount stays reserved. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
 	// Text The warning, for humans.
@@ -2534,7 +2538,8 @@ type RefundWarning struct {
 // `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
 // arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
 // refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
-// block that left the chain, and may still be mined. More values may be added.
+// block that left the chain, and may still be mined. `not_mined`: the time to send it is over, and a transaction
+// that was submitted for it may still be mined; the amount stays reserved. More values may be added.
 type RefundWarningCode string
 
 // ReportGroup defines model for ReportGroup.

@@ -84,7 +84,7 @@ func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantI
 			inv := apiconv.Invoice(item.Invoice)
 			list[i].Invoice, list[i].CreatedAt = &inv, inv.CreatedAt
 		default:
-			refund := apiconv.RefundRecord(item.Refund)
+			refund := apiconv.RefundRecord(item.Refund, a.refundNow())
 			list[i].Refund, list[i].CreatedAt = &refund, refund.CreatedAt
 		}
 	}

@@ -123,10 +123,11 @@ func (a *API) visiblePayment(r *http.Request) (store.PaymentRow, error) {
 
 // writeRefund answers with a refund, and with its transaction or the page for the payer.
 func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
-	refund.Status = refund.StatusAt(a.refundNow())
-	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund)}
+	now := a.refundNow()
+	refund.Status = refund.StatusAt(now)
+	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund, now)}
 	network, known := a.chains[refund.ChainKey]
-	if known && refund.CanBeSent(a.refundNow()) {
+	if known && refund.CanBeSent(now) {
 		var err error
 		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
 			return err
@@ -271,8 +272,9 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, refund := range rows {
-				refund.Status = refund.StatusAt(a.refundNow())
-				out[i] = apiconv.RefundRecord(refund)
+				now := a.refundNow()
+				refund.Status = refund.StatusAt(now)
+				out[i] = apiconv.RefundRecord(refund, now)
 			}
 			return out, nil
 		},

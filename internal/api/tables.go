@@ -115,8 +115,9 @@ func (a *API) refundTable() *table[invoice.RefundRecord] {
 
 // refundCells returns the cells of a refund, without the reference of its invoice.
 func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []string {
-	r.Status = r.StatusAt(a.refundNow())
-	j := apiconv.RefundRecord(r)
+	now := a.refundNow()
+	r.Status = r.StatusAt(now)
+	j := apiconv.RefundRecord(r, now)
 	amount, transferred, transferredUnits := r.Amount, "", ""
 	if !r.Prepared() {
 		amount = r.Transfer.Amount

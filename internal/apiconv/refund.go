@@ -2,6 +2,7 @@ package apiconv
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
@@ -21,10 +22,12 @@ var warningTexts = map[invoice.RefundWarning]string{
 		"Do not send it; cancel it.",
 	invoice.WarnTransferDropped: "A transfer that refunds this payment was in a block that left the chain. Its transaction may still be mined: " +
 		"sending another one pays twice then.",
+	invoice.WarnNotMined: "The time to send this refund is over, and a transaction that was submitted for it is in no block. It may still be mined, so that " +
+		"the amount stays reserved. Withdraw the submission once no node has the transaction.",
 }
 
-// RefundRecord returns a refund of the list.
-func RefundRecord(r invoice.RefundRecord) apitypes.RefundRecord {
+// RefundRecord returns a refund of the list, as it is at a time.
+func RefundRecord(r invoice.RefundRecord, now time.Time) apitypes.RefundRecord {
 	w := apitypes.RefundRecord{
 		ID: r.ID, PaymentID: r.PaymentID, InvoiceID: r.InvoiceID, MerchantID: r.MerchantID, ChainKey: r.ChainKey,
 		Status: apitypes.RefundStatus(r.Status), Prepared: r.Prepared(), Amount: r.Amount.String(), Currency: r.Currency,
@@ -34,7 +37,7 @@ func RefundRecord(r invoice.RefundRecord) apitypes.RefundRecord {
 	if !r.To.IsZero() {
 		w.To = chain.Checksum(r.To)
 	}
-	for _, code := range r.Warnings() {
+	for _, code := range r.Warnings(now) {
 		w.Warnings = append(w.Warnings, apitypes.RefundWarning{Code: apitypes.RefundWarningCode(code), Text: warningTexts[code]})
 	}
 	if !r.Prepared() {

@@ -59,6 +59,7 @@ const (
 	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
 	WarnTransferDropped  RefundWarning = "transfer_dropped"  // a transfer that a reorg dropped may be mined again
+	WarnNotMined         RefundWarning = "not_mined"         // the time to send it is over, and its transaction may be mined
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -122,10 +123,10 @@ func (r RefundRecord) LacksPayment() bool {
 	return r.Sent() && (r.PaymentStatus == Orphaned || r.Exceeded || r.Transfer.Token != r.Token || r.Transfer.From != r.From)
 }
 
-// IsOpen reports whether a prepared refund is not sent and can be by a time. One whose transfer is
-// awaited does not expire.
+// IsOpen reports whether a prepared refund is in no block and can be by a time. One whose transaction
+// somebody submitted does not expire, since it may be mined at any time.
 func (r RefundRecord) IsOpen(now time.Time) bool {
-	return r.waits() && (r.IsAwaited() || now.Before(r.ExpiresAt))
+	return r.waits() && (!r.SubmittedTx.IsZero() || now.Before(r.ExpiresAt))
 }
 
 // StatusAt returns the state at a time. A refund that has expired is stored as expired a
@@ -145,7 +146,7 @@ func (r RefundRecord) waits() bool {
 
 // CanBeSent reports whether the transaction of a prepared refund may be sent.
 func (r RefundRecord) CanBeSent(now time.Time) bool {
-	return r.Status == RefundPending && r.IsOpen(now) && !r.IsAwaited() && !r.Left.Less(r.Amount)
+	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.Left.Less(r.Amount)
 }
 
 // Reserved returns how much of the payment a prepared refund reserves, beyond what its
@@ -192,8 +193,8 @@ func (r RefundRecord) from(t Transfer) bool {
 // pays it.
 func (r RefundRecord) Takes(transferID string) bool { return !r.Sent() || r.Transfer.ID == transferID }
 
-// Warnings returns what to consider before a prepared refund is sent.
-func (r RefundRecord) Warnings() (all []RefundWarning) {
+// Warnings returns what to consider at a time about a prepared refund.
+func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	if !r.Prepared() || r.To.IsZero() {
 		return nil
 	}
@@ -217,6 +218,9 @@ func (r RefundRecord) Warnings() (all []RefundWarning) {
 	}
 	if r.MayReturn && !r.Sent() {
 		all = append(all, WarnTransferDropped)
+	}
+	if r.IsOpen(now) && !now.Before(r.ExpiresAt) {
+		all = append(all, WarnNotMined)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package invoice_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,8 @@ func TestReserved(t *testing.T) {
 		r.SubmittedTx, r.MayReturn = r.Transfer.TxHash, true
 		return r
 	}
+	submitted := preparedRefund(1)
+	submitted.SubmittedTx = invoice.Hash{8}
 	byHand := invoice.RefundRecord{Status: invoice.RefundOrphaned}
 	const early, late = 999, 1000
 	for name, c := range map[string]struct {
@@ -63,6 +66,8 @@ func TestReserved(t *testing.T) {
 	}{
 		"prepared":                           {preparedRefund(1), early, 600, true},
 		"expired, not stored as expired":     {preparedRefund(1), late, 600, false},
+		"submitted":                          {submitted, early, 600, true},
+		"submitted, after it could be sent":  {submitted, late, 600, false},
 		"canceled":                           {canceled(preparedRefund(1)), early, 0, false},
 		"in a block":                         {sentBy(preparedRefund(1), "t", 600, invoice.Pending), early, 0, false},
 		"in a block, less":                   {sentBy(preparedRefund(1), "t", 250, invoice.Pending), early, 350, false},
@@ -80,9 +85,13 @@ func TestReserved(t *testing.T) {
 		if got := c.refund.Reserved(); got != invoice.NewAmount(c.want) || c.refund.CanBeSent(now) != c.canSend {
 			t.Errorf("%s: %s is reserved, can be sent: %t; want %d, %t", name, got, c.refund.CanBeSent(now), c.want, c.canSend)
 		}
-		warned := slices.Contains(c.refund.Warnings(), invoice.WarnTransferDropped)
+		warned := slices.Contains(c.refund.Warnings(now), invoice.WarnTransferDropped)
 		if want := c.refund.MayReturn && c.refund.Prepared(); warned != want {
 			t.Errorf("%s: a warning that it may be mined again: %t, want %t", name, warned, want)
+		}
+		late := slices.Contains(c.refund.Warnings(now), invoice.WarnNotMined)
+		if want := strings.HasSuffix(name, "after it could be sent"); late != want || c.refund.StatusAt(now) == invoice.RefundExpired && late {
+			t.Errorf("%s: it is %s, with a warning that it may be mined: %t, want %t", name, c.refund.StatusAt(now), late, want)
 		}
 	}
 }

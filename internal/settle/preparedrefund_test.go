@@ -94,8 +94,8 @@ func TestPreparedRefundIsSent(t *testing.T) {
 		if r.Status != invoice.RefundPending || number(r.Amount) != 1000 || r.To != payer || r.From != w.address || r.Token != usdc || !r.CanBeSent(at(start)) {
 			t.Fatalf("prepared %+v", r)
 		}
-		if len(r.Warnings()) > 0 {
-			t.Errorf("warnings %v", r.Warnings())
+		if len(r.Warnings(at(w.seconds.Load()))) > 0 {
+			t.Errorf("warnings %v", r.Warnings(at(w.seconds.Load())))
 		}
 		transfer := w.send(r)
 		w.mine(w.head().Time.Unix()+1, transfer)
@@ -386,8 +386,8 @@ func TestOtherTransferOvertakesThePrepared(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(500)))
 		w.final()
 		got := w.refund(r.ID)
-		if got.Status != invoice.RefundPending || got.CanBeSent(at(start)) || len(got.Warnings()) != 1 || got.Warnings()[0] != invoice.WarnExceedsRemainder {
-			t.Errorf("it is %s with warnings %v", got.Status, got.Warnings())
+		if got.Status != invoice.RefundPending || got.CanBeSent(at(start)) || len(got.Warnings(at(w.seconds.Load()))) != 1 || got.Warnings(at(start))[0] != invoice.WarnExceedsRemainder {
+			t.Errorf("it is %s with warnings %v", got.Status, got.Warnings(at(w.seconds.Load())))
 		}
 		all, err := w.db.store.RefundRecords(t.Context(), store.RefundFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(all) != 2 {
@@ -428,7 +428,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		if err != nil || got.Status != invoice.RefundPending || got.To != home || !w.refund(signed.ID).CanBeSent(at(start)) {
 			t.Errorf("signed: %+v, %v", got, err)
 		}
-		if w := got.Warnings(); len(w) != 2 || w[0] != invoice.WarnContract || w[1] != invoice.WarnOtherRecipient {
+		if w := got.Warnings(at(w.seconds.Load())); len(w) != 2 || w[0] != invoice.WarnContract || w[1] != invoice.WarnOtherRecipient {
 			t.Errorf("warnings %v", w)
 		}
 		_, err = name(signed, home, sign(customer, signed, home))
@@ -477,7 +477,7 @@ func TestManyInvoicesOfOneAccount(t *testing.T) {
 			}
 			last = w.paid(1000)
 		}
-		if r := w.mustPrepare(last, 1); !r.ManyInvoices || len(r.Warnings()) != 1 {
+		if r := w.mustPrepare(last, 1); !r.ManyInvoices || len(r.Warnings(at(w.seconds.Load()))) != 1 {
 			t.Errorf("%d invoices are not many: %+v", invoice.ManyInvoices, r)
 		}
 	})

@@ -60,7 +60,7 @@ func TestDroppedRefundIsAwaited(t *testing.T) {
 		}
 		w.must(w.ExpireRefunds(t.Context()))
 		again := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
-		if got := w.refund(again.ID).Warnings(); !slices.Contains(got, invoice.WarnTransferDropped) {
+		if got := w.refund(again.ID).Warnings(at(w.seconds.Load())); !slices.Contains(got, invoice.WarnTransferDropped) {
 			t.Errorf("another refund of the payment has the warnings %v", got)
 		}
 		w.mine(w.head().Time.Unix()+1, transfer) // after all
@@ -89,8 +89,8 @@ func TestDroppedRefundIsWithdrawn(t *testing.T) {
 		}
 		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
 		w.must(w.withdraw(r.ID))
-		if got := w.refund(r.ID); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(), invoice.WarnTransferDropped) {
-			t.Errorf("withdrawn, it can be sent: %t, with the warnings %v", got.CanBeSent(at(w.seconds.Load())), got.Warnings())
+		if got := w.refund(r.ID); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
+			t.Errorf("withdrawn, it can be sent: %t, with the warnings %v", got.CanBeSent(at(w.seconds.Load())), got.Warnings(at(w.seconds.Load())))
 		}
 	})
 }
@@ -112,8 +112,8 @@ func TestDroppedRefundByHandIsAwaited(t *testing.T) {
 		wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), byReorg)
 		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
 		w.must(w.withdraw(record.ID))
-		if got := w.mustPrepare(p, 700); !slices.Contains(got.Warnings(), invoice.WarnTransferDropped) {
-			t.Errorf("another refund has the warnings %v", got.Warnings())
+		if got := w.mustPrepare(p, 700); !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
+			t.Errorf("another refund has the warnings %v", got.Warnings(at(w.seconds.Load())))
 		}
 	})
 }

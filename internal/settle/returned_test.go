@@ -157,11 +157,11 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 			got, err := w.db.store.RefundRecord(t.Context(), id)
 			w.must(err)
 			warned := false
-			for _, warning := range got.Warnings() {
+			for _, warning := range got.Warnings(at(w.seconds.Load())) {
 				warned = warned || warning == invoice.WarnInvoicePaid
 			}
 			if warned != want {
-				t.Errorf("the refund prepared in %s has the warnings %v", got.CreatedAt, got.Warnings())
+				t.Errorf("the refund prepared in %s has the warnings %v", got.CreatedAt, got.Warnings(at(w.seconds.Load())))
 			}
 		}
 		_, err := w.CancelRefund(t.Context(), r.ID, "")

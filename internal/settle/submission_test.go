@@ -3,6 +3,7 @@ package settle_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,69 @@ func wantSubmitted(t *testing.T, what string, err error, by string) {
 	if !errors.As(err, &submitted) || submitted.By != by {
 		t.Errorf("%s: %v, want that %s sends it", what, err, by)
 	}
+}
+
+// TestSubmittedRefundDoesNotExpire records the transaction of a refund, which a slow wallet sends after the refund could
+// be sent. Until then its amount is reserved, and nothing else is offered.
+func TestSubmittedRefundDoesNotExpire(t *testing.T) {
+	const day = 24 * 60 * 60
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		unknown := w.mustPrepare(p, 300) // whose wallet has not answered
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8})
+		w.must(err)
+		_, err = w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{})
+		w.must(err)
+		for _, days := range []int64{14, 15, 100} {
+			w.seconds.Store(start + days*day)
+			w.must(w.ExpireRefunds(t.Context()))
+			now := at(w.seconds.Load())
+			got := w.refund(r.ID)
+			if got.StatusAt(now) != invoice.RefundPending || got.Status != invoice.RefundPending || got.CanBeSent(now) || !slices.Contains(got.Warnings(now), invoice.WarnNotMined) {
+				t.Errorf("after %d days it is %s, can be sent: %t, with the warnings %v", days, got.StatusAt(now), got.CanBeSent(now), got.Warnings(now))
+			}
+			if got := w.refund(unknown.ID); got.Status != invoice.RefundExpired {
+				t.Errorf("after %d days the one without a transaction is %s", days, got.Status)
+			}
+			if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
+				t.Errorf("after %d days the payment is %s", days, got)
+			}
+			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{})
+			wantSubmitted(t, "submitted by another", err, "maria")
+			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
+			wantSubmitted(t, "canceled", err, "maria")
+			_, err = w.prepare(p, 401)
+			wantErr(t, "more than is left", err, settle.ErrRefundExceeds)
+		}
+		w.mine(w.head().Time.Unix()+1, w.send(r))
+		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
+		w.final()
+		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 600)
+		_, err = w.prepare(p, 401)
+		wantErr(t, "more than is left once it is final", err, settle.ErrRefundExceeds)
+	})
+}
+
+// TestWithdrawnRefundExpires withdraws the submission of a refund that can no longer be sent: it expires, and releases
+// its amount.
+func TestWithdrawnRefundExpires(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8})
+		w.must(err)
+		w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
+		w.must(w.ExpireRefunds(t.Context()))
+		w.must(w.withdraw(r.ID))
+		if got := w.refund(r.ID).StatusAt(at(w.seconds.Load())); got != invoice.RefundExpired {
+			t.Errorf("withdrawn, it is %s", got)
+		}
+		_, err = w.prepare(p, 401)
+		wantErr(t, "before it is stored as expired", err, settle.ErrRefundExceeds)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.mustPrepare(p, 1000)
+	})
 }
 
 // TestSubmitRefund has two people send a refund: one may at a time.

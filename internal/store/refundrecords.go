@@ -254,7 +254,7 @@ func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.
 }
 
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
-// time, and returns the payment of each. The chain's cursor must be locked.
+// time and whose transaction nobody submitted, and returns the payment of each. The chain's cursor must be locked.
 func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
 	var ids []string
 	_, err = queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {
@@ -268,7 +268,7 @@ func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time,
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
 			AND (refunds.id IS NULL OR refunds.status = 'orphaned')
 			AND NOT EXISTS (SELECT 1 FROM refund_submissions AS sent
-				WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL AND sent.tx_hash = refunds.tx_hash) LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
+				WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL AND sent.tx_hash IS NOT NULL) LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
