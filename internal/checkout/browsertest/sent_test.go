@@ -20,9 +20,13 @@ func TestNotSentTwice(t *testing.T) {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
 	}
 	t.Run("another invoice of the same price", func(t *testing.T) { otherInvoice(t, w, payer(t)) })
-	t.Run("an error after it was sent", func(t *testing.T) {
-		errorAfterSending(t, w, payer(t), &browsertest.RPCError{Code: -32000, Message: "already known"})
-	})
+	for name, answer := range map[string]*browsertest.RPCError{
+		"that says so":           {Code: -32000, Message: "already known"},
+		"that says the contrary": {Code: -32000, Message: "insufficient funds for gas * price + value"},
+		"of a rejection":         {Code: -32003, Message: "no"},
+	} {
+		t.Run("an error after it was sent, "+name, func(t *testing.T) { errorAfterSending(t, w, payer(t), answer) })
+	}
 	t.Run("payments cannot be seen", func(t *testing.T) { blindMeanwhile(t, w) })
 	t.Run("a record that is not ours", func(t *testing.T) {
 		inv := w.Invoice("4900000", nil)

@@ -51,19 +51,13 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
 
 const isHash = (answer: unknown): answer is Hex => typeof answer === "string" && /^0x[0-9a-f]{64}$/i.test(answer);
 
-// isNothingSent reports whether an error says that nothing was sent. After any other error the
-// chain is asked. A node that has the transaction already, or one in its place, has an error
-// for it, too, and so has a wallet whose node has not answered in time.
-export const isNothingSent = ({ code, message }: WalletError) =>
-  (nothingSent.has(code) || code === serverError && refusals.test(message)) && !/\bknown\b|nonce|replacement/i.test(message);
+// isNothingSent reports whether the code of an error says that nothing was sent. After any other
+// error the chain is asked, whatever the words: wallets pass on those of nodes, which also have
+// them for a transaction that they have already, or for another one in its place.
+export const isNothingSent = ({ code }: WalletError) => nothingSent.has(code);
 
-// Codes of EIP-1193, EIP-1474 and EIP-5792.
-const nothingSent = new Set([rejected, unauthorized, 4200, 5700, 5710, 5740, 5750, 5760, -32003, -32601, -32602]);
-
-// serverError is the code of most errors of nodes. refusals are the messages with which they
-// refuse a transaction.
-const serverError = -32000;
-const refusals = /insufficient funds|intrinsic gas|gas limit|gas required|underpriced|max fee|fee cap|revert/i;
+// Codes of EIP-1193, EIP-5792 and, for a method that the wallet lacks, JSON-RPC.
+const nothingSent = new Set([rejected, unauthorized, 4200, 5700, 5710, 5740, 5750, 5760, -32601]);
 
 // record returns what is known before the wallet is asked.
 async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<Sent> {
