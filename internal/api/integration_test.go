@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,6 +54,12 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 // newIntegration returns the API of a service with the chain base, which has no contract, and
 // others.
 func newIntegration(t *testing.T, s *store.Store, others ...chain.Chain) integration {
+	t.Helper()
+	return newIntegrationAt(t, s, clock, others...)
+}
+
+// newIntegrationAt returns what newIntegration returns, with a clock.
+func newIntegrationAt(t *testing.T, s *store.Store, clock func() time.Time, others ...chain.Chain) integration {
 	t.Helper()
 	base, _ := chain.Lookup("base")
 	chains := append([]chain.Chain{base}, others...)

@@ -25,6 +25,7 @@ type Submissions interface {
 	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
 	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
 	WithdrawSubmission(ctx context.Context, req settle.Withdrawal) (invoice.Submission, error)
+	SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error
 }
 
 // submitRefund answers POST /api/refunds/{id}/submissions.
@@ -123,6 +124,9 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	}
 	state, err := a.nodes.RefundTransaction(ctx, refund, asked.Gone)
 	if err == nil && (state == inspect.Queued || state == inspect.Mined) {
+		if err := a.ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
+			return fmt.Errorf("record that a transaction was seen: %w", err)
+		}
 		return problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
 	}
 	asked.Failed = state == inspect.Failed

@@ -3,9 +3,12 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/inspect"
@@ -27,8 +30,37 @@ func (b *backend) WithdrawSubmission(ctx context.Context, _ settle.Withdrawal) (
 	return invoice.Submission{}, b.fail(ctx)
 }
 
+func (b *backend) SubmissionSeen(ctx context.Context, _, _, _ string, _ invoice.Hash) error {
+	return b.fail(ctx)
+}
+
 func (b *backend) Submissions(ctx context.Context, _ string) ([]invoice.Submission, error) {
 	return nil, b.fail(ctx)
+}
+
+// TestIntegrationSubmissionSeen withdraws a submission whose transaction a node has once more when its 10 minutes are over:
+// they begin anew.
+func TestIntegrationSubmissionSeen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		at := new(atomic.Int64)
+		at.Store(now)
+		s := newIntegrationAt(t, db, func() time.Time { return time.Unix(at.Load(), 0) })
+		payment, _ := s.confirmedPayment(t)
+		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{}`), http.StatusCreated)
+		path := "/api/refunds/" + made.Refund.ID + "/submissions"
+		submission := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", path, `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusCreated).Submission
+		const patience = int64(invoice.SubmissionPatience / time.Second)
+		withdraw := func(after int64, state inspect.State) *httptest.ResponseRecorder {
+			at.Add(after)
+			s.nodes.state = state
+			return do(s.handler, "POST", path+"/"+submission.ID+"/withdraw", "")
+		}
+		wantProblem(t, withdraw(patience, inspect.Queued), http.StatusConflict, "refund_submitted", "")
+		wantProblem(t, withdraw(patience-1, inspect.Unknown), http.StatusConflict, "refund_submitted", "")
+		if got := decode[apitypes.SubmissionResponse](t, withdraw(1, inspect.Unknown), http.StatusOK).Submission; got.WithdrawnBy == "" || got.StartedAt != now {
+			t.Errorf("withdrawn after no node has had it for 10 minutes: %+v", got)
+		}
+	})
 }
 
 // TestIntegrationSubmissions submits a refund by several at once, records its transaction,

@@ -20,8 +20,8 @@ type Submission struct {
 	KeyID     string // of the key that began it; empty at a service without keys
 	By        string // name of that key
 	StartedAt time.Time
-	// Scheduled is StartedAt by the schedule's clock, which does not jump; zero if a program of an older
-	// version began it.
+	// Scheduled is StartedAt by the schedule's clock, which does not jump, or when a node was last found to have the
+	// transaction; zero if a program of an older version began it.
 	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // scheduled gives the world's service a schedule's clock of its own, and returns it.
@@ -80,6 +81,34 @@ func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
 		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
 		schedule.Add(int64(invoice.SubmissionPatience / time.Second))
 		w.must(w.withdraw(r.ID))
+	})
+}
+
+// TestSubmissionSeenBeginsAnew finds a submission's transaction at a node: its 10 minutes begin anew, unless it has another
+// transaction by now.
+func TestSubmissionSeenBeginsAnew(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		pass := func(seconds int64) {
+			w.seconds.Add(seconds)
+			schedule.Add(seconds)
+		}
+		const patience = int64(invoice.SubmissionPatience / time.Second)
+		r := w.mustPrepare(w.paid(1000), 0)
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		w.must(err)
+		pass(patience)
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
+		wantErr(t, "of another merchant", w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1}), store.ErrNotFound)
+		pass(patience - 1)
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{2}))
+		wantSubmitted(t, "a second too early", w.withdraw(r.ID), "maria")
+		pass(1)
+		w.must(w.withdraw(r.ID))
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
+		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || all[0].InForce() {
+			t.Errorf("seen after it was withdrawn: %+v, %v", all, err)
+		}
 	})
 }
 
