@@ -101,12 +101,15 @@ func (p *pace) refused() {
 	now := p.now()
 	p.count(now, 0)
 	lately := float64(max(p.counts[0], p.counts[1]))
-	usual, next := float64(firstPace), max(firstPace, lately/2)
-	if p.rate > 0 {
-		usual, next = p.rate/2, max(MinPace, p.rate/2)
-	}
-	if lately <= usual || now.Sub(p.changed) < pauseAfterRefusal {
-		return // another reason, or one of several concurrent requests
+	next := max(MinPace, p.rate/2)
+	switch {
+	case now.Sub(p.changed) < pauseAfterRefusal:
+		return // one of several concurrent requests
+	case p.rate > 0 && lately > p.rate/2:
+	case lately > firstPace: // which may be less than the pace, if the caller gives up at each failure
+		next = max(firstPace, lately/2)
+	default:
+		return // another reason
 	}
 	p.rate, p.changed = next, now
 	p.counts = [2]int{}

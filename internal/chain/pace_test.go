@@ -48,6 +48,38 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceOfCallersThatGiveUp has a caller make 40 calls in a row, begin anew a second after each
+// refusal, and so make few calls in each second.
+func TestPaceOfCallersThatGiveUp(t *testing.T) {
+	for _, allowed := range []int{5, 6, 20} {
+		c, p := newPaced()
+		second, used, done := c.at, 0, 0
+		if err := p.admit(t.Context(), 60); err != nil { // the first batch, which is refused
+			t.Fatal(err)
+		}
+		p.refused()
+		attempts := 0
+		for ; done < 40 && attempts < 20; attempts++ {
+			c.at = c.at.Add(time.Second)
+			for done = 0; done < 40; done++ {
+				if err := p.admit(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				if c.at.Sub(second) >= time.Second {
+					second, used = c.at, 0
+				}
+				if used++; used > allowed {
+					p.refused()
+					break
+				}
+			}
+		}
+		if attempts > 5 {
+			t.Errorf("%d attempts to make 40 calls where %d are allowed in a second", attempts, allowed)
+		}
+	}
+}
+
 // TestPaceEdges tests the limits of the pace.
 func TestPaceEdges(t *testing.T) {
 	_, p := newPaced()

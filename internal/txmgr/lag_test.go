@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -118,6 +119,38 @@ func TestNodeThatLags(t *testing.T) {
 				t.Errorf("%d transactions were sent for 4 batches", got)
 			}
 		})
+	}
+}
+
+// TestWriterAtNodeWithLimits has the writer use a node that refuses long batches, or all lists, and
+// more than 5 calls a second, in ways that are drawn at random.
+func TestWriterAtNodeWithLimits(t *testing.T) {
+	for seed, allows := range []chaintest.Allowance{
+		{Batch: 1}, {Batch: 5}, {Batch: 15}, {Batch: 1, PerSecond: 5}, {Batch: 5, PerSecond: 5}, {Batch: 15, PerSecond: 5},
+	} {
+		w := onSQLite(t)
+		line, _ := newFaultyProxy(t, w.dev.RPCURL())
+		limited := chaintest.NewLimited(t, line, allows, w.clock.Now, uint64(seed))
+		pool := chain.NewPool(chain.PoolConfig{
+			Chain: w.chain(), Clients: []*chain.Client{newPool(t, limited.URL)}, Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler),
+			Sleep: func(ctx context.Context, d time.Duration) error { w.clock.Add(d); return ctx.Err() },
+		})
+		writer := w.writer(func(c *Config) { c.Client = pool.Writer() })
+		ids := commitments(40)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
+		for range 60 {
+			writer.report(writer.tick(w.ctx))
+			w.seal(1)
+			w.index()
+			w.clock.Add(time.Second)
+		}
+		w.wantStatus(statusOpen, ids...)
+		w.wantAllDone()
+		w.wantEveryNonceUsed()
+		most, batch := pool.Nodes()[0].Limit(chain.KindCalls).Next(), uint64(allows.Batch)
+		if allows.PerSecond == 0 && (most > batch+batch/4+1 || limited.BySize == 0) {
+			t.Errorf("%+v are allowed: %d calls are made in a batch next; %d refused", allows, most, limited.BySize)
+		}
 	}
 }
 
