@@ -233,7 +233,7 @@ func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first,
 		if err := n.ready(ctx); err != nil {
 			return calls, err
 		}
-		logs, err := ix.auditLogs(ctx, n, first, last)
+		logs, err := ix.logsInParts(ctx, n, first, last)
 		calls++
 		if err == nil {
 			err = ix.requireRecorded(ctx, logs)
@@ -243,21 +243,6 @@ func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first,
 		}
 	}
 	return calls, nil
-}
-
-// auditLogs reads the logs of a range in as many requests as the node needs.
-func (ix *Indexer) auditLogs(ctx context.Context, n node, first, last uint64) ([]types.Log, error) {
-	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
-	if err == nil || first == last || ctx.Err() != nil {
-		return logs, n.wrap(err)
-	}
-	middle := first + (last-first)/2
-	low, err := ix.auditLogs(ctx, n, first, middle)
-	if err != nil {
-		return nil, err
-	}
-	high, err := ix.auditLogs(ctx, n, middle+1, last)
-	return append(low, high...), err
 }
 
 // requireRecorded reports the transactions among logs of final blocks that move a token to

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/core/types"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/settle"
 )
@@ -38,6 +40,26 @@ func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *
 		at = last + 1
 	}
 	return blocks, nil
+}
+
+// logsInParts returns the logs of a range, in as many requests as the node's limit says.
+func (ix *Indexer) logsInParts(ctx context.Context, n node, first, last uint64) ([]types.Log, error) {
+	limit := n.Limit(chain.KindRange)
+	var all []types.Log
+	for at := first; at <= last; {
+		end := min(last, at+max(1, limit.Next())-1)
+		logs, err := n.LogsInRange(ctx, at, end, ix.decoder.filter())
+		if err != nil {
+			err = &nodeError{node: n.Node, err: err, byRange: true}
+			if end > at && ctx.Err() == nil && isSmallerRangeNext(err) {
+				continue
+			}
+			return nil, err
+		}
+		grow(limit, end-at+1, len(logs))
+		all, at = append(all, logs...), end+1
+	}
+	return all, nil
 }
 
 // isSmallerRangeNext reports whether a node failed to answer the logs of a range, which

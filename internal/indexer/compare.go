@@ -23,6 +23,9 @@ const (
 	maxReceiptFailures = 3
 	// receiptsRecheck is how long after that it is asked again.
 	receiptsRecheck = time.Hour
+	// maxCompareParts is in how many requests another node is asked for the logs of a range near the
+	// head.
+	maxCompareParts = 4
 	// maxComparedKnown bounds the blocks that are known to be compared.
 	maxComparedKnown = 1 << 14
 )
@@ -169,10 +172,13 @@ func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told 
 		return ComparedNone, false
 	}
 	other := node{ix.cfg.Pool.Others(n.Node)[0]}
+	if (r.last-r.first)/max(1, other.Limit(chain.KindRange).Next()) >= maxCompareParts {
+		return ComparedNone, false // it would take too long
+	}
 	var logs []types.Log
 	err := ix.consult(ctx, other, func(ctx context.Context) (err error) {
-		logs, err = other.LogsInRange(ctx, r.first, r.last, ix.decoder.filter())
-		return other.wrap(err)
+		logs, err = ix.logsInParts(ctx, other, r.first, r.last)
+		return err
 	})
 	if err != nil {
 		return ComparedNone, false

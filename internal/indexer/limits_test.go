@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
@@ -155,6 +157,41 @@ func TestVotesOfNodesWithLimits(t *testing.T) {
 		f.persist(t, clock)
 		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
 			t.Errorf("seed %d: %d payments of %d", seed, got, want)
+		}
+	}
+}
+
+// TestComparesWithNodeWithLimits compares blocks that are read together, and final ones, with a node
+// that allows short ranges alone.
+func TestComparesWithNodeWithLimits(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		f := newFixture(t, nil)
+		omitting := chaintest.NewProxy(t, f.node, 1)
+		limited := chaintest.NewLimited(t, f.node, chaintest.Allowance{Batch: 1, Range: 10}, time.Now, 2)
+		f.restart(t, comparing, omitting.URL, limited.URL)
+		f.catchUp(t)
+		omitted := chaintest.NewTx(pays(alice, 5))
+		omitting.SetFaults(chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
+		f.together = together
+		f.chain.MineEmpty(12)
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
+		f.chain.MineEmpty(12)
+		if !together {
+			f.chain.MineEmpty(maxBlocks)
+		}
+		f.catchUp(t)
+		f.audit(t)
+		if err := f.readUnread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != 2 {
+			t.Errorf("together %t: %d payments are recorded, want 2", together, got)
+		}
+		if got := f.state(0); got != chain.StateQuarantined {
+			t.Errorf("together %t: the node is %s", together, got)
+		}
+		if s := f.Status(); together && (s.Compared[ComparedNode] == 0 && s.Compared[ComparedReceipts] == 0 || s.Audit.Counted.Unverified > 0) {
+			t.Errorf("compared are %v, audited %+v", s.Compared, s.Audit.Counted)
 		}
 	}
 }
