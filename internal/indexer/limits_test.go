@@ -142,21 +142,22 @@ func TestLimitsAreShown(t *testing.T) {
 	}
 }
 
-// TestVotesOfNodesWithLimits reads with a quorum of two, of nodes that both allow little.
+// TestVotesOfNodesWithLimits reads with a quorum of two and with a witness, of nodes that both allow little.
 func TestVotesOfNodesWithLimits(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(6) {
+		quorum := 1 + int(seed%2)
 		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
 		f.node = f.chain.Serve(t)
 		clock := &sleepingClock{at: time.Unix(1_790_000_000, 0)}
 		first := chaintest.NewLimited(t, f.node, chaintest.Allowance{Batch: 5, Range: 10}, clock.now, seed)
 		second := chaintest.NewLimited(t, f.chain.Serve(t), chaintest.Allowance{Batch: 1, Range: 1}, clock.now, seed+100)
-		f.restartAt(t, clock.sleep, func(c *Config) { c.Now, c.Chain.Quorum = clock.now, 2 }, first.URL, second.URL)
+		f.restartAt(t, clock.sleep, func(c *Config) { c.Now, c.Chain.Quorum = clock.now, quorum }, first.URL, second.URL)
 		want := payEvery(f, 200, 7)
 		f.persist(t, clock)
 		want += payEvery(f, 200, 11)
 		f.persist(t, clock)
 		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
-			t.Errorf("seed %d: %d payments of %d", seed, got, want)
+			t.Errorf("seed %d, quorum %d: %d payments of %d", seed, quorum, got, want)
 		}
 	}
 }
@@ -192,6 +193,27 @@ func TestComparesWithNodeWithLimits(t *testing.T) {
 		}
 		if s := f.Status(); together && (s.Compared[ComparedNode] == 0 && s.Compared[ComparedReceipts] == 0 || s.Audit.Counted.Unverified > 0) {
 			t.Errorf("compared are %v, audited %+v", s.Compared, s.Audit.Counted)
+		}
+	}
+}
+
+// TestReadsTogetherAtNodeWithLimits reads the blocks near the head together, of a node that allows
+// short ranges and batches alone.
+func TestReadsTogetherAtNodeWithLimits(t *testing.T) {
+	for seed := range uint64(6) {
+		f := newFixture(t, nil)
+		allows := chaintest.Allowance{Batch: []int{1, 2}[seed%2], Range: []int{1, 5, 10}[seed%3]}
+		limited := chaintest.NewLimited(t, f.node, allows, time.Now, seed)
+		f.restart(t, comparing, limited.URL)
+		f.catchUp(t)
+		f.together = true
+		want := 0
+		for range 5 {
+			want += payEvery(f, 24, 7)
+			f.catchUp(t)
+		}
+		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
+			t.Errorf("%+v are allowed: %d payments of %d", allows, got, want)
 		}
 	}
 }
