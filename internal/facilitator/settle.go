@@ -88,9 +88,13 @@ func (s *Service) check(ctx context.Context, p purchase) error {
 	return err
 }
 
-// checkTerms checks the parts of a purchase that settle.Purchase does not.
+// checkTerms checks the parts of a purchase that settle.Purchase does not. It checks the authorization
+// as well, since Purchase looks at the terms of the invoice first, which expires with it.
 func (s *Service) checkTerms(ctx context.Context, p purchase) error {
 	if err := s.checkPayee(ctx, p); err != nil {
+		return err
+	}
+	if err := p.invoice().CheckAuthorization(p.Payment.Authorization, s.Now(), s.Now()); err != nil {
 		return err
 	}
 	domain, err := s.Chains.Domain(chain.OnBehalfOf(ctx, p.merchantID), p.chain.Key, p.token.Address)
