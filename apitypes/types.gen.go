@@ -1928,15 +1928,53 @@ type MerchantOverviewList struct {
 // MerchantResponse defines model for MerchantResponse.
 type MerchantResponse struct {
 	Merchant Merchant `json:"merchant"`
+
+	// Storage What the merchant has stored, and its quotas. Beyond `auditQuota` what its keys ask for is refused if the audit log
+	// would record it, and beyond `invoiceQuota` no invoice is created, both with 429 `rate_limited`. The operator sets the
+	// quotas, with `quittance merchant quotas`.
+	Storage *MerchantStorage `json:"storage,omitempty"`
 }
 
 // MerchantSource Where the merchant is set: `config` for the service's configuration, which the API does not change, and
 // `database` for a merchant that was created by command or through the API.
 type MerchantSource string
 
+// MerchantStorage What the merchant has stored, and its quotas. Beyond `auditQuota` what its keys ask for is refused if the audit log
+// would record it, and beyond `invoiceQuota` no invoice is created, both with 429 `rate_limited`. The operator sets the
+// quotas, with `quittance merchant quotas`.
+type MerchantStorage struct {
+	// AuditBytes What the entries of the audit log take that the merchant's keys caused, without those that were archived.
+	AuditBytes int64 `json:"auditBytes"`
+
+	// AuditQuota The most that they may take.
+	AuditQuota int64 `json:"auditQuota"`
+
+	// InvoiceQuota The most that it may have.
+	InvoiceQuota int64 `json:"invoiceQuota"`
+
+	// Invoices The merchant's invoices. They are counted every 10 seconds.
+	Invoices int64 `json:"invoices"`
+}
+
 // Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
 // nor values have control characters, except for line breaks and tabs in values.
 type Metadata map[string]string
+
+// NodeLimit The size of a kind of request that a node refused.
+type NodeLimit struct {
+	// At Unix seconds.
+	At Time `json:"at"`
+
+	// Kind `headers`, `heads`, `logs`, `receipts`, `calls` and `requestCalls` are calls in a batch, `range` and `blocks` are
+	// blocks whose logs are read at once, and `blockReceipts` is `eth_getBlockReceipts`. More may be added.
+	Kind string `json:"kind"`
+
+	// Refused The size that was refused last.
+	Refused int64 `json:"refused"`
+
+	// Size The size that is asked for instead; 0 for none.
+	Size int64 `json:"size"`
+}
 
 // NodeStatus A node of a chain.
 type NodeStatus struct {
@@ -1963,6 +2001,18 @@ type NodeStatus struct {
 
 	// Errors Requests to it that failed.
 	Errors int64 `json:"errors"`
+
+	// CallsPerDay How many calls a day that is, estimated from the last hour. Absent in the first minute.
+	CallsPerDay int64 `json:"callsPerDay,omitempty"`
+
+	// CallsPerSecond How often it is called at most, after it refused more. Absent if it did not.
+	CallsPerSecond float64 `json:"callsPerSecond,omitempty"`
+
+	// LeadingZeros It writes numbers with leading zeros, which are read.
+	LeadingZeros bool `json:"leadingZeros,omitempty"`
+
+	// Limits What it could not do since the service was started. Absent if there is nothing.
+	Limits []NodeLimit `json:"limits,omitempty"`
 }
 
 // NoticeResponse defines model for NoticeResponse.

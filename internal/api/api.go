@@ -133,6 +133,8 @@ type Reader interface {
 	report.Reader
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
+	// MerchantStorage returns what a merchant has stored, and its quotas.
+	MerchantStorage(ctx context.Context, merchantID string) (store.Storage, error)
 	// Requests returns the matching requests of the log, those that ended last first.
 	Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error)
 }

@@ -55,7 +55,13 @@ func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read merchant: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
+	stored, err := a.reader.MerchantStorage(r.Context(), m.ID)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m), Storage: &apitypes.MerchantStorage{
+		AuditBytes: stored.AuditBytes, AuditQuota: stored.AuditQuota, Invoices: stored.Invoices, InvoiceQuota: stored.InvoiceQuota,
+	}})
 	return nil
 }
 

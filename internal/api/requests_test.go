@@ -14,6 +14,10 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
+func (b *backend) MerchantStorage(ctx context.Context, merchantID string) (store.Storage, error) {
+	return store.Storage{MerchantID: merchantID, AuditBytes: 7, AuditQuota: 1 << 30, Invoices: 3, InvoiceQuota: 5}, b.fail(ctx)
+}
+
 func (b *backend) Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error) {
 	return newest(b.logged, f.Limit, func(e requestlog.Entry) bool {
 		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.KeyID == "" || f.KeyID == e.KeyID) &&

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,9 +71,12 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// countBusy counts a request that the database is too busy for.
+// countBusy counts a request that the database is too busy for, or for which a merchant has stored
+// too much.
 func (a *API) countBusy(err error) {
-	switch {
+	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	case errors.As(err, &exceeded) && slices.Contains(store.Quotas, exceeded.Limit):
+		a.refused(exceeded.Limit)
 	case errors.Is(err, store.ErrBusy):
 		a.refused("connections")
 	case errors.Is(err, settle.ErrCreatesWait):

@@ -151,6 +151,7 @@ type Checkout struct {
 	sameOrigin *http.CrossOriginProtection
 	now        func() time.Time
 	refundNow  func() time.Time
+	refused    func(limit string)
 	logger     *slog.Logger
 }
 
@@ -161,6 +162,9 @@ func New(c Config) *Checkout {
 	}
 	if c.RefundNow == nil {
 		c.RefundNow = c.Now
+	}
+	if c.Refused == nil {
+		c.Refused = func(string) {}
 	}
 	if c.Opened == nil {
 		c.Opened = func(string) {}
@@ -180,7 +184,7 @@ func New(c Config) *Checkout {
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: ratelimit.NewShares[ratelimit.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, logger: c.Logger,
+		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, refused: c.Refused, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	checkout.linkedLong = make(map[int]*ratelimit.Buckets[netip.Prefix])

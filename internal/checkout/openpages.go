@@ -100,9 +100,6 @@ func newOpenPages(c *Checkout, conf Config) *openPages {
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
 		pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
 	}
-	if p.refused == nil {
-		p.refused = func(string) {}
-	}
 	return p
 }
 

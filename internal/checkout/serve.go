@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,9 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
+		if slices.Contains(store.Quotas, exceeded.Limit) {
+			c.refused(exceeded.Limit)
+		}
 	case page.Status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(int(window/time.Second)))
 	case page.Status == http.StatusServiceUnavailable:

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"strconv"
 	"sync"
 	texttemplate "text/template"
 	"time"
@@ -130,7 +131,11 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"time":     func(at int64) template.HTML { return text.TimeIn(times.Unix(at), zone) },
 		"short":    short,
 		"duration": func(seconds int64) string { return duration(text, seconds) },
-		"exact":    func(seconds int64) string { return exactDuration(text, seconds) },
+		"megabytes": func(bytes int64) string {
+			const mega = 1_000_000
+			return strconv.FormatFloat(float64(bytes)/mega, 'f', 1, 64)
+		},
+		"exact": func(seconds int64) string { return exactDuration(text, seconds) },
 		// wallet is the address of a link that opens a wallet's app, which the templates do not
 		// know as safe. The interface made it of addresses and numbers.
 		"wallet": func(link string) template.URL { return walletURL(link) },

@@ -2,12 +2,15 @@ package dashboard_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/settle"
 )
 
@@ -86,4 +89,28 @@ func TestOperatedChain(t *testing.T) {
 	op.submit(halted, path+"/resume", url.Values{"confirm": {house}}).want(t, 200)
 	w.await("the chain to go on", func() bool { return !strings.Contains(op.get(path).words(), "block 3 was replaced") })
 	op.get("/dashboard/operator/audit?action=chain.resume").want(t, 200, "block 3 was replaced")
+}
+
+// TestWhatNodesCannotDo shows a node that refuses a kind of request.
+func TestWhatNodesCannotDo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(cfg *server.Config) { cfg.Chains[0].Chain.CompareLogs = true })
+	w.invoice("acme", nil)
+	w.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_getBlockReceipts" {
+			return errors.New("not here")
+		}
+		return nil
+	})
+	page := ""
+	for range 10 { // blocks; each is read within a round of the indexer
+		w.chain.Mine(chaintest.Tx{})
+	}
+	w.await("what the node cannot do", func() bool {
+		page = w.operator.get("/dashboard/operator/chains/" + house).words()
+		return strings.Contains(page, "blockReceipts: refused, not asked for since")
+	})
+	if !strings.Contains(page, "Calls a day") {
+		t.Errorf("the page does not say how many calls a day there are: %s", page)
+	}
 }

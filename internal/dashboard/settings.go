@@ -14,6 +14,7 @@ import (
 // settingsView is the page of a merchant.
 type settingsView struct {
 	apitypes.Merchant
+	Storage      *apitypes.MerchantStorage
 	Error        string
 	Typed        map[string]string // what the forms show, by member
 	MayProfile   bool              // the person may change what payers see
@@ -40,7 +41,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	}
 	m := answer.Merchant
 	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
-	view := settingsView{Merchant: m, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: merchant.MaxLogoBytes >> 10}
+	view := settingsView{Merchant: m, Storage: answer.Storage, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: merchant.MaxLogoBytes >> 10}
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),

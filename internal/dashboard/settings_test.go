@@ -54,6 +54,9 @@ func TestSettings(t *testing.T) {
 	}
 	reader.post(addresses, nil).want(t, 403)
 	w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex")
+	for _, p := range []*person{owner, w.operator} {
+		p.get(path+operator).want(t, 200, "Invoices stored 0 of 10000000", "Audit log stored 0.0 of 1073.7 MB")
+	}
 }
 
 // TestTimezone shows times and filters days in the merchant's time zone.

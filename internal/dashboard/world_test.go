@@ -66,6 +66,7 @@ type world struct {
 	t        *testing.T
 	url      string
 	chain    *chaintest.Chain
+	node     *chaintest.Node
 	store    *store.Store
 	keys     *apikey.Manager
 	operator *person
@@ -83,6 +84,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	w.chain.Token(houseToken, 6)
 	w.chain.MineAt(w.now().Unix() - 1)
 	node := w.chain.Serve(t)
+	w.node = node
 	merchants := server.Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
 	var err error
 	if w.root, err = access.NewKey(access.Test, rand.Reader); err != nil {

@@ -151,7 +151,7 @@ func limitRows() []string {
 		row("filters that people keep | %d of a person and a list; a name of %d characters; a query of %d bytes", access.MaxSavedFilters, access.MaxFilterName, access.MaxFilterQuery),
 		row("streams of the dashboard's open pages | %d of a person; %d in all of which the people of one merchant have as many as are free", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
-		row("what a merchant's keys store | `audit_storage`: %d GiB of entries of the audit log; `invoice_storage`: %d invoices counted every %d s; set by `quittance merchant quotas`",
+		row("what a merchant's keys store | `audit_storage`: %d GiB of entries of the audit log; `invoice_storage`: %d invoices counted every %d s; set by `quittance merchant quotas` and shown by `GET /api/merchants/{id}`",
 			store.DefaultAuditQuota>>30, store.DefaultInvoiceQuota, seconds(store.QuotaInterval)),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
 		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys %d in all; %d written in %d s",

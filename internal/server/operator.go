@@ -114,6 +114,18 @@ func (s *Server) limitsInForce() []apitypes.LimitInForce {
 	return limits
 }
 
+// nodeStatus returns the state of a node.
+func nodeStatus(p admin.Provider) apitypes.NodeStatus {
+	out := apitypes.NodeStatus{
+		Node: p.Provider, State: string(p.State), Reason: p.Reason, Until: p.Until, Head: number(p.Head), LatencyMs: float32(p.LatencyMs), Calls: number(p.Calls), Errors: number(p.Errors),
+		CallsPerDay: number(p.PerDay), CallsPerSecond: p.Pace, LeadingZeros: p.LeadingZeros,
+	}
+	for _, l := range p.Limits {
+		out.Limits = append(out.Limits, apitypes.NodeLimit{Kind: string(l.Kind), Size: number(l.Size), Refused: number(l.Refused), At: l.At})
+	}
+	return out
+}
+
 // chainStatus returns the state of a chain.
 func (s *Server) chainStatus(ctx context.Context, run *chainWorkers) (apitypes.ChainStatus, error) {
 	st := run.status(s.cfg.Now())
@@ -126,9 +138,7 @@ func (s *Server) chainStatus(ctx context.Context, run *chainWorkers) (apitypes.C
 		out.ClockSkewSeconds = *st.SkewSeconds
 	}
 	for i, p := range st.Providers {
-		out.Nodes[i] = apitypes.NodeStatus{
-			Node: p.Provider, State: string(p.State), Reason: p.Reason, Until: p.Until, Head: number(p.Head), LatencyMs: float32(p.LatencyMs), Calls: number(p.Calls), Errors: number(p.Errors),
-		}
+		out.Nodes[i] = nodeStatus(p)
 	}
 	if st.Writer == nil {
 		return out, nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -39,7 +40,7 @@ func (q *quotas) admit(merchantID string) error {
 		q.active[merchantID] = true
 	}
 	if q.full[merchantID] {
-		return &ratelimit.ExceededError{Limit: "invoice_storage", RetryAfter: retryQuota}
+		return &ratelimit.ExceededError{Limit: store.InvoiceQuotaName, RetryAfter: retryQuota}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestInvoiceQuota(t *testing.T) {
 		}
 		count()
 		exceeded := (*ratelimit.ExceededError)(nil)
-		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != "invoice_storage" {
+		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != store.InvoiceQuotaName {
 			t.Errorf("beyond the quota: %v", err)
 		}
 		if err := create(true, "first"); err != nil {

@@ -19,6 +19,15 @@ const (
 	DefaultInvoiceQuota = 10_000_000
 )
 
+// Names of the quotas, in refusals and metrics.
+const (
+	AuditQuotaName   = "audit_storage"
+	InvoiceQuotaName = "invoice_storage"
+)
+
+// Quotas are the names of all quotas.
+var Quotas = []string{AuditQuotaName, InvoiceQuotaName}
+
 // auditOverhead is what an entry of the audit log takes besides its texts: hashes, numbers and
 // indexes, about.
 const auditOverhead = 400
@@ -53,7 +62,7 @@ func (tx *Tx) countAudit(ctx context.Context, entries []access.Entry) error {
 		return fmt.Errorf("count what the audit log takes: %w", err)
 	}
 	if n == 0 {
-		return &ratelimit.ExceededError{Limit: "audit_storage", RetryAfter: retryQuota}
+		return &ratelimit.ExceededError{Limit: AuditQuotaName, RetryAfter: retryQuota}
 	}
 	return nil
 }
@@ -85,6 +94,19 @@ func scanStorage(row scanner) (s Storage, err error) {
 // ids after the given one. The first, with the empty id, has the quotas of all others.
 func (q *queries) Storage(ctx context.Context, after string, limit int) ([]Storage, error) {
 	return queryAll(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id >= $1 ORDER BY s.merchant_id LIMIT $2", after, limit)
+}
+
+// MerchantStorage returns what a merchant has stored, and its quotas.
+func (q *queries) MerchantStorage(ctx context.Context, merchantID string) (Storage, error) {
+	known, err := queryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = $1", merchantID)
+	if errors.Is(err, ErrNotFound) { // it has stored nothing
+		known, err = queryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = ''")
+		known = Storage{MerchantID: merchantID, AuditQuota: known.AuditQuota, InvoiceQuota: known.InvoiceQuota}
+	}
+	if err != nil {
+		return Storage{}, fmt.Errorf("read the storage of %s: %w", merchantID, err)
+	}
+	return known, nil
 }
 
 // SetQuotas sets the quotas of a merchant, or of all merchants without own ones if merchantID is
@@ -119,13 +141,9 @@ const countBatch = 50_000
 // what it has stored. more is set if there may be others. Invoices that are being made are counted
 // with the next ones, or not at all: the quota is about millions.
 func (s *Store) CountInvoices(ctx context.Context, merchantID string) (stored Storage, more bool, err error) {
-	known, err := queryRow(ctx, &s.queries, scanStorage, selectStorage+"WHERE s.merchant_id = $1", merchantID)
-	if errors.Is(err, ErrNotFound) {
-		known, err = queryRow(ctx, &s.queries, scanStorage, selectStorage+"WHERE s.merchant_id = ''")
-		known = Storage{MerchantID: merchantID, AuditQuota: known.AuditQuota, InvoiceQuota: known.InvoiceQuota}
-	}
+	known, err := s.MerchantStorage(ctx, merchantID)
 	if err != nil {
-		return Storage{}, false, fmt.Errorf("read the storage of %s: %w", merchantID, err)
+		return Storage{}, false, err
 	}
 	type count struct {
 		n    int64

@@ -38,7 +38,7 @@ func TestAuditQuota(t *testing.T) {
 			err = write("acme", entry(access.ActionEndpointUpdate))
 		}
 		exceeded := (*ratelimit.ExceededError)(nil)
-		if !errors.As(err, &exceeded) || exceeded.Limit != "audit_storage" || written != 4 {
+		if !errors.As(err, &exceeded) || exceeded.Limit != store.AuditQuotaName || written != 4 {
 			t.Errorf("after %d entries: %v", written, err)
 		}
 		for name, err := range map[string]error{
@@ -58,6 +58,15 @@ func TestAuditQuota(t *testing.T) {
 		all, err := s.Storage(t.Context(), "", 10)
 		if err != nil || len(all) != 3 || all[0].MerchantID != "" || all[0].AuditQuota != store.DefaultAuditQuota || all[0].InvoiceQuota != store.DefaultInvoiceQuota {
 			t.Fatalf("%+v, %v", all, err)
+		}
+		for i, merchantID := range []string{"acme", "globex"} {
+			if got, err := s.MerchantStorage(t.Context(), merchantID); err != nil || got != all[i+1] {
+				t.Errorf("%s alone: %+v, %v; want %+v", merchantID, got, err, all[i+1])
+			}
+		}
+		nothing := store.Storage{MerchantID: "initech", AuditQuota: store.DefaultAuditQuota, InvoiceQuota: store.DefaultInvoiceQuota}
+		if got, err := s.MerchantStorage(t.Context(), "initech"); err != nil || got != nothing {
+			t.Errorf("a merchant that stored nothing: %+v, %v", got, err)
 		}
 		if acme := all[1]; acme.AuditBytes <= 3000 || acme.AuditBytes > 5000 || acme.AuditQuota != 5000 || !acme.OwnAudit || acme.OwnInvoices || acme.InvoiceQuota != store.DefaultInvoiceQuota {
 			t.Errorf("%+v", acme)

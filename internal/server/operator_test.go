@@ -1,0 +1,26 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// TestNodeStatus has all that is known of a node in the operator's status.
+func TestNodeStatus(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]admin.Provider{
+		`{"node":"https://rpc.example","state":"ok","head":12,"latencyMs":1.5,"calls":100,"errors":3,"callsPerDay":17280,"callsPerSecond":8,"leadingZeros":true,` +
+			`"limits":[{"at":1000,"kind":"range","refused":10,"size":5},{"at":1001,"kind":"blockReceipts","refused":1,"size":0}]}`: {
+			Provider: "https://rpc.example", State: chain.StateOK, Head: 12, LatencyMs: 1.5, Calls: 100, PerDay: 17280, Errors: 3, Pace: 8, LeadingZeros: true,
+			Limits: []admin.NodeLimit{{Kind: chain.KindRange, Size: 5, Refused: 10, At: 1000}, {Kind: chain.KindReceiptsOfBlock, Refused: 1, At: 1001}},
+		},
+		`{"node":"https://rpc.example","state":"ok","head":0,"latencyMs":0,"calls":0,"errors":0}`: {Provider: "https://rpc.example", State: chain.StateOK},
+	} {
+		if got, err := json.Marshal(nodeStatus(p)); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+}
