@@ -151,7 +151,7 @@ func lockForAuthorization(ctx context.Context, tx *store.Tx, chainKey string) er
 func (s *Service) newAuthorization(inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) store.Authorization {
 	return store.Authorization{
 		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
-		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: s.now(),
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: s.now(), Scheduled: s.schedule(),
 	}
 }
 
@@ -197,7 +197,7 @@ type authorizationReader interface {
 	PaymentByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.PaymentRow, error)
 	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
 	InvoicesByCommitment(ctx context.Context, commitments []invoice.Hash) (map[invoice.Hash]string, error)
-	CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error)
+	CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, w store.Window) (all, merchant, payer int64, err error)
 }
 
 // boundTo returns the accepted authorization if a is it, and an empty one if the nonce is
@@ -242,7 +242,7 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
-	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, s.earlierNow().Add(-budgetWindow))
+	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, store.WindowBefore(s.now(), s.schedule(), budgetWindow))
 	if err != nil {
 		return err
 	}

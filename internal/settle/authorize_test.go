@@ -33,12 +33,12 @@ func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Addres
 	return checked, c.fail
 }
 
-// gasless has the world's service take authorizations with a budget.
-func (w *world) gasless(budget settle.AuthorizationBudget) *headChecker {
+// gasless has the world's service take authorizations with a budget, after other changes of its configuration.
+func (w *world) gasless(budget settle.AuthorizationBudget, change ...func(*settle.Config)) *headChecker {
 	checker := &headChecker{w: w}
-	w.Service = w.service(func(c *settle.Config) {
+	w.Service = w.service(append(change, func(c *settle.Config) {
 		c.Gasless = settle.Gasless{Checker: checker, Budgets: map[string]settle.AuthorizationBudget{w.chainKey: budget}}
-	})
+	})...)
 	return checker
 }
 
@@ -480,6 +480,40 @@ func TestAuthorizationBudgets(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAuthorizationBudgetByTheSchedule counts 24 hours by the schedule's clock: a clock that is ahead for a while gives back
+// nothing, and after an outage of days, which that clock does not count, the window is no longer.
+func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		schedule := w.seconds.Load()
+		w.gasless(settle.AuthorizationBudget{PerPayer: 1, PerMerchant: 9, PerDay: 9}, func(cfg *settle.Config) {
+			cfg.Schedule = func() time.Time { return time.Unix(schedule, 0) }
+		})
+		tries := 0
+		authorize := func() error {
+			tries++
+			w.mine(max(w.seconds.Load(), w.head().Time.Unix()))
+			inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(w.seconds.Load() + 7200) })
+			_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce", tries)))
+			return err
+		}
+		w.must(authorize())
+		w.seconds.Add(5 * day) // an outage, or a clock that is ahead
+		wantRefused(t, authorize(), invoice.RefusedBudget)
+		pass := func(seconds int64) {
+			w.seconds.Add(seconds)
+			schedule += seconds
+		}
+		pass(day - 1)
+		wantRefused(t, authorize(), invoice.RefusedBudget)
+		pass(1)
+		w.must(authorize())
+		pass(day - 1)
+		wantRefused(t, authorize(), invoice.RefusedBudget)
+		pass(1)
+		w.must(authorize()) // 24 hours after the one before, though the clocks differ by days
+	})
 }
 
 // TestAuthorizationsOfAll divides the authorizations of a day among merchants: one gets half, the

@@ -149,7 +149,7 @@ func unchanged(*store.Tx, *outbox, *store.Cursor) error { return nil }
 // handles, others follow for expiryShift, and creates that wait go first. more reports whether
 // some are left.
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
-	started := s.now()
+	started := s.schedule()
 	for pace := newExpiryPace(); ; {
 		var held time.Duration // that others waited
 		began := time.Now()
@@ -173,7 +173,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 		if err != nil {
 			return false, err
 		}
-		if !more || s.now().Sub(started) >= expiryShift {
+		if !more || s.schedule().Sub(started) >= expiryShift {
 			return more, nil
 		}
 		fn = unchanged

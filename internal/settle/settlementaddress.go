@@ -36,7 +36,7 @@ var errNotHeld = &invoice.FieldError{
 // sendHoldings looks up the holdings of creates that were not found lately. settled says, after the transaction
 // was flushed, whether hold has nothing to do.
 func (s *Service) sendHoldings(ctx context.Context, tx *store.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
-	h.at = s.now()
+	h.at = s.schedule()
 	for _, c := range s.holdings.stale(calls, h.at) {
 		h.found = append(h.found, c.Value.heldAs())
 	}
@@ -61,7 +61,7 @@ func (h *holdings) divided() (claims, grants []store.Holding) {
 // creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
 // address, since what it receives belongs to its invoice. Creates change nothing that are in repeated.
 func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
-	h.at = s.now()
+	h.at = s.schedule()
 	origins := make(map[invoice.Address]access.Origin)
 	stale := s.holdings.stale(calls, h.at)
 	if len(stale) == 0 {

@@ -34,6 +34,7 @@ type Authorization struct {
 	Reason     invoice.Refusal // with AuthorizationRefused
 	TxID       string          // newest transaction that carries or carried it; empty if none ever did
 	CreatedAt  time.Time
+	Scheduled  time.Time // CreatedAt by the schedule's clock; zero if a program of an older version accepted it
 	EndedAt    time.Time // when it was paid or refused; zero before
 	// Payment is its transfer; nil before it was observed. It is read and not written.
 	Payment *AuthorizedPayment
@@ -53,7 +54,7 @@ func (a Authorization) Paid() bool {
 }
 
 const authorizationColumns = "a.id, a.chain_key, a.token, a.authorizer, a.nonce, a.invoice_id, a.merchant_id, a.recipient, a.value, " +
-	"a.valid_after, a.valid_before, a.signature, a.gas, a.status, a.reason, a.tx_id, a.created_ms, a.ended_ms, p.id, p.tx_hash, p.status"
+	"a.valid_after, a.valid_before, a.signature, a.gas, a.status, a.reason, a.tx_id, a.created_ms, a.created_scheduled_ms, a.ended_ms, p.id, p.tx_hash, p.status"
 
 // authorizationTables joins each authorization with its payment.
 const authorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id = a.payment_id"
@@ -74,7 +75,7 @@ func scanAuthorization(row scanner) (a Authorization, err error) {
 	err = row.Scan(&a.ID, &a.ChainKey, addressCol(&a.Token), addressCol(&a.From), hashCol(&a.Nonce), &a.InvoiceID, &a.MerchantID,
 		addressCol(&a.To), amountCol(&a.Value), seconds{&a.ValidAfter}, seconds{&a.ValidBefore},
 		parsedColumn[[]byte]{&a.Signature, hexutil.Decode}, &gas, &a.Status, nullText(&a.Reason), nullText(&a.TxID),
-		milliseconds{&a.CreatedAt}, milliseconds{&a.EndedAt}, nullText(&p.ID), hashCol(&p.TxHash), nullText(&p.Status))
+		milliseconds{&a.CreatedAt}, milliseconds{&a.Scheduled}, milliseconds{&a.EndedAt}, nullText(&p.ID), hashCol(&p.TxHash), nullText(&p.Status))
 	a.Gas = uint64(gas)
 	if p.ID != "" {
 		a.Payment = &p
@@ -86,11 +87,11 @@ func scanAuthorization(row scanner) (a Authorization, err error) {
 // nonce of the payer is bound.
 func (tx *Tx) InsertAuthorization(ctx context.Context, a Authorization) error {
 	n, err := tx.exec(ctx, `INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value,
-			valid_after, valid_before, signature, gas, status, created_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'accepted', $14)
+			valid_after, valid_before, signature, gas, status, created_ms, created_scheduled_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'accepted', $14, $15)
 		ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING`,
 		a.ID, a.ChainKey, a.Token.String(), a.From.String(), a.Nonce.String(), a.InvoiceID, a.MerchantID, a.To.String(), a.Value.String(),
-		a.ValidAfter.Unix(), a.ValidBefore.Unix(), hexutil.Encode(a.Signature), int64(a.Gas), a.CreatedAt.UnixMilli())
+		a.ValidAfter.Unix(), a.ValidBefore.Unix(), hexutil.Encode(a.Signature), int64(a.Gas), a.CreatedAt.UnixMilli(), nullMilliseconds(a.Scheduled))
 	if err == nil && n != 1 {
 		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, ErrConflict)
 	}
@@ -193,17 +194,17 @@ func (tx *Tx) EndAuthorizations(ctx context.Context, chainKey string, final time
 	return err
 }
 
-// CountAuthorizations returns how many authorizations of a chain were accepted since a
-// time: all of them, those for the merchant and those of the payer. Those that were
+// CountAuthorizations returns how many authorizations of a chain were accepted in a
+// window: all of them, those for the merchant and those of the payer. Those that were
 // refused without having been sent count for the payer alone: they cost no gas, but a row.
-func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, since time.Time) (all, merchant, payer int64, err error) {
-	const accepted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2"
+func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, w Window) (all, merchant, payer int64, err error) {
+	const accepted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2 AND COALESCE(created_scheduled_ms, created_ms) > $5"
 	const sendable = accepted + " AND (status <> 'refused' OR tx_id IS NOT NULL)"
 	n, err := queryRow(ctx, q, func(row scanner) (n [3]int64, err error) {
 		err = row.Scan(&n[0], &n[1], &n[2])
 		return n, err
 	}, "SELECT ("+sendable+"), ("+sendable+" AND merchant_id = $3), ("+accepted+" AND authorizer = $4)",
-		chainKey, since.UnixMilli(), merchantID, authorizer.String())
+		chainKey, w.Oldest.UnixMilli(), merchantID, authorizer.String(), w.Since.UnixMilli())
 	return n[0], n[1], n[2], err
 }
 

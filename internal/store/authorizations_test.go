@@ -229,7 +229,7 @@ func TestCountAuthorizations(t *testing.T) {
 		})
 		count := func(since time.Time, merchantID string, want [3]int64) {
 			t.Helper()
-			all, merchant, payer, err := s.CountAuthorizations(t.Context(), "base", merchantID, invoice.Address{0xbb}, since)
+			all, merchant, payer, err := s.CountAuthorizations(t.Context(), "base", merchantID, invoice.Address{0xbb}, store.Window{Since: since, Oldest: since})
 			if got := [3]int64{all, merchant, payer}; err != nil || got != want {
 				t.Errorf("since %v: %v, %v; want %v", since, got, err, want)
 			}

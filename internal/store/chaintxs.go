@@ -24,6 +24,7 @@ type ChainTx struct {
 	Destination invoice.Address // the contract that it calls; zero when it is not known
 	Status      TxStatus
 	CreatedAt   time.Time
+	Scheduled   time.Time   // CreatedAt by the schedule's clock; zero if a program of an older version made it
 	Reserved    int64       // the most that it can cost, in gwei: billionths of the native coin
 	Spent       *TxCost     // what it did cost; nil while that is not known
 	Attempts    []TxAttempt // in the order they were made; never empty
@@ -52,6 +53,8 @@ func (k TxKind) columns() (kind string, work any) {
 type TxCost struct {
 	Gwei int64     // billionths of the chain's native coin
 	At   time.Time // when it became known
+	// Scheduled is At by the schedule's clock; zero if a program of an older version stored it.
+	Scheduled time.Time
 }
 
 // TxStatus is the state of a transaction, as far as the transaction manager
@@ -83,9 +86,9 @@ type TxAttempt struct {
 func (s *Store) SaveChainTx(ctx context.Context, l WorkLease, t ChainTx, items []string) error {
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
 		kind, work := t.Kind.columns()
-		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, destination, status, created_ms, reserved_gwei)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
-			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), kind, work, orNull(t.Destination), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved)
+		n, err := tx.exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, destination, status, created_ms, reserved_gwei, created_scheduled_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
+			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), kind, work, orNull(t.Destination), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved, nullMilliseconds(t.Scheduled))
 		if err != nil {
 			return err
 		}
@@ -165,12 +168,12 @@ func (tx *Tx) insertAttempt(ctx context.Context, txID string, number int, a TxAt
 // unknown, and appends entries to the audit log. The items of a failed transaction
 // become due again. It returns ErrConflict if the lease was lost.
 func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, status TxStatus, spent *TxCost, audit ...access.Entry) error {
-	cost := []any{txID, string(status), nil, nil}
+	cost := []any{txID, string(status), nil, nil, nil}
 	if spent != nil {
-		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli()}
+		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli(), nullMilliseconds(spent.Scheduled)}
 	}
 	return s.withWorkLease(ctx, l, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4 WHERE id = $1", cost...)
+		_, err := tx.exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4, spent_scheduled_ms = $5 WHERE id = $1", cost...)
 		if err != nil {
 			return err
 		}
@@ -186,25 +189,26 @@ func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, statu
 	})
 }
 
-// Spending returns, in gwei, what the chain's transactions have cost since a
-// time, and what they may cost in addition: those in flight, and newer ones
+// Spending returns, in gwei, what the chain's transactions have cost in a window,
+// and what they may cost in addition: those in flight, and those of the window
 // with unknown cost. It leaves out the transaction with the id exceptID, unless
 // that is empty.
-func (q *queries) Spending(ctx context.Context, chainKey string, since time.Time, exceptID string) (spent, reserved int64, err error) {
-	sum := func(what, condition string) (int64, error) {
+func (q *queries) Spending(ctx context.Context, chainKey string, w Window, exceptID string) (spent, reserved int64, err error) {
+	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
+	sum := func(what, condition string, args ...any) (int64, error) {
 		return queryRow(ctx, q, func(row scanner) (n int64, err error) {
 			err = row.Scan(&n)
 			return n, err
-		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $3 AND "+condition, chainKey, since.UnixMilli(), exceptID)
+		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $2 AND "+condition, append([]any{chainKey, exceptID}, args...)...)
 	}
-	if spent, err = sum("spent_gwei", "spent_ms >= $2"); err != nil {
+	if spent, err = sum("spent_gwei", "spent_ms >= $3 AND COALESCE(spent_scheduled_ms, spent_ms) >= $4", oldest, since); err != nil {
 		return 0, 0, err
 	}
-	recent, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms >= $2")
+	recent, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms >= $3 AND (status = 'sent' OR COALESCE(created_scheduled_ms, created_ms) >= $4)", oldest, since)
 	if err != nil {
 		return 0, 0, err
 	}
-	older, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms < $2 AND status = 'sent'")
+	older, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms < $3 AND status = 'sent'", oldest)
 	return spent, recent + older, err
 }
 
@@ -233,13 +237,14 @@ func (q *queries) HasChainTxs(ctx context.Context, chainKey string, sender invoi
 func (q *queries) chainTxs(ctx context.Context, condition string, args ...any) ([]ChainTx, error) {
 	txs, err := queryAll(ctx, q, func(row scanner) (t ChainTx, err error) {
 		var spent sql.NullInt64
-		var at time.Time
-		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, addressCol(&t.Destination), &t.Status, milliseconds{&t.CreatedAt}, &t.Reserved, &spent, milliseconds{&at})
+		var at, scheduled time.Time
+		err = row.Scan(&t.ID, &t.ChainKey, addressCol(&t.Sender), &t.Nonce, &t.Kind, addressCol(&t.Destination), &t.Status, milliseconds{&t.CreatedAt}, &t.Reserved, &spent, milliseconds{&at},
+			milliseconds{&t.Scheduled}, milliseconds{&scheduled})
 		if spent.Valid {
-			t.Spent = &TxCost{Gwei: spent.Int64, At: at}
+			t.Spent = &TxCost{Gwei: spent.Int64, At: at, Scheduled: scheduled}
 		}
 		return t, err
-	}, `SELECT id, chain_key, sender, nonce, COALESCE(work, kind), destination, status, created_ms, reserved_gwei, spent_gwei, spent_ms
+	}, `SELECT id, chain_key, sender, nonce, COALESCE(work, kind), destination, status, created_ms, reserved_gwei, spent_gwei, spent_ms, created_scheduled_ms, spent_scheduled_ms
 		FROM chain_txs WHERE `+condition+" ORDER BY nonce", args...)
 	if err != nil {
 		return nil, err

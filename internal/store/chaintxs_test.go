@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -251,13 +250,45 @@ func TestWritesNeedTheLease(t *testing.T) {
 	})
 }
 
+// TestSpendingByTheSchedule judges spending by the schedule's clock, whatever the machine's clock said: it was a day ahead, as after
+// an outage that the schedule does not count, or behind.
+func TestSpendingByTheSchedule(t *testing.T) {
+	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
+		const day = 24 * 60 * 60 * 1000
+		now, scheduled := atMS(10*day), atMS(9*day)
+		for i, tx := range []struct {
+			age     int64 // of the transaction, in days by the schedule's clock
+			machine int64 // ms that the machine's clock was ahead of the schedule's
+			spent   bool
+		}{
+			{0, day, true}, {0, 9 * day, true}, {0, -day / 2, true}, // 1, 2, 4: now, by whatever clock
+			{2, day, true}, {2, 9 * day, true}, // 8, 16: two days ago
+			{0, -day / 2, false}, {2, 9 * day, false}, // 32, 64: failed, but a node may have it
+		} {
+			at := 9*day - tx.age*day
+			row := chainTx(fmt.Sprint("ctx_", i), uint64(i))
+			row.CreatedAt, row.Scheduled, row.Reserved = atMS(at+tx.machine), atMS(at), 1<<i
+			must(t, s.SaveChainTx(t.Context(), writerLease, row, nil))
+			var cost *store.TxCost
+			if tx.spent {
+				cost = &store.TxCost{Gwei: 1 << i, At: row.CreatedAt, Scheduled: row.Scheduled}
+			}
+			must(t, s.SetTxStatus(t.Context(), writerLease, row.ID, store.TxFailed, cost))
+		}
+		spent, reserved, err := s.Spending(t.Context(), "base", store.WindowBefore(now, scheduled, day*1_000_000), "")
+		if err != nil || spent != 1+2+4 || reserved != 32 {
+			t.Errorf("%d spent and %d reserved, %v", spent, reserved, err)
+		}
+	})
+}
+
 // TestSpending adds up what transactions did cost, and what those in flight may cost.
 func TestSpending(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		ctx := t.Context()
 		want := func(spent, reserved int64, sinceMS int64, but string) {
 			t.Helper()
-			gotSpent, gotReserved, err := s.Spending(ctx, "base", atMS(sinceMS), but)
+			gotSpent, gotReserved, err := s.Spending(ctx, "base", store.Window{Since: atMS(sinceMS), Oldest: atMS(sinceMS)}, but)
 			must(t, err)
 			if gotSpent != spent || gotReserved != reserved {
 				t.Errorf("since %d, without %q: %d spent and %d reserved, want %d and %d", sinceMS, but, gotSpent, gotReserved, spent, reserved)
@@ -288,7 +319,7 @@ func TestSpending(t *testing.T) {
 		want(0, 1, 71, "")
 		must(t, s.SetTxStatus(ctx, writerLease, "ctx_2", store.TxSent, nil)) // a reorg
 		want(7, 1+4+16, 50, "")
-		if spent, reserved, err := s.Spending(ctx, "polygon", time.Time{}, ""); spent+reserved != 0 || err != nil {
+		if spent, reserved, err := s.Spending(ctx, "polygon", store.Window{}, ""); spent+reserved != 0 || err != nil {
 			t.Errorf("another chain spent %d and reserved %d, %v", spent, reserved, err)
 		}
 	})

@@ -534,7 +534,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"due authorizations":      func() error { _, err := read.DueAuthorizations(ctx, "base", 200); return err },
 		"count of authorizations": func() error { _, err := read.CountDueAuthorizations(ctx, "base"); return err },
 		"budget of authorizations": func() error {
-			_, _, _, err := read.CountAuthorizations(ctx, "base", "m", moved.From, at(1))
+			_, _, _, err := read.CountAuthorizations(ctx, "base", "m", moved.From, store.Window{Since: at(1), Oldest: at(1)})
 			return err
 		},
 		"x402 settlement": func() error {

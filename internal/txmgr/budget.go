@@ -61,8 +61,8 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 // so many wei exceed so many percent of the budget. Spending is in the database, so
 // replicas and restarts share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
-	since := w.conf.Now().Add(-budgetWindow)
-	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, since, replacing)
+	window := store.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
+	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, window, replacing)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
 	}
@@ -89,7 +89,7 @@ func (w *Writer) showSpending(spent, budget uint64) {
 // attempts allowed, since a receipt is one node's answer. Without a cost on the receipt
 // it is what was reserved.
 func (w *Writer) spent(t store.ChainTx, r *chain.Receipt) *store.TxCost {
-	cost := store.TxCost{Gwei: t.Reserved, At: w.conf.Now()}
+	cost := store.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
 	if says := r.Cost(); says != nil && says.Sign() >= 0 {
 		cost.Gwei = min(inGwei(says), max(2*t.Reserved, 1))
 		if t.Reserved == 0 { // from before costs were recorded

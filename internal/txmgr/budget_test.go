@@ -89,6 +89,38 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	})
 }
 
+// TestDailyBudgetWhileTheClockIsAhead uses up the daily budget, and sets the machine's clock forward by two days: nothing may
+// be spent before a day has passed by the schedule's clock.
+func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ahead := time.Duration(0)
+		budget := func(gwei int64) func(*Config) {
+			return func(c *Config) {
+				c.Chain.Limits.PerDayGwei = uint64(gwei)
+				c.Now, c.Schedule = func() time.Time { return w.clock.Now().Add(ahead) }, w.clock.Now
+			}
+		}
+		writer := w.writer(budget(100_000_000_000))
+		w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
+		w.tick(writer)
+		w.seal(1)
+		w.tick(writer)
+		mined := w.wantTxs(store.TxMined)[0]
+		w.clock.Add(DefaultLeaseTTL)
+		writer = w.writer(budget(mined.Spent.Gwei + mined.Reserved/2))
+		w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
+		ahead = 2 * budgetWindow
+		if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
+			t.Errorf("while the clock is ahead a round ends with %v", err)
+		}
+		w.clock.Add(budgetWindow)
+		writer.report(writer.tick(w.ctx))
+		w.seal(1)
+		w.tick(writer)
+		w.wantTxs(store.TxMined, store.TxMined)
+	})
+}
+
 // TestBudgetCountsWhatIsInFlight makes a replacement cost more than the budget leaves.
 func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)

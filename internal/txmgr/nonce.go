@@ -77,7 +77,7 @@ func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 	if err != nil {
 		return err
 	}
-	waited := w.nonceClaim.heldFor(used, w.conf.Now())
+	waited := w.nonceClaim.heldFor(used, w.conf.Schedule())
 	agree, differ := w.pollNonce(ctx, used)
 	needs := lostAfter
 	switch {
@@ -160,7 +160,7 @@ func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) 
 		w.foreignClaim = nonceClaim{}
 		return true, nil
 	}
-	switch waited := w.foreignClaim.heldFor(used, w.conf.Now()); {
+	switch waited := w.foreignClaim.heldFor(used, w.conf.Schedule()); {
 	case waited < bumpAfter:
 		return false, nil
 	case waited < foreignAfter:

@@ -171,7 +171,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now, Scheduled: w.conf.Schedule()})
 }
 
 // fail gives up a transaction, with its cost if it is known, and entries for the audit log.

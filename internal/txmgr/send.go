@@ -94,7 +94,7 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 	}
 	t := store.ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
-		Kind: b.kind, Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.conf.Now(), Reserved: inGwei(d.cost()),
+		Kind: b.kind, Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.conf.Now(), Scheduled: w.conf.Schedule(), Reserved: inGwei(d.cost()),
 	}
 	attempt, err := w.sign(nonce, b.to, d.gas, d.data, d.offer)
 	if err != nil {

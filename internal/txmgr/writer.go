@@ -86,7 +86,7 @@ type Store interface {
 	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
 	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error
 	TxMerchants(ctx context.Context, txID string) ([]store.TxMerchant, error)
-	Spending(ctx context.Context, chainKey string, since time.Time, but string) (spent, reserved int64, err error)
+	Spending(ctx context.Context, chainKey string, w store.Window, but string) (spent, reserved int64, err error)
 }
 
 // Config configures a Writer.
@@ -106,8 +106,11 @@ type Config struct {
 	Metrics  *Metrics        // nil keeps none
 	Gasless  bool            // payers' authorizations are sent
 
-	Now  func() time.Time // nil means time.Now
-	Rand io.Reader        // for identifiers; nil means crypto/rand.Reader
+	Now func() time.Time // nil means time.Now
+	// Schedule is the schedule's clock, which does not jump. It judges the budget's window, and for how long nodes
+	// have said the same. nil means Now.
+	Schedule func() time.Time
+	Rand     io.Reader // for identifiers; nil means crypto/rand.Reader
 }
 
 // Writer is the writer of one chain. Run it once.
@@ -152,6 +155,9 @@ func New(conf Config) (*Writer, error) {
 	setDefault(&conf.Logger, slog.New(slog.DiscardHandler))
 	if conf.Now == nil {
 		conf.Now = time.Now
+	}
+	if conf.Schedule == nil {
+		conf.Schedule = conf.Now
 	}
 	if conf.Rand == nil {
 		conf.Rand = rand.Reader

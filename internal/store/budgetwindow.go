@@ -1,0 +1,25 @@
+package store
+
+import "time"
+
+// maxClockError is how much a machine's clock may have been behind when it wrote a time. What it wrote then
+// still counts for as long as it should.
+const maxClockError = 24 * time.Hour
+
+// Window is the span of time whose spending counts against a budget. The schedule's clock judges it,
+// because the machine's clock may jump.
+type Window struct {
+	Since time.Time // by the schedule's clock
+	// Oldest is a time by the machine's clock. What is older is not looked at, since the indexes have that clock's times.
+	Oldest time.Time
+}
+
+// WindowBefore returns the window of a length that ends now, at a time by the machine's clock and one
+// by the schedule's.
+func WindowBefore(now, scheduled time.Time, length time.Duration) Window {
+	oldest := now
+	if scheduled.Before(now) {
+		oldest = scheduled
+	}
+	return Window{Since: scheduled.Add(-length), Oldest: oldest.Add(-length - maxClockError)}
+}
