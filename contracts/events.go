@@ -16,6 +16,27 @@ var (
 	ClosedTopic = crypto.Keccak256Hash([]byte("Closed(bytes32)"))
 )
 
+// SweptTopic is the first topic of the deposit factory's log of a sweep.
+var SweptTopic = crypto.Keccak256Hash([]byte("Swept(address,address,address,uint256)"))
+
+// Swept says that what was at a deposit address went to its merchant.
+type Swept struct{ Deposit, Token, Merchant common.Address }
+
+// ParseSwept reads a Swept log. It judges the log's shape alone: that the factory emitted it is for the caller to check.
+func ParseSwept(log types.Log) (s Swept, err error) {
+	if err := checkShape(log, "Swept", SweptTopic, 4, 1); err != nil {
+		return Swept{}, err
+	}
+	for i, into := range []*common.Address{&s.Deposit, &s.Token, &s.Merchant} {
+		word := log.Topics[i+1]
+		*into = common.BytesToAddress(word[:])
+		if word != common.BytesToHash(into.Bytes()) {
+			return Swept{}, fmt.Errorf("Swept log: topic %d is %s, want an address", i+1, word)
+		}
+	}
+	return s, nil
+}
+
 // Paid says that an invoice was paid through the registry.
 type Paid struct {
 	ID       common.Hash    // the invoice's on-chain id

@@ -19,6 +19,9 @@ func TestTopicsAreTheContracts(t *testing.T) {
 			t.Errorf("%s: topic is %s, the ABI says %s", name, topic, events.Events[name].ID)
 		}
 	}
+	if id := contracts.NewDepositFactory().GetABI().Events["Swept"].ID; id != contracts.SweptTopic {
+		t.Errorf("Swept: topic is %s, the ABI says %s", contracts.SweptTopic, id)
+	}
 }
 
 // paidLog returns a well-formed Paid log, for a test to spoil.
@@ -27,6 +30,33 @@ func paidLog() types.Log {
 	return types.Log{
 		Topics: []common.Hash{contracts.PaidTopic, {1}, common.BigToHash(big.NewInt(2)), common.BigToHash(big.NewInt(3))},
 		Data:   append(word(4), word(5)...),
+	}
+}
+
+func TestParseSwept(t *testing.T) {
+	word := func(n int64) common.Hash { return common.BigToHash(big.NewInt(n)) }
+	log := func() types.Log {
+		return types.Log{Topics: []common.Hash{contracts.SweptTopic, word(2), word(3), word(4)}, Data: word(5).Bytes()}
+	}
+	address := func(n int64) common.Address { return common.BigToAddress(big.NewInt(n)) }
+	if got, err := contracts.ParseSwept(log()); err != nil || got != (contracts.Swept{Deposit: address(2), Token: address(3), Merchant: address(4)}) {
+		t.Errorf("parsed %+v, %v", got, err)
+	}
+	for name, spoil := range map[string]func(*types.Log){
+		"no topics":      func(l *types.Log) { l.Topics = nil },
+		"topic missing":  func(l *types.Log) { l.Topics = l.Topics[:3] },
+		"another event":  func(l *types.Log) { l.Topics[0] = contracts.PaidTopic },
+		"no data":        func(l *types.Log) { l.Data = nil },
+		"data too long":  func(l *types.Log) { l.Data = append(l.Data, 0) },
+		"deposit dirty":  func(l *types.Log) { l.Topics[1][0] = 1 },
+		"token dirty":    func(l *types.Log) { l.Topics[2][11] = 1 },
+		"merchant dirty": func(l *types.Log) { l.Topics[3][0] = 1 },
+	} {
+		spoiled := log()
+		spoil(&spoiled)
+		if got, err := contracts.ParseSwept(spoiled); err == nil {
+			t.Errorf("%s: parsed as %+v", name, got)
+		}
 	}
 }
 

@@ -66,6 +66,9 @@ func (w *world) sweptIn(receipt *types.Receipt) []swept {
 			if got := contracts.DepositCode(w.DepositFactory, event.Merchant); !bytes.Equal(got, w.code(event.Deposit)) {
 				w.Errorf("the event's merchant %s is not that of the deposit", event.Merchant)
 			}
+			if got, err := contracts.ParseSwept(*log); err != nil || got != (contracts.Swept{Deposit: event.Deposit, Token: event.Token, Merchant: event.Merchant}) {
+				w.Errorf("the event %+v is parsed as %+v, %v", event, got, err)
+			}
 			all = append(all, swept{event.Deposit, event.Token, event.Amount.Int64()})
 		case w.factory.GetABI().Events["SweepFailed"].ID:
 			event, err := w.factory.UnpackSweepFailedEvent(log)

@@ -22,6 +22,9 @@ var authorizationTopic = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,
 // transferFrom is the selector of ERC-20's transfer of another's tokens.
 var transferFrom = crypto.Keccak256([]byte("transferFrom(address,address,uint256)"))[:selectorLen]
 
+// sweepDeposit is the selector of a deposit address's own function.
+var sweepDeposit = crypto.Keccak256([]byte("sweep(address)"))[:selectorLen]
+
 // Lengths of calldata, in bytes.
 const (
 	selectorLen = 4
@@ -215,6 +218,7 @@ type located struct {
 	movement
 	ordinal  int
 	evidence invoice.Evidence
+	swept    bool // the deposit factory says that it swept a deposit address
 }
 
 // transfers returns the movements from or to watched accounts that the receipt
@@ -236,6 +240,9 @@ func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, wat
 		if l.authorizedBy(r, input) {
 			l.evidence.Calldata = calldataTag(input)
 		}
+		if !watched[l.from] && (l.swept || l.sweptDirectly(r, input)) {
+			l.evidence.Registry = invoice.SweptElsewhere
+		}
 		found = append(found, invoice.Transfer{
 			Position: invoice.Position{
 				BlockNumber: h.Number, BlockHash: h.Hash, BlockTime: h.Time, LogIndex: int(r.Logs[l.ordinal].Index),
@@ -251,7 +258,8 @@ func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, wat
 // locate finds the movements in the logs of one transaction. An authorization
 // speaks for the next movement of its token from its authorizer; a Paid event
 // for the nearest movement before it that says the same and that no other Paid
-// event has taken.
+// event has taken; a Swept event for the nearest movement before it from the deposit address
+// to its merchant.
 func (d decoder) locate(logs []types.Log) []located {
 	var found []located
 	nonces := map[spender]invoice.Hash{}
@@ -272,9 +280,36 @@ func (d decoder) locate(logs []types.Log) []located {
 					break
 				}
 			}
+		} else if s, ok := d.sweptBy(log); ok {
+			for j := len(found) - 1; j >= 0; j-- {
+				if found[j].isSweep(s) {
+					found[j].swept = true
+					break
+				}
+			}
 		}
 	}
 	return found
+}
+
+// sweptBy reads a Swept log of the chain's deposit factory.
+func (d decoder) sweptBy(log *types.Log) (contracts.Swept, bool) {
+	if log.Removed || d.chain.DepositFactory.IsZero() || invoice.Address(log.Address) != d.chain.DepositFactory {
+		return contracts.Swept{}, false
+	}
+	s, err := contracts.ParseSwept(*log)
+	return s, err == nil
+}
+
+// isSweep reports whether m is the movement that a Swept event speaks of.
+func (m movement) isSweep(s contracts.Swept) bool {
+	return m.token.Address == invoice.Address(s.Token) && m.from == invoice.Address(s.Deposit) && m.to == invoice.Address(s.Merchant)
+}
+
+// sweptDirectly reports whether the transaction calls the function by which a deposit address sends what it has,
+// without the factory.
+func (m movement) sweptDirectly(r *chain.Receipt, input []byte) bool {
+	return r.To != nil && invoice.Address(*r.To) == m.from && len(input) == selectorLen+wordLen && bytes.HasPrefix(input, sweepDeposit)
 }
 
 // matches reports whether m is the movement that a Paid event speaks of.

@@ -283,6 +283,54 @@ func TestRegistryEvents(t *testing.T) {
 
 // FuzzDecode feeds a transaction of arbitrary logs, and holds what comes out
 // against what must be true of it.
+// TestSweepsOfOthers reads transfers from deposit addresses of another service: they are marked. Those of
+// this service are not, and neither are transfers that only look like sweeps.
+func TestSweepsOfOthers(t *testing.T) {
+	c := testChain
+	c.DepositFactory = depositFactory
+	d := newDecoder(c)
+	deposit := invoice.Address{0xd0}
+	swept := func(factory, from, of invoice.Address) chaintest.Log {
+		return chaintest.Swept(factory, from, of, merchant, five)
+	}
+	call := func(selector []byte) []byte { return slices.Concat(selector, make([]byte, 12), token[:]) }
+	mark, none := invoice.SweptElsewhere, invoice.Hash{}
+	for name, test := range map[string]struct {
+		logs  []chaintest.Log
+		to    invoice.Address // of the transaction
+		input []byte
+		own   bool // the deposit address is of this service
+		want  []invoice.Hash
+	}{
+		"by the factory":             {logs: []chaintest.Log{pays(deposit, 5), swept(depositFactory, deposit, token)}, want: []invoice.Hash{mark}},
+		"one of two":                 {logs: []chaintest.Log{pays(alice, 5), pays(deposit, 5), swept(depositFactory, deposit, token)}, want: []invoice.Hash{none, mark}},
+		"by another contract":        {logs: []chaintest.Log{pays(deposit, 5), swept(other, deposit, token)}, want: []invoice.Hash{none}},
+		"of another token":           {logs: []chaintest.Log{pays(deposit, 5), swept(depositFactory, deposit, other)}, want: []invoice.Hash{none}},
+		"of another deposit":         {logs: []chaintest.Log{pays(deposit, 5), swept(depositFactory, alice, token)}, want: []invoice.Hash{none}},
+		"before the transfer":        {logs: []chaintest.Log{swept(depositFactory, deposit, token), pays(deposit, 5)}, want: []invoice.Hash{none}},
+		"of this service":            {logs: []chaintest.Log{pays(deposit, 5), swept(depositFactory, deposit, token)}, own: true, want: []invoice.Hash{none}},
+		"directly":                   {logs: []chaintest.Log{pays(deposit, 5)}, to: deposit, input: call(sweepDeposit), want: []invoice.Hash{mark}},
+		"directly, of this service":  {logs: []chaintest.Log{pays(deposit, 5)}, to: deposit, input: call(sweepDeposit), own: true, want: []invoice.Hash{none}},
+		"another call of the sender": {logs: []chaintest.Log{pays(deposit, 5)}, to: deposit, input: call(transferFrom), want: []invoice.Hash{none}},
+		"a call of another contract": {logs: []chaintest.Log{pays(deposit, 5)}, to: alice, input: call(sweepDeposit), want: []invoice.Hash{none}},
+	} {
+		r := receipt(test.logs...)
+		to := common.Address(test.to)
+		r.To = &to
+		got, err := d.transfers(header10, r, test.input, map[invoice.Address]bool{merchant: true, deposit: test.own})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var marks []invoice.Hash
+		for _, tr := range got {
+			marks = append(marks, tr.Evidence.Registry)
+		}
+		if diff := cmp.Diff(test.want, marks); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 3, 32, 1, 3, 0, 2, 4, 64}, []byte("calldata"))
 	f.Fuzz(func(t *testing.T, script, input []byte) {

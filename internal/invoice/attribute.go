@@ -80,12 +80,12 @@ type Attribution struct {
 // pays its invoice, whatever its amount, time and evidence.
 //
 // Where a rule fits two invoices no later rule is tried: the transfer stays
-// unattributed and ok is false. A transfer of zero, and one from an address to
-// itself, is never attributed. truncated says that the transfer's amount may mean
+// unattributed and ok is false. A transfer of zero, one from an address to
+// itself, and the sweep of another service's deposit address is never attributed. truncated says that the transfer's amount may mean
 // more invoices than the candidates; then the amount alone attributes the
 // transfer only where it is the transfer amount of an invoice that awaits it.
 func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attribution, ok bool) {
-	if t.Amount.IsZero() || t.From == t.To {
+	if t.Amount.IsZero() || t.From == t.To || t.Evidence.Registry == SweptElsewhere {
 		return Attribution{}, false // nobody was paid
 	}
 	isTransferAmount := isTransferAmountOfAny(t, candidates)

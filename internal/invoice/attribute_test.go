@@ -252,6 +252,20 @@ func TestAttributeDeposit(t *testing.T) {
 
 // TestAttributeTruncated guesses nothing where more invoices have the amount than
 // there are candidates.
+// TestAttributeSweepOfAnotherService: the sweep of another service's deposit address pays nothing, whatever its amount is.
+func TestAttributeSweepOfAnotherService(t *testing.T) {
+	t.Parallel()
+	told := invoice.Candidate{Invoice: openInvoice("a"), HasTransferAmount: true}
+	sweep := transfer(107)
+	if a, ok := invoice.Attribute(sweep, []invoice.Candidate{told}, false); !ok || a.Method != invoice.ByTransferAmount {
+		t.Errorf("a payment of the amount is attributed by %q", a.Method)
+	}
+	sweep.Evidence.Registry = invoice.SweptElsewhere
+	if a, ok := invoice.Attribute(sweep, []invoice.Candidate{told}, false); ok {
+		t.Errorf("the sweep pays %s by %q", a.Invoice.ID, a.Method)
+	}
+}
+
 func TestAttributeTruncated(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")

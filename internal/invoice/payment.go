@@ -42,10 +42,14 @@ func (t Transfer) SameMovement(u Transfer) bool {
 	return t.Token == u.Token && t.From == u.From && t.To == u.To && t.Amount == u.Amount
 }
 
+// SweptElsewhere is the evidence of a transfer that sweeps a deposit address of another service: the money paid an
+// invoice there. It is no commitment id.
+var SweptElsewhere = Hash([]byte("deposit swept by another service"))
+
 // Evidence is the commitment ids by which a transaction names the invoice that a
 // transfer pays. A zero Hash is no evidence of that kind.
 type Evidence struct {
-	Registry      Hash // of the registry's Paid event that follows the transfer
+	Registry      Hash // of the registry's Paid event that follows the transfer, or SweptElsewhere
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
 	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer chose it
 }

@@ -86,6 +86,15 @@ func Paid(registry invoice.Address, id invoice.Hash, payer, merchant, token invo
 	}
 }
 
+// Swept is the log of a deposit factory that swept a deposit address.
+func Swept(factory, deposit, token, merchant invoice.Address, amount invoice.Amount) Log {
+	value := amount.Bytes()
+	return Log{
+		Address: common.Address(factory), Data: value[:],
+		Topics: []common.Hash{contracts.SweptTopic, word(deposit), word(token), word(merchant)},
+	}
+}
+
 // Opened is the log of a commitment that the registry recorded.
 func Opened(registry invoice.Address, id invoice.Hash) Log {
 	return Log{Address: common.Address(registry), Topics: []common.Hash{contracts.OpenedTopic, common.Hash(id)}}
