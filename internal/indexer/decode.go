@@ -281,15 +281,20 @@ func (d decoder) locate(logs []types.Log) []located {
 				}
 			}
 		} else if s, ok := d.sweptBy(log); ok {
-			for j := len(found) - 1; j >= 0; j-- {
-				if found[j].isSweep(s) {
-					found[j].swept = true
-					break
-				}
-			}
+			markSwept(found, s)
 		}
 	}
 	return found
+}
+
+// markSwept marks the newest of the movements that a Swept event speaks of.
+func markSwept(found []located, s contracts.Swept) {
+	for i := range slices.Backward(found) {
+		if found[i].isSweep(s) {
+			found[i].swept = true
+			return
+		}
+	}
 }
 
 // sweptBy reads a Swept log of the chain's deposit factory.

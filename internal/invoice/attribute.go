@@ -85,8 +85,8 @@ type Attribution struct {
 // more invoices than the candidates; then the amount alone attributes the
 // transfer only where it is the transfer amount of an invoice that awaits it.
 func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attribution, ok bool) {
-	if t.Amount.IsZero() || t.From == t.To || t.Evidence.Registry == SweptElsewhere {
-		return Attribution{}, false // nobody was paid
+	if !t.pays() {
+		return Attribution{}, false
 	}
 	isTransferAmount := isTransferAmountOfAny(t, candidates)
 	for _, rule := range []struct {
@@ -120,6 +120,11 @@ func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attributio
 		}
 	}
 	return Attribution{}, false
+}
+
+// pays reports whether a transfer pays anybody who was not paid before.
+func (t Transfer) pays() bool {
+	return !t.Amount.IsZero() && t.From != t.To && t.Evidence.Registry != SweptElsewhere
 }
 
 // CountByAmount returns how many of the candidates the transfer's amount

@@ -198,18 +198,7 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	if !r.Prepared() || r.To.IsZero() {
 		return nil
 	}
-	switch r.Account {
-	case AccountContract:
-		all = append(all, WarnContract)
-	case AccountUnknown:
-		all = append(all, WarnAccountUnknown)
-	case AccountWithKey:
-	}
-	if r.To != r.Payer {
-		all = append(all, WarnOtherRecipient)
-	} else if r.ManyInvoices {
-		all = append(all, WarnManyInvoices)
-	}
+	all = r.recipientWarnings()
 	if r.Status == RefundPending && !r.Sent() && r.Left.Less(r.Amount) {
 		all = append(all, WarnExceedsRemainder)
 	}
@@ -221,6 +210,23 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	}
 	if r.IsOpen(now) && !now.Before(r.ExpiresAt) {
 		all = append(all, WarnNotMined)
+	}
+	return all
+}
+
+// recipientWarnings returns what to consider about the recipient.
+func (r RefundRecord) recipientWarnings() (all []RefundWarning) {
+	switch r.Account {
+	case AccountContract:
+		all = append(all, WarnContract)
+	case AccountUnknown:
+		all = append(all, WarnAccountUnknown)
+	case AccountWithKey:
+	}
+	if r.To != r.Payer {
+		all = append(all, WarnOtherRecipient)
+	} else if r.ManyInvoices {
+		all = append(all, WarnManyInvoices)
 	}
 	return all
 }

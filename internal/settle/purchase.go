@@ -52,7 +52,9 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization
 
 // tryPurchase judges a purchase under the cursor of its chain and stores it, unless another invoice has its transfer
 // amount.
-func (s *Service) tryPurchase(ctx context.Context, call *createCall, try int, settled store.X402Settlement, accepted store.Authorization, checked AuthorizationCheck) error {
+func (s *Service) tryPurchase(
+	ctx context.Context, call *createCall, try int, settled store.X402Settlement, accepted store.Authorization, checked AuthorizationCheck,
+) error {
 	calls, inv := []*createCall{call}, call.Value.inv
 	var got triedCreates
 	err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
