@@ -517,7 +517,7 @@ func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
 }
 
 // TestAuthorizationsOfAll divides the authorizations of a day among merchants: one gets half, the
-// next one a third of the rest, and the last one is for whoever had none.
+// next one a third of the rest, and the last one is left to a merchant that had none.
 func TestAuthorizationsOfAll(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(settle.AuthorizationBudget{PerPayer: 9, PerMerchant: 9, PerDay: 4})
