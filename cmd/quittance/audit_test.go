@@ -89,40 +89,44 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestStorageCommands archives a log, verifies it, and sets quotas.
+// TestStorageCommands archives a log, verifies it, and sets quotas, on both databases.
 func TestStorageCommands(t *testing.T) {
-	url := storetest.SQLite(t)
-	db := storetest.Open(t, url)
-	config := auditConfig(t, url)
-	err := db.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.AppendAudit(t.Context(), access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "audit.jsonl")
-	for _, c := range []struct {
-		code int
-		args string
-		want string
-	}{
-		{2, "audit archive --config " + config, "--before and --out are required"},
-		{1, "audit archive --before 1h --config " + config + " --out " + out, "24 hours stay"},
-		{0, "audit archive --before 2026-01-31T10:00:00Z --config " + config + " --out " + out, "1 entries were moved to"},
-		{0, "audit verify --config " + config, "is intact"},
-		{0, "audit verify --config " + config + " --archive " + out, "is intact"},
-		{2, "merchant quotas cafe --config " + config, "want --audit-bytes or --invoices"},
-		{2, "merchant quotas --audit-bytes -1 --config " + config, "numbers above 0"},
-		{2, "merchant quotas a/b --invoices 1 --config " + config, "is no id"},
-		{0, "merchant quotas cafe --audit-bytes 5000 --config " + config, "5000"},
-		{0, "merchant quotas --invoices 77 --config " + config, "77"},
-		{0, "merchant storage --config " + config, "(77)"},
-		{0, "merchant storage --json --config " + config, `"invoiceQuota":77`},
-	} {
-		var stdout, stderr strings.Builder
-		code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, strings.Fields(c.args))
-		if code != c.code || !strings.Contains(strings.ReplaceAll(stdout.String()+stderr.String(), ": ", ":"), strings.ReplaceAll(c.want, ": ", ":")) {
-			t.Errorf("quittance %s: exit code %d\n%s%s\nwant %d and %q", c.args, code, stdout.String(), stderr.String(), c.code, c.want)
-		}
+	for name, fresh := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			url := fresh(t)
+			db := storetest.Open(t, url)
+			config := auditConfig(t, url)
+			err := db.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.AppendAudit(t.Context(), access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "audit.jsonl")
+			for _, c := range []struct {
+				code int
+				args string
+				want string
+			}{
+				{2, "audit archive --config " + config, "--before and --out are required"},
+				{1, "audit archive --before 1h --config " + config + " --out " + out, "24 hours stay"},
+				{0, "audit archive --before 2026-01-31T10:00:00Z --config " + config + " --out " + out, "1 entries were moved to"},
+				{0, "audit verify --config " + config, "is intact"},
+				{0, "audit verify --config " + config + " --archive " + out, "is intact"},
+				{2, "merchant quotas cafe --config " + config, "want --audit-bytes or --invoices"},
+				{2, "merchant quotas --audit-bytes -1 --config " + config, "numbers above 0"},
+				{2, "merchant quotas a/b --invoices 1 --config " + config, "is no id"},
+				{0, "merchant quotas cafe --audit-bytes 5000 --config " + config, "5000"},
+				{0, "merchant quotas --invoices 77 --config " + config, "77"},
+				{0, "merchant storage --config " + config, "(77)"},
+				{0, "merchant storage --json --config " + config, `"invoiceQuota":77`},
+			} {
+				var stdout, stderr strings.Builder
+				code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, strings.Fields(c.args))
+				if code != c.code || !strings.Contains(strings.ReplaceAll(stdout.String()+stderr.String(), ": ", ":"), strings.ReplaceAll(c.want, ": ", ":")) {
+					t.Errorf("quittance %s: exit code %d\n%s%s\nwant %d and %q", c.args, code, stdout.String(), stderr.String(), c.code, c.want)
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestAuditQuotaOfRoutes makes the request of each route that a merchant's key may change
+// something with: for a merchant without entries to spare, and for another one. What writes an
+// entry for the second is refused to the first, but the end of a key, which takes access away.
+func TestAuditQuotaOfRoutes(t *testing.T) {
+	t.Parallel()
+	table, _ := testTable(t)
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMatrixWorld(t, database(t))
+			for _, merchant := range []string{"acme", "globex"} { // which the routes drop
+				w.decode(w.call("POST /api/merchants/{id}/webhook/secret", merchant, "", w.key(merchant, access.Admin)), nil)
+			}
+			w.setAuditQuota("acme", 1)
+			var writes, refused []string
+			for _, r := range table {
+				if r.credential != keyCredential || strings.HasPrefix(r.pattern, "GET ") {
+					continue
+				}
+				before := w.auditSeq()
+				if a := w.call(r.pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
+					t.Errorf("%s: %d %s", r.pattern, a.status, a.body)
+				}
+				between := w.auditSeq()
+				a := w.call(r.pattern, "acme", "", w.key("acme", access.Admin))
+				if between > before {
+					writes = append(writes, r.pattern)
+				}
+				if a.status == http.StatusTooManyRequests {
+					refused = append(refused, r.pattern)
+				}
+				if wrote := w.auditSeq() > between; wrote && r.pattern != "DELETE /api/keys/{id}" {
+					t.Errorf("%s writes an entry beyond the quota, and answers %d", r.pattern, a.status)
+				}
+			}
+			const ends = "DELETE /api/keys/{id}"
+			for _, pattern := range writes {
+				if pattern != ends && !slices.Contains(refused, pattern) {
+					t.Errorf("%s writes an entry, and is not refused beyond the quota", pattern)
+				}
+			}
+			if len(writes) < 12 || !slices.Contains(writes, ends) {
+				t.Errorf("only these write entries: %q", writes)
+			}
+		})
+	}
+}
+
+// TestAuditQuotaOfAStandardKey changes a payment link and asks for links that sign in with a
+// standard key, again and again. The entries take no more than the quota, and the answer says when to
+// come back. A request without an entry is served.
+func TestAuditQuotaOfAStandardKey(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMatrixWorld(t, database(t))
+			const most = 20_000
+			w.setAuditQuota("acme", most)
+			key := w.key("acme", access.Standard)
+			send := func(method, path, body string) answer {
+				return ask(t, method, w.url+path, body, func(r *http.Request) { r.Header.Set("Authorization", key) })
+			}
+			link := "/api/payment-links/" + w.ids["acme"]["payment-links"]
+			written := 0
+			for what, change := range map[string]func() answer{
+				"a link":             func() answer { return send("PATCH", link, fmt.Sprintf(`{"title":"Tea %d"}`, written)) },
+				"a link to sign in":  func() answer { return send("POST", "/api/sign-in-links", `{}`) },
+				"a new payment link": func() answer { return w.call("POST /api/payment-links", "acme", "", key) },
+			} {
+				a := change()
+				for ; a.status < 300 && written < 1000; a = change() {
+					written++
+				}
+				if a.status != http.StatusTooManyRequests || a.code != "rate_limited" || a.header.Get("Retry-After") != "3600" {
+					t.Errorf("%s, after %d changes: %d %v %s", what, written, a.status, a.header, a.body)
+				}
+			}
+			stored, err := w.store.MerchantStorage(t.Context(), "acme")
+			if err != nil || stored.AuditBytes > most || stored.AuditBytes < most*9/10 || written < 10 {
+				t.Errorf("%d entries take %d bytes of %d, %v", written, stored.AuditBytes, most, err)
+			}
+			if a := w.call("POST /api/invoices", "acme", "", key); a.status != http.StatusCreated {
+				t.Errorf("an invoice is answered %d %s", a.status, a.body)
+			}
+			if _, err := w.store.VerifyAudit(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
+	w.t.Helper()
+	if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
+		return tx.SetQuotas(context.WithoutCancel(w.t.Context()), merchantID, bytes, 0)
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// auditSeq returns the number of the newest entry of the audit log.
+func (w *matrixWorld) auditSeq() int64 {
+	w.t.Helper()
+	head, err := w.store.AuditHead(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return head.Seq
+}
+
+// TestInventedTokensAreLimited presents invented cookies and links that sign in from one client
+// address, each another one. Beyond the limit they are refused without a look at the database, and
+// another client's are not. They share the limit with wrong keys.
+func TestInventedTokensAreLimited(t *testing.T) {
+	t.Parallel()
+	cfg, now := behindProxy(), time.Now()
+	cfg.Access, cfg.Now = Access{Mode: access.Live}, func() time.Time { return now } // no token comes back
+	base := startServer(t, cfg).url
+	invented := func(prefix string, i int) string { return fmt.Sprintf("%s_%052d", prefix, i) }
+	for client, send := range map[string]func(i int, client string) int{
+		"203.0.113.1": func(i int, client string) int {
+			return ask(t, "GET", base+"/dashboard", "", fromClient(client), func(r *http.Request) {
+				r.AddCookie(&http.Cookie{Name: "quittance", Value: invented("qs", i)})
+			}).status
+		},
+		"203.0.113.2": func(i int, client string) int {
+			form := url.Values{"link": {invented("ql", i)}}.Encode()
+			return ask(t, "POST", base+"/dashboard/sign-in", form, fromClient(client), func(r *http.Request) {
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			}).status
+		},
+	} {
+		for i := range maxLookups {
+			if status := send(i, client); status == http.StatusTooManyRequests {
+				t.Fatalf("%s: token %d of %d is refused", client, i, maxLookups)
+			}
+		}
+		if status := send(maxLookups, client); status != http.StatusTooManyRequests {
+			t.Errorf("%s: beyond the limit the answer is %d", client, status)
+		}
+		if status := send(maxLookups, "198.51.100.1"); status == http.StatusTooManyRequests {
+			t.Error("another client is refused")
+		}
+	}
+}
