@@ -169,8 +169,8 @@ func TestRefundToAReceiver(t *testing.T) {
 func TestRefundToAPayerWhoIsPaid(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		customer := newAccount(t)
-		w.create() // has the address watched
-		for _, tagged := range []bool{true, false} {
+		w.create()                                   // has the address watched
+		for _, tagged := range []bool{false, true} { // at first, the address has proved nothing
 			p := w.unattributedPaymentOf(customer, w.head().Time.Unix()+1, 900_000)
 			w.final()
 			theirs := w.create(amount(900_000), func(d *invoice.Draft) { d.Merchant = customer.address })
