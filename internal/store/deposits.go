@@ -73,13 +73,14 @@ type depositKey struct {
 type depositBalance struct {
 	received, swept invoice.Amount // what the former release computes unswept from
 	unswept         invoice.Amount
-	since           time.Time // zero while everything is swept
-	lastSweep       invoice.Position
+	since           time.Time        // zero while everything is swept
+	lastSweep       invoice.Position // zero without one
 }
 
 // add adds a payment, unless the newest sweep took it.
 func (b *depositBalance) add(p invoice.Transfer) {
-	if p.Amount.IsZero() || !b.lastSweep.Before(p.Position) {
+	isSwept := b.lastSweep != (invoice.Position{}) && !b.lastSweep.Before(p.Position)
+	if p.Amount.IsZero() || isSwept {
 		return
 	}
 	if b.unswept.IsZero() || p.BlockTime.Before(b.since) {

@@ -1,6 +1,7 @@
 package txmgr
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 	}
 	var addresses []common.Address
 	var invoices []invoice.Invoice
-	var payments []invoice.Payment
+	var payments []store.PaymentRow
 	settlement := w.settlementOf(merchant)
 	for i, c := range commitments(len(amounts)) {
 		factory := w.dev.DepositFactory
@@ -72,12 +73,7 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 			Collection: invoice.Deposit, DepositFactory: invoice.Address(factory), DepositAddress: invoice.Address(address),
 			Terms: invoice.Terms{Merchant: invoice.Address(settlement), Token: invoice.Address(token), Amount: invoice.NewAmount(amounts[i]), ExpiresAt: invoice.Unix(2)},
 		})
-		p := invoice.Payment{DepositOf: id}
-		p.Transfer = invoice.Transfer{
-			ChainKey: chain.Local, Token: invoice.Address(token), Currency: chain.USDC, To: invoice.Address(address),
-			Amount: invoice.NewAmount(amounts[i]), Position: invoice.Position{BlockTime: invoice.Unix(w.clock.Now().Unix())},
-		}
-		payments = append(payments, p)
+		payments = append(payments, w.depositPayment(id, address, amounts[i]))
 		addresses = append(addresses, address)
 		w.deposits.invoices[address] = id
 		_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, address, new(big.Int).SetUint64(amounts[i]), nil)
@@ -92,9 +88,32 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 		if _, err := tx.InsertInvoices(w.ctx, invoices); err != nil {
 			return err
 		}
-		return tx.AddToDeposits(w.ctx, payments, nil)
+		return w.receive(tx, payments...)
 	}))
 	return addresses
+}
+
+// depositPayment returns a payment of the token to a deposit address in the next block.
+func (w *world) depositPayment(invoiceID string, to common.Address, amount uint64) store.PaymentRow {
+	p := store.PaymentRow{Payment: invoice.Payment{
+		ID: w.ids.New(invoice.PrefixPayment), DepositOf: invoiceID, Status: invoice.Confirmed, ObservedAt: invoice.Unix(1), ConfirmedAt: invoice.Unix(1),
+	}}
+	p.SeenID = p.ID
+	p.Transfer = invoice.Transfer{
+		ChainKey: chain.Local, TxHash: sha256.Sum256([]byte(p.ID)), Token: invoice.Address(w.dev.Token), Currency: chain.USDC, To: invoice.Address(to),
+		Amount:   invoice.NewAmount(amount),
+		Position: invoice.Position{BlockNumber: w.head() + 1, BlockTime: invoice.Unix(w.clock.Now().Unix())},
+	}
+	return p
+}
+
+// receive stores payments to deposit addresses.
+func (w *world) receive(tx *store.Tx, rows ...store.PaymentRow) error {
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
+	}
+	return errors.Join(tx.SavePayments(w.ctx, rows), tx.AddToDeposits(w.ctx, payments, nil))
 }
 
 // indexSweeps reads the transfers from deposit addresses in blocks from one number on, and
@@ -126,9 +145,10 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, erro
 			return false
 		}
 		deposit := common.BytesToAddress(l.Topics[1][:])
-		s := invoice.Sweep{InvoiceID: w.deposits.invoices[deposit]}
+		s := invoice.Sweep{InvoiceID: w.deposits.invoices[deposit]} // it is not stored
 		s.Transfer = invoice.Transfer{
 			ChainKey: chain.Local, Token: invoice.Address(l.Address), From: invoice.Address(deposit), Amount: invoice.AmountFromBytes([32]byte(l.Data)),
+			Position: invoice.Position{BlockNumber: l.BlockNumber, LogIndex: int(l.Index)},
 		}
 		sweeps = append(sweeps, s)
 		return true
@@ -228,9 +248,8 @@ func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
 	w.seal(1)
 	_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, to, big.NewInt(3), nil)
 	must(t, err)
-	p := invoice.Payment{DepositOf: w.deposits.invoices[to]}
-	p.Transfer = invoice.Transfer{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token), To: invoice.Address(to), Amount: invoice.NewAmount(3), Position: invoice.Position{BlockTime: invoice.Unix(9)}}
-	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error { return tx.AddToDeposits(w.ctx, []invoice.Payment{p}, nil) }))
+	p := w.depositPayment(w.deposits.invoices[to], to, 3)
+	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error { return w.receive(tx, p) }))
 	w.seal(finality)
 	w.index()
 	w.tick(writer)
