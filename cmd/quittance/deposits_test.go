@@ -384,7 +384,7 @@ func TestDepositsSweep(t *testing.T) {
 	first, second := deposited(1, "a"), deposited(2, "b")
 	paid := func(inv invoice.Invoice) invoice.Payment {
 		p := invoice.Payment{DepositOf: inv.ID}
-		p.Transfer = invoice.Transfer{ChainKey: "base", Token: inv.Token, Currency: "USDC", To: inv.DepositAddress, Amount: inv.Amount, Position: invoice.Position{BlockTime: invoice.Unix(5)}}
+		p.Transfer = invoice.Transfer{ChainKey: "base", Token: inv.Token, Currency: "USDC", To: inv.DepositAddress, Amount: inv.Amount, Position: invoice.Position{BlockNumber: 5, BlockTime: invoice.Unix(5)}}
 		return p
 	}
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
