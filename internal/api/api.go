@@ -17,7 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
@@ -261,10 +260,10 @@ type API struct {
 	pages         *slots // of lists
 	feed          Feed
 	facilitator   Facilitator
-	stopping      context.Context            // ends when the service stops
-	waiting       *slots                     // of event streams and requests with wait
-	waitingPayers *slots                     // of payers' requests with wait, by invoice
-	submitted     *ratelimit.Buckets[string] // authorizations, by invoice
+	stopping      context.Context // ends when the service stops
+	waiting       *slots          // of event streams and requests with wait
+	waitingPayers *slots          // of payers' requests with wait, by invoice
+	submitted     submitLimits    // authorizations
 	reports       *slots
 	pings         *slots
 	settling      *slots

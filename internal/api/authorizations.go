@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -22,16 +23,20 @@ const (
 	// AuthorizationsOfInvoice bounds the authorizations per minute that are submitted for one
 	// invoice.
 	AuthorizationsOfInvoice = 20
+	// AuthorizationsOfClient bounds those of one client network, and ratelimit.SiteWeight times as
+	// many those of an IPv6 site: each asks the nodes, whose calls are divided among merchants alone.
+	AuthorizationsOfClient = 60
 	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
 	MaxAuthorizationWait = 30
 	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time.
 	MaxWaitingPayers = 300
 	// MaxWaitingForInvoice bounds those for one invoice.
 	MaxWaitingForInvoice = 5
-	// authorizationWindow is the period of AuthorizationsOfInvoice.
+	// authorizationWindow is the period of AuthorizationsOfInvoice and AuthorizationsOfClient.
 	authorizationWindow = time.Minute
-	// limitedInvoices is for how many invoices the limit is kept.
-	limitedInvoices = 10_000
+	// limitedInvoices is for how many invoices the limit is kept, and limitedNetworks for how many
+	// networks of clients.
+	limitedInvoices, limitedNetworks = 10_000, 50_000
 )
 
 // Authorizations accepts payers' authorizations. *settle.Service implements it.
@@ -67,7 +72,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
-	if err := a.submitted.Take(inv.ID).Err(); err != nil {
+	if err := a.submitted.take(r.Context(), inv.ID); err != nil {
 		return err
 	}
 	accepted, err := a.ledger.Authorize(r.Context(), inv.ID, submitted)
@@ -182,8 +187,41 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 	return a, err
 }
 
-// newSubmitted returns the limit of the authorizations for one invoice.
-func newSubmitted(now func() time.Time) *ratelimit.Buckets[string] {
-	limit := ratelimit.Limit{Name: "authorizations", Quota: AuthorizationsOfInvoice, Window: authorizationWindow}
-	return ratelimit.NewBuckets[string](limit, limitedInvoices, now)
+// submitLimits limit the authorizations that are submitted.
+type submitLimits struct {
+	ofInvoices *ratelimit.Buckets[string]
+	// ofNetworks are those of networks of clients, by their weights.
+	ofNetworks map[int64]*ratelimit.Buckets[netip.Prefix]
+}
+
+func newSubmitted(now func() time.Time) submitLimits {
+	limit := func(quota int) ratelimit.Limit {
+		return ratelimit.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
+	}
+	s := submitLimits{ratelimit.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now), make(map[int64]*ratelimit.Buckets[netip.Prefix])}
+	for _, weight := range []int64{1, ratelimit.SiteWeight} {
+		s.ofNetworks[weight] = ratelimit.NewBuckets[netip.Prefix](limit(AuthorizationsOfClient*int(weight)), limitedNetworks, now)
+	}
+	return s
+}
+
+// take counts an authorization of the context's client for an invoice, or returns an
+// *ratelimit.ExceededError and counts nothing.
+func (s submitLimits) take(ctx context.Context, invoiceID string) error {
+	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
+		return err
+	}
+	networks := ratelimit.Networks(ctx)
+	for i, n := range networks {
+		err := s.ofNetworks[n.Weight].Take(n.Client.Network).Err()
+		if err == nil {
+			continue
+		}
+		for _, taken := range networks[:i] {
+			s.ofNetworks[taken.Weight].Return(taken.Client.Network)
+		}
+		s.ofInvoices.Return(invoiceID)
+		return err
+	}
+	return nil
 }

@@ -51,7 +51,7 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return invalidField(x402.HeaderSignature, "%v", err)
 		}
-		if err := a.submitted.Take(id).Err(); err != nil {
+		if err := a.submitted.take(r.Context(), id); err != nil {
 			return err
 		}
 		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, facilitator.ErrNotTaken) {
