@@ -154,13 +154,30 @@ var problems = []struct {
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
 
+// problemOfInvoice returns the problem of a create whose error names another invoice, or nil.
+func problemOfInvoice(err error) *problemError {
+	var taken *settle.ReferenceTakenError
+	var deleted *settle.DraftDeletedError
+	switch {
+	case errors.As(err, &taken):
+		return &problemError{
+			code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
+			detail: "Another draft or open invoice of the merchant has this reference; invoiceId names it.",
+		}
+	case errors.As(err, &deleted):
+		return &problemError{
+			code: apitypes.CodeDraftDeleted, invoiceID: deleted.InvoiceID,
+			detail: "This request created a draft, which invoiceId names and which was deleted; use a new Idempotency-Key for a new one.",
+		}
+	}
+	return nil
+}
+
 // problemFor returns the problem of an error. It hides the text of internal errors.
 func problemFor(err error) *problemError {
 	var known *problemError
 	var field *invoice.FieldError
 	var ping *endpoint.PingError
-	var taken *settle.ReferenceTakenError
-	var deleted *settle.DraftDeletedError
 	var refusal *invoice.RefusalError
 	var exceeded *ratelimit.ExceededError
 	var decided *settle.DecidedError
@@ -182,14 +199,11 @@ func problemFor(err error) *problemError {
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
 	case errors.As(err, &refusal):
 		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: refusal.Reason, detail: refusal.Detail}
-	case errors.As(err, &taken):
-		return &problemError{code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
-			detail: "Another draft or open invoice of the merchant has this reference; invoiceId names it."}
-	case errors.As(err, &deleted):
-		return &problemError{code: apitypes.CodeDraftDeleted, invoiceID: deleted.InvoiceID,
-			detail: "This request created a draft, which invoiceId names and which was deleted; use a new Idempotency-Key for a new one."}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
+	}
+	if p := problemOfInvoice(err); p != nil {
+		return p
 	}
 	for _, p := range problems {
 		if errors.Is(err, p.err) {
