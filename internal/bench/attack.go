@@ -183,7 +183,7 @@ func (r *attackRun) holdSlowly(ctx context.Context, address string) {
 		r.ready.Add(1)
 		r.group.Go(func() {
 			wait.Sleep(ctx, time.Duration(i)*slowSpread/slowPerDoor, nil)
-			holdSlowly(ctx, address, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
+			holdSlowly(ctx, address, "", slowPause, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
 		})
 	}
 }
@@ -274,11 +274,11 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	}
 }
 
-// holdSlowly holds a connection on which the header of a request comes byte by byte, and
-// opens another when the server closes it, until ctx ends. It calls ready when the first
+// holdSlowly holds a connection on which a request comes byte by byte after its beginning, one byte in
+// each pause, and opens another when the server closes it, until ctx ends. It calls ready when the first
 // one is open.
-func holdSlowly(ctx context.Context, address string, ready func(), opened, closed *atomic.Int64) {
-	tick := time.NewTicker(slowPause)
+func holdSlowly(ctx context.Context, address, beginning string, pause time.Duration, ready func(), opened, closed *atomic.Int64) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		conn, err := dialAttack(ctx, address)
@@ -288,10 +288,10 @@ func holdSlowly(ctx context.Context, address string, ready func(), opened, close
 			continue
 		}
 		opened.Add(1)
-		if !sendSlowly(ctx, conn, tick.C) {
+		if _, err := io.WriteString(conn, beginning); err != nil || !sendSlowly(ctx, conn, tick.C) {
 			closed.Add(1)
 		}
-		_ = conn.Close()
+		_ = conn.Close() // the server may have closed it
 	}
 }
 
