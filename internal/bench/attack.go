@@ -41,7 +41,7 @@ type attack struct {
 	Bare    bool     // guess instead at a bare server in this process, which answers 429
 	Slow    []string // addresses of slow connections
 	Streams string   // address of a door over HTTPS to which bodies are sent without an end
-	Bodies  string   // address of a door all of whose connections are taken by slow bodies
+	Bodies  string   // address of a door where slow bodies hold all connections
 }
 
 // attackResult is what the attacker's process prints at its end.
@@ -274,9 +274,9 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	}
 }
 
-// holdSlowly holds a connection on which a request comes byte by byte after its beginning, one byte in
-// each pause, and opens another when the server closes it, until ctx ends. It calls ready when the first
-// one is open.
+// holdSlowly holds a connection until ctx ends. After its beginning, the request comes byte by byte,
+// one byte in each pause. When the server closes the connection, holdSlowly opens another one. It
+// calls ready when the first one is open.
 func holdSlowly(ctx context.Context, address, beginning string, pause time.Duration, ready func(), opened, closed *atomic.Int64) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

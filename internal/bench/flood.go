@@ -59,7 +59,7 @@ func (b *bench) measureFlood(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	programs.client.CloseIdleConnections()
-	// Each of their requests has a connection of its own, which must get in.
+	// Each of their requests opens a new connection, which must get in.
 	programs.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: getTimeout}
 	transport := &http.Transport{MaxIdleConnsPerHost: connections, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}}
 	defer transport.CloseIdleConnections()

@@ -9,7 +9,7 @@ const (
 	day         = 24 * time.Hour
 )
 
-// callRate estimates how many calls a day are made of a node, from those of the last hour.
+// callRate estimates how many calls a day are made of a node, from the calls of the last hour.
 type callRate struct{ samples []callSample } // the oldest first
 
 type callSample struct {

@@ -96,7 +96,8 @@ func TestDepositAddress(t *testing.T) {
 	}
 }
 
-// TestKeepsMoney wants the addresses of the chain's tokens and contracts, and none for what is not configured.
+// TestKeepsMoney wants the addresses of the chain's tokens and contracts, and no address for a
+// contract that is not configured.
 func TestKeepsMoney(t *testing.T) {
 	c := Chain{
 		Registry: invoice.Address{1}, DepositFactory: invoice.Address{2}, AuthorizationRelay: invoice.Address{3},

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Class is on whose behalf a node is called. Calls of an earlier class go first where a node's
-// calls are limited.
+// Class is the kind of work that a node is called for. If a node's calls are limited, calls of an
+// earlier class come first.
 type Class int
 
 // The classes of calls.
@@ -37,8 +37,8 @@ func classOf(ctx context.Context) Class {
 	return c
 }
 
-// ErrNoRoute is the error of a call for a request whose route is not in the table of those
-// that call nodes, or whose owner is not named.
+// ErrNoRoute is the error of a call for a request without an owner, or with a route that is not in
+// the table of routes that call nodes.
 var ErrNoRoute = errors.New("a request calls a node, and its route is not in the table of those that do, or its owner is not named")
 
 type (
@@ -46,14 +46,14 @@ type (
 	ownerKey struct{}
 )
 
-// ForRoute returns a context whose request may call nodes. Its route is in the server's table of
-// those that do.
+// ForRoute returns the context of a request that may call nodes. Its route is in the server's table
+// of routes that do.
 func ForRoute(ctx context.Context, route string) context.Context {
 	return context.WithValue(ctx, routeKey{}, route)
 }
 
-// OnBehalfOf returns a context whose calls count against the budget of an owner: the merchant
-// of whose payment, invoice or refund they are about.
+// OnBehalfOf returns a context for calls that count against the budget of an owner: the merchant of
+// the payment, invoice or refund that they are about.
 func OnBehalfOf(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }

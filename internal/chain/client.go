@@ -147,9 +147,9 @@ func (c *Client) Limit(kind Kind) *Limit { return c.limits.of(kind) }
 // element is null where it should not be; nil takes any.
 //
 // A batch that fails, for whatever reason, is made again in smaller ones, down to
-// single calls without a list. What was answered is not asked again. A batch whose
-// answers are all null has failed; a call with one null among others is made alone. A
-// timeout, and a node that wants a pause, end it at once, and the next one is smaller.
+// single calls without a list. Answered calls are not repeated. A batch has failed if all its
+// answers are null; a call with one null among others is repeated as a single call. A timeout, and a
+// node that wants a pause, end the batch immediately, and the next one is smaller.
 func (c *Client) batch(ctx context.Context, kind Kind, elems []rpc.BatchElem, isNull func(rpc.BatchElem) bool) error {
 	limit := c.Limit(kind)
 	rest := make([]*rpc.BatchElem, len(elems))
@@ -185,8 +185,8 @@ func (c *Client) batch(ctx context.Context, kind Kind, elems []rpc.BatchElem, is
 	return nil
 }
 
-// request makes calls in one request. It returns those that failed, whose errors are in
-// the elements, and those whose result is null where it should not be.
+// request makes calls in one request. It returns the calls that failed, with their errors in the
+// elements, and the calls with a result that is null where it should not be.
 func (c *Client) request(
 	ctx context.Context, elems []*rpc.BatchElem, isNull func(rpc.BatchElem) bool,
 ) (failed, null []*rpc.BatchElem, err error) {
@@ -233,7 +233,7 @@ func hasLeadingZeros(result any) bool {
 	return false
 }
 
-// errUnanswered is the error of a call whose batch got no answer.
+// errUnanswered is the error of each call in a batch that got no answer.
 var errUnanswered = errors.New("the batch with this call was not answered")
 
 // firstError returns the error of the first call that failed, or nil.

@@ -48,14 +48,14 @@ type Chain struct {
 	FullBloom bool
 }
 
-// NodeSettings are what the configuration says about one node. Its limits are also
-// found out; a setting spares the requests that the node refuses.
+// NodeSettings are the settings of one node. Its limits are also found out; a setting spares the
+// requests that the node refuses.
 type NodeSettings struct {
 	MaxBatch uint64      // most calls of a batch; 0 is MaxBatch
 	MaxRange uint64      // most blocks of a range of logs; 0 is MaxRange
 	Headers  http.Header // of each request; their values may be secrets
-	// CallsPerSecond is how many calls are made a second, each of a batch counted; 0 is
-	// as many as it answers.
+	// CallsPerSecond is how many calls are made a second, each of a batch counted; 0 has no limit
+	// except the node's.
 	CallsPerSecond uint64
 }
 
@@ -96,7 +96,7 @@ const USDC = "USDC"
 // usdcDecimals is the same on all networks.
 const usdcDecimals = 6
 
-// localRequestCalls is RequestCalls of Local, whose node is on the same machine.
+// localRequestCalls is RequestCalls of Local. Its node is on the same machine.
 const localRequestCalls = 1000
 
 // Local is the key of the development chain, whose token and registry are

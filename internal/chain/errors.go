@@ -99,17 +99,17 @@ func infuraBackoff(data any) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// mayBeRefused are the methods whose JSON-RPC errors may be about what was asked: the
-// call would revert, the transaction is not valid, or the node does not offer the
-// method, which is optional. An error of any other method is a failure of the node,
-// for there is nothing in what it was asked to be refused.
+// mayBeRefused are the methods with JSON-RPC errors that may be about the request: the call would
+// revert, the transaction is not valid, or the node does not offer the method, which is optional. An
+// error of any other method is a failure of the node, because its request gives no reason to refuse
+// it.
 var mayBeRefused = map[string]bool{
 	"eth_call": true, "eth_estimateGas": true, "eth_sendRawTransaction": true,
 	"eth_feeHistory": true, "eth_maxPriorityFeePerGas": true, receiptsOfBlock: true,
 }
 
-// rateLimited reports whether the node refused the call for the caller's rate, and
-// said so with a code that means nothing else.
+// rateLimited reports whether the node refused the call for the caller's rate, and answered with a
+// code that has no other meaning.
 func (f failure) rateLimited() bool {
 	return f.status == http.StatusTooManyRequests || f.rpcError && (f.code == codeTooManyRequests || f.code == codeLimitExceeded)
 }

@@ -53,14 +53,14 @@ func (w Writer) Callers() []Caller {
 	return nodes
 }
 
-// CallContext is the Writer's, to this node alone.
+// CallContext is the Writer's, only to this node.
 func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.CallContext(ctx, result, method, args...)
 	})
 }
 
-// BatchCallContext is the Writer's, to this node alone.
+// BatchCallContext is the Writer's, only to this node.
 func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.BatchCallContext(ctx, batch)

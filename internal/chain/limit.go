@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is a kind of request whose size may differ between nodes.
+// Kind is a kind of request with a size that may differ between nodes.
 type Kind string
 
 // The kinds of divisible requests. Those of batches count calls.
@@ -16,7 +16,7 @@ const (
 	KindHeads           Kind = "heads"         // batches of the head and the block of a tag
 	KindLogs            Kind = "logs"          // batches of the logs of blocks
 	KindReceipts        Kind = "receipts"      // batches of receipts and transactions
-	KindCalls           Kind = "calls"         // other batches: those of the writer
+	KindCalls           Kind = "calls"         // other batches, which the writer makes
 	KindRequestCalls    Kind = "requestCalls"  // those on behalf of requests
 	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
 	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one go
@@ -39,10 +39,9 @@ const (
 	retryRefusedAfter = 64
 )
 
-// Limit is how much one request of a kind may ask of a node. Any failure of a
-// request halves it, whatever the node says, for a node's words about its limits
-// change. Success lets it grow again, slowly near a size that was refused. It is
-// safe for concurrent use.
+// Limit is how much one request of a kind may ask of a node. Any failure of a request halves it,
+// whatever the error's text, because nodes change their words about limits. After success it grows
+// again, slowly near a size that was refused. It is safe for concurrent use.
 type Limit struct {
 	kind  Kind
 	least uint64 // 0 if there is another way to learn the same, else 1
@@ -53,7 +52,7 @@ type Limit struct {
 	size      uint64
 	refused   uint64    // the smallest size that was refused since it was last tried again; 0 for none
 	last      uint64    // size that was refused last
-	refusedAt time.Time // when that was; zero if nothing ever was
+	refusedAt time.Time // when that was; zero if no size ever was
 	answered  int       // requests since, as near to the refused size as may be
 }
 
@@ -91,7 +90,7 @@ func (l *Limit) Next() uint64 {
 	return 1
 }
 
-// Answered records that a request for so much was answered.
+// Answered records that a request for n was answered.
 func (l *Limit) Answered(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +116,7 @@ func (l *Limit) Answered(n uint64) {
 	l.size = min(l.size+step, l.most)
 }
 
-// Refused records that a request for so much failed, in whatever way, and reports
-// whether to ask for less.
+// Refused records that a request for n failed, in whatever way, and reports whether to ask for less.
 func (l *Limit) Refused(n uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +128,8 @@ func (l *Limit) Refused(n uint64) bool {
 	return l.size > 0
 }
 
-// Fit records that a request should not ask for more than so much, because the
-// answer grows too long, although the node gives it.
+// Fit records that a request should not ask for more than n, because the answer grows too long,
+// although the node gives it.
 func (l *Limit) Fit(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +144,7 @@ type LimitStatus struct {
 	At      time.Time // when that was
 }
 
-// status returns the limit's status. ok is false when nothing was refused.
+// status returns the limit's status. ok is false when no size was refused.
 func (l *Limit) status() (s LimitStatus, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +152,7 @@ func (l *Limit) status() (s LimitStatus, ok bool) {
 	return s, !l.refusedAt.IsZero() && l.size < l.most
 }
 
-// limits are those of a node.
+// limits are the limits of a node.
 type limits struct {
 	settings NodeSettings
 	now      func() time.Time

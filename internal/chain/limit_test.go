@@ -60,7 +60,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestLimitSettings starts from what the configuration says of a node.
+// TestLimitSettings starts from the settings of a node.
 func TestLimitSettings(t *testing.T) {
 	s := NodeSettings{MaxBatch: 7, MaxRange: 9}
 	for kind, want := range map[Kind]uint64{KindHeaders: 7, KindHeads: 7, KindLogs: 7, KindReceipts: 7, KindCalls: 7, KindRequestCalls: 7, KindRange: 9, KindBlocks: MaxBlocks, KindReceiptsOfBlock: 1} {

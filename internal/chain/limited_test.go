@@ -86,8 +86,8 @@ func TestHeadersOfNodes(t *testing.T) {
 	}
 }
 
-// TestNullsInBatches has a node lack some of what a batch asks for, which says nothing
-// about its limits.
+// TestNullsInBatches has a node lack some items that a batch asks for, which is no sign of its
+// limits.
 func TestNullsInBatches(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(9)

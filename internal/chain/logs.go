@@ -14,8 +14,8 @@ import (
 // times as fast: logs are what a back-fill reads most of.
 type Logs []types.Log
 
-// UnmarshalJSON reads logs as nodes write them. Whatever is written in another
-// way than usual is left to go-ethereum, but for numbers with leading zeros.
+// UnmarshalJSON reads logs as nodes write them. go-ethereum reads fields that are written in an
+// unusual way, except numbers with leading zeros.
 func (l *Logs) UnmarshalJSON(data []byte) error {
 	if logs, ok := parseLogs(data); ok {
 		*l = logs

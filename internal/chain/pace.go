@@ -13,8 +13,8 @@ const (
 	// the slowest that further ones lead to.
 	firstPace = 4
 	MinPace   = 1
-	// paceParts is how many requests a second's calls are spread over at least, so
-	// that no second has many more, however a node counts them.
+	// paceParts is the least number of requests that a second's calls are spread over, so that no
+	// second has many more, however a node counts them.
 	paceParts = 4
 	// pauseAfterRefusal is how long a node is not called after it refused calls at
 	// their pace.
@@ -49,7 +49,7 @@ func newPace(callsPerSecond uint64, now func() time.Time, sleep func(context.Con
 	return &pace{now: now, sleep: sleep, setting: float64(callsPerSecond), rate: float64(callsPerSecond)}
 }
 
-// most returns how many calls may be made at once.
+// most returns how many calls may be made together.
 func (p *pace) most() int {
 	if p == nil {
 		return MaxBatch
@@ -72,7 +72,7 @@ func (p *pace) recover(now time.Time) {
 	}
 }
 
-// cost returns the time that so many calls take at the pace. The caller holds the lock.
+// cost returns the time that a number of calls takes at the pace. The caller holds the lock.
 func (p *pace) cost(calls int) time.Duration {
 	if p.rate == 0 {
 		return 0

@@ -17,8 +17,8 @@ func newPaced() (*pacedClock, *pace) {
 	}}
 }
 
-// TestPace calls a node that allows a number of calls in each second, at any cost: after
-// the first refusals nothing is refused for a minute.
+// TestPace calls a node that allows a number of calls in each second, at any cost: after the first
+// refusals no call is refused for a minute.
 func TestPace(t *testing.T) {
 	for _, allowed := range []int{5, 6, 20} {
 		c, p := newPaced()

@@ -87,7 +87,7 @@ func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 
 // Verified returns nil once a node has matched the chain's configuration, the code of its
 // contracts included, and waits for that until ctx ends. It calls no node: the indexer checks
-// each one before it uses it. The error is an ErrMismatch at once if no node matches.
+// each one before it uses it. The error is an ErrMismatch, without waiting, if no node matches.
 func (p *Pool) Verified(ctx context.Context) error {
 	p.mu.Lock()
 	var mismatch error

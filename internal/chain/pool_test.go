@@ -72,8 +72,8 @@ func answering(t *testing.T, answer string, wait func(*http.Request)) string {
 	return node.URL
 }
 
-// TestPoolPassesOn has the first of two nodes refuse a call whose parameters cannot be
-// wrong, in any way.
+// TestPoolPassesOn has the first of two nodes refuse a call in any way. The call's parameters cannot
+// be wrong.
 func TestPoolPassesOn(t *testing.T) {
 	c := chaintest.New(5)
 	first, second := c.Serve(t), c.Serve(t)

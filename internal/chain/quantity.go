@@ -21,8 +21,8 @@ type BigQuantity struct {
 	leadingZeros bool
 }
 
-// maxQuantity is the length of the longest quantity, in digits with leading zeros, and
-// maxBits that of the largest number: a word of the EVM.
+// maxQuantity is the length of the longest quantity, in digits with leading zeros, and maxBits is
+// the length of the largest number: a word of the EVM.
 const maxQuantity, maxBits = 256, 256
 
 var errQuantity = errors.New("is no quantity: want a string of 0x and hexadecimal digits")

@@ -65,8 +65,7 @@ func FuzzQuantity(f *testing.F) {
 	})
 }
 
-// TestLeadingZeros reads a header, a receipt and logs with leading zeros, and says so
-// once.
+// TestLeadingZeros reads a header, a receipt and logs with leading zeros, and logs one warning.
 func TestLeadingZeros(t *testing.T) {
 	hash := `"0x` + strings.Repeat("01", 32) + `"`
 	header := `{"number":"0x01","hash":` + hash + `,"parentHash":` + hash + `,"timestamp":"0x0002","logsBloom":"0x0"}`
@@ -109,7 +108,7 @@ func TestLeadingZeros(t *testing.T) {
 	}
 }
 
-// TestBloomOfNothing takes what nodes write for no bloom filter as none.
+// TestBloomOfNothing reads the ways in which nodes write that there is no bloom filter.
 func TestBloomOfNothing(t *testing.T) {
 	hash := `"0x` + strings.Repeat("01", 32) + `"`
 	for bloom, want := range map[string]types.Bloom{

@@ -29,7 +29,7 @@ type Header struct {
 	leadingZeros bool
 }
 
-// UnknownTxs is the number of transactions of a header whose node does not list them.
+// UnknownTxs is the number of transactions of a header from a node that does not list them.
 const UnknownTxs = -1
 
 // HasLeadingZeros reports whether a number in the header had leading zeros.
@@ -118,7 +118,7 @@ type Receipt struct {
 // HasLeadingZeros reports whether a number in the receipt had leading zeros.
 func (r *Receipt) HasLeadingZeros() bool { return r.leadingZeros }
 
-// UnmarshalJSON reads a receipt as nodes write it. What is missing stays as it is.
+// UnmarshalJSON reads a receipt as nodes write it. Missing fields stay as they are.
 func (r *Receipt) UnmarshalJSON(data []byte) error {
 	type plain Receipt
 	raw := struct {
@@ -227,8 +227,8 @@ func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 	}
 	err = c.batch(ctx, KindHeads, batch, nil)
 	if f := classify(err); found[0] != nil && f.rpcError && !f.rateLimited() && f.code != codeInternal && f.status < http.StatusInternalServerError {
-		// Some nodes have an error in place of null. If it is another one, then
-		// nothing becomes final until the next answer.
+		// Some nodes have an error in place of null. If it is another one, then no block becomes
+		// final until the next answer.
 		err, found[1] = nil, nil
 	}
 	if err != nil {

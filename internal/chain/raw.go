@@ -15,7 +15,8 @@ func (c *Client) CallContext(ctx context.Context, result any, method string, arg
 
 // BatchCallContext makes calls together, in order, in as few requests as the node
 // takes. Unlike the method of that name of go-ethereum's rpc.Client, it fails when
-// one of them does. What a node refuses of requests changes no batch of others.
+// one of them does. If a node refuses a batch of requests, the batches of other classes stay as they
+// are.
 func (c *Client) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	kind := KindCalls
 	if classOf(ctx) == ClassRequest {

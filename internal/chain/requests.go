@@ -15,13 +15,13 @@ import (
 
 // Limits of the calls of a chain's nodes that are made on behalf of requests.
 const (
-	// DefaultRequestCalls is how many there are a second, unless Chain.RequestCalls says
-	// otherwise. An owner has a requestShare-th of them.
+	// DefaultRequestCalls is how many there are a second, unless Chain.RequestCalls is set. An owner
+	// has a requestShare-th of them.
 	DefaultRequestCalls = 40
 	requestShare        = 4
 	// RequestWindow is for how long the budgets last at their rates.
 	RequestWindow = 2 * time.Second
-	// MaxRequestCalls is how many are in flight. An owner has its share, half at most.
+	// MaxRequestCalls is how many are in flight. An owner has its share, up to half.
 	MaxRequestCalls = 64
 	// maxRequestOwners is how many owners' budgets are remembered.
 	maxRequestOwners = 10_000
@@ -33,16 +33,16 @@ const (
 	limitAllNodeCalls = "all_node_calls" // of all together
 )
 
-// ErrNoNode is the error of a call for a request while no node is usable for one: requests do
-// not call a node that the indexer has not checked, that failed for it, or that limits their rate.
+// ErrNoNode is the error of a call for a request while no node is usable for one. Requests do not
+// call a node that the indexer has not checked, that failed for it, or that limits their rate.
 var ErrNoNode = errors.New("no node is usable for requests right now")
 
-// Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner
-// and in total, and one that fails leaves the health of a node as it is: neither how many there
-// are nor what they ask for keeps the indexer from its nodes.
+// Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner and in
+// total, and a call that fails leaves the health of a node as it is. So the calls cannot keep the
+// indexer from its nodes, whatever their number and content.
 //
-// A call beyond a budget is refused at once: with a *ratelimit.ExceededError beyond the
-// owner's, and with ratelimit.ErrBusy beyond that of all or of a node.
+// A call beyond a budget is refused without waiting: with a *ratelimit.ExceededError beyond the
+// owner's budget, and with ratelimit.ErrBusy beyond the budget of all owners or of a node.
 type Requests struct {
 	pool   *Pool
 	owners *ratelimit.Buckets[string]
@@ -128,7 +128,7 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	return end, nil
 }
 
-// take uses a token of a bucket for each call, or none.
+// take uses a token of a bucket for each call. If it has too few, take uses no token.
 func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 	for taken := range calls {
 		if err := b.Take(key).Err(); err != nil {
@@ -181,8 +181,8 @@ type requestPause struct {
 	failures int // in a row
 }
 
-// pauseRequests keeps requests from the node if err says that it limits their rate. Other
-// failures have no such effect, because a request may cause them.
+// pauseRequests keeps requests from the node if err means that it limits their rate. Other failures
+// have no such effect, because a request may cause them.
 func (p *Node) pauseRequests(err error) {
 	wanted, limited := IsRateLimit(err)
 	if !limited {

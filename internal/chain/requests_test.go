@@ -27,7 +27,7 @@ func askFor(ctx context.Context, p *chain.Pool) error {
 	return p.Requests().CallContext(ctx, new(hexutil.Uint64), "eth_chainId")
 }
 
-// checked returns a pool whose nodes the indexer has checked.
+// checked returns a pool of nodes that the indexer has checked.
 func checked(t *testing.T, c *clock, urls ...string) *chain.Pool {
 	t.Helper()
 	return check(t, pool(t, c, urls...))
@@ -74,7 +74,7 @@ func TestRequestFailuresLeaveHealth(t *testing.T) {
 		if usable := p.Usable(); len(usable) != 2 {
 			t.Errorf("%s: %d nodes are usable for the indexer, want both", name, len(usable))
 		}
-		// A node that limits the rate is left alone by requests.
+		// Requests do not call a node that limits the rate.
 		if limited := name == "rate limited"; (made == 2) != limited {
 			t.Errorf("%s: %d calls were made", name, made)
 		}
@@ -157,7 +157,7 @@ func TestRequestsNeedARoute(t *testing.T) {
 	}
 }
 
-// TestRequestBudgets uses up the budget of an owner, and then that of all.
+// TestRequestBudgets uses up the budget of an owner, and then the budget of all owners.
 func TestRequestBudgets(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	at := start()
@@ -191,7 +191,7 @@ func TestRequestBudgets(t *testing.T) {
 		t.Errorf("%d calls were made, want %d", n, all)
 	}
 	at.at = at.at.Add(chain.RequestWindow)
-	for range own { // none of them is gone with the refusals
+	for range own { // the refusals did not use any of them
 		if err := askFor(of(t, "e"), p); err != nil {
 			t.Fatalf("after a while: %v", err)
 		}

@@ -18,7 +18,7 @@ const (
 	maxPassed = 4
 )
 
-// errPaced is the error of a call for a request to a node whose pace is used up.
+// errPaced is the error of a call for a request when the node's pace is used up.
 var errPaced = fmt.Errorf("%w: the node is called as often as it takes", ErrTimeout)
 
 // turn is a call, or the calls of a batch, that waits for its turn.
@@ -36,8 +36,8 @@ type queue struct {
 	passed  [len(classNames)]int     // turns of earlier classes while the class waited
 }
 
-// first returns whose turn is next: of the earliest class, or of one that was passed over
-// maxPassed times. It is nil if nothing waits.
+// first returns the next turn: the first one of the earliest class, or of a class that was passed
+// over maxPassed times. It is nil if no turn waits.
 func (q *queue) first() *turn {
 	var first *turn
 	for class, turns := range q.waiting {
@@ -71,8 +71,9 @@ func (q *queue) pass(class Class) {
 	}
 }
 
-// admit waits until so many calls may be made: behind those of earlier classes, and in the order
-// of its own. It fails when ctx ends first. A call for a request does not wait long for others.
+// admit waits until a number of calls may be made. They are behind the calls of earlier classes, and
+// in order within their class. It fails when ctx ends first. A call for a request does not wait long
+// for others.
 func (p *pace) admit(ctx context.Context, calls int) error {
 	if p == nil {
 		return nil
@@ -117,8 +118,8 @@ func (p *pace) join(class Class, calls int) (*turn, error) {
 	return t, nil
 }
 
-// take lets the calls of a turn be made if they may be now. Else they are first and wait so long,
-// or wait until they are woken; or may not wait any longer.
+// take permits the calls of a turn if they may be made now. Else they are first and wait so long, or
+// wait until they are woken; or may not wait any longer.
 func (p *pace) take(t *turn) (took bool, wait time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +145,7 @@ func (p *pace) take(t *turn) (took bool, wait time.Duration, err error) {
 	return true, 0, nil
 }
 
-// leave removes a turn whose caller does not wait any longer.
+// leave removes a turn when its caller does not wait any longer.
 func (p *pace) leave(t *turn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

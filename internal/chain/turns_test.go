@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTurnsByClass has calls of each class wait for a node, the requests first: the indexer goes
-// first, then the writer, and none of them for ever.
+// TestTurnsByClass has calls of each class wait for a node, the requests first. The indexer has the
+// first turns, then the writer, and each class gets a turn in the end.
 func TestTurnsByClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(100, time.Now, sleep)
@@ -113,7 +113,7 @@ func TestRequestsWait(t *testing.T) {
 	})
 }
 
-// TestTurnsOfAnyCalls has calls of all classes come at any time, some of which give up: all others
+// TestTurnsOfAnyCalls has calls of all classes come at any time. Some of them give up. All others
 // are made, no more of them than the pace allows, and only requests fail.
 func TestTurnsOfAnyCalls(t *testing.T) {
 	type call struct {

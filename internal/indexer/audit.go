@@ -162,7 +162,7 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 }
 
 // auditFrom audits a final block, and as many after it up to the last one as one step takes. It
-// returns how many calls it took after that of the header, and the next block to audit.
+// returns how many calls it took after the header's, and the next block to audit.
 func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.Header, last uint64) (calls int, next uint64, counts store.AuditCounts, err error) {
 	n := node{nodes[0]}
 	switch {
@@ -195,8 +195,8 @@ func (ix *Indexer) auditByReceipts(ctx context.Context, n node, h chain.Header) 
 // errNoHealthyNode means that no node can be asked now.
 var errNoHealthyNode = errors.New("no node is healthy")
 
-// comparedBefore returns the first block from one on that was not compared when it was read,
-// and by what those below it were.
+// comparedBefore returns the first block, from one on, that was not compared when it was read. It
+// also returns how the blocks below it were compared.
 func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next uint64, counts store.AuditCounts, err error) {
 	headers, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, from, min(last, from+auditStored-1))
 	if err != nil {

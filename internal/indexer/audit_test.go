@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// audit runs the audit until nothing is left to do, and returns how many calls it took.
+// audit runs the audit until no work is left, and returns how many calls it took.
 func (f *fixture) audit(t *testing.T) (calls int) {
 	t.Helper()
 	for range 10_000 {
@@ -129,8 +129,8 @@ func TestAuditPassesOver(t *testing.T) {
 	}
 }
 
-// TestAuditOfFailingNode has the only node answer nothing for a while: blocks are passed over
-// only after several failures.
+// TestAuditOfFailingNode has the only node give no answer for a while: blocks are passed over only
+// after several failures.
 func TestAuditOfFailingNode(t *testing.T) {
 	f := newFixture(t, nil)
 	proxy := f.nodes(t, 1, nil)[0]

@@ -15,11 +15,11 @@ import (
 type blockRange struct {
 	first, last uint64
 	rangedUpTo  uint64     // block up to which logs may be asked for by range
-	compared    Comparison // of blocks near the head, by what; "" for others, and if there is no need
+	compared    Comparison // how blocks near the head are compared; "" for others, and if there is no need
 }
 
-// readBlockRange reads a block range from one node, in as many requests as its
-// limits say. It returns at least the blocks with events and the last one.
+// readBlockRange reads a block range from one node, in requests that its limits allow. It returns
+// the blocks with events and the last one, and may return others.
 func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
 	var blocks []settle.Block
 	for at := s.first; at <= s.last; {
@@ -42,7 +42,7 @@ func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *
 	return blocks, nil
 }
 
-// logsInParts returns the logs of a range, in as many requests as the node's limit says.
+// logsInParts returns the logs of a range, in requests that the node's limit allows.
 func (ix *Indexer) logsInParts(ctx context.Context, n node, first, last uint64) ([]types.Log, error) {
 	limit := n.Limit(chain.KindRange)
 	var all []types.Log
@@ -71,12 +71,11 @@ func isSmallerRangeNext(err error) bool {
 	return errors.As(err, &failed) && failed.byRange && chain.IsRefusal(err) && !errors.Is(err, chain.ErrTimeout) && pause == 0
 }
 
-// targetLogs is how many logs the answer to a request should hold: so many that the
-// round trip is a small part of the time, and so few that several answers fit into
-// memory.
+// targetLogs is how many logs the answer to a request should hold. They are enough to make the round
+// trip a small part of the time, and few enough for several answers to fit into memory.
 const targetLogs = 10_000
 
-// grow records an answer of so many blocks with so many logs.
+// grow records an answer with a number of blocks and of logs.
 func grow(limit *chain.Limit, blocks uint64, logs int) {
 	switch {
 	case logs > targetLogs:
@@ -86,9 +85,9 @@ func grow(limit *chain.Limit, blocks uint64, logs int) {
 	}
 }
 
-// nextPart returns the last block of what is read from a block on by one request to a
-// node, and by which kind of request. A node that refuses logs of even one block by range
-// is asked for them by the blocks' hashes.
+// nextPart returns the last block that one request to a node reads, from a block on, and the kind of
+// that request. A node that refuses logs of even one block by range is asked for them by the blocks'
+// hashes.
 func (s blockRange) nextPart(at uint64, n node) (last uint64, kind chain.Kind) {
 	if at <= s.rangedUpTo {
 		if size := n.Limit(chain.KindRange).Next(); size > 0 {

@@ -16,7 +16,7 @@ import (
 
 // Limits of comparing logs.
 const (
-	// maxReceiptsInFlight is how many blocks' receipts are asked for at once.
+	// maxReceiptsInFlight is how many blocks' receipts are asked for at a time.
 	maxReceiptsInFlight = 4
 	// maxReceiptFailures is how often in a row a node may fail to return the receipts of a
 	// block before it counts as one that does not serve them.
@@ -44,7 +44,7 @@ const (
 // Comparisons are all of them.
 var Comparisons = []Comparison{ComparedHeader, ComparedReceipts, ComparedNode, ComparedNone}
 
-// receiptsOffer is whether a node returns all receipts of a block at once.
+// receiptsOffer is whether a node returns all receipts of a block in one answer.
 type receiptsOffer struct {
 	known    bool // it has returned some
 	failures int  // in a row
@@ -65,8 +65,8 @@ func (ix *Indexer) hasReturnedReceipts(n node) bool {
 	return ix.offers[n.Node].known
 }
 
-// noteReceipts notes whether a node returned the receipts of a block, whatever it says of
-// why not.
+// noteReceipts notes whether a node returned the receipts of a block, whatever reason it gives if
+// not.
 func (ix *Indexer) noteReceipts(n node, err error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -82,9 +82,9 @@ func (ix *Indexer) noteReceipts(n node, err error) {
 }
 
 // compareLogs compares the logs that a node returned of blocks with their receipts or, if it
-// does not return those, with another node's logs. It returns the logs, completed by what the
-// only node left out. If there is another node, logs that were left out are an error. That
-// nothing can be compared is no error.
+// does not return those, with another node's logs. It returns the logs, with those added that the
+// only node left out. If there is another node, logs that were left out are an error. It is no error
+// if no comparison is possible.
 func (ix *Indexer) compareLogs(ctx context.Context, n node, headers []chain.Header, found [][]types.Log, filter chain.LogFilter) ([][]types.Log, error) {
 	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || len(headers) == 0 { // else two read each block
 		return found, nil
@@ -162,8 +162,8 @@ func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.
 }
 
 // compareRange compares the logs that a node returned of a range near the head with another
-// node's, if there is one. It returns by what they were compared, or "" if they need not be, and
-// whether the other node has logs that are missing.
+// node's, if there is one. It returns how they were compared, or "" if they need not be, and whether
+// the other node has logs that are missing.
 func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told []types.Log) (by Comparison, more bool) {
 	switch {
 	case !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1: // with a quorum two nodes read each block
@@ -187,9 +187,9 @@ func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told 
 }
 
 // compareCounted compares the blocks of a range near the head that concern the ledger, as
-// compareLogs does, unless the range was compared with another node. logs are those of the blocks;
-// it completes them, and returns which of their accounts are settlement addresses. The headers
-// of the other blocks are not known; without another node they are left to the audit.
+// compareLogs does, unless the range was compared with another node. logs are the logs of the
+// blocks; it completes them, and returns which of their accounts are settlement addresses. The
+// headers of the other blocks are not known; without another node they are left to the audit.
 func (ix *Indexer) compareCounted(
 	ctx context.Context, n node, r blockRange, headers []chain.Header, logs map[invoice.Hash][]types.Log, c *addressCache,
 ) (map[invoice.Address]bool, error) {
@@ -231,7 +231,7 @@ func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told, he
 	return merged(told, held), nil
 }
 
-// provenBy returns those of a block's logs that the receipts of a node hold.
+// provenBy returns the logs of a block that the receipts of a node hold.
 func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []types.Log) (held []types.Log) {
 	seen := map[common.Hash]bool{}
 	for _, l := range logs {
@@ -261,16 +261,16 @@ func (ix *Indexer) noteCompared(block invoice.Hash, by Comparison) {
 	ix.compared[block] = by
 }
 
-// countCompared counts blocks near the head whose hashes are not known, by what they were compared
-// with.
+// countCompared counts blocks near the head, without known hashes, by the way in which they were
+// compared.
 func (ix *Indexer) countCompared(by Comparison, blocks uint64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.comparisons[by] += blocks
 }
 
-// comparesBy returns the means by which blocks can be compared now: all receipts of a block,
-// another node, or none.
+// comparesBy returns the means by which blocks can be compared now: all receipts of a block, another
+// node, or no means.
 func (ix *Indexer) comparesBy() Comparison {
 	ix.mu.Lock()
 	n := ix.lastNode

@@ -14,9 +14,9 @@ import (
 // comparing turns the comparison of logs on.
 func comparing(c *Config) { c.Chain.CompareLogs = true }
 
-// TestOmittedLogAtTheHead has a node leave one log out of a block in which another one
-// satisfies the bloom filter: it is found when the block is read, by the block's receipts or
-// by another node. With one node that serves no receipts it is not, and the status says so.
+// TestOmittedLogAtTheHead has a node leave one log out of a block in which another one satisfies the
+// bloom filter. The log is found when the block is read, by the block's receipts or by another node.
+// With one node that serves no receipts it is not found, and the status shows this.
 func TestOmittedLogAtTheHead(t *testing.T) {
 	for name, message := range map[string]string{"known words": "the method does not exist", "other words": "computer says no"} {
 		noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: message}}
@@ -64,8 +64,8 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 }
 
 // TestOmittedLogOfBlocksReadTogether has a node leave one log out of a block that is read together
-// with others near the head. Another node shows it at once, and so do the receipts if the block has
-// a payment besides. Else the audit finds it later, or counts the block as not verified.
+// with others near the head. Another node shows it immediately, and so do the receipts if the block
+// has a payment as well. Else the audit finds it later, or counts the block as not verified.
 func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	for _, nodes := range []int{1, 2} {
@@ -131,8 +131,8 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 	}
 }
 
-// TestCostOfComparing counts the calls of blocks: one more for each block whose bloom filter
-// mentions a log of interest, and none for the others.
+// TestCostOfComparing counts the calls of blocks: one more for each block with a bloom filter that
+// mentions a log of interest, and no more for the others.
 func TestCostOfComparing(t *testing.T) {
 	for _, compare := range []bool{false, true} {
 		f := newFixture(t, nil)

@@ -11,12 +11,12 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// errIncomplete means that a node's receipts of a block are not those of the block's
-// header: the node lost some, or has not stored them yet.
+// errIncomplete means that a node's receipts of a block do not match the block's header: the node
+// lost some, or has not stored them yet.
 var errIncomplete = errors.New("the receipts are not those of the block's header")
 
-// blockReceipts returns the receipts of a block, all at once. It is errIncomplete when
-// they cannot be all of them.
+// blockReceipts returns all receipts of a block by one call. It is errIncomplete when they cannot be
+// all of them.
 func (ix *Indexer) blockReceipts(ctx context.Context, n node, h chain.Header) ([]*chain.Receipt, error) {
 	receipts, err := n.BlockReceipts(ctx, h.Hash)
 	if err != nil {
@@ -25,9 +25,9 @@ func (ix *Indexer) blockReceipts(ctx context.Context, n node, h chain.Header) ([
 	return receipts, ix.checkComplete(n, h, receipts)
 }
 
-// checkComplete fails when receipts are not all those of a block: each transaction has
-// one, and the block's bloom filter is made of their logs. Where it is not known that
-// a chain's filters have every log, logs that are missing in the filter are no failure.
+// checkComplete fails when a block's receipts are incomplete. Each transaction has one, and the
+// block's bloom filter is made of their logs. If a chain's filters are not known to have every log,
+// logs that are missing in the filter are no failure.
 func (ix *Indexer) checkComplete(n node, h chain.Header, receipts []*chain.Receipt) error {
 	if h.Txs != chain.UnknownTxs && len(receipts) != h.Txs {
 		return n.incomplete(h, "%d receipts, and the block has %d transactions", len(receipts), h.Txs)
@@ -57,8 +57,8 @@ func (ix *Indexer) checkComplete(n node, h chain.Header, receipts []*chain.Recei
 	return nil
 }
 
-// incomplete returns the error for receipts that are not those of a header. It is a
-// failure of the node: another of its servers may have all.
+// incomplete returns the error for receipts that do not match a header. It is a failure of the node:
+// another of its servers may have all.
 func (n node) incomplete(h chain.Header, format string, args ...any) error {
 	return n.wrap(fmt.Errorf("%s returned of block %d %s: %w", n, h.Number, fmt.Sprintf(format, args...), errIncomplete))
 }

@@ -51,8 +51,8 @@ func TestReceiptsMustBeComplete(t *testing.T) {
 	}
 }
 
-// TestIncompleteReceiptsAreAFailure sees a node cool down after receipts that are not
-// those of the header, and not after logs that the filter of a chain lacks which is not
+// TestIncompleteReceiptsAreAFailure sees a node cool down after receipts that do not match the
+// header. The node does not cool down if the filter lacks logs on a chain with filters that are not
 // known to have every log.
 func TestIncompleteReceiptsAreAFailure(t *testing.T) {
 	f := newFixture(t, nil)

@@ -218,7 +218,7 @@ type located struct {
 	movement
 	ordinal  int
 	evidence invoice.Evidence
-	swept    bool // the deposit factory says that it swept a deposit address
+	swept    bool // the deposit factory's event that it swept a deposit address
 }
 
 // transfers returns the movements from or to watched accounts that the receipt
@@ -255,11 +255,10 @@ func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, wat
 	return found, nil
 }
 
-// locate finds the movements in the logs of one transaction. An authorization
-// speaks for the next movement of its token from its authorizer; a Paid event
-// for the nearest movement before it that says the same and that no other Paid
-// event has taken; a Swept event for the nearest movement before it from the deposit address
-// to its merchant.
+// locate finds the movements in the logs of one transaction. An authorization belongs to the next
+// movement of its token from its authorizer. A Paid event belongs to the nearest movement before it
+// with the same values that no other Paid event has taken. A Swept event belongs to the nearest
+// movement before it from the deposit address to its merchant.
 func (d decoder) locate(logs []types.Log) []located {
 	var found []located
 	nonces := map[spender]invoice.Hash{}

@@ -21,7 +21,7 @@
 // becomes final.
 //
 // Near the head, a block's logs are compared with its receipts or with another node's
-// logs. What a single node leaves out of both cannot be detected, unless the block's bloom
-// filter reveals it: that is what quorum: 2 is for. A transaction that turns out not to be
-// recorded has its block read again.
+// logs. A log that a single node leaves out of both cannot be detected, unless the block's bloom
+// filter reveals it. quorum: 2 is for that case. If a transaction is found not to be recorded, its
+// block is read again.
 package indexer

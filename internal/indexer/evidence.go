@@ -91,8 +91,8 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	return found, nil
 }
 
-// wholeEvidence returns the evidence of a block whose receipts are read all at once, or nil if its
-// transactions are to be read one by one.
+// wholeEvidence returns the evidence of a block from all of its receipts, read by one call, or nil
+// if its transactions are to be read one by one.
 func (ix *Indexer) wholeEvidence(ctx context.Context, n node, b evidenceRequest) ([]evidence, error) {
 	if !b.wholeBlock || n.Limit(chain.KindReceiptsOfBlock).Next() == 0 {
 		return nil, nil

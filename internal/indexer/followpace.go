@@ -11,8 +11,8 @@ import (
 
 // Limits of how often the nodes of a chain are called.
 const (
-	// headEvery is how often, in poll intervals, the head of a chain is asked for whose blocks
-	// follow each other faster than that. In between, one call asks for new logs alone.
+	// headEvery is how often, in poll intervals, the head of a chain is asked for if its blocks
+	// follow each other faster than that. In between, one call asks only for new logs.
 	headEvery = 6
 	// maxTogether is how many blocks are read by one call near the head. Further behind, final
 	// blocks are caught up with.
@@ -64,7 +64,7 @@ func (ix *Indexer) pace(ctx context.Context) pace {
 		return paceIdle
 	case ix.blockTimes.every == 0 || ix.blockTimes.every >= ix.cfg.PollInterval:
 	case !awaited.Unconfirmed || ix.cfg.Chain.Finality.Tag != "":
-		return paceTogether // what waits for a number of blocks alone is confirmed within seconds
+		return paceTogether // payments that wait only for a number of blocks are confirmed within seconds
 	}
 	return paceEach
 }
@@ -78,8 +78,8 @@ func (ix *Indexer) isIdle(ctx context.Context) bool {
 	return err == nil && !awaited.Any
 }
 
-// rest waits until the chain is to be looked at again: for the poll interval, or for longer
-// while the pace says so and nothing new concerns the ledger.
+// rest waits until the chain is to be looked at again: for the poll interval, or for longer if the
+// pace allows it and no news concerns the ledger.
 func (ix *Indexer) rest(ctx context.Context) {
 	defer ix.ignoreHeads.Store(false)
 	before := paceEach
@@ -104,7 +104,8 @@ func (ix *Indexer) rest(ctx context.Context) {
 	}
 }
 
-// isDue reports whether the chain is to be looked at again after so many turns of the poll interval.
+// isDue reports whether the chain is to be looked at again after a number of turns of the poll
+// interval.
 func (ix *Indexer) isDue(ctx context.Context, p pace, standsBy bool, turn int, waited time.Duration) bool {
 	switch {
 	case standsBy:
@@ -136,9 +137,9 @@ func (ix *Indexer) onHead() {
 	}
 }
 
-// followsLedger takes over what another replica has recorded, without calling a node. It
-// reports false when a node is to be asked for the head: the other one has recorded nothing for
-// longer than it should take.
+// followsLedger takes over what another replica has recorded, without calling a node. It reports
+// false when a node is to be asked for the head, because the other replica has not recorded a block
+// for longer than it should take.
 func (ix *Indexer) followsLedger(ctx context.Context, waited time.Duration) bool {
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil || !cursor.Started || ix.others.since.IsZero() {
@@ -177,10 +178,10 @@ func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
 	return found
 }
 
-// readTogether reads the blocks above the newest indexed one, up to head at most, by one call
-// for their logs, and records them. Checked are the parent of the first one, that the server that
-// answered has the last one, and that the blocks of the logs that count are canonical. done is
-// false when the blocks are to be read one by one instead.
+// readTogether reads the blocks above the newest indexed one, not beyond head, by one call for their
+// logs, and records them. Checked are the parent of the first one, that the server that answered has
+// the last one, and that the blocks of the logs that count are canonical. done is false when the
+// blocks are to be read one by one instead.
 func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) (done bool, err error) {
 	tip := ix.tracker.Tip()
 	if !ix.together || head.Number < tip.Number+2 || head.Number > tip.Number+maxTogether {
@@ -211,8 +212,8 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	return true, ix.observe(ctx, blocks)
 }
 
-// refreshOrCheck keeps the heads of all nodes known. While nothing is awaited, and on a replica
-// that does not read the chain, it only checks nodes that were not checked yet.
+// refreshOrCheck keeps the heads of all nodes known. On an idle chain, and on a replica that does
+// not read the chain, it only checks nodes that were not checked yet.
 func (ix *Indexer) refreshOrCheck(ctx context.Context) {
 	if ix.reads() && !ix.isIdle(ctx) {
 		ix.cfg.Pool.RefreshHeads(ctx)
@@ -225,5 +226,5 @@ func (ix *Indexer) refreshOrCheck(ctx context.Context) {
 	}
 }
 
-// Awaited says what is awaited on a chain.
+// Awaited is what the ledger awaits on a chain.
 type Awaited = settle.Awaited

@@ -16,7 +16,7 @@ const (
 	auditCalls   = 4 * 60 * 24
 )
 
-// paced is a fixture whose time passes only while its indexer rests.
+// paced is a fixture in which time passes only while its indexer rests.
 type paced struct {
 	*fixture
 	clock   *clocktest.Clock
@@ -68,8 +68,8 @@ func (p *paced) follow(t *testing.T, seconds int, each func(second int)) uint64 
 	return p.cfg.Pool.Health()[0].Calls.Total() - before
 }
 
-// check compares the ledger with the chain, after a few blocks that were read one by one: of
-// those that were read together the last one becomes final once it is old enough.
+// check compares the ledger with the chain, after a few blocks that were read one by one. Of the
+// blocks that were read together, the last one becomes final once it is old enough.
 func (p *paced) check(t *testing.T) {
 	t.Helper()
 	p.together = false
@@ -159,8 +159,8 @@ func TestFollowsIdleChainCheaply(t *testing.T) {
 	}
 }
 
-// TestReadsTogetherThroughReorgs replaces blocks that were read by one call, among them ones
-// with payments, and lets the node's servers lag.
+// TestReadsTogetherThroughReorgs replaces blocks that were read by one call, among them blocks with
+// payments, while the node's servers lag.
 func TestReadsTogetherThroughReorgs(t *testing.T) {
 	p := newPaced(t, nil)
 	p.awaited.Any = true

@@ -8,15 +8,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// compareReturned checks how much of the order's payments in time the ledger says was sent back while
-// the invoice was open. Refunds in the blocks that were read before it was paid or expired count, and
-// those that were made after it do not. Whether those in between count depends on when the blocks were
-// read. A refund that a reorg dropped may count.
+// compareReturned checks the ledger's amount of the order's payments in time that was sent back
+// while the invoice was open. Refunds in the blocks that were read before it was paid or expired
+// count, and those that were made after it do not. Whether those in between count depends on when
+// the blocks were read. A refund that a reorg dropped may count.
 func (v *oracle) compareReturned(o *order, got invoice.Invoice) {
 	ended := v.endOf(o, got)
 	for _, m := range v.paid[o] {
 		if b, _ := v.blockOf(m.of); b.Time > o.ExpiresAt.Unix() {
-			continue // it counts for nothing
+			continue // it does not count
 		}
 		var least, most uint64
 		for _, r := range v.refundsOf(m) {
@@ -35,8 +35,8 @@ func (v *oracle) compareReturned(o *order, got invoice.Invoice) {
 	}
 }
 
-// endOf returns a block that was read before the invoice was paid or expired: that of the payment that
-// completed it, or the first one after its expiresAt.
+// endOf returns a block that was read before the invoice was paid or expired. It is the block of the
+// payment that completed it, or the first one after its expiresAt.
 func (v *oracle) endOf(o *order, got invoice.Invoice) uint64 {
 	switch got.Status {
 	case invoice.Paid:
@@ -72,8 +72,8 @@ func (v *oracle) returned(m *move) uint64 {
 	return small(v.payments[v.id(invoice.PrefixPayment, m)].Returned)
 }
 
-// wasDropped reports whether a reorg has dropped a refund of a payment of the order. What it was
-// to send back did not count, and may count now.
+// wasDropped reports whether a reorg has dropped a refund of a payment of the order. The amount it
+// was to send back did not count, and may count now.
 func (v *oracle) wasDropped(o *order) bool {
 	return slices.ContainsFunc(v.paid[o], func(m *move) bool {
 		return slices.ContainsFunc(v.refundsOf(m), func(r *move) bool {

@@ -415,7 +415,8 @@ func (s *scenario) end() {
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
-// unread returns how many transactions were set aside, and lets the time pass until they are read again.
+// unread returns how many transactions were set aside, and moves the clock until they are read
+// again.
 func (s *scenario) unread() (n int) {
 	counts, err := s.service.CountUnread(s.Context(), s.name)
 	if err != nil {

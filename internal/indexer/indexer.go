@@ -59,8 +59,8 @@ type Config struct {
 	// PollInterval is the wait between two syncs when nothing wakes the
 	// indexer; 0 is DefaultPollInterval.
 	PollInterval time.Duration
-	// Awaited returns what is awaited on the chain; nil is that something always is. While
-	// nothing is, the chain is read every IdleInterval, 0 of which is never less often.
+	// Awaited returns what is awaited on the chain; nil is that something always is. While nothing
+	// is awaited, the chain is read every IdleInterval; with 0 it is never read less often.
 	Awaited      func(ctx context.Context) (Awaited, error)
 	IdleInterval time.Duration
 	// Others are the keys of the other chains of the service, and Senior those
@@ -94,8 +94,8 @@ type Status struct {
 	// new blocks, nil while it is unknown; Skewed says that it is too far.
 	Skew   *time.Duration
 	Skewed bool
-	// Comparison is by what the logs of new blocks can be compared, and Compared how many
-	// blocks were, by what.
+	// Comparison is how the logs of new blocks can be compared, and Compared is how many blocks were
+	// compared in each way.
 	Comparison Comparison
 	Compared   map[Comparison]uint64
 	Audit      *Audit // of final blocks; nil before it begins
@@ -176,8 +176,8 @@ type Indexer struct {
 	probes       map[*chain.Node]probe
 	unreadable   map[common.Hash]*unreadable // by transaction
 	offers       map[*chain.Node]receiptsOffer
-	compared     map[invoice.Hash]Comparison // blocks whose logs were compared when they were read
-	comparisons  map[Comparison]uint64       // how many blocks were, by what
+	compared     map[invoice.Hash]Comparison // blocks that were compared when they were read
+	comparisons  map[Comparison]uint64       // how many blocks were, in each way
 }
 
 // New returns an indexer that has not begun yet. It panics without a required field.

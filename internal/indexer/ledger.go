@@ -72,7 +72,7 @@ type Ledger interface {
 	ChainAudits(ctx context.Context, chainKey string) ([]store.ChainAudit, error)
 	// AdvanceAudit records that a part is audited up to the block below next.
 	AdvanceAudit(ctx context.Context, chainKey string, from store.ChainAudit, next uint64, more store.AuditCounts) error
-	// RecordedTransactions returns those of the transactions whose transfers are recorded.
+	// RecordedTransactions returns the given transactions that have recorded transfers.
 	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
 	// UnlinkedNotices returns when notices of transfers were received, in a range of time, of
 	// which no payment is stored.

@@ -34,8 +34,8 @@ func (c *sleepingClock) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // TestNodeWithLimits starts a chain at nodes that allow little, and refuse the rest in
-// ways that are drawn at random. It becomes ready, finds every payment of the past, and
-// catches up with what was mined while it was away.
+// ways that are drawn at random. It becomes ready, finds every payment of the past, and catches up
+// with the blocks that were mined while it was away.
 func TestNodeWithLimits(t *testing.T) {
 	seed := uint64(0)
 	for _, batch := range []int{1, 5, 15} {
@@ -68,7 +68,7 @@ func startAndCatchUp(t *testing.T, allows chaintest.Allowance, inFlight int, see
 	if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want || f.Status().Succeeded.IsZero() || f.Status().Backfill != nil {
 		t.Errorf("the first start found %d payments of %d; status %+v", got, want, f.Status())
 	}
-	open() // a new process knows nothing of the node
+	open() // a new process does not know the node's limits
 	want += payEvery(f, 280, 11)
 	attempts += f.persist(t, clock)
 	if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
@@ -81,7 +81,7 @@ func startAndCatchUp(t *testing.T, allows chaintest.Allowance, inFlight int, see
 		firstRead.Sub(time.Unix(1_790_000_000, 0)), clock.now().Sub(firstRead), attempts, limited.BySize, limited.ByRate, f.cfg.Pool.Health()[0].Limits)
 }
 
-// payEvery mines so many blocks, and in each nth one two payments.
+// payEvery mines a number of blocks, and in each nth one two payments.
 func payEvery(f *fixture, blocks, nth int) (payments int) {
 	for n := range blocks {
 		var txs []chaintest.Tx
@@ -94,8 +94,8 @@ func payEvery(f *fixture, blocks, nth int) (payments int) {
 	return payments
 }
 
-// persist syncs, and fills the gap, until nothing is left to do. After a failure a second
-// passes, as in Run.
+// persist syncs, and fills the gap, until no work is left. After a failure a second passes, as in
+// Run.
 func (f *fixture) persist(t *testing.T, clock *sleepingClock) (attempts int) {
 	t.Helper()
 	var failure error
@@ -163,7 +163,7 @@ func TestVotesOfNodesWithLimits(t *testing.T) {
 }
 
 // TestComparesWithNodeWithLimits compares blocks that are read together, and final ones, with a node
-// that allows short ranges alone.
+// that allows only short ranges.
 func TestComparesWithNodeWithLimits(t *testing.T) {
 	for _, together := range []bool{true, false} {
 		f := newFixture(t, nil)
@@ -197,8 +197,8 @@ func TestComparesWithNodeWithLimits(t *testing.T) {
 	}
 }
 
-// TestReadsTogetherAtNodeWithLimits reads the blocks near the head together, of a node that allows
-// short ranges and batches alone.
+// TestReadsTogetherAtNodeWithLimits reads the blocks near the head together, from a node that allows
+// only short ranges and batches.
 func TestReadsTogetherAtNodeWithLimits(t *testing.T) {
 	for seed := range uint64(6) {
 		f := newFixture(t, nil)

@@ -17,10 +17,10 @@ const (
 	maxNoticeBlocks = 2000
 )
 
-// followNotices compares the blocks around notices whose transfers are not recorded
-// noticeGrace after they were received, with the logs of two nodes, or once more with those
-// of the only one. A notice names no transaction, so all blocks are compared in which its
-// transfer can be. Transfers that are not recorded have their block read again.
+// followNotices compares the blocks around notices if their transfers are not recorded noticeGrace
+// after the notices were received. It uses the logs of two nodes, or the only node's logs once more.
+// A notice names no transaction, so all blocks are compared in which its transfer can be. Transfers
+// that are not recorded have their block read again.
 func (ix *Indexer) followNotices(ctx context.Context) error {
 	before := ix.cfg.Now().Add(-noticeGrace)
 	from := ix.noticesSeen

@@ -17,8 +17,8 @@ import (
 // omits the logs of blocks that it lacks, without an error.
 const maxBlocks = chain.MaxBlocks
 
-// readUpTo reads blocks one by one, from first up to head at most, as many as the
-// node's limit says.
+// readUpTo reads blocks one by one, from first, not beyond head, and not more than the node's limit
+// allows.
 func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
 	limit := n.Limit(chain.KindBlocks)
 	count := min(limit.Next(), head.Number-first.Number+1)

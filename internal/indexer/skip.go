@@ -26,7 +26,7 @@ const (
 	maxUnreadableKnown = 1000
 )
 
-// unreadable is a transaction of a block whose receipt or calldata some nodes do not return.
+// unreadable is a transaction of a block. Some nodes do not return its receipt or calldata.
 type unreadable struct {
 	block    chain.Header
 	since    time.Time

@@ -124,8 +124,8 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	return !settled || ix.expiring || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
-// nextHeader reads the blocks up to the head together if the pace says so, and otherwise returns the
-// header of the next block to read, or nil at the head.
+// nextHeader reads the blocks up to the head together if the pace asks for that. Otherwise it
+// returns the header of the next block to read, or nil at the head.
 func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*chain.Header, error) {
 	if done, err := ix.readTogether(ctx, n, head); done || err != nil {
 		return nil, err

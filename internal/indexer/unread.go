@@ -72,9 +72,9 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 }
 
 // readAgain reads the block of an unread transaction, from another node than the first
-// one if there is another, and records what it holds. Nodes whose logs lack something of
-// it are quarantined. If all nodes agree that the transaction moves nothing from or to an
-// address of ours, it counts as read.
+// one if there is another, and records what it holds. Nodes with logs that lack a part of it are
+// quarantined. If all nodes agree that the transaction moves no money from or to our addresses, it
+// counts as read.
 func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) error {
 	var found *rereadBlock
 	var failed error
@@ -141,8 +141,8 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTrans
 	return b, ix.requireSecond(ctx, reading{n, []settle.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
 }
 
-// readByReceipts reads a block by all of its receipts or, if the node does not return
-// these, by its logs and those of the given receipts.
+// readByReceipts reads a block by all of its receipts or, if the node does not return these, by its
+// logs and the logs of the given receipts.
 func (ix *Indexer) readByReceipts(ctx context.Context, n node, h chain.Header, known ...*chain.Receipt) (*rereadBlock, error) {
 	filter := ix.decoder.filter()
 	logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
@@ -201,8 +201,8 @@ func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {
 	}
 }
 
-// reportUnrecorded reports the transactions whose receipts hold a transfer to an address of
-// ours that is not among those recorded.
+// reportUnrecorded reports the transactions with receipts that hold a transfer to our addresses that
+// is not recorded.
 func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Hash]*chain.Receipt, recorded []invoice.Transfer) error {
 	type place struct {
 		tx      invoice.Hash

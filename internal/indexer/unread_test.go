@@ -71,7 +71,8 @@ func TestOmittedLogIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestReportWithoutTransfer has somebody report a transaction that moves nothing of ours.
+// TestReportWithoutTransfer has somebody report a transaction without a transfer from or to our
+// addresses.
 func TestReportWithoutTransfer(t *testing.T) {
 	f := newFixture(t, nil)
 	tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))
@@ -130,7 +131,7 @@ func TestReceiptShowsMore(t *testing.T) {
 	f.expect(t, 4, 1, 0, 2, 0)
 }
 
-// clocked is a fixture whose clock the test moves.
+// clocked is a fixture with a clock that the test moves.
 func clocked(t *testing.T, change func(*Config)) (*fixture, *time.Time) {
 	t.Helper()
 	now := time.Unix(chaintest.GenesisTime, 0)
@@ -193,7 +194,7 @@ func TestUnreadableTransaction(t *testing.T) {
 	}
 }
 
-// TestOneNodeReturnsTheTransaction has one of two nodes return it: nothing is set aside.
+// TestOneNodeReturnsTheTransaction has one of two nodes return it: no transaction is set aside.
 func TestOneNodeReturnsTheTransaction(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)

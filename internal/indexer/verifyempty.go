@@ -55,8 +55,8 @@ func hashesOf(headers []chain.Header) []invoice.Hash {
 }
 
 // logsOneByOne returns the logs of blocks of which the node has answered those that it
-// found. No smaller request is left for a block that it refuses alone, so other methods
-// are used. refused is the error of the request for all.
+// found. If it refuses a single block, no smaller request is left, so other methods are used.
+// refused is the error of the request for all.
 func (ix *Indexer) logsOneByOne(
 	ctx context.Context, n node, blocks []chain.Header, found [][]types.Log, filter chain.LogFilter, refused error,
 ) ([][]types.Log, error) {

@@ -7,12 +7,12 @@ import (
 	"github.com/quittance/quittance/internal/clientip"
 )
 
-// SiteWeight is how many times what one client network may hold those of an IPv6 site may hold
-// together.
+// SiteWeight is how many times as much the networks of an IPv6 site may hold together as one client
+// network may.
 const SiteWeight = 2
 
-// Party is on whose account a payer's request takes something: a merchant, an object such as an
-// invoice, or a client network with all merchants or at one of them.
+// Party is the account that a payer's request counts on: a merchant, an object such as an invoice,
+// or a client network with all merchants or at one of them.
 type Party struct {
 	Merchant, Object string
 	Network          netip.Prefix
@@ -28,8 +28,8 @@ func PartyOf(merchantID string) Party {
 }
 
 // Networks returns the claims of the networks of the context's client: its address or, over
-// IPv6, its network and the site of that network. An address that many clients may share has
-// none.
+// IPv6, its network and the site of that network. An address that many clients may share has no
+// claim.
 func Networks(ctx context.Context) []Claim[Party] {
 	client := clientip.FromContext(ctx)
 	if clientip.IsShared(client) {

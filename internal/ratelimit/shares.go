@@ -5,9 +5,8 @@ import "sync"
 // Shares divides what there is a fixed amount of, such as memory or connections, among the
 // clients that use it at the same time. It is safe for concurrent use.
 //
-// A client may have as much as is free, times the weight of its claim. So one client that
-// takes what it can gets half, two get a third each, and there is always something left for
-// one more.
+// A client may hold up to what is still free, times the weight of its claim. So one greedy client
+// gets half, two get a third each, and there is always something left for one more.
 //
 // Invariant: held has what each client has, if that is not 0. Each Take added to used once.
 type Shares[K comparable] struct {
@@ -19,13 +18,13 @@ type Shares[K comparable] struct {
 	held map[K]int64
 }
 
-// Claim is a client on whose account something is taken.
+// Claim is a client that an amount is taken for.
 type Claim[K comparable] struct {
 	Client K
 	// Weight is how many times what is free the client may have. 1 is the weight of one
 	// client; a group of clients has more.
 	Weight int64
-	// Most bounds what the client may have besides, if it is not 0.
+	// Most is an additional bound for the client, if it is not 0.
 	Most int64
 	// Of is set for one of those who divide what another client may have, such as the networks
 	// that pay at a merchant. They divide what is left of half of all, which is the most that one
@@ -33,7 +32,7 @@ type Claim[K comparable] struct {
 	Of *K
 }
 
-// NewShares returns shares of a capacity. The name is that of the limit in errors.
+// NewShares returns shares of a capacity. The name is the limit's name in errors.
 func NewShares[K comparable](name string, capacity int64) *Shares[K] {
 	return &Shares[K]{name: name, capacity: capacity, held: make(map[K]int64)}
 }
@@ -44,7 +43,7 @@ func (s *Shares[K]) Name() string { return s.name }
 // Capacity returns how much there is.
 func (s *Shares[K]) Capacity() int64 { return s.capacity }
 
-// Take takes n on account of each of the clients, or nothing. The error is ErrBusy if less
+// Take takes n for each of the clients, or fails and takes no amount. The error is ErrBusy if less
 // than n is free, and an *ExceededError if a client would have more than its share.
 func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
 	s.mu.Lock()
@@ -60,15 +59,15 @@ func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
 	return nil
 }
 
-// Charge puts n that was taken on the account of more clients, as if they had taken it, or
-// nothing. The error is an *ExceededError.
+// Charge counts n that was taken for more clients as well, as if they had taken it. If it fails, it
+// counts no amount. The error is an *ExceededError.
 func (s *Shares[K]) Charge(n int64, claims ...Claim[K]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.charge(n, s.capacity-s.used+n, claims)
 }
 
-// charge puts n on the account of clients while so much is free. The caller holds mu.
+// charge counts n for clients, if that much is free. The caller holds mu.
 func (s *Shares[K]) charge(n, free int64, claims []Claim[K]) error {
 	for _, c := range claims {
 		left := free

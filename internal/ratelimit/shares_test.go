@@ -44,7 +44,7 @@ func TestSharesOfClients(t *testing.T) {
 	wantTaken(t, s, 6, "seats", claim("b"))  // 31, and 31 are free
 }
 
-// TestSharesOfGroups has clients of a group, whose claim weighs twice as much as theirs.
+// TestSharesOfGroups has clients of a group. The group's claim weighs twice as much as theirs.
 func TestSharesOfGroups(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[string]("seats", 90)
@@ -76,8 +76,8 @@ func TestSharesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharesOfAnybody has clients take and give what they like. Nobody has more than there
-// is, and while anything is free, a client that has nothing gets one.
+// TestSharesOfAnybody has clients take and give what they like. No client has more than there is,
+// and while anything is free, a client without any gets one.
 func TestSharesOfAnybody(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

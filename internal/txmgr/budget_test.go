@@ -89,8 +89,8 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	})
 }
 
-// TestDailyBudgetWhileTheClockIsAhead uses up the daily budget, and sets the machine's clock forward by two days: nothing may
-// be spent before a day has passed by the schedule's clock.
+// TestDailyBudgetWhileTheClockIsAhead uses up the daily budget, and sets the machine's clock forward
+// by two days. The writer may not spend before a day has passed by the schedule's clock.
 func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ahead := time.Duration(0)

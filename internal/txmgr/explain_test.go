@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestBroadcastsFailInAnyWords has a node answer a broadcast with an error whose words say nothing
-// of what is so, or something else. What the node has decides what the writer does.
+// TestBroadcastsFailInAnyWords has a node answer a broadcast with an error in words that do not name
+// the cause, or name a wrong one. The node's state decides what the writer does.
 func TestBroadcastsFailInAnyWords(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *world, answer){
 		"the node has it": hasIt, "the nonce is used": nonceIsUsed, "another holds the nonce": nonceIsHeld,

@@ -38,7 +38,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 				return nil
 			}
 		},
-		"request swallowed": func(f *faults) { // the node says that it has it, and drops it
+		"request swallowed": func(f *faults) { // the node answers that it has it, and drops it
 			f.before = func(method string, _ []any) error {
 				if method == sendRaw {
 					return answer("already known")

@@ -103,8 +103,7 @@ func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, e
 
 // tip returns the usual priority fee, in wei: the median over the newest blocks of what
 // their median transaction paid, or the node's suggestion if it has no fee history.
-// Rewards below 0 are left out: some networks have them in blocks of their own
-// transactions.
+// Rewards below 0 are left out: some networks have them in blocks of system transactions.
 func (n node) tip(ctx context.Context) (*big.Int, error) {
 	var history struct {
 		Reward [][]*chain.BigQuantity `json:"reward"`
@@ -146,9 +145,9 @@ func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuth
 }
 
 // nonceAndReceipts returns how many transactions of the account are in the chain, and
-// the receipts of transactions, nil where the node has none. It asks for both in one
-// batch, or in turn if the node takes no batches, the nonce first: otherwise servers at different blocks behind one URL could
-// make a mined transaction look as if it had lost its nonce.
+// the receipts of transactions, nil where the node has none. It asks for both in one batch, or in
+// turn if the node takes no batches, the nonce first. Otherwise servers at different blocks behind
+// one URL could make a mined transaction look as if it had lost its nonce.
 func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
 	var used chain.Quantity
 	found := make([]*chain.Receipt, len(txs))

@@ -67,7 +67,7 @@ func TestRefusedCalls(t *testing.T) {
 	})
 }
 
-// words are texts of errors: any, and those with which nodes say something else.
+// words are texts of errors: any, and texts that have another meaning for nodes.
 var words = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 	"already known", "nonce too low: next nonce 5, tx nonce 4", "replacement transaction underpriced",
 	"insufficient funds for gas * price + value", "execution reverted", "future transaction tries to replace pending",

@@ -204,7 +204,7 @@ type broadcastState struct {
 	since   uint64       // the newest block when it was first broadcast
 	at      time.Time    // of the last broadcast
 	err     error        // error of the last broadcast, if no node has the attempt
-	used    bool         // its nonce was used by then; the receipts show by what
+	used    bool         // its nonce was used by then; the receipts show by which transaction
 	held    bool         // another transaction held its nonce, and wants a higher fee to be replaced
 }
 
@@ -223,9 +223,9 @@ func (f broadcastState) refused() bool {
 	return isAnswer(f.err) && !f.used && !f.held
 }
 
-// explain finds out what became of an attempt whose broadcast failed: from what nodes have of
-// the transaction, of the nonce and of the account. What they say of the failure differs between
-// nodes and changes, and they may have the attempt all the same.
+// explain finds out what became of an attempt after its broadcast failed. It asks nodes for the
+// transaction, the nonce and the account. Their error texts differ and change, and they may have the
+// attempt all the same.
 func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxAttempt, f *broadcastState) {
 	if known, _ := w.find(ctx, attempt.TxHash); known {
 		f.err = nil
@@ -238,7 +238,7 @@ func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxA
 	if f.used = used > t.Nonce; f.used {
 		return
 	}
-	for _, earlier := range t.Attempts { // a node may lag in the nonce alone
+	for _, earlier := range t.Attempts { // a node may lag only in the nonce
 		if earlier.TxHash != attempt.TxHash && !earlier.AcceptedAt.IsZero() && !f.used {
 			known, mined := w.find(ctx, earlier.TxHash)
 			f.used, f.held = mined, f.held || known

@@ -157,8 +157,8 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 }
 
 // replace signs and saves another attempt of a transaction, and returns it. Otherwise it
-// returns the last attempt, and why there is no other. held says that another transaction
-// holds the nonce.
+// returns the last attempt, and why there is no other. held is true if another transaction holds the
+// nonce.
 func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)

@@ -37,7 +37,7 @@ func TestTip(t *testing.T) {
 		`{"reward":[[null],["0x1","0x2"],[],["0x8"]]}`: 8,
 		`null`:                   3,
 		`{"reward":[["words"]]}`: 3,
-		``:                       3, // the node has no such method, whatever it says
+		``:                       3, // the node has no such method, whatever its error
 	} {
 		answers := scripted{"eth_maxPriorityFeePerGas": `"0x03"`}
 		if history != "" {

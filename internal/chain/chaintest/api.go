@@ -157,7 +157,7 @@ type filter struct {
 	toLatest bool
 }
 
-// UnmarshalJSON reads a filter, whose toBlock may be the head.
+// UnmarshalJSON reads a filter. Its toBlock may be the head.
 func (f *filter) UnmarshalJSON(data []byte) error {
 	type plain filter
 	read := struct {

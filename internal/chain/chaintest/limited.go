@@ -136,7 +136,7 @@ func (n *Limited) refusal(calls []call, list bool) func(http.ResponseWriter) {
 	}
 }
 
-// words draws what a node says, which is in no list.
+// words draws the words of a node's error, which are in no list.
 func (n *Limited) words() string {
 	var b strings.Builder
 	for range 1 + n.random.IntN(6) {
