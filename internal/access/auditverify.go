@@ -64,7 +64,7 @@ type Verifier struct {
 // NewVerifier returns a Verifier that also requires the entries that the heads name.
 func NewVerifier(heads ...Head) *Verifier { return &Verifier{heads: heads} }
 
-// ArchivedError is the error of a head whose entry is not in the log any more.
+// ArchivedError is the error of a head if its entry is not in the log any more.
 type ArchivedError struct{ Head Head }
 
 // Error names the head.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Checkpoint says up to which entry an audit log was archived. Verification goes on from there.
+// Checkpoint is the entry up to which an audit log was archived. Verification continues from there.
 type Checkpoint struct {
 	Head    Head      // the last entry that was archived
 	At      time.Time // when it was made, in whole seconds

@@ -18,7 +18,8 @@ type Principal struct {
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
-	// ExpiresAt is when the key, or the first of those in Behind, expires, or zero if none does.
+	// ExpiresAt is when the key, or the first of the keys in Behind, expires, or zero if they never
+	// do.
 	ExpiresAt time.Time
 	// Behind are the other keys that let the principal in. A key that made a link by which the
 	// holder of KeyID signed in is one of them.

@@ -22,13 +22,13 @@ const (
 	MaxRequestCalls = 10_000
 	// MaxAuditCalls bounds the setting for the calls of an audit.
 	MaxAuditCalls = 6000
-	// DefaultLatency is how long a new block may wait until it is read, unless a chain says
-	// otherwise, from MinLatency to MaxLatency.
+	// DefaultLatency is how long a new block may wait until it is read, unless a chain has its own
+	// value, from MinLatency to MaxLatency.
 	DefaultLatency = time.Second
 	MinLatency     = 100 * time.Millisecond
 	MaxLatency     = time.Minute
-	// DefaultIdleInterval is how often a chain is read while nothing on it is awaited, at
-	// most MaxIdleInterval.
+	// DefaultIdleInterval is how often an idle chain, on which nothing is awaited, is read.
+	// MaxIdleInterval is the longest interval.
 	DefaultIdleInterval = 2 * time.Minute
 	MaxIdleInterval     = 10 * time.Minute
 	// MaxQuorum is the largest quorum that a chain may ask for.
@@ -39,8 +39,8 @@ const (
 // seconds.
 const defaultAuditCalls = 4
 
-// tokenDecimals are the decimals of every token: those of USDC. Suffixes and round amounts are defined in
-// minor units of them.
+// tokenDecimals are the decimals of every token, as USDC has them. Suffixes and round amounts are
+// defined in minor units of them.
 const tokenDecimals = 6
 
 func (r *resolver) chain(path string, f chainFile) Chain {
@@ -89,7 +89,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	return out
 }
 
-// nodeLimits reads the nodes of a chain, and what is asked of them and read at most.
+// nodeLimits reads the nodes of a chain, and the limits of calls and answers.
 func (r *resolver) nodeLimits(path string, f chainFile, c *chain.Chain) {
 	c.RPC, c.Nodes = r.nodes(path+".rpc", f.RPC)
 	if f.MaxAnswerMiB != nil {

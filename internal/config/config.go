@@ -60,8 +60,8 @@ type Config struct {
 	// WebhookAllow are the address ranges that webhooks may reach in addition to
 	// the public internet, with or without TLS.
 	WebhookAllow []netip.Prefix
-	// WebhookCA has certificates in PEM that receivers' certificates are checked with, besides
-	// those that the machine trusts; empty without.
+	// WebhookCA has certificates in PEM. Receivers' certificates are checked with them and with the
+	// certificates that the machine trusts. It may be empty.
 	WebhookCA []byte
 	// WebhookProxy is the proxy through which webhooks leave; nil without one.
 	WebhookProxy *url.URL
@@ -88,7 +88,7 @@ type Merchant struct {
 	ID             string
 	WebhookURL     string              // http or https; empty when it is set through the API
 	WebhookSecret  string              // empty without a URL
-	WebhookHeaders []delivery.Header   // that are sent with each event; none without a URL
+	WebhookHeaders []delivery.Header   // that are sent with each event; empty without a URL
 	OptionalEvents []invoice.EventType // that the merchant asks for besides the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 	Collection     invoice.Collection  // of invoices that are created without one
@@ -120,8 +120,8 @@ type Chain struct {
 	// Gasless bounds the authorizations that the service sends for payers. It is nil where
 	// it sends none.
 	Gasless *Gasless
-	// Latency is how long a new block may wait until it is read, and IdleInterval the same while
-	// nothing on the chain is awaited.
+	// Latency is how long a new block may wait until it is read, and IdleInterval is the same for an
+	// idle chain, on which nothing is awaited.
 	Latency, IdleInterval time.Duration
 }
 

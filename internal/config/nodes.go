@@ -126,7 +126,7 @@ func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings
 	return s
 }
 
-// nodeHeaders reads the headers of the requests to a node, or nil if none are configured.
+// nodeHeaders reads the headers of the requests to a node, or nil without configured headers.
 func (r *resolver) nodeHeaders(at string, configured []headerFile) (headers http.Header) {
 	if n := len(configured); n > MaxNodeHeaders {
 		r.fail(at+".headers", "has %d; want at most %d", n, MaxNodeHeaders)

@@ -7,12 +7,12 @@ import (
 	"github.com/quittance/quittance/internal/config"
 )
 
-// merchantWith is a configuration whose merchant has other settings.
+// merchantWith is a configuration with other settings of the merchant.
 func merchantWith(settings string) []byte {
 	return []byte(strings.Replace(minimal, "{id: shop}", "{id: shop, "+settings+"}", 1))
 }
 
-// TestWebhookURLs refuses URLs to which nothing can be sent.
+// TestWebhookURLs refuses URLs that events cannot be sent to.
 func TestWebhookURLs(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

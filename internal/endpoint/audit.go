@@ -37,7 +37,7 @@ type auditedEndpoint struct {
 	URL            string              `json:"url"` // without the query, which may hold a secret
 	OptionalEvents []invoice.EventType `json:"optionalEvents,omitempty"`
 	Secrets        []auditedSecret     `json:"secrets"`           // newest first
-	Headers        []string            `json:"headers,omitempty"` // the names of its own
+	Headers        []string            `json:"headers,omitempty"` // the names of its headers
 }
 
 type auditedSecret struct {

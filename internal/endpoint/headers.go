@@ -39,8 +39,8 @@ func (d *Directory) headers(r store.SecretRow) ([]delivery.Header, error) {
 	return all, nil
 }
 
-// changedHeaders returns the encrypted headers of an endpoint after a change, whose stored ones
-// are given. The error is a *invoice.FieldError for headers that an endpoint cannot have.
+// changedHeaders returns the encrypted headers of an endpoint after changes to its stored ones. The
+// error is a *invoice.FieldError for headers that an endpoint cannot have.
 func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, changes []HeaderChange) (store.SecretRow, error) {
 	var before []delivery.Header
 	if slices.ContainsFunc(changes, func(c HeaderChange) bool { return c.Value == nil }) {

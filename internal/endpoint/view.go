@@ -24,7 +24,7 @@ type View struct {
 	ChangedAt  time.Time           // zero if configured
 	Optional   []invoice.EventType // optional event types that it receives
 	Secrets    []store.SecretRow   // those that sign, newest first; empty if configured
-	Headers    []string            // names of the headers of its own
+	Headers    []string            // names of its custom headers
 	Breaker    delivery.Breaker
 }
 
@@ -69,12 +69,12 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 type Settings struct {
 	URL      string
 	Optional []invoice.EventType // optional event types; nil keeps the current ones
-	Headers  []HeaderChange      // all headers of its own; nil keeps the current ones
+	Headers  []HeaderChange      // all custom headers; nil keeps the current ones
 }
 
 // Put sets a merchant's endpoint. The first Put of a merchant generates a secret and
 // returns it; later ones return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
-// *invoice.FieldError for what is set.
+// *invoice.FieldError for the settings.
 func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v View, secret string, err error) {
 	switch {
 	case !d.conf.Known(merchantID):

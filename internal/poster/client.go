@@ -33,8 +33,8 @@ type ClientConfig struct {
 	// Connections is how many may be open at once, in use or idle; 0 for any
 	// number. Idle is how many of them may be idle; default 512.
 	Connections, Idle int
-	// CA has certificates in PEM that receivers' certificates are checked with, besides those
-	// that the machine trusts.
+	// CA has certificates in PEM. Receivers' certificates are checked with them and with the
+	// certificates that the machine trusts.
 	CA []byte
 	// Proxy, when set, is the proxy through which receivers are reached, except for those in the
 	// guard's own ranges: see egress. Its scheme is http or https.
@@ -43,10 +43,9 @@ type ClientConfig struct {
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// NewClient returns the client of all exchanges. It keeps connections open
-// for the next event, speaks HTTP/2 where the receiver does, uses no other proxy,
-// follows no redirect, inflates no body, refuses another protocol, and connects
-// to nothing that the guard refuses.
+// NewClient returns the client of all exchanges. It keeps connections open for the next event, and
+// speaks HTTP/2 if the receiver does. It uses no other proxy, follows no redirect, inflates no body,
+// refuses another protocol, and connects to no address that the guard refuses.
 func NewClient(c ClientConfig) *http.Client {
 	return newClient(c, net.Dialer{Timeout: cmp.Or(c.DialTimeout, DefaultTimeout)})
 }

@@ -78,8 +78,8 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 	return a
 }
 
-// leadsTo says where a redirect leads, which is not followed; "" for another answer. What
-// follows a question mark may be a secret.
+// leadsTo returns where a redirect leads, which is not followed; "" for another answer. The part
+// after a question mark may be a secret.
 func leadsTo(resp *http.Response) string {
 	to, err := resp.Location()
 	if resp.StatusCode > 399 || err != nil || to.Host == "" {
@@ -102,9 +102,9 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, withoutAddresses(err))
 }
 
-// withoutAddresses returns a connection's error as a merchant may read it. What
-// a name resolves to in the service's own network, and whether it is one there, the
-// service's address and its resolver's would help an attacker.
+// withoutAddresses returns a connection's error as a merchant may read it. It leaves out the
+// addresses of names in the service's own network, whether names exist there, and the addresses of
+// the service and its resolver. They would help an attacker.
 func withoutAddresses(err error) error {
 	var lookup *net.DNSError
 	var op *net.OpError

@@ -16,8 +16,8 @@ var errProxy = errors.New("the proxy of the service cannot be used")
 // Ports of schemes, for the address of a proxy.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// egress decides how receivers are reached: through a proxy, except for those whose addresses are
-// all in the guard's own ranges.
+// egress decides how receivers are reached: through a proxy, or directly if all of a receiver's
+// addresses are in the guard's own ranges.
 //
 // The proxy looks the receiver's name up itself. The guard has checked the addresses that this
 // machine finds, but the owner of the name can answer the proxy differently. The proxy has to
@@ -85,7 +85,7 @@ func (e *egress) dialContext(ctx context.Context, network, address string) (net.
 	return conn, nil
 }
 
-// refusal implements http.Transport's OnProxyConnectResponse. It says that an answer is the
+// refusal implements http.Transport's OnProxyConnectResponse. Its error shows that an answer is the
 // proxy's and not the receiver's.
 func refusal(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	switch answer.StatusCode {

@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// receiver is a receiver with HTTPS, whose certificate names example.com, and the headers that it
+// receiver is a receiver with HTTPS and a certificate for example.com, and the headers that it
 // received.
 type receiver struct {
 	*httptest.Server
@@ -140,7 +140,7 @@ func TestPrivateCA(t *testing.T) {
 	}
 }
 
-// TestOwnHeaders has the headers of an endpoint sent, those of the service unchanged, and no
+// TestOwnHeaders wants the headers of an endpoint sent, the service's headers unchanged, and no
 // value shown.
 func TestOwnHeaders(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,9 @@ import (
 )
 
 // TestAuditQuotaOfRoutes makes the request of each route that a merchant's key may change
-// something with: for a merchant without entries to spare, and for another one. What writes an
-// entry for the second is refused to the first, but the end of a key, which takes access away.
+// something with: for a merchant without entries to spare, and for another one. A request that
+// writes an entry for the second is refused to the first, except the end of a key, which takes
+// access away.
 func TestAuditQuotaOfRoutes(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
@@ -64,8 +65,8 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 }
 
 // TestAuditQuotaOfAStandardKey changes a payment link and asks for links that sign in with a
-// standard key, again and again. The entries take no more than the quota, and the answer says when to
-// come back. A request without an entry is served.
+// standard key, again and again. The entries take no more than the quota, and the answer tells when
+// to come back. A request without an entry is served.
 func TestAuditQuotaOfAStandardKey(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {

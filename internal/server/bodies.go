@@ -20,8 +20,8 @@ const (
 	bodyTimeout = 10 * time.Second
 	bodyGrace   = 2 * time.Second
 	minBodyRate = 2 << 10
-	// requestCost is what a request with a body counts in addition to its bytes: about
-	// what it takes of the memory besides them.
+	// requestCost is counted for a request with a body in addition to its bytes. It is about the
+	// other memory that the request takes.
 	requestCost = 16 << 10
 )
 
@@ -35,8 +35,8 @@ var bodyLimits = map[string]int64{
 	"POST /dashboard/settings/logo": dashboard.LogoFormBytes,
 }
 
-// drained are the routes of forms with a file, and how long a body is read that is too large,
-// without being kept: a browser shows the answer only after it has sent the request.
+// drained are the routes of forms with a file. If a body is too large, up to this many bytes of it
+// are read and not kept, because a browser shows the answer only after it has sent the request.
 var drained = map[string]int64{"POST /dashboard/settings/logo": dashboard.MaxLogoForm}
 
 // bodyLimit returns how many bytes the body of a route may have.
@@ -50,7 +50,7 @@ func bodyLimit(pattern string) int64 {
 // readAhead counts a request's body against the memory for bodies, by its declared length or
 // else the route's limit, and then reads it. The memory is used until done is called. Reads of
 // Body return the same bytes and error. Beyond the route's limit that is an
-// *http.MaxBytesError. Errors of readAhead are those of Shares.Take.
+// *http.MaxBytesError. readAhead returns the errors of Shares.Take.
 func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, claims []ratelimit.Claim[sharer]) (done func(), err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}, nil
@@ -80,8 +80,8 @@ func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, cla
 }
 
 // readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's
-// error or, beyond the limit, with an *http.MaxBytesError. Of a body beyond the limit it reads on
-// up to a number of bytes and keeps none of them.
+// error or, beyond the limit, with an *http.MaxBytesError. If a body is beyond the limit, it reads
+// up to drain bytes more and does not keep them.
 func readUpTo(body io.Reader, limit, drain int64) io.Reader {
 	read, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(read)) > limit {
@@ -109,7 +109,7 @@ type timedReader struct {
 
 // Read implements io.Reader.
 func (t *timedReader) Read(p []byte) (n int, err error) {
-	const step = 100 * time.Millisecond // a deadline is moved by so much at least
+	const step = 100 * time.Millisecond // a deadline is moved by no less
 	if allowed := bodyTime(t.read); allowed >= t.allowed+step || allowed == bodyTimeout && allowed > t.allowed {
 		t.allowed = allowed
 		if err := t.setDeadline(t.begun.Add(allowed)); err != nil {
@@ -133,7 +133,7 @@ func (t *timedReader) setDeadline(at time.Time) error {
 	return nil
 }
 
-// bodyTime returns how long a body may take for so many bytes and the next one.
+// bodyTime returns how long a body may take for a number of bytes and the next one.
 func bodyTime(read int64) time.Duration {
 	return min(bodyTimeout, bodyGrace+time.Duration(read)*time.Second/minBodyRate)
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// bodyHandler answers with what it read of the body, and the error.
+// bodyHandler answers with the bytes that it read of the body, and the error.
 var bodyHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	fmt.Fprintf(w, "%d, %v", len(body), err)
 })
 
-// pending are requests whose bodies are on their way.
+// pending are requests with bodies that are on their way.
 type pending struct {
 	group   sync.WaitGroup
 	writers []*io.PipeWriter
@@ -41,7 +41,7 @@ func (p *pending) add(h http.Handler, r *http.Request) (reading bool, answer *ht
 	answered := make(chan *httptest.ResponseRecorder, 1)
 	p.group.Go(func() {
 		answered <- serveTest(h, r)
-		_ = body.Close() // so that nobody writes to a request that was refused
+		_ = body.Close() // so that no goroutine writes to a request that was refused
 	})
 	if _, err := io.WriteString(w, "x"); err != nil {
 		return false, <-answered
@@ -197,7 +197,7 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestSlowFormsAreNotInFlight sends a large form of a logo slowly, at a door where that is the
-// only request that may be in flight. Others are served meanwhile.
+// only request that may be in flight. Until then others are served.
 func TestSlowFormsAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
@@ -239,7 +239,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// chunks is a body whose reads return these numbers of bytes, and then an error.
+// chunks is a body. Its reads return these numbers of bytes, and then an error.
 type chunks struct {
 	sizes []int
 	err   error
@@ -256,8 +256,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBodyDeadlines reads bodies of one byte at a time, and fast ones. The deadline moves with
-// what has arrived, and is gone at the end.
+// TestBodyDeadlines reads bodies of one byte at a time, and fast ones. The deadline moves with the
+// bytes that have arrived, and is gone at the end.
 func TestBodyDeadlines(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]*chunks{

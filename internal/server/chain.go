@@ -25,8 +25,8 @@ type Chain struct {
 	// PollInterval is how often the head is asked for; 0 is
 	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
-	// IdleInterval is how often the chain is read while nothing on it is awaited; 0 is at the
-	// PollInterval.
+	// IdleInterval is how often the chain is read while it is idle, which means that nothing on it
+	// is awaited; 0 is at the PollInterval.
 	IdleInterval time.Duration
 }
 

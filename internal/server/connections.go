@@ -19,8 +19,8 @@ const (
 	// arrivalGrace is how long a request may take to arrive before its connection counts as
 	// slow.
 	arrivalGrace = time.Second
-	// scanInterval is how often the connections of networks that have their share are
-	// searched at most, after one that found none to close.
+	// scanInterval is the shortest time from a search that found no connection to close until the
+	// next one, for networks that have their share.
 	scanInterval = 10 * time.Millisecond
 	// acceptBackoff and maxAcceptBackoff are the first and the longest wait after a
 	// failure to accept. It doubles in between.
@@ -29,19 +29,19 @@ const (
 	acceptLogInterval = 10 * time.Second
 )
 
-// connections is a listener that limits its open connections, in all and for each client
-// network, so that clients leave file descriptors for the rest of the process and connections
-// for each other. At the limit it closes the connection that has been idle for longest, or
-// else one whose request is slow to arrive. While it can close no connection, new ones wait in the
-// kernel's accept queue. A client network that has its share gets a new connection for one of
-// its own that can be closed, and none otherwise.
+// connections is a listener that limits its open connections, in all and for each client network. So
+// clients leave file descriptors for the rest of the process and connections for each other. At the
+// limit it closes the connection that has been idle for longest, or else one with a request that is
+// slow to arrive. While it can close no connection, new ones wait in the kernel's accept queue. A
+// client network that has its share gets a new connection only if one of its connections can be
+// closed.
 //
 // Invariant: open holds the connections that were accepted and not closed, each of which has
 // taken 1 of shares.
 type connections struct {
 	*Listener
 	shares *ratelimit.Shares[sharer]
-	// networks returns on whose account a connection from an address is.
+	// networks returns the clients that a connection from an address counts for.
 	networks func(remote net.Addr) []ratelimit.Claim[sharer]
 	logger   *slog.Logger
 	metrics  *metrics
@@ -52,7 +52,7 @@ type connections struct {
 
 	failures int       // failed accepts since logged
 	logged   time.Time // when failed accepts were logged last
-	scanned  time.Time // when the connections of a network were searched in vain; only Accept uses it
+	scanned  time.Time // when a search of a network's connections found none to close; only Accept uses it
 }
 
 // connection is a connection of a client.

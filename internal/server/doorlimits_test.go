@@ -30,9 +30,9 @@ func fromClient(client string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(clientip.XForwardedFor, client) }
 }
 
-// TestKeylessRequestsAreLimited makes as many requests from one client address as it may, at
-// each route, without a key or a session, and for what no route takes. One more is answered 429, and
-// another client's is not.
+// TestKeylessRequestsAreLimited uses up the requests of one client address without a key or a
+// session, at each route, and at paths that no route takes. One more is answered 429, and another
+// client's is not.
 func TestKeylessRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	cfg, now := behindProxy(), time.Now()
@@ -71,7 +71,7 @@ func TestKeylessRequestsAreLimited(t *testing.T) {
 	}
 }
 
-// TestSettingsOfHTTP2 connects to a door over HTTP/2. The server's settings say how many
+// TestSettingsOfHTTP2 connects to a door over HTTP/2. The server's settings announce how many
 // requests a connection may have, and how much of each may be sent before it is read.
 func TestSettingsOfHTTP2(t *testing.T) {
 	t.Parallel()

@@ -64,8 +64,9 @@ func (s *Server) entrances() []*entrance {
 	return all
 }
 
-// networksOf returns on whose account a connection from an address is: the client's network and
-// IPv6 site. It is nobody for a trusted proxy, which has the connections of many clients.
+// networksOf returns the clients that a connection from an address counts for: the client's network
+// and IPv6 site. A connection of a trusted proxy counts for no client, because the proxy has the
+// connections of many.
 func (s *Server) networksOf(remote net.Addr) []ratelimit.Claim[sharer] {
 	peer, trusted := s.cfg.Proxies.Peer(remote.String())
 	if trusted {

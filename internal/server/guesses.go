@@ -31,9 +31,9 @@ const (
 // guesses limits the keys from client addresses that are wrong or were never read.
 // Programs on the same machine are not limited unless they are proxies.
 //
-// A key, or the token of a session, that this process has read before takes nothing of these limits. A token of
-// lookups is taken before a key is looked up, and put back unless the key is wrong, so
-// the lookups in progress are limited too.
+// A key, or the token of a session, that this process has read before does not count against these
+// limits. A token of lookups is taken before a key is looked up, and put back unless the key is
+// wrong, so the lookups in progress are limited too.
 type guesses struct {
 	refusals *ratelimit.Buckets[netip.Prefix]
 	lookups  *ratelimit.Buckets[netip.Prefix]

@@ -63,8 +63,8 @@ type health struct {
 	Certificate string `json:"certificate,omitempty"`
 }
 
-// hiddenReason takes the place of a reason for those who are not the operator: errors of nodes
-// hold their addresses, and those of the certificate paths.
+// hiddenReason takes the place of a reason for everybody except the operator: errors of nodes hold
+// their addresses, and errors of the certificate hold paths.
 const hiddenReason = "ask with a key of the operator for the reason"
 
 // hideReasons replaces the reasons that may name nodes and files.
@@ -82,7 +82,7 @@ func (h *health) hideReasons() {
 
 type detailsKey struct{}
 
-// withDetails returns a handler whose answers have the details that are for the operator.
+// withDetails returns a handler that answers with the details that are for the operator.
 func withDetails(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), detailsKey{}, true)))

@@ -18,11 +18,11 @@ const refusalTime = time.Second
 // maxInFlight bounds the requests of a door that are served at a time.
 var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 32}
 
-// capped returns a handler that limits the requests of a door that are served at a time, and
-// the memory of their bodies, in all and for each owner of keys or client network. Beyond a
-// share it answers 429, and beyond the whole 503.
+// capped returns a handler that limits the requests of a door that are served at a time, and the
+// memory of their bodies. The limits are in all and for each owner of keys or client network. Beyond
+// a share it answers 429, and beyond the whole 503.
 //
-// A request counts as in flight once its body was read, so that slow clients keep nobody out.
+// A request counts as in flight once its body was read, so that slow clients do not keep others out.
 // Long requests do not: the API and the pages bound them.
 func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
 	inFlight := l.inFlight[rt.door]
@@ -50,9 +50,10 @@ func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
 	})
 }
 
-// entered returns a handler that limits the requests at an address, long ones and those without
-// a route as well, to as many as it may have connections. Over HTTP/2 a connection has many. The
-// answer beyond has no body, so that it costs little and waits for nobody who reads it.
+// entered returns a handler that limits the requests at an address to the number of connections that
+// it may have. Long requests and requests without a route count as well. Over HTTP/2 a connection
+// has many. The answer beyond the limit has no body, so it costs little and does not wait for its
+// reader.
 func (l *limits) entered(requests *ratelimit.Shares[sharer], next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		networks := l.networks(clientip.FromContext(r.Context()))
@@ -68,7 +69,7 @@ func (l *limits) entered(requests *ratelimit.Shares[sharer], next http.Handler) 
 	})
 }
 
-// bare is an errorWriter that writes the status and Retry-After alone.
+// bare is an errorWriter that writes only the status and Retry-After.
 func bare(w http.ResponseWriter, _ *http.Request, err error) {
 	status, after := http.StatusServiceUnavailable, "1"
 	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
@@ -92,8 +93,8 @@ func (l *limits) refuse(w http.ResponseWriter, r *http.Request, writeError error
 	writeError(w, r, err)
 }
 
-// claims returns on whose account a request takes what its door has: its owner of keys, if it
-// has one, and the client's networks.
+// claims returns the clients that a request counts for at its door: its owner of keys, if it has
+// one, and the client's networks.
 func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer]) {
 	networks = l.networks(clientip.FromContext(r.Context()))
 	if p := access.FromContext(r.Context()); p.KeyID != "" || p.MerchantID != "" {

@@ -31,7 +31,7 @@ func ownerOf(p access.Principal) owner {
 	return owner{keyID: p.KeyID}
 }
 
-// sharer is who has a share of what a door has: an owner of keys, or a network of clients.
+// sharer is a client that has a share at a door: an owner of keys, or a network of clients.
 type sharer struct {
 	owner   owner
 	network netip.Prefix
@@ -40,7 +40,7 @@ type sharer struct {
 // limits are the limits of requests.
 type limits struct {
 	owners    *ratelimit.Buckets[owner]        // nil if they are not limited
-	addresses *ratelimit.Buckets[netip.Prefix] // of clients without a key; likewise
+	addresses *ratelimit.Buckets[netip.Prefix] // of clients without a key; nil if they are not limited
 	guesses   *guesses
 	inFlight  map[Door]*ratelimit.Shares[sharer] // requests
 	bodies    map[Door]*ratelimit.Shares[sharer] // bytes
@@ -86,11 +86,11 @@ func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handle
 	})
 }
 
-// isLimited reports whether a client address is that of one client, or of few.
+// isLimited reports whether a client address belongs to one client, or to few.
 func (l *limits) isLimited(client netip.Addr) bool { return l.proxied || !clientip.IsShared(client) }
 
-// networks returns on whose account a client address takes what a door has: the client's
-// network, and its IPv6 site.
+// networks returns the clients that a client address counts for at a door: the client's network, and
+// its IPv6 site.
 func (l *limits) networks(client netip.Addr) []ratelimit.Claim[sharer] {
 	if !l.isLimited(client) {
 		return nil
@@ -127,7 +127,7 @@ func (l *limits) unless(presents func(*http.Request) bool, writeError errorWrite
 // hasKey reports whether a request has a key, right or wrong.
 func hasKey(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 
-// choose returns a handler that passes requests on by what they are.
+// choose returns a handler that passes each request on to yes or no.
 func choose(is func(*http.Request) bool, yes, no http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if is(r) {

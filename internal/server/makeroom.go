@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// closeOwn closes a connection of the clients, as closeOne does. While the search for one is in
-// vain, it is not repeated at once: a client that opens connections would cause many.
+// closeOwn closes a connection of the clients, as closeOne does. A search that finds no connection
+// is not repeated immediately: a client that opens connections would cause many.
 func (c *connections) closeOwn(claims []ratelimit.Claim[sharer]) bool {
 	if time.Since(c.scanned) < scanInterval {
 		return false
@@ -24,10 +24,10 @@ func (c *connections) closeOwn(claims []ratelimit.Claim[sharer]) bool {
 	return closed
 }
 
-// closeOne closes the connection that has been idle for longest. If none is idle, it closes one
-// whose request is slow to arrive: of those, one of the client network with most connections, which has waited for
-// longest. If claims is not empty, only connections of these clients are closed. It reports
-// whether there was one.
+// closeOne closes the connection that has been idle for longest. If no connection is idle, it closes
+// one with a request that is slow to arrive. Of these it takes the client network with most
+// connections, and its connection that has waited for longest. If claims is not empty, only
+// connections of these clients are closed. It reports whether there was one.
 func (c *connections) closeOne(claims []ratelimit.Claim[sharer]) bool {
 	now := time.Now()
 	var idle, slow *connection
@@ -63,7 +63,7 @@ func (conn *connection) idle(now time.Time) bool {
 	return conn.state == http.StateIdle || conn.state == http.StateNew && now.Sub(conn.since) > newConnectionGrace
 }
 
-// slow reports whether requests on the connection are slow to arrive, and none is worked on.
+// slow reports whether requests on the connection are slow to arrive, and no request is worked on.
 func (conn *connection) slow(now time.Time) bool {
 	return conn.state == http.StateActive && conn.working == 0 && now.Sub(conn.since) > arrivalGrace
 }

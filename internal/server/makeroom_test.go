@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// ofNobody has connections count on nobody's account.
+// ofNobody has connections count for no client.
 func ofNobody(net.Addr) []ratelimit.Claim[sharer] { return nil }
 
 // ofAddresses has connections count on the account of their addresses, also of loopback ones.
@@ -85,7 +85,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 	wanted(dialFrom(t, c, "127.0.0.3"))
 	c.mu.Lock()
 	for conn := range c.open {
-		conn.state = http.StateIdle // so that one of its own is closed for a new one
+		conn.state = http.StateIdle // so that the network's own connection is closed for a new one
 	}
 	c.mu.Unlock()
 	for again := true; again; { // no connection is searched for scanInterval after the search above
@@ -108,7 +108,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 	}
 }
 
-// TestNetworksOfPeers has on whose account connections are.
+// TestNetworksOfPeers has the clients that connections count for.
 func TestNetworksOfPeers(t *testing.T) {
 	t.Parallel()
 	proxies := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}

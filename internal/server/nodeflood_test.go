@@ -27,7 +27,7 @@ type tooManyError struct{}
 func (tooManyError) Error() string  { return "call rate limit exceeded" }
 func (tooManyError) ErrorCode() int { return http.StatusTooManyRequests }
 
-// callLimit refuses calls beyond so many a second.
+// callLimit refuses calls beyond a number a second.
 type callLimit struct {
 	most int
 
@@ -51,8 +51,8 @@ func (l *callLimit) intercept(context.Context, string) error {
 }
 
 // TestVerifyFloodLeavesPayments has one merchant verify payments by x402 without a pause, on 24
-// connections with a key that may only read, at a node that takes 100 calls a second. The
-// invoice of another merchant is paid meanwhile, and the node refuses nothing.
+// connections with a key that may only read, at a node that takes 100 calls a second. During that
+// time the invoice of another merchant is paid, and the node refuses no call.
 func TestVerifyFloodLeavesPayments(t *testing.T) {
 	t.Parallel()
 	c, blocks, node := scriptedChain(t, "house", 7)

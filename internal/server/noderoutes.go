@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// nodeRoutes are the routes whose requests call the nodes of chains, with the class of the
-// calls. A request of another route that calls a node fails (chain.ErrNoRoute).
+// nodeRoutes are the routes with requests that call the nodes of chains, and the class of the calls.
+// A request of another route that calls a node fails (chain.ErrNoRoute).
 //
 // Creates are not among them: whether a deposit factory was verified is known without a call.
 var nodeRoutes = map[string]chain.Class{
@@ -29,7 +29,7 @@ var nodeRoutes = map[string]chain.Class{
 	"POST /dashboard/refunds/{id}/submissions/{submission}/withdraw": chain.ClassRequest,
 }
 
-// withNodes returns a route's handler, whose requests may call nodes if the table has the route.
+// withNodes returns a route's handler. Its requests may call nodes if the table has the route.
 func withNodes(pattern string, next http.Handler) http.Handler {
 	if _, ok := nodeRoutes[pattern]; !ok {
 		return next

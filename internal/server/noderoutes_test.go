@@ -55,7 +55,7 @@ func TestNodeRoutes(t *testing.T) {
 	}
 }
 
-// routesThatCall returns the routes of a package whose handlers make one of the calls, by
+// routesThatCall returns the routes of a package with handlers that make one of the calls, by
 // whatever functions of the package.
 func routesThatCall(t *testing.T, pkg string, calls []string) []string {
 	t.Helper()

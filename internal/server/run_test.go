@@ -141,8 +141,8 @@ func TestReadyReportsTheChain(t *testing.T) {
 	}
 }
 
-// TestReadyHidesReasons asks for the readiness of a chain whose node is away, at a door that the
-// internet may reach. The answer names the reason for the operator alone.
+// TestReadyHidesReasons asks for the readiness of a chain while its node is away, at a door that the
+// internet may reach. The answer names the reason only for the operator.
 func TestReadyHidesReasons(t *testing.T) {
 	t.Parallel()
 	c, node := scripted(t, "house", 7)

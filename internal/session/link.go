@@ -58,8 +58,8 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 	})
 }
 
-// OpenLink begins a session of the person of a link, which cannot be used again. Errors are
-// ErrLink, that of Admit and internal ones.
+// OpenLink begins a session of the person of a link, which cannot be used again. Errors are ErrLink,
+// Admit's error and internal ones.
 func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
 	if !strings.HasPrefix(linkToken, access.PrefixLinkToken) || len(linkToken) > maxToken {
 		return "", ErrLink
@@ -85,7 +85,7 @@ func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) 
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		switch _, err := tx.TakeSignInLink(ctx, hash(linkToken), m.now()); {
-		case errors.Is(err, store.ErrNotFound): // it was used meanwhile
+		case errors.Is(err, store.ErrNotFound): // it was used in between
 			return ErrLink
 		case err != nil:
 			return err

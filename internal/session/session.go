@@ -24,8 +24,8 @@ var (
 	ErrSignedOut = errors.New("the session has ended")
 	// ErrLink means that a link that signs in is unknown, has expired or was used.
 	ErrLink = errors.New("the link has expired, or was used before")
-	// ErrBehind means that a session began by links that access.MaxBehind keys made for each
-	// other, and makes none for another key.
+	// ErrBehind means that a session began by links that access.MaxBehind keys made for each other,
+	// and so makes no link for another key.
 	ErrBehind = errors.New("the session began by too many links")
 	// ErrOtherKey means that a session was to be confirmed with another key than its own.
 	ErrOtherKey = errors.New("is not the key of this session")
@@ -123,8 +123,8 @@ func (m *Manager) Find(ctx context.Context, token string) (access.Session, acces
 	return s, p, err
 }
 
-// Look returns the session of a token and the principal of its key, as it is now. Errors
-// are ErrSignedOut, that of Admit and internal ones.
+// Look returns the session of a token and the principal of its key, as it is now. Errors are
+// ErrSignedOut, Admit's error and internal ones.
 func (m *Manager) Look(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	if !strings.HasPrefix(token, access.PrefixSessionToken) || len(token) > maxToken {
 		return access.Session{}, access.Principal{}, ErrSignedOut
@@ -186,7 +186,7 @@ func (m *Manager) principalOf(ctx context.Context, keyID string, behind access.K
 	return p, nil
 }
 
-// isEnd reports whether an error of principalOf says that a key is not accepted any more.
+// isEnd reports whether an error of principalOf means that a key is not accepted any more.
 func isEnd(err error) bool { return apikey.IsRefusal(err) || errors.Is(err, apikey.ErrMissing) }
 
 // Confirm records that the person of a session holds its key, which may be empty at a

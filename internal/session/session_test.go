@@ -261,7 +261,7 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// limited returns a person whose key expires after an hour.
+// limited returns a person with a key that expires after an hour.
 func (w *world) limited(merchantID string, scopes access.Scopes) person {
 	w.t.Helper()
 	r, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "temp", MerchantID: merchantID, Scopes: scopes, ExpiresAt: w.at.Add(time.Hour)})
@@ -329,8 +329,8 @@ func TestNothingOutlivesItsKey(t *testing.T) {
 	})
 }
 
-// TestRevokedBehind revokes a key that made links. What they let in ends at once, and makes
-// nothing by what a cache holds.
+// TestRevokedBehind revokes a key that made links. The sessions of these links end immediately, and
+// make no key or link from a cached principal.
 func TestRevokedBehind(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -437,8 +437,8 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 	})
 }
 
-// TestInventedTokensAreAdmitted has every token that is not known ask before it is looked up, and
-// none while the limit says no. A session that was found before goes on.
+// TestInventedTokensAreAdmitted has every unknown token ask Admit before it is looked up, and looks
+// none up beyond the limit. A session that was found before continues.
 func TestInventedTokensAreAdmitted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
