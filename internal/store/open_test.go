@@ -121,7 +121,7 @@ func TestOpenAtOnce(t *testing.T) {
 	const n = 3
 	stores := make([]*store.Store, n)
 	errs := make([]error, n)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range n {
