@@ -65,8 +65,8 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 }
 
 // TestAuditQuotaOfAStandardKey changes a payment link and asks for links that sign in with a
-// standard key, again and again. The entries take no more than the quota, and the answer tells when
-// to come back. A request without an entry is served.
+// standard key, again and again. The entries take no more than the quota, and the answer has the
+// time after which to come back. A request without an entry is served.
 func TestAuditQuotaOfAStandardKey(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
