@@ -16,7 +16,7 @@ type Chain struct {
 	Key        string // the interface's chainKey
 	ID         uint64 // of EIP-155
 	RPC        []string
-	Nodes      []NodeSettings // of the nodes of RPC, in its order; those that it lacks have none
+	Nodes      []NodeSettings // of the nodes of RPC, in its order; nodes beyond its end have no settings
 	Finality   Finality
 	Tokens     []Token
 	Registry   invoice.Address // zero when none is deployed

@@ -63,7 +63,7 @@ type Health struct {
 	Calls        Calls         // made, each call of a batch counted
 	PerDay       uint64        // an estimate of the calls of a day, from the last hour's; 0 in the first minute
 	Errors       uint64        // requests that failed, without those on behalf of clients' requests
-	Latency      time.Duration // of a request, a moving average, likewise
+	Latency      time.Duration // of a request, a moving average, without those too
 	Subscribed   bool          // to new heads
 	Limits       []LimitStatus // what it could not do
 	Pace         float64       // calls a second that it is limited to, because it refused more; 0 for none

@@ -19,7 +19,7 @@ const (
 	KindCalls           Kind = "calls"         // other batches, which the writer makes
 	KindRequestCalls    Kind = "requestCalls"  // those on behalf of requests
 	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
-	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one go
+	KindBlocks          Kind = "blocks"        // blocks for which logs are read by hash in one go
 	KindReceiptsOfBlock Kind = "blockReceipts" // eth_getBlockReceipts, of one block
 )
 

@@ -41,8 +41,8 @@ var ErrNoNode = errors.New("no node is usable for requests right now")
 // total, and a call that fails leaves the health of a node as it is. So the calls cannot keep the
 // indexer from its nodes, whatever their number and content.
 //
-// A call beyond a budget is refused without waiting: with a *ratelimit.ExceededError beyond the
-// owner's budget, and with ratelimit.ErrBusy beyond the budget of all owners or of a node.
+// A call beyond a budget is refused without waiting. The error is a *ratelimit.ExceededError beyond
+// the owner's budget, and ratelimit.ErrBusy beyond the budget of all owners or of a node.
 type Requests struct {
 	pool   *Pool
 	owners *ratelimit.Buckets[string]

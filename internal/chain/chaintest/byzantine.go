@@ -21,10 +21,9 @@ const (
 	methodTx       = "eth_getTransactionByHash"
 )
 
-// DropLogs leaves logs out of the answers to eth_getLogs: those of the blocks
-// From..To, to the end when To is 0; of them Percent in a hundred, always the
-// same, and all when Percent is 0; and only those of the transactions Txs if it is not
-// empty. Receipts stay whole.
+// DropLogs leaves logs out of the answers to eth_getLogs, for the blocks From..To, to the end when
+// To is 0. It drops Percent in a hundred, always the same logs, and all when Percent is 0. If Txs is
+// not empty, it drops only logs of these transactions. Receipts stay whole.
 type DropLogs struct {
 	contentFault
 	From, To uint64
@@ -47,8 +46,8 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// DropReceipts leaves receipts out of the answers to eth_getBlockReceipts, all but the
-// first Keep of each block. With LogsOnly they all stay, and those lose their logs.
+// DropReceipts leaves receipts out of the answers to eth_getBlockReceipts, except the first Keep of
+// each block. With LogsOnly all receipts stay, and the others lose their logs.
 type DropReceipts struct {
 	contentFault
 	Keep     int
