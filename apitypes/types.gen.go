@@ -2355,7 +2355,8 @@ type PutWebhookRequest struct {
 	OptionalEvents *[]EventType `json:"optionalEvents,omitempty"`
 
 	// Headers The headers that each event is to be sent with besides those of the service, in place of the current ones; an
-	// empty array removes all. If absent, they are unchanged.
+	// empty array removes all. If absent, they are unchanged. It is required if there are any and the scheme, host
+	// or port of `url` changes.
 	Headers *[]WebhookHeader `json:"headers,omitempty"`
 }
 
@@ -3253,7 +3254,7 @@ type WebhookHeader struct {
 	Name string `json:"name"`
 
 	// Value Visible ASCII characters, with blanks between them. It is stored encrypted and never shown. If absent, the
-	// header keeps the value that is stored.
+	// header keeps the value that is stored. It is required if the scheme, host or port of `url` changes.
 	Value string `json:"value,omitempty"`
 }
 

@@ -32,7 +32,8 @@ func OptionalEvents(types ...apitypes.EventType) WebhookOption {
 }
 
 // Headers replaces the headers that events are sent with besides those of the service.
-// Without arguments it removes all. A header without a Value keeps the one that is stored.
+// Without arguments it removes all. A header without a Value keeps the one that is stored,
+// unless the scheme, host or port of the URL changes: then values must be given again.
 func Headers(headers ...apitypes.WebhookHeader) WebhookOption {
 	headers = append([]apitypes.WebhookHeader{}, headers...) // null is not an array
 	return func(r *apitypes.PutWebhookRequest) { r.Headers = &headers }
@@ -41,8 +42,10 @@ func Headers(headers ...apitypes.WebhookHeader) WebhookOption {
 // PutWebhook sets the URL of a merchant's webhook. The first call generates the signing
 // secret and returns it; later calls return "". It is not repeated after it may have
 // reached the service, because the first secret would be lost. Without [OptionalEvents], the optional
-// types do not change, and without [Headers] the headers do not. The error's code is [apitypes.CodeInvalidField] if the URL cannot
-// be used or a type is not optional, [apitypes.CodeConfiguredEndpoint] if the endpoint is
+// types do not change, and without [Headers] the headers do not. If the endpoint has headers, a URL
+// with another scheme, host or port needs [Headers] too. The error's code is
+// [apitypes.CodeInvalidField] if the URL cannot be used, values of headers are missing or a type is
+// not optional, [apitypes.CodeConfiguredEndpoint] if the endpoint is
 // set in the service's configuration, and [apitypes.CodeNoMasterKey] if the service
 // cannot store secrets.
 func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, options ...WebhookOption) (w apitypes.Webhook, secret string, err error) {

@@ -168,6 +168,7 @@ func TestRotateSecret(t *testing.T) {
 		t.Error("the page shows the value of a header, or one that was removed")
 	}
 	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}, "headers": {"Host: evil.example"}}).want(t, 409, "must not be Host")
+	owner.post("/dashboard/webhook", url.Values{"url": {"https://other.example/"}, "headers": {"X-Api-Key:"}}).want(t, 409, `give the value of "X-Api-Key" again`)
 	first := secretOf(owner.post("/dashboard/webhook/secret", nil))
 	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Active")
 	know(first)

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 )
 
 // HeaderChange is a header that an endpoint is to have. Without a Value, it keeps the one that it
-// has.
+// has. That is allowed only while the URL's scheme, host and port stay the same: whoever may set
+// the URL could learn the values at another host.
 type HeaderChange struct {
 	Name  string
 	Value *string
@@ -39,9 +41,34 @@ func (d *Directory) headers(r store.SecretRow) ([]delivery.Header, error) {
 	return all, nil
 }
 
-// changedHeaders returns the encrypted headers of an endpoint after changes to its stored ones. The
-// error is a *invoice.FieldError for headers that an endpoint cannot have.
-func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, changes []HeaderChange) (store.SecretRow, error) {
+// putHeaders changes the headers of an endpoint whose row is locked and has the new URL. kept says
+// that the URL has the origin that it had before; then nil leaves the headers as they are. The
+// stored headers are read under the lock: if another request created the endpoint meanwhile, they
+// are that request's, and kept is false.
+func (d *Directory) putHeaders(ctx context.Context, tx *store.Tx, merchantID string, changes []HeaderChange, kept bool) error {
+	rows, err := tx.Endpoints(ctx, []string{merchantID})
+	if err != nil {
+		return err
+	}
+	stored := rows[merchantID].Headers
+	switch {
+	case changes != nil:
+	case kept || len(stored.Sealed) == 0:
+		return nil
+	default:
+		return &invoice.FieldError{Field: "headers", Detail: "is required: the endpoint has headers, and the URL has another scheme, host or port; give their values again, or [] to remove them"}
+	}
+	after, err := d.changedHeaders(merchantID, stored, changes, kept)
+	if err != nil {
+		return err
+	}
+	return tx.PutHeaders(ctx, after)
+}
+
+// changedHeaders returns the encrypted headers of an endpoint after changes to its stored ones,
+// whose values are kept only if kept is set. The error is a *invoice.FieldError for headers that an
+// endpoint cannot have.
+func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, changes []HeaderChange, kept bool) (store.SecretRow, error) {
 	var before []delivery.Header
 	if slices.ContainsFunc(changes, func(c HeaderChange) bool { return c.Value == nil }) {
 		var err error
@@ -59,6 +86,9 @@ func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, ch
 		same := slices.IndexFunc(before, func(h delivery.Header) bool { return strings.EqualFold(h.Name, c.Name) })
 		if same < 0 {
 			return store.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: no value of %.80q is stored", c.Name)}
+		}
+		if !kept {
+			return store.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: the URL has another scheme, host or port; give the value of %.80q again", c.Name)}
 		}
 		after[i].Value = before[same].Value
 	}

@@ -3,8 +3,10 @@ package endpoint_test
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,6 +79,84 @@ func TestHeadersThatAreRefused(t *testing.T) {
 		}
 		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" || len(got.Headers) != 1 || got.Headers[0].Value != "kept" {
 			t.Errorf("after refusals the endpoint is %+v", got)
+		}
+	})
+}
+
+// TestHeadersStayAtTheirOrigin changes the URL. Stored values are sent to no other scheme, host or
+// port than those that they were given for.
+func TestHeadersStayAtTheirOrigin(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const id, at = "cafe", "https://cafe.example/"
+		put := func(url string, headers []endpoint.HeaderChange) error {
+			_, _, err := w.Put(t.Context(), id, endpoint.Settings{URL: url, Headers: headers})
+			return err
+		}
+		if err := put(at, []endpoint.HeaderChange{header("Authorization", "Bearer of-the-gateway"), header("X-Tenant", "cafe")}); err != nil {
+			t.Fatal(err)
+		}
+		for _, url := range []string{"https://other.example/", "http://10.0.0.1/", "https://cafe.example:8443/", "https://cafe.example./", "https://a.cafe.example/"} {
+			for _, c := range []struct {
+				headers     []endpoint.HeaderChange
+				field, text string
+			}{
+				{nil, "headers", "give their values again, or [] to remove them"},
+				{[]endpoint.HeaderChange{header("X-Tenant", "bar"), {Name: "authorization"}}, "headers[1].value", `give the value of "authorization" again`},
+			} {
+				var wrong *invoice.FieldError
+				if err := put(url, c.headers); !errors.As(err, &wrong) || wrong.Field != c.field || !strings.Contains(wrong.Detail, c.text) {
+					t.Errorf("%s: %v, want %s %s", url, err, c.field, c.text)
+				}
+			}
+			if got := w.signing(t, id); got.URL != at || len(got.Headers) != 2 {
+				t.Errorf("after %s was refused, the endpoint is %s with %d headers", url, got.URL, len(got.Headers))
+			}
+		}
+		for _, url := range []string{"https://CAFE.example:443/path?v=1", at} {
+			if err := put(url, nil); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+			if err := put(url, []endpoint.HeaderChange{{Name: "Authorization"}, {Name: "X-Tenant"}}); err != nil || len(w.signing(t, id).Headers) != 2 {
+				t.Errorf("%s keeps the headers: %v", url, err)
+			}
+		}
+		if err := put("https://other.example/", []endpoint.HeaderChange{header("Authorization", "Bearer other")}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, id).Headers; len(got) != 1 || got[0].Value != "Bearer other" {
+			t.Errorf("with values given again the headers are %v", got)
+		}
+		if err := put("https://third.example/", []endpoint.HeaderChange{}); err != nil || len(w.signing(t, id).Headers) != 0 {
+			t.Errorf("headers removed with the move: %v", err)
+		}
+		if err := put(at, nil); err != nil {
+			t.Errorf("a move without headers: %v", err)
+		}
+	})
+}
+
+// TestHeadersOfAnEndpointMadeMeanwhile has two requests create an endpoint at once. The one that
+// keeps the headers does not take those of the other to its own host.
+func TestHeadersOfAnEndpointMadeMeanwhile(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for i := range 20 {
+			id := fmt.Sprint("cafe", i)
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, _, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://cafe.example/", Headers: []endpoint.HeaderChange{header("X-A", "cafe's")}}); err != nil {
+					t.Error(err)
+				}
+			})
+			both.Go(func() {
+				var wrong *invoice.FieldError
+				if _, _, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://other.example/"}); err != nil && !errors.As(err, &wrong) {
+					t.Error(err)
+				}
+			})
+			both.Wait()
+			if got := w.signing(t, id); got.URL != "https://cafe.example/" && len(got.Headers) > 0 {
+				t.Fatalf("%s gets the headers of another host", got.URL)
+			}
 		}
 	})
 }

@@ -1,10 +1,12 @@
 package endpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/quittance/quittance/internal/outbound"
 )
@@ -37,4 +39,21 @@ func (d *Directory) checkURL(target string) error {
 		return fmt.Errorf("cannot be used: %w", err)
 	}
 	return nil
+}
+
+// ports of schemes, for URLs without one.
+var ports = map[string]string{"http": "80", "https": "443"}
+
+// sameOrigin reports whether two URLs have the same scheme, host and port.
+func sameOrigin(one, other string) bool {
+	a, err := url.Parse(one)
+	if err != nil {
+		return false
+	}
+	b, err := url.Parse(other)
+	if err != nil {
+		return false
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) &&
+		cmp.Or(a.Port(), ports[a.Scheme]) == cmp.Or(b.Port(), ports[b.Scheme])
 }

@@ -69,7 +69,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 type Settings struct {
 	URL      string
 	Optional []invoice.EventType // optional event types; nil keeps the current ones
-	Headers  []HeaderChange      // all custom headers; nil keeps the current ones
+	Headers  []HeaderChange      // all custom headers; nil keeps the current ones, at the same origin
 }
 
 // Put sets a merchant's endpoint. The first Put of a merchant generates a secret and
@@ -97,18 +97,14 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	row := store.EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
 	var first bool
 	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *store.Tx) (err error) {
-		if first, err = tx.PutEndpoint(ctx, row, seal); err != nil || set.Headers == nil {
-			return err
-		}
-		stored, err := tx.Endpoints(ctx, []string{merchantID})
+		before, err := tx.Endpoints(ctx, []string{merchantID})
 		if err != nil {
 			return err
 		}
-		headers, err := d.changedHeaders(merchantID, stored[merchantID].Headers, set.Headers)
-		if err != nil {
+		if first, err = tx.PutEndpoint(ctx, row, seal); err != nil {
 			return err
 		}
-		return tx.PutHeaders(ctx, headers)
+		return d.putHeaders(ctx, tx, merchantID, set.Headers, sameOrigin(before[merchantID].URL, set.URL))
 	})
 	if err != nil {
 		return v, "", err
