@@ -90,29 +90,44 @@ func (ix *Indexer) compareLogs(ctx context.Context, n node, headers []chain.Head
 		return found, nil
 	}
 	theirs := ix.logsOfReceipts(ctx, n, headers, filter)
-	by := ComparedReceipts
+	by, other := ComparedReceipts, node{}
 	if slices.ContainsFunc(theirs, func(l []types.Log) bool { return l == nil }) {
-		if other := ix.compareWithNode(ctx, n, headers, filter); other != nil {
-			theirs, by = other, ComparedNode
+		if from, logs := ix.compareWithNode(ctx, n, headers, filter); logs != nil {
+			other, theirs, by = from, logs, ComparedNode
 		}
 	}
 	for i, h := range headers {
-		switch {
-		case theirs[i] == nil:
-			ix.noteCompared(h.Hash, ComparedNone)
-			continue
-		case lacksOf(found[i], theirs[i]):
-			logs, err := ix.leftOut(ctx, n, h, found[i], theirs[i], by)
-			if err != nil {
-				return nil, err
-			}
-			found[i] = logs
-		case lacksOf(theirs[i], found[i]) && by == ComparedReceipts:
-			return nil, n.contradicts("returned logs of block %d, %s, that its receipts do not hold", h.Number, h.Hash)
+		how, err := ix.compareBlock(ctx, n, h, &found[i], namedLogs{theirs[i], by, other})
+		if err != nil {
+			return nil, err
 		}
-		ix.noteCompared(h.Hash, by)
+		ix.noteCompared(h.Hash, how)
 	}
 	return found, ctx.Err()
+}
+
+// namedLogs are a block's logs as a second source names them.
+type namedLogs struct {
+	logs  []types.Log // nil if it does not name the block's
+	by    Comparison  // what the source is
+	other node        // for ComparedNode
+}
+
+// compareBlock compares the logs that a node returned of one block with those of a second source, and
+// adds what is missing. It returns how the block counts as compared.
+func (ix *Indexer) compareBlock(ctx context.Context, n node, h chain.Header, told *[]types.Log, second namedLogs) (Comparison, error) {
+	ix.setUnproven(h.Hash, nil)
+	switch {
+	case second.logs == nil:
+		return ComparedNone, nil
+	case lacksOf(*told, second.logs):
+		return ix.leftOut(ctx, n, h, told, second)
+	case !lacksOf(second.logs, *told):
+		return second.by, nil
+	case second.by == ComparedReceipts:
+		return "", n.contradicts("returned logs of block %d, %s, that its receipts do not hold", h.Number, h.Hash)
+	}
+	return ComparedNone, nil // the other node lacks logs of the block, so it may lack others
 }
 
 // logsOfReceipts returns the logs in each block's receipts; nil for those that the node does
@@ -137,7 +152,7 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 			}
 			ix.noteReceipts(n, err)
 			if err == nil {
-				logs[i] = slices.Concat([]types.Log{}, held)
+				logs[i] = append([]types.Log{}, held...)
 			}
 		})
 	}
@@ -145,20 +160,21 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 	return logs
 }
 
-// compareWithNode returns the blocks' logs as another node has them; nil without one that
-// answers.
-func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) [][]types.Log {
+// compareWithNode returns the blocks' logs as another node has them, and that node; nil without one
+// that answers.
+func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) (other node, logs [][]types.Log) {
 	if !ix.cfg.Pool.HasHealthyOther(n.Node) {
-		return nil
+		return node{}, nil
 	}
-	logs, err := ix.logsFromOther(ctx, node{ix.cfg.Pool.Others(n.Node)[0]}, hashesOf(headers), filter)
+	other = node{ix.cfg.Pool.Others(n.Node)[0]}
+	logs, err := ix.logsFromOther(ctx, other, hashesOf(headers), filter)
 	if err != nil {
-		return nil
+		return node{}, nil
 	}
 	for i := range logs {
-		logs[i] = slices.Concat([]types.Log{}, logs[i])
+		logs[i] = append([]types.Log{}, logs[i]...)
 	}
-	return logs
+	return other, logs
 }
 
 // compareRange compares the logs that a node returned of a range near the head with another
@@ -214,37 +230,47 @@ func (ix *Indexer) compareCounted(
 	return c.watched(ctx, ix.decoder.accounts(slices.Concat(found...)))
 }
 
-// leftOut handles logs of a block that a node left out. It is an error if there is another
-// node to read the block from, and else returns the logs with them. Logs that only another
-// node names are believed if the node's own receipts hold them.
-func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told, held []types.Log, by Comparison) ([]types.Log, error) {
-	if by == ComparedNode {
-		if held = ix.provenBy(ctx, n, h, held); !lacksOf(told, held) {
-			return told, nil
+// leftOut handles logs of a block that a node left out and a second source names. It is an error if
+// there is another node to read the block from, and else adds them to those that were told. Logs that
+// only another node names are believed if the node's own receipts hold them. Else the block does not
+// count as compared, so that the audit reads it, and what the other node proves is read again.
+func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told *[]types.Log, second namedLogs) (Comparison, error) {
+	missing := second.logs
+	if second.by == ComparedNode {
+		missing = slices.DeleteFunc(slices.Clone(missing), func(l types.Log) bool { return !lacksOf(*told, []types.Log{l}) })
+		held, unreturned := ix.provenBy(ctx, n, h, missing)
+		if len(held) == 0 {
+			return ComparedNone, ix.keepUnproven(ctx, second.other, h, unreturned)
 		}
+		missing = held
 	}
 	if ix.cfg.Pool.HasHealthyOther(n.Node) {
-		return nil, n.contradicts("left out logs of block %d, %s, that its receipts hold", h.Number, h.Hash)
+		return "", n.contradicts("left out logs of block %d, %s, that its receipts hold", h.Number, h.Hash)
 	}
+	all := merged(*told, missing)
 	ix.cfg.Logger.Warn("node left out logs that are in the block's receipts", "chain", ix.cfg.Chain.Key,
-		"node", n.String(), "block", h.Hash.String(), "logs", len(held)-len(told))
-	return merged(told, held), nil
+		"node", n.String(), "block", h.Hash.String(), "logs", len(all)-len(*told))
+	*told = all
+	return second.by, nil
 }
 
-// provenBy returns the logs of a block that the receipts of a node hold.
-func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []types.Log) (held []types.Log) {
-	seen := map[common.Hash]bool{}
+// provenBy returns the logs of a block that the receipts of a node hold, and those of transactions of
+// which the node returns no receipt in this block.
+func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []types.Log) (held, unreturned []types.Log) {
+	returned := map[common.Hash]bool{}
 	for _, l := range logs {
-		if seen[l.TxHash] {
-			continue
+		if _, asked := returned[l.TxHash]; !asked {
+			receipts, err := n.receipts(ctx, []common.Hash{l.TxHash})
+			returned[l.TxHash] = err == nil && invoice.Hash(receipts[l.TxHash].BlockHash) == h.Hash
+			if returned[l.TxHash] {
+				held = append(held, selected(ix.decoder.filter(), []*chain.Receipt{receipts[l.TxHash]})...)
+			}
 		}
-		seen[l.TxHash] = true
-		receipts, err := n.receipts(ctx, []common.Hash{l.TxHash})
-		if err == nil && invoice.Hash(receipts[l.TxHash].BlockHash) == h.Hash {
-			held = append(held, selected(ix.decoder.filter(), []*chain.Receipt{receipts[l.TxHash]})...)
+		if !returned[l.TxHash] {
+			unreturned = append(unreturned, l)
 		}
 	}
-	return held
+	return held, unreturned
 }
 
 // noteCompared notes by which means a block was compared.

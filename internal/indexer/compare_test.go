@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // comparing turns the comparison of logs on.
@@ -181,5 +182,62 @@ func TestForgedLogAtTheHead(t *testing.T) {
 	f.expect(t, 1, 0, 1, 0, 0)
 	if got := f.state(0); got != chain.StateQuarantined {
 		t.Errorf("the node is %s, want it quarantined", got)
+	}
+}
+
+// TestOmittedLogThatOnlyTheOtherNodeReturns has the first node leave out a log, and return no receipt
+// of its transaction, besides a payment that it returns. The transaction is unread if the second
+// node returns its receipt. Otherwise the audit finds it: the block does not count as compared.
+func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	for _, together := range []bool{false, true} {
+		for _, proven := range []bool{true, false} {
+			t.Run(fmt.Sprintf("together %t, proven %t", together, proven), func(t *testing.T) {
+				f := newFixture(t, nil)
+				proxies := f.nodes(t, 2, comparing)
+				f.catchUp(t)
+				omitted := chaintest.NewTx(pays(alice, 5))
+				drop := chaintest.DropTx{Tx: omitted.Hash}
+				proxies[0].SetFaults(noReceipts, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}}, drop)
+				proxies[1].SetFaults(noReceipts)
+				if !proven {
+					proxies[1].SetFaults(noReceipts, drop)
+				}
+				f.together = together
+				f.chain.MineEmpty(1)
+				b := f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
+				f.chain.MineEmpty(1)
+				f.catchUp(t)
+				if got := f.ledger.count(invoice.Pending); got != 1 {
+					t.Fatalf("%d payments are pending before, want 1", got)
+				}
+				if got := f.Status().Compared; got[ComparedNone] != 1 {
+					t.Errorf("compared are %v, want one block with nothing", got)
+				}
+				u, unread := f.ledger.unread[invoice.Hash(omitted.Hash)]
+				if unread != proven || unread && (u.Reason != store.UnreadNode || u.Block != b.Number) {
+					t.Errorf("unread is %t: %+v", unread, u)
+				}
+				if proven {
+					if err := f.readUnread(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if got := f.ledger.count(invoice.Pending); got != 2 || f.state(0) != chain.StateQuarantined {
+						t.Errorf("%d payments are pending, and the node is %s", got, f.state(0))
+					}
+					return
+				}
+				proxies[1].SetFaults(noReceipts)
+				f.chain.MineEmpty(4)
+				f.catchUp(t)
+				f.audit(t)
+				if err := f.readUnread(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := f.ledger.count(invoice.Confirmed); got != 2 {
+					t.Errorf("after the audit %d payments are confirmed, want 2", got)
+				}
+			})
+		}
 	}
 }

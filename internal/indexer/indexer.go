@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
@@ -176,8 +177,9 @@ type Indexer struct {
 	probes       map[*chain.Node]probe
 	unreadable   map[common.Hash]*unreadable // by transaction
 	offers       map[*chain.Node]receiptsOffer
-	compared     map[invoice.Hash]Comparison // blocks that were compared when they were read
-	comparisons  map[Comparison]uint64       // how many blocks were, in each way
+	compared     map[invoice.Hash]Comparison                 // blocks that were compared when they were read
+	unproven     map[invoice.Hash][]settle.UnreadTransaction // by their block
+	comparisons  map[Comparison]uint64                       // how many blocks were, in each way
 }
 
 // New returns an indexer that has not begun yet. It panics without a required field.
@@ -201,6 +203,7 @@ func New(c Config) *Indexer {
 		unreadable:     map[common.Hash]*unreadable{},
 		offers:         map[*chain.Node]receiptsOffer{},
 		compared:       map[invoice.Hash]Comparison{},
+		unproven:       map[invoice.Hash][]settle.UnreadTransaction{},
 		comparisons:    map[Comparison]uint64{},
 		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},

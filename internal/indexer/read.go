@@ -252,7 +252,7 @@ func (ix *Indexer) blocks(
 			}
 			blocks[i].Transfers = append(blocks[i].Transfers, found...)
 		}
-		blocks[i].Unread = ix.skippedIn(h.Header)
+		blocks[i].Unread = append(ix.skippedIn(h.Header), ix.takeUnproven(h.Hash)...)
 	}
 	return blocks, nil
 }
