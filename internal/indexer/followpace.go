@@ -2,7 +2,10 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/settle"
@@ -178,6 +181,29 @@ func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
 	return found
 }
 
+// logsAndEndsCalls is how many calls node.logsAndEnds makes.
+const logsAndEndsCalls = 3
+
+// errNotTogether means that a node does not take the calls of logsAndEnds in one request.
+var errNotTogether = errors.New("the node does not take the logs of a range together with its headers")
+
+// logsAndEnds returns the logs of a range with its first and last header, by one request. It is
+// errNotTogether if they were, or would be, several: other servers of the node may answer those, and
+// the headers would not show that the one that answered the logs has the blocks.
+func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFilter) (logs []types.Log, ends [2]chain.Header, err error) {
+	if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) {
+		return nil, ends, n.wrap(errNotTogether)
+	}
+	logs, ends, err = n.LogsAndEnds(ctx, first, last, f)
+	if err == nil && !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) { // it was divided
+		err = errNotTogether
+	}
+	if err != nil {
+		return nil, ends, &nodeError{node: n.Node, err: err, byRange: true}
+	}
+	return logs, ends, nil
+}
+
 // readTogether reads the blocks above the newest indexed one, not beyond head, by one call for their
 // logs, and records them. Checked are the parent of the first one, that the server that answered has
 // the last one, and that the blocks of the logs that count are canonical. done is false when the
@@ -192,7 +218,7 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	if last <= first {
 		return false, nil
 	}
-	logs, ends, err := n.LogsAndEnds(ctx, first, last, ix.decoder.filter())
+	logs, ends, err := n.logsAndEnds(ctx, first, last, ix.decoder.filter())
 	if err != nil {
 		return false, ctx.Err() // it may answer for each block
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
@@ -233,5 +234,44 @@ func TestStandbyLeavesNodesAlone(t *testing.T) {
 	}
 	if got, want := s.Status().Indexed, p.Status().Indexed; got+300 < want {
 		t.Errorf("the standby has block %d, and the other replica %d", got, want)
+	}
+}
+
+// TestReadsTogetherByOneRequest has a node take the logs of a range and its headers one by one, by
+// its settings or because it refuses batches. Its server that answers the logs lags: no block is
+// recorded without its payment.
+func TestReadsTogetherByOneRequest(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings chain.NodeSettings
+		takes    int // the most calls in a batch
+	}{
+		"maxBatch 1":        {settings: chain.NodeSettings{MaxBatch: 1}},
+		"maxBatch 2":        {settings: chain.NodeSettings{MaxBatch: 2}},
+		"callsPerSecond 11": {settings: chain.NodeSettings{CallsPerSecond: 11}},
+		"takes 1":           {takes: 1},
+		"takes 2":           {takes: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			proxy := chaintest.NewProxy(t, f.node, 1)
+			limited := chaintest.NewLimited(t, proxy, chaintest.Allowance{Batch: test.takes}, time.Now, 1)
+			f.restart(t, func(c *Config) { c.Chain.Nodes = []chain.NodeSettings{test.settings} }, limited.URL)
+			f.catchUp(t)
+			f.together = true
+			f.chain.MineEmpty(2)
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+			f.chain.MineEmpty(1)
+			proxy.SetFaults(chaintest.Only{Methods: []string{"eth_getLogs"}, Fault: chaintest.Stale{Behind: 2}})
+			for range 3 {
+				if _, err := f.sync(t.Context()); err != nil {
+					break // the block's logs are not there yet
+				}
+			}
+			proxy.SetFaults()
+			f.catchUp(t)
+			if got := f.ledger.count(invoice.Pending); got != 1 {
+				t.Errorf("%d payments are pending, want 1", got)
+			}
+		})
 	}
 }

@@ -1,0 +1,47 @@
+package chain
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestTakesBatch asks whether three calls go out in one request: not beyond the settings, nor at a low
+// rate, nor for a minute after three or fewer were refused.
+func TestTakesBatch(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	clock := func() time.Time { return now }
+	client := func(s NodeSettings) *Client {
+		pace := newPace(s.CallsPerSecond, clock, func(context.Context, time.Duration) error { return nil })
+		return &Client{pace: pace, limits: limits{settings: s, now: clock, all: map[Kind]*Limit{}}}
+	}
+	for _, test := range []struct {
+		settings NodeSettings
+		want     bool
+	}{
+		{NodeSettings{}, true}, {NodeSettings{MaxBatch: 3}, true}, {NodeSettings{MaxBatch: 2}, false}, {NodeSettings{MaxBatch: 1}, false},
+		{NodeSettings{CallsPerSecond: 12}, true}, {NodeSettings{CallsPerSecond: 11}, false},
+	} {
+		c := client(test.settings)
+		if got := c.TakesBatch(KindHeads, 3); got != test.want {
+			t.Errorf("%+v: %t", test.settings, got)
+		}
+		now = now.Add(batchRetry)
+		if got := c.TakesBatch(KindHeads, 3); got != test.want {
+			t.Errorf("%+v, later: %t", test.settings, got)
+		}
+	}
+	c := client(NodeSettings{})
+	for _, size := range []uint64{3, 2} {
+		c.Limit(KindHeads).Refused(size)
+		c.Limit(KindHeads).Answered(1)
+		now = now.Add(batchRetry - 1)
+		if c.TakesBatch(KindHeads, 3) {
+			t.Errorf("less than a minute after %d calls were refused, 3 are sent", size)
+		}
+		now = now.Add(1)
+		if !c.TakesBatch(KindHeads, 3) || c.Limit(KindHeads).Next() != 3 {
+			t.Errorf("a minute after %d calls were refused, 3 are not tried again", size)
+		}
+	}
+}
