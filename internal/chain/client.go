@@ -272,7 +272,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 			err = ErrTimeout
 		}
 		err = c.wrapError(elems, x.retryAfter, err)
-		c.notePace(ctx, elems, x, err)
+		c.notePace(ctx, elems, err)
 	}
 	if c.onRequest != nil && ctx.Err() == nil {
 		c.onRequest(classOf(ctx), len(elems), time.Since(began), err)
@@ -287,8 +287,8 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 
 // notePace slows the node's pace after it failed to answer a call that cannot be divided. Calls on
 // behalf of requests never slow it.
-func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, x *exchange, err error) {
-	if len(elems) == 1 && !x.forLogs && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
+func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, err error) {
+	if len(elems) == 1 && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
 		c.pace.refused()
 	}
 }

@@ -90,6 +90,13 @@ func (l *Limit) Next() uint64 {
 	return 1
 }
 
+// Size returns what Next does, without counting towards another attempt.
+func (l *Limit) Size() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size
+}
+
 // Answered records that a request for n was answered.
 func (l *Limit) Answered(n uint64) {
 	l.mu.Lock()

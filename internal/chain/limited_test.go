@@ -105,3 +105,22 @@ func TestNullsInBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedTogether has a node refuse the logs of a range with its ends. What it refused, the range
+// or the batch, is asked for in a smaller size next, and the other one is not.
+func TestRefusedTogether(t *testing.T) {
+	c := chaintest.New(5)
+	c.MineEmpty(40)
+	node := c.Serve(t)
+	for seed := range uint64(20) {
+		for allows, want := range map[chaintest.Allowance]struct{ heads, blocks uint64 }{
+			{Range: 10}: {chain.MaxBatch, 20}, {Batch: 2}: {1, chain.FirstRange},
+		} {
+			e := newClient(t, chaintest.NewLimited(t, node, allows, time.Now, seed).URL)
+			_, _, err := e.LogsAndEnds(t.Context(), 1, 40, chain.LogFilter{})
+			if heads, blocks := e.Limit(chain.KindHeads).Size(), e.Limit(chain.KindRange).Size(); err == nil || heads != want.heads || blocks != want.blocks {
+				t.Errorf("seed %d, %+v: %v; a batch of %d and a range of %d are next", seed, allows, err, heads, blocks)
+			}
+		}
+	}
+}

@@ -174,11 +174,20 @@ type LogFilter struct {
 	Topics    []common.Hash
 }
 
-// arg writes the filter's JSON with the blocks that it is for.
+// arg writes the filter's JSON with the blocks that it is for; see asksRange.
 func (f LogFilter) arg(blocks map[string]any) map[string]any {
 	blocks["address"] = f.Addresses
 	blocks["topics"] = [][]common.Hash{f.Topics}
 	return blocks
+}
+
+// asksRange reports whether a call asks for the logs of a range of blocks, which may be too long.
+func asksRange(elem rpc.BatchElem) bool {
+	if elem.Method != getLogs || len(elem.Args) == 0 {
+		return false
+	}
+	filter, ok := elem.Args[0].(map[string]any)
+	return ok && filter["fromBlock"] != nil
 }
 
 // MayMatch reports whether a block with this bloom filter may hold a log that f
@@ -298,7 +307,7 @@ func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
 	var logs *Logs
-	err := c.do(ctx, []rpc.BatchElem{{Method: getLogs}}, x, func(ctx context.Context, client *rpc.Client) error {
+	err := c.do(ctx, []rpc.BatchElem{{Method: getLogs, Args: []any{filter}}}, x, func(ctx context.Context, client *rpc.Client) error {
 		return client.CallContext(ctx, &logs, getLogs, filter)
 	})
 	if err == nil && x.logs == nil && logs == nil { // null does not mean an empty list

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -10,7 +11,7 @@ import (
 )
 
 // LogsAndEnds returns the logs of the blocks first..last that the filter selects, and the
-// canonical headers of these two, by one batch. The headers show that the server that answered has
+// canonical headers of these two, by one request. The headers show that the server that answered has
 // the blocks: one that lags omits the logs of those that it lacks, without an error.
 func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilter) (logs []types.Log, ends [2]Header, err error) {
 	var found *Logs
@@ -20,13 +21,13 @@ func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilte
 		{Method: getLogs, Args: []any{f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})}, Result: &found},
 		{Method: blockByNumber, Args: []any{hexutil.EncodeUint64(last), false}, Result: &headers[1]},
 	}
-	if err := c.batch(ctx, KindHeads, batch, nil); err != nil {
-		if IsRefusal(err) {
-			c.Limit(KindRange).Refused(last - first + 1)
-		}
+	if _, _, err := c.request(ctx, []*rpc.BatchElem{&batch[0], &batch[1], &batch[2]}, nil); err != nil {
+		c.learnRefused(ctx, len(batch), first, last, f, err)
 		return nil, ends, err
 	}
+	c.Limit(KindHeads).Answered(uint64(len(batch)))
 	if found == nil {
+		c.Limit(KindRange).Refused(last - first + 1)
 		return nil, ends, c.notFound(getLogs, fmt.Sprintf("blocks %d to %d", first, last))
 	}
 	for i, number := range []uint64{first, last} {
@@ -42,7 +43,24 @@ func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilte
 	return *found, ends, nil
 }
 
-// LogsFrom returns the logs of a block and of all above it that the filter selects.
+// learnRefused lowers the limit of ranges, or that of batches, after a batch of so many calls with the
+// logs of a range failed. If the node answers the range alone, it does not take the batch.
+func (c *Client) learnRefused(ctx context.Context, calls int, first, last uint64, f LogFilter, failure error) {
+	switch {
+	case !IsRefusal(failure) || ctx.Err() != nil:
+		return
+	case errors.Is(failure, ErrTimeout) || classify(failure).retryAfter > 0: // ask nothing more now
+		c.Limit(KindRange).Refused(last - first + 1)
+		return
+	}
+	if _, err := c.LogsInRange(ctx, first, last, f); err == nil {
+		c.Limit(KindHeads).Refused(uint64(calls))
+	}
+}
+
+// LogsFrom returns the logs of a block and of all above it that the filter selects. Its failure says
+// nothing of KindRange: nodes have an error if there is no such block yet, too, and for a range that
+// ends above their head.
 func (c *Client) LogsFrom(ctx context.Context, first uint64, f LogFilter) ([]types.Log, error) {
 	var found *Logs
 	err := c.call(ctx, &found, getLogs, f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": "latest"}))

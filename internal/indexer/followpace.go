@@ -117,7 +117,7 @@ func (ix *Indexer) isDue(ctx context.Context, p pace, standsBy bool, turn int, w
 		ix.updateStatus(func(s *Status) { s.Succeeded = ix.cfg.Now() })
 		return false
 	}
-	return p != paceTogether || turn >= headEvery || ix.hasNews(ctx)
+	return p != paceTogether || turn >= headEvery || ix.hasMoreThanRange(waited) || ix.hasNews(ctx)
 }
 
 // sleepOrWake waits for d, and reports whether a wake-up ended the wait.
@@ -166,6 +166,13 @@ func (ix *Indexer) followsLedger(ctx context.Context, waited time.Duration) bool
 	return waited < standbyPatience || ix.cfg.Now().Sub(ix.others.since) < patience
 }
 
+// hasMoreThanRange reports whether the chain has more new blocks, by their time, than the node
+// allows in a range. They are read in several then, or one by one.
+func (ix *Indexer) hasMoreThanRange(waited time.Duration) bool {
+	limit := ix.lastNode.Limit(chain.KindRange).Size()
+	return limit <= 1 || uint64(waited/ix.blockTimes.every) > limit
+}
+
 // hasNews reports whether blocks above the newest indexed one hold something for the ledger. A
 // failure counts as such, so that the next sync reports it.
 func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
@@ -188,17 +195,13 @@ const logsAndEndsCalls = 3
 var errNotTogether = errors.New("the node does not take the logs of a range together with its headers")
 
 // logsAndEnds returns the logs of a range with its first and last header, by one request. It is
-// errNotTogether if they were, or would be, several: other servers of the node may answer those, and
+// errNotTogether if they would be several: other servers of the node may answer those, and
 // the headers would not show that the one that answered the logs has the blocks.
 func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFilter) (logs []types.Log, ends [2]chain.Header, err error) {
 	if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) {
 		return nil, ends, n.wrap(errNotTogether)
 	}
-	logs, ends, err = n.LogsAndEnds(ctx, first, last, f)
-	if err == nil && !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) { // it was divided
-		err = errNotTogether
-	}
-	if err != nil {
+	if logs, ends, err = n.LogsAndEnds(ctx, first, last, f); err != nil {
 		return nil, ends, &nodeError{node: n.Node, err: err, byRange: true}
 	}
 	return logs, ends, nil
@@ -214,10 +217,12 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 		return false, nil
 	}
 	limit := n.Limit(chain.KindRange)
-	first, last := tip.Number+1, min(head.Number, tip.Number+limit.Next())
-	if last <= first {
+	size := limit.Next()
+	if size <= 1 {
+		limit.Answered(size) // of one block, as it is read instead: two are tried again some time
 		return false, nil
 	}
+	first, last := tip.Number+1, min(head.Number, tip.Number+size)
 	logs, ends, err := n.logsAndEnds(ctx, first, last, ix.decoder.filter())
 	if err != nil {
 		return false, ctx.Err() // it may answer for each block

@@ -29,14 +29,18 @@ func newPaced(t *testing.T, change func(*Config)) *paced {
 	t.Helper()
 	p := &paced{clock: newClock()}
 	p.fixture = newFixture(t, func(c *Config) {
-		c.Now = p.clock.Now
-		c.IdleInterval = idleInterval
-		c.Awaited = func(context.Context) (Awaited, error) { return p.awaited, nil }
+		p.configure(c)
 		if change != nil {
 			change(c)
 		}
 	})
 	return p
+}
+
+func (p *paced) configure(c *Config) {
+	c.Now = p.clock.Now
+	c.IdleInterval = idleInterval
+	c.Awaited = func(context.Context) (Awaited, error) { return p.awaited, nil }
 }
 
 // follow has the indexer follow the chain for some seconds, and returns how many calls it made.

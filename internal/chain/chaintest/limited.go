@@ -2,11 +2,13 @@ package chaintest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,7 +64,7 @@ func (n *Limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if refuse := n.judge(calls, list); refuse != nil {
+	if refuse := n.judge(r.Context(), calls, list); refuse != nil {
 		refuse(w)
 		return
 	}
@@ -71,7 +73,7 @@ func (n *Limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // judge returns how a request is refused, or nil.
-func (n *Limited) judge(calls []call, list bool) func(http.ResponseWriter) {
+func (n *Limited) judge(ctx context.Context, calls []call, list bool) func(http.ResponseWriter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now := n.now(); now.Sub(n.second) >= time.Second {
@@ -82,7 +84,7 @@ func (n *Limited) judge(calls []call, list bool) func(http.ResponseWriter) {
 	case n.allows.PerSecond > 0 && n.calls > n.allows.PerSecond:
 		n.calls -= len(calls)
 		n.ByRate++
-	case n.allows.Batch > 0 && len(calls) > n.allows.Batch, n.allows.Batch == 1 && list, n.tooLong(calls[0]):
+	case n.allows.Batch > 0 && len(calls) > n.allows.Batch, n.allows.Batch == 1 && list, n.hasLongRange(ctx, calls):
 		n.BySize++
 	default:
 		return nil
@@ -90,9 +92,13 @@ func (n *Limited) judge(calls []call, list bool) func(http.ResponseWriter) {
 	return n.refusal(calls, list)
 }
 
-func (n *Limited) tooLong(c call) bool {
-	f, err := filterOf(c)
-	return n.allows.Range > 0 && err == nil && f.BlockHash == nil && uint64(*f.ToBlock)-uint64(*f.FromBlock) >= uint64(n.allows.Range)
+// hasLongRange reports whether any of the calls asks for the logs of more blocks than are allowed.
+func (n *Limited) hasLongRange(ctx context.Context, calls []call) bool {
+	ask := func(c call) answer { return askHandler(ctx, n.upstream, c) }
+	return n.allows.Range > 0 && slices.ContainsFunc(calls, func(c call) bool {
+		f, ok := rangeOf(c, ask)
+		return ok && *f.ToBlock >= *f.FromBlock && uint64(*f.ToBlock)-uint64(*f.FromBlock) >= uint64(n.allows.Range)
+	})
 }
 
 // refusal draws how to refuse calls.

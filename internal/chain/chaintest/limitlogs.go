@@ -35,8 +35,8 @@ var Wordings = []Wording{
 func (f LimitLogs) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(c)
-		filter, err := filterOf(c)
-		if err != nil || filter.BlockHash != nil || a.Error != nil {
+		filter, ok := rangeOf(c, ask)
+		if !ok || a.Error != nil {
 			return a
 		}
 		var logs []json.RawMessage

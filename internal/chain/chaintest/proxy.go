@@ -138,18 +138,26 @@ func readCalls(body []byte) (calls []call, batch bool, err error) {
 
 // forward asks the node.
 func (p *Proxy) forward(ctx context.Context, question []byte) []byte {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(question))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	p.upstream.ServeHTTP(w, r)
-	return w.Body.Bytes()
+	return forward(ctx, p.upstream, question)
 }
 
 // ask makes one call of the node.
-func (p *Proxy) ask(ctx context.Context, c call) answer {
+func (p *Proxy) ask(ctx context.Context, c call) answer { return askHandler(ctx, p.upstream, c) }
+
+// forward asks a node.
+func forward(ctx context.Context, node http.Handler, question []byte) []byte {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(question))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	node.ServeHTTP(w, r)
+	return w.Body.Bytes()
+}
+
+// askHandler makes one call of a node.
+func askHandler(ctx context.Context, node http.Handler, c call) answer {
 	c.Version, c.ID = "2.0", json.RawMessage("1")
 	var a answer
-	if body := p.forward(ctx, marshal(c)); json.Unmarshal(body, &a) != nil {
+	if body := forward(ctx, node, marshal(c)); json.Unmarshal(body, &a) != nil {
 		a.Error = &refusal{Code: -32603, Message: fmt.Sprintf("the node behind the proxy answered %q", body)}
 	}
 	return a

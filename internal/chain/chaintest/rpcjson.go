@@ -37,6 +37,21 @@ func filterOf(c call) (f filter, err error) {
 	return f, err
 }
 
+// rangeOf reads the filter of a call that asks for the logs of a range. Where that ends at the head,
+// the node is asked for it.
+func rangeOf(c call, ask callHandler) (f filter, ok bool) {
+	if c.Method != methodLogs || len(c.Params) != 1 || json.Unmarshal(c.Params[0], &f) != nil || f.FromBlock == nil {
+		return f, false
+	}
+	if f.toLatest {
+		head, found := numberOf(ask(call{Method: methodBlock, Params: params("latest", false)}))
+		last := hexutil.Uint64(head)
+		f.ToBlock, ok = &last, found
+		return f, ok
+	}
+	return f, f.ToBlock != nil
+}
+
 // covers reports whether the filter asks for the block.
 func (f filter) covers(b *Block) bool {
 	if f.BlockHash != nil {
