@@ -172,6 +172,8 @@ func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.H
 		next = min(last, h.Number+auditRange-1) + 1
 		calls, err = ix.auditByNodes(ctx, nodes[:2], h.Number, next-1)
 		return calls, next, store.AuditCounts{Node: next - h.Number}, err
+	case !ix.offersReceipts(n) && len(ix.cfg.Pool.Nodes()) > 1: // another may be healthy soon
+		return 0, h.Number, counts, errNoSecondNode
 	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // it may again
 		return 0, h.Number + 1, store.AuditCounts{Unverified: 1}, nil
 	case !ix.offersReceipts(n):
@@ -194,6 +196,9 @@ func (ix *Indexer) auditByReceipts(ctx context.Context, n node, h chain.Header) 
 
 // errNoHealthyNode means that no node can be asked now.
 var errNoHealthyNode = errors.New("no node is healthy")
+
+// errNoSecondNode means that blocks can be audited only with another node, and none is healthy now.
+var errNoSecondNode = errors.New("the node returns no receipts of whole blocks, and no other node is healthy")
 
 // comparedBefore returns the first block, from one on, that was not compared when it was read. It
 // also returns how the blocks below it were compared.

@@ -178,9 +178,13 @@ func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.
 }
 
 // compareRange compares the logs that a node returned of a range near the head with another
-// node's, if there is one. It returns how they were compared, or "" if they need not be, and whether
-// the other node has logs that are missing.
-func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told []types.Log) (by Comparison, more bool) {
+// node's, if there is one. below and last are the hashes of the block below the range and of its last
+// one. It returns how they were compared, or "" if they need not be, and whether the other node has
+// logs that are missing. A node that does not show that it has the blocks, or that lacks logs, compares
+// none.
+func (ix *Indexer) compareRange(
+	ctx context.Context, n node, r blockRange, below, last invoice.Hash, told []types.Log,
+) (by Comparison, more bool) {
 	switch {
 	case !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1: // with a quorum two nodes read each block
 		return "", false
@@ -192,14 +196,44 @@ func (ix *Indexer) compareRange(ctx context.Context, n node, r blockRange, told 
 		return ComparedNone, false // it would take too long
 	}
 	var logs []types.Log
+	var has bool
 	err := ix.consult(ctx, other, func(ctx context.Context) (err error) {
-		logs, err = ix.logsInParts(ctx, other, r.first, r.last)
+		logs, has, err = ix.logsOfChain(ctx, other, r, below, last)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil || !has:
+		return ComparedNone, false
+	case lacksOf(told, logs):
+		return ComparedNode, true
+	case lacksOf(logs, told):
 		return ComparedNone, false
 	}
-	return ComparedNode, lacksOf(told, logs)
+	return ComparedNode, false
+}
+
+// logsOfChain returns the logs of a range near the head, in as many requests as the node's limit says.
+// has reports whether the node shows by its headers that it has the range's blocks, from the one on
+// top of below to last. A server that lags answers without those that it lacks.
+func (ix *Indexer) logsOfChain(ctx context.Context, n node, r blockRange, below, last invoice.Hash) (all []types.Log, has bool, err error) {
+	limit := n.Limit(chain.KindRange)
+	for at := r.first; at <= r.last; {
+		end := min(r.last, at+max(1, limit.Next())-1)
+		logs, ends, err := n.logsAndEnds(ctx, at, end, ix.decoder.filter())
+		switch {
+		case err != nil && end > at && max(1, limit.Next()) < end-at+1 && ctx.Err() == nil && isSmallerRangeNext(err):
+			continue
+		case errors.Is(err, chain.ErrNotFound), errors.Is(err, errNotTogether):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, err
+		case ends[0].Parent != below:
+			return nil, false, nil
+		}
+		grow(limit, end-at+1, len(logs))
+		all, below, at = append(all, logs...), ends[1].Hash, end+1
+	}
+	return all, below == last, nil
 }
 
 // compareCounted compares the blocks of a range near the head that concern the ledger, as

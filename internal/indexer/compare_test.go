@@ -1,8 +1,10 @@
 package indexer
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -238,6 +240,79 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 					t.Errorf("after the audit %d payments are confirmed, want 2", got)
 				}
 			})
+		}
+	}
+}
+
+// TestComparesWithoutNodeThatLags has the second node answer a range without the blocks that it does
+// not have yet. They do not count as compared with it: receipts show the omitted log, or the audit
+// once the second node has the blocks.
+func TestComparesWithoutNodeThatLags(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	for _, receipts := range []bool{true, false} {
+		now := time.Unix(chaintest.GenesisTime, 0)
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 2, func(c *Config) { c.Chain.CompareLogs, c.Now = true, func() time.Time { return now } })
+		f.catchUp(t)
+		omitted := chaintest.NewTx(pays(alice, 5))
+		faults := []chaintest.Fault{chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}}}
+		lags := []chaintest.Fault{chaintest.Stale{At: f.chain.Head().Number + 1}}
+		if !receipts {
+			faults, lags = append(faults, noReceipts), append(lags, noReceipts)
+		}
+		proxies[0].SetFaults(faults...)
+		proxies[1].SetFaults(lags...)
+		f.together = true
+		f.chain.MineEmpty(2)
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
+		f.chain.MineEmpty(2)
+		if _, err := f.sync(t.Context()); err != nil && !receipts {
+			t.Fatal(err)
+		}
+		if got := f.Status().Compared; got[ComparedNode] != 0 {
+			t.Errorf("receipts %t: %d blocks are compared with a node that lacks them", receipts, got[ComparedNode])
+		}
+		if got := f.state(0); (got == chain.StateQuarantined) != receipts {
+			t.Errorf("receipts %t: the first node is %s", receipts, got)
+		}
+		proxies[1].SetFaults(lags[1:]...)
+		f.together = false
+		f.chain.MineEmpty(5)
+		f.catchUp(t)
+		if !receipts {
+			if _, more, err := f.auditStep(t.Context()); !errors.Is(err, errNoSecondNode) || !more {
+				t.Errorf("an audit while the second node backs off: %t, %v", more, err)
+			}
+		}
+		now = now.Add(5 * time.Minute) // until no node backs off
+		f.audit(t)
+		if err := f.readUnread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.ledger.count(invoice.Confirmed); got != 2 {
+			t.Errorf("receipts %t: %d payments are confirmed, want 2", receipts, got)
+		}
+	}
+}
+
+// TestComparesWithoutNodeThatLacksLogs has the second node leave out other logs than the first.
+func TestComparesWithoutNodeThatLacksLogs(t *testing.T) {
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	for _, together := range []bool{false, true} {
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 2, comparing)
+		f.catchUp(t)
+		lost := chaintest.NewTx(pays(alice, 5))
+		proxies[0].SetFaults(noReceipts)
+		proxies[1].SetFaults(noReceipts, chaintest.DropLogs{Txs: []common.Hash{lost.Hash}})
+		f.together = together
+		f.chain.MineEmpty(1)
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), lost)
+		f.chain.MineEmpty(1)
+		f.catchUp(t)
+		f.expect(t, 3, 0, 2, 0, 0)
+		if got := f.Status().Compared; got[ComparedNone] == 0 {
+			t.Errorf("together %t: compared are %v", together, got)
 		}
 	}
 }

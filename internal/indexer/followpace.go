@@ -232,7 +232,7 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	}
 	r := blockRange{first: first, last: last}
 	var more bool
-	if r.compared, more = ix.compareRange(ctx, n, r, logs); more {
+	if r.compared, more = ix.compareRange(ctx, n, r, tip.Hash, ends[1].Hash, logs); more {
 		return false, nil // who is right is found out block by block
 	}
 	blocks, err := ix.blocksInRange(ctx, n, logs, r, ends[:], ix.newAddressCache())
