@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -47,7 +48,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	}
 	if a.Fault != poster.FaultTheirs {
 		w.log.add("fault", func(count int) {
-			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "err", a.Err)
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
 		})
 		return finished{outcome: o, fault: a.Fault}
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -78,6 +80,41 @@ func TestShortageIsNoEndpointFailure(t *testing.T) {
 			t.Error("there was no shortage")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "ran out of a resource") {
+			t.Errorf("it logged\n%s", log.String())
+		}
+	})
+}
+
+// TestProxyFailureIsNoEndpointFailure checks that a proxy that cannot be used counts as no endpoint's
+// failure and that the log has the cause, and that its refusal of one host counts.
+func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var asked atomic.Int32
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked.Add(1) == 1 {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		}))
+		t.Cleanup(proxy.Close)
+		at, err := url.Parse(proxy.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := storetest.Schedule(t, s, "a", 0, 1, time.Now().UnixMilli()-1)
+		w := newWorld(t, s, "https://1.1.1.1/")
+		w.Now = time.Now
+		var log logtest.Buffer
+		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.Client = poster.NewClient(poster.ClientConfig{Guard: poster.NewGuard(nil), Proxy: at})
+		t.Cleanup(w.Client.CloseIdleConnections)
+		w.start(t)
+		w.outcome(t)
+		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 1 || !strings.HasSuffix(r.Attempts[0].Error, "answered 502 instead of connecting to this host") || asked.Load() != 2 {
+			t.Errorf("after %d requests to the proxy: %+v", asked.Load(), r)
+		}
+		if !strings.Contains(log.String(), `err="the proxy of the service cannot be used: it answered 429"`) {
 			t.Errorf("it logged\n%s", log.String())
 		}
 	})

@@ -83,7 +83,8 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		if c.lookup != nil {
 			e.lookup = c.lookup
 		}
-		bound.dial, transport.Proxy, transport.OnProxyConnectResponse = e.dialContext, e.proxyFor, refusal
+		bound.dial, transport.Proxy = e.dialContext, e.proxyFor
+		transport.GetProxyConnectHeader, transport.OnProxyConnectResponse = connectHeader, refusal
 	}
 	bound.dropIdle = transport.CloseIdleConnections
 	return &http.Client{

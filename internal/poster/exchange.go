@@ -26,7 +26,8 @@ var errTimeout = errors.New("the exchange took too long")
 
 func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
 	trace := &trace{now: p.now}
-	ctx = httptrace.WithClientTrace(ctx, trace.client())
+	way := new(route)
+	ctx = way.attach(httptrace.WithClientTrace(ctx, trace.client()))
 	target, err := url.Parse(to.URL)
 	if err != nil {
 		return Answer{Err: errUnreadable}
@@ -41,7 +42,11 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 		return Answer{Code: http.StatusSwitchingProtocols, Err: outbound.ErrSwitched, phases: trace.phases()}
 	}
 	if err != nil {
+		err = way.blame(ctx, err)
 		a := Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err)}
+		if proxy := (*proxyError)(nil); errors.As(err, &proxy) {
+			a.Detail = proxy.detail()
+		}
 		if !errors.Is(a.Err, errUnreachable) { // the times of such an exchange would reveal the reason
 			a.phases = trace.phases()
 		}
@@ -92,7 +97,13 @@ func leadsTo(resp *http.Response) string {
 // cause returns why an exchange failed, without the URL, which may contain a
 // secret, and without addresses.
 func (p *Poster) cause(ctx context.Context, what string, err error) error {
-	if errors.Is(context.Cause(ctx), errTimeout) {
+	var proxy *proxyError
+	switch late := errors.Is(context.Cause(ctx), errTimeout); {
+	case errors.As(err, &proxy):
+		return fmt.Errorf("%s: %w", what, errProxy)
+	case late && errors.Is(err, errNotConnected):
+		return fmt.Errorf("%w within %s", errNotConnected, p.timeout)
+	case late:
 		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), p.timeout)
 	}
 	var withURL *url.Error
@@ -108,10 +119,7 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 func withoutAddresses(err error) error {
 	var lookup *net.DNSError
 	var op *net.OpError
-	var proxy *proxyError
 	switch {
-	case errors.As(err, &proxy):
-		return errProxy
 	case errors.Is(err, ErrPlain):
 		return ErrPlain
 	case errors.Is(err, ErrForbidden), errors.As(err, &lookup):

@@ -78,6 +78,7 @@ type Answer struct {
 	Code       int           // 100 to 999; 0 when there was no answer
 	RetryAfter time.Duration // the pause that a failed answer asked for
 	Err        error         // why the exchange failed; nil when it succeeded
+	Detail     string        // what the operator's log has instead of Err, if set; it may show addresses
 	Excerpt    string        // how the answer's body began
 	Overran    bool          // the exchange did not end by itself when its time was over, and was cut off
 	Fault      Fault         // whose fault Err is
@@ -91,7 +92,7 @@ func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
 	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.signNow()) })
 	if a.Err != nil {
-		a.Err = errors.New(to.redact(a.Err.Error(), false))
+		a.Err, a.Detail = errors.New(to.redact(a.Err.Error(), false)), to.redact(a.Detail, false)
 	}
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("quittance.delivery.id", m.ID), attribute.String("server.address", to.host()),

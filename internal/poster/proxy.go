@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"sync/atomic"
 )
 
 // errProxy is the error of a proxy that cannot be used, as merchants read it.
@@ -51,8 +53,10 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 
 // proxyFor implements http.Transport's Proxy. It returns the proxy for a request, or nil for a
 // receiver that is reached directly, and an error if one of the receiver's addresses is
-// forbidden.
+// forbidden. net/http calls it again before each further attempt to send a request.
 func (e *egress) proxyFor(r *http.Request) (*url.URL, error) {
+	way := routeOf(r.Context())
+	way.phase.Store(connected)
 	addresses := []netip.Addr{}
 	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
 		addresses = append(addresses, a)
@@ -69,6 +73,7 @@ func (e *egress) proxyFor(r *http.Request) (*url.URL, error) {
 	if own {
 		return nil, nil
 	}
+	way.phase.Store(towardsProxy)
 	return e.proxy, nil
 }
 
@@ -78,24 +83,42 @@ func (e *egress) dialContext(ctx context.Context, network, address string) (net.
 	if address != e.address {
 		return e.direct(ctx, network, address)
 	}
-	conn, err := e.dial(ctx, network, address)
-	if err != nil {
-		return nil, &proxyError{err}
-	}
-	return conn, nil
+	return e.dial(ctx, network, address)
+}
+
+// connectHeader implements http.Transport's GetProxyConnectHeader, which is called once the
+// connection to the proxy is open. It adds no header.
+func connectHeader(ctx context.Context, _ *url.URL, _ string) (http.Header, error) {
+	routeOf(ctx).phase.CompareAndSwap(towardsProxy, askedProxy)
+	return nil, nil
 }
 
 // refusal implements http.Transport's OnProxyConnectResponse. Its error shows that an answer is the
 // proxy's and not the receiver's.
-func refusal(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+func refusal(ctx context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	switch answer.StatusCode {
 	case http.StatusOK:
+		routeOf(ctx).phase.CompareAndSwap(askedProxy, connected)
 		return nil
-	case http.StatusProxyAuthRequired:
-		return &proxyError{errors.New("it wants another account")}
+	case http.StatusProxyAuthRequired, http.StatusTooManyRequests:
+		return &proxyError{fmt.Errorf("it answered %d", answer.StatusCode)}
 	}
-	return fmt.Errorf("the proxy of the service answered %d instead of connecting to this host", answer.StatusCode)
+	return &refusedError{answer.StatusCode}
 }
+
+// refusedError is the error of a proxy that does not connect to one receiver. Proxies use 500, 502,
+// 503 and 504 for receivers that cannot be reached, so such an answer does not show that the proxy
+// fails.
+type refusedError struct{ status int }
+
+// Error returns the text for merchants.
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the proxy of the service answered %d instead of connecting to this host", e.status)
+}
+
+// errNotConnected is the error of an exchange whose time was over before the proxy answered. The
+// proxy may have waited for the receiver.
+var errNotConnected = errors.New("the proxy of the service did not connect to this host")
 
 // proxyError is the error of a proxy that cannot be used, which is not the receiver's fault.
 type proxyError struct{ cause error }
@@ -105,3 +128,57 @@ func (e *proxyError) Error() string { return errProxy.Error() }
 
 // Unwrap returns the cause.
 func (e *proxyError) Unwrap() error { return e.cause }
+
+// detail returns the text for the operator, without the receiver's URL.
+func (e *proxyError) detail() string {
+	cause := e.cause
+	if withURL := (*url.Error)(nil); errors.As(cause, &withURL) {
+		cause = withURL.Err
+	}
+	return fmt.Sprintf("%v: %v", errProxy, cause)
+}
+
+// The phases of an exchange's way to the receiver. Without a proxy there is only connected.
+const (
+	connected    int32 = iota // to the receiver, or on a direct way there
+	towardsProxy              // the connection to the proxy, with its TLS, is not open yet
+	askedProxy                // the proxy has not answered CONNECT yet
+)
+
+// route follows one exchange's way to its receiver. Hooks of a dial may run after the exchange has
+// got another connection, so they only go on from the phase before theirs.
+type route struct{ phase atomic.Int32 }
+
+// routeKey is the key of routeOf's value.
+type routeKey struct{}
+
+// routeOf returns the route of the exchange with a context.
+func routeOf(ctx context.Context) *route {
+	if r, ok := ctx.Value(routeKey{}).(*route); ok {
+		return r
+	}
+	return new(route)
+}
+
+// attach returns a context whose exchange the route follows.
+func (r *route) attach(ctx context.Context) context.Context {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.phase.Store(connected) }})
+	return context.WithValue(ctx, routeKey{}, r)
+}
+
+// blame returns an exchange's error. It is a *proxyError if the exchange failed because of the proxy.
+func (r *route) blame(ctx context.Context, err error) error {
+	var refused *refusedError
+	var proxy *proxyError
+	if errors.As(err, &refused) || errors.As(err, &proxy) || errors.Is(err, errNoConnection) {
+		return err
+	}
+	stopped := ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) // by the caller
+	switch phase := r.phase.Load(); {
+	case phase == connected || stopped:
+		return err
+	case phase == askedProxy && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", errNotConnected, err)
+	}
+	return &proxyError{err}
+}

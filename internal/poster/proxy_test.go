@@ -1,13 +1,15 @@
 package poster
 
 import (
+	"bufio"
 	"context"
 	"encoding/pem"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -192,40 +194,199 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+const (
+	textProxy   = "no answer: the proxy of the service cannot be used"
+	textRefused = "no answer: the proxy of the service answered %d instead of connecting to this host"
+)
+
+// throughProxy posts to a host through a proxy at a URL. The exchange's time is over when late is
+// closed. The answer must not show the proxy's address.
+func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
+	t.Helper()
+	at, err := url.Parse(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(ClientConfig{Guard: NewGuard(nil), Proxy: at, lookup: hosts(t, map[string][]string{"example.com": {"1.1.1.1"}})})
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-late:
+			cancel(errTimeout)
+		case <-ctx.Done():
+		}
+	}()
+	p := New(Config{Client: client, Now: time.Now, Timeout: 7 * time.Second})
+	a := p.send(ctx, Endpoint{URL: "https://example.com/hook", Secret: "whsec_0123456789"}, Message{ID: "dlv_1", Event: PingEvent, Body: []byte("{}")}, time.Now())
+	if a.Err == nil {
+		t.Fatalf("%s: no error", proxy)
+	}
+	if strings.Contains(a.Err.Error(), at.Port()) {
+		t.Errorf("%v shows the address %s", a.Err, at.Host)
+	}
+	return a
+}
+
+// TestProxyRefuses has a proxy that answers without connecting to the receiver.
+func TestProxyRefuses(t *testing.T) {
+	t.Parallel()
+	for status, fault := range map[int]Fault{
+		http.StatusProxyAuthRequired: FaultShortage, http.StatusTooManyRequests: FaultShortage,
+		http.StatusNoContent: FaultTheirs, http.StatusBadRequest: FaultTheirs, http.StatusForbidden: FaultTheirs,
+		http.StatusInternalServerError: FaultTheirs, http.StatusBadGateway: FaultTheirs, http.StatusServiceUnavailable: FaultTheirs, http.StatusGatewayTimeout: FaultTheirs,
+	} {
+		want := fmt.Sprintf(textRefused, status)
+		if fault == FaultShortage {
+			want = textProxy
+		}
+		if a := throughProxy(t, newForwardProxy(t, "", status).URL, nil); a.Err.Error() != want || a.Fault != fault {
+			t.Errorf("%d: %+v, want %q", status, a, want)
+		}
+	}
+}
+
+// rawProxy listens, and hands each connection to serve. It returns its address.
+func rawProxy(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			open.Go(func() {
+				serve(conn)
+				_ = conn.Close() // the other side may have closed it
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close() // the loop ends
+		open.Wait()
+	})
+	return l.Addr().String()
+}
+
 // TestProxyFails has a proxy that cannot be used, which is no fault of the receiver, and shows no
 // merchant where it is.
 func TestProxyFails(t *testing.T) {
 	t.Parallel()
-	lookup := hosts(t, map[string][]string{"example.com": {"1.1.1.1"}})
-	for status, want := range map[int]struct {
-		text  string
-		fault Fault
-	}{
-		http.StatusProxyAuthRequired: {"the proxy of the service cannot be used", FaultShortage},
-		http.StatusForbidden:         {"the proxy of the service answered 403 instead of connecting to this host", FaultTheirs},
-		http.StatusBadGateway:        {"the proxy of the service answered 502 instead of connecting to this host", FaultTheirs},
-		0:                            {"the proxy of the service cannot be used", FaultShortage}, // it does not listen
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	private := httptest.NewTLSServer(nil)
+	t.Cleanup(private.Close)
+	readRequest := func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			t.Error(err)
+		}
+	}
+	reset := func(c net.Conn) {
+		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Error(err)
+		}
+	}
+	say := func(text string) func(net.Conn) {
+		return func(c net.Conn) {
+			readRequest(c)
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, proxy := range map[string]string{
+		"does not listen":                 closed.URL,
+		"has a certificate of unknown CA": private.URL,
+		"speaks no TLS":                   "https://" + newForwardProxy(t, "", http.StatusOK).Listener.Addr().String(),
+		"closes":                          "http://" + rawProxy(t, func(net.Conn) {}),
+		"closes, with TLS":                "https://" + rawProxy(t, func(net.Conn) {}),
+		"resets":                          "http://" + rawProxy(t, reset),
+		"resets, with TLS":                "https://" + rawProxy(t, reset),
+		"closes once asked":               "http://" + rawProxy(t, readRequest),
+		"resets once asked":               "http://" + rawProxy(t, func(c net.Conn) { readRequest(c); reset(c) }),
+		"closes within its answer":        "http://" + rawProxy(t, say("HTTP/1.1 200 OK\r\n")),
+		"speaks another protocol":         "http://" + rawProxy(t, say("SSH-2.0-x\r\n\r\n")),
 	} {
-		p := newForwardProxy(t, "", status)
-		if status == 0 {
-			p.Close()
-		}
-		at, err := url.Parse(p.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := post(t, ClientConfig{Guard: NewGuard(nil), Proxy: at, lookup: lookup}, Endpoint{URL: "https://example.com/", Secret: "whsec_0123456789"})
-		if a.Err == nil || a.Err.Error() != "no answer: "+want.text || a.Fault != want.fault || strings.Contains(a.Err.Error(), at.Host) {
-			t.Errorf("%d: %+v, want %v", status, a, want)
+		if a := throughProxy(t, proxy, nil); a.Err.Error() != textProxy || a.Fault != FaultShortage || a.Detail == "" || strings.Contains(a.Detail, "/hook") {
+			t.Errorf("a proxy that %s: %+v", name, a)
 		}
 	}
-	missing := &url.URL{Scheme: "http", Host: "proxy.invalid:3128"}
-	e := newEgress(NewGuard(nil), missing, net.Dialer{}, nil)
-	e.dial = func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.DNSError{Err: "no such host", Name: "proxy.invalid", IsNotFound: true}
+}
+
+// TestProxyDoesNotAnswer has a proxy that the exchange waits for until its time is over. Before the
+// proxy was asked, it alone can be the reason. Afterwards it may wait for the receiver.
+func TestProxyDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		scheme, want string
+		fault        Fault
+		asked        bool
+	}{
+		"TLS":     {scheme: "https://", want: textProxy, fault: FaultShortage},
+		"CONNECT": {scheme: "http://", want: "the proxy of the service did not connect to this host within 7s", fault: FaultTheirs, asked: true},
+	} {
+		late := make(chan struct{})
+		proxy := c.scheme + rawProxy(t, func(conn net.Conn) {
+			r := bufio.NewReader(conn)
+			if c.asked {
+				if _, err := http.ReadRequest(r); err != nil {
+					t.Error(err)
+				}
+			}
+			close(late)
+			_, _ = io.Copy(io.Discard, r) // until the service closes the connection
+		})
+		if a := throughProxy(t, proxy, late); a.Err.Error() != c.want || a.Fault != c.fault {
+			t.Errorf("%s: %+v, want %q", name, a, c.want)
+		}
 	}
-	_, err := e.dialContext(t.Context(), "tcp", "proxy.invalid:3128")
-	if got := withoutAddresses(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}); !errors.Is(got, errProxy) || faultOf(err, false) != FaultShortage {
-		t.Errorf("without the proxy's address: %v, %v", got, err)
+}
+
+// TestReceiverFailsBehindProxy has a receiver that fails after the proxy connected it: that is the
+// receiver's fault.
+func TestReceiverFailsBehindProxy(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t) // with a certificate that the service does not know
+	if a := throughProxy(t, newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK).URL, nil); a.Fault != FaultTheirs || !strings.Contains(a.Err.Error(), "certificate") {
+		t.Errorf("an unknown certificate: %+v", a)
+	}
+	closes := rawProxy(t, func(net.Conn) {})
+	if a := throughProxy(t, newForwardProxy(t, closes, http.StatusOK).URL, nil); a.Fault != FaultTheirs || a.Err.Error() == textProxy {
+		t.Errorf("a closed connection: %+v", a)
+	}
+}
+
+// TestRoute has the hooks of a dial run after the exchange got another connection, and callers that
+// stop waiting.
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	way := new(route)
+	ctx := way.attach(t.Context())
+	way.phase.Store(towardsProxy)
+	httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{Reused: true})
+	if _, err := connectHeader(ctx, nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultTheirs {
+		t.Errorf("a failure of the connection in use: %v", err)
+	}
+	way.phase.Store(towardsProxy)
+	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultShortage {
+		t.Errorf("a failure on the way to the proxy: %v", err)
+	}
+	err := way.blame(ctx, &net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "proxy.internal", IsNotFound: true}})
+	if got := New(Config{}).cause(ctx, "no answer", err).Error(); got != textProxy || faultOf(err, false) != FaultShortage {
+		t.Errorf("a proxy without address: %s", got)
+	}
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	if err := way.blame(stopped, stopped.Err()); faultOf(err, false) != FaultTheirs {
+		t.Errorf("a caller that stops waiting: %v", err)
 	}
 }
