@@ -50,10 +50,11 @@ const redacted = "[redacted]"
 // and plus signs of base64 are often escaped.
 var secretive = regexp.MustCompile(`whsec_[A-Za-z0-9+/_=%\\-]+|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}|v1[=,][A-Za-z0-9+/=]{32,}`)
 
-// Shorter parts of a URL are words rather than secrets.
+// Shorter parts of a URL and of headers are words rather than secrets.
 const (
 	minSecretWord  = 16 // bytes: a label of the host, a segment of the path
-	minSecretValue = 8  // bytes: a value of the query or of a header, an account's name or password
+	minSecretValue = 8  // bytes: a value of the query, a word of a header's value, an account's name or password
+	minHeaderValue = 4  // bytes: the whole value of a header
 	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a text that was cut
 )
 
@@ -110,7 +111,7 @@ func (e Endpoint) secretTexts() []string {
 		add(1, secret, strings.TrimPrefix(secret, webhook.SecretPrefix))
 	}
 	for _, h := range e.Headers {
-		add(minSecretValue, h.Value)
+		add(minHeaderValue, h.Value)
 		add(minSecretValue, strings.Fields(h.Value)...)
 	}
 	u, err := url.Parse(e.URL)

@@ -3,6 +3,8 @@ package poster
 import (
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/delivery"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -77,6 +79,34 @@ func TestRedactURL(t *testing.T) {
 		}
 		if got := (Endpoint{URL: url, Secret: "another secret"}).redact(word, false); got != want {
 			t.Errorf("%q of %s became %q, want %q", word, url, got, want)
+		}
+	}
+}
+
+// Whole values of headers are redacted unless they are very short, and long words of them.
+func TestRedactHeaders(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		strings.Repeat("s", minHeaderValue-1):            "kept",
+		strings.Repeat("s", minHeaderValue):              "[redacted]",
+		"Token " + strings.Repeat("s", minSecretValue-1): "[redacted]",
+	} {
+		if want == "kept" {
+			want = text
+		}
+		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []delivery.Header{{Name: "X-A", Value: text}}}
+		if got := e.redact("got "+text+".", false); got != "got "+want+"." {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for n, want := range map[int]string{minSecretValue - 1: "kept", minSecretValue: "[redacted]"} {
+		word := strings.Repeat("s", n)
+		if want == "kept" {
+			want = word
+		}
+		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []delivery.Header{{Name: "X-A", Value: "Token " + word}}}
+		if got := e.redact("got "+word, false); got != "got "+want {
+			t.Errorf("the word %q became %q, want %q", word, got, want)
 		}
 	}
 }
