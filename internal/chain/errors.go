@@ -153,6 +153,13 @@ func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	return f.retryAfter, f.rateLimited()
 }
 
+// IsErrorAnswer reports whether a node answered a request with an error, by JSON-RPC or HTTP, that
+// does not say that it was called too often.
+func IsErrorAnswer(err error) bool {
+	f := classify(err)
+	return (f.rpcError || f.status != 0) && !f.rateLimited() && f.retryAfter == 0 && IsRefusal(err) && !errors.Is(err, ErrTimeout)
+}
+
 // IsRevert reports whether a node said by a code that a call would be reverted. Not all nodes
 // have one for that.
 func IsRevert(err error) bool {

@@ -68,7 +68,7 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 		return found, nil
 	}
 	receipts, inputs, err := n.Evidence(ctx, single)
-	if err != nil && (!isUnreadable(err) || ctx.Err() != nil) {
+	if err != nil && !mayBeUnreadable(ctx, err) {
 		return nil, n.wrap(err)
 	}
 	read := make(map[common.Hash]evidence, len(single))

@@ -62,7 +62,7 @@ func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, h chain.Header,
 		return nil, n.wrap(err)
 	}
 	receipts, err := n.Receipts(ctx, txs)
-	if err != nil && isUnreadable(err) && ctx.Err() == nil {
+	if err != nil && mayBeUnreadable(ctx, err) {
 		receipts = nil
 		err = ix.readEach(ctx, n, h, txs, func(tx common.Hash) error {
 			one, err := n.Receipts(ctx, []common.Hash{tx})

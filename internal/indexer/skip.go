@@ -42,6 +42,24 @@ func isUnreadable(err error) bool {
 	return errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrResponseTooLarge)
 }
 
+// mayBeUnreadable reports whether an error may mean that; see node.refusedOne.
+func mayBeUnreadable(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (isUnreadable(err) || chain.IsErrorAnswer(err))
+}
+
+// refusedOne returns the error of a node that did not return a transaction, or its receipt. It is an
+// ErrNotFound if the node answered with an error, whatever that says, and returns the header of the
+// transaction's block just then: it answers, but not this.
+func (n node) refusedOne(ctx context.Context, block uint64, err error) error {
+	if ctx.Err() != nil || isUnreadable(err) || !chain.IsErrorAnswer(err) {
+		return err
+	}
+	if _, failed := n.headers(ctx, block); failed != nil {
+		return err
+	}
+	return n.wrap(fmt.Errorf("%w: %w", chain.ErrNotFound, err))
+}
+
 // readEach calls read for each transaction of a block. One that the node cannot return is
 // left out once it is set aside; until then, the error of the first one is returned.
 func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []common.Hash, read func(common.Hash) error) error {
@@ -52,7 +70,7 @@ func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []c
 			ix.forgetUnreadable(tx)
 			continue
 		}
-		if !isUnreadable(err) || ctx.Err() != nil {
+		if err = n.refusedOne(ctx, h.Number, err); !isUnreadable(err) || ctx.Err() != nil {
 			return err
 		}
 		skip, failed := ix.skipUnreadable(ctx, n, h, tx, err)

@@ -123,7 +123,7 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTrans
 	}
 	receipts, err := n.receipts(ctx, []common.Hash{common.Hash(u.TxHash)})
 	if err != nil {
-		return nil, err
+		return nil, n.refusedOne(ctx, u.Block, err)
 	}
 	r := receipts[common.Hash(u.TxHash)]
 	headers, err := n.headers(ctx, uint64(r.BlockNumber))

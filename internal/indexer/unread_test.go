@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -146,52 +147,60 @@ func clocked(t *testing.T, change func(*Config)) (*fixture, *time.Time) {
 }
 
 // TestUnreadableTransaction has no node return the receipt, or the calldata, of one payment
-// among others. It is set aside once all have failed for a while, and recorded when one
+// among others, with null or with an error. It is set aside once all have failed for a while, and recorded when one
 // returns it.
 func TestUnreadableTransaction(t *testing.T) {
-	for _, input := range []bool{false, true} {
-		for where, blocks := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
-			for _, nodes := range []int{1, 2} {
-				t.Run(fmt.Sprintf("input %t, %s, %d nodes", input, where, nodes), func(t *testing.T) {
-					now := time.Unix(chaintest.GenesisTime, 0)
-					f := newFixture(t, nil)
-					proxies := f.nodes(t, nodes, func(c *Config) { c.Now = func() time.Time { return now } })
-					f.catchUp(t)
-					bad := chaintest.NewTx(pays(alice, 5))
-					for _, p := range proxies {
-						p.SetFaults(chaintest.DropTx{Tx: bad.Hash, Input: input})
-					}
-					f.chain.Mine(chaintest.NewTx(pays(bob, 1)), bad)
-					f.chain.Mine(chaintest.NewTx(pays(bob, 2)))
-					f.chain.MineEmpty(3 + blocks)
-					for n := range minUnreadable {
-						_, err := f.sync(t.Context())
-						if err == nil || n == 0 && !errors.Is(err, chain.ErrNotFound) {
-							t.Fatalf("sync of a block of which a payment is missing: %v", err)
-						}
-						now = now.Add(unreadableAfter/minUnreadable + time.Second)
-					}
-					f.catchUp(t)
-					f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 2, 0)
-					if u := f.ledger.unread[invoice.Hash(bad.Hash)]; u.Reason != store.UnreadUnreadable || u.Block != 1 || u.Detail == "" {
-						t.Errorf("set aside is %+v", u)
-					}
-					if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 1 || f.ledger.unread[invoice.Hash(bad.Hash)].Attempts != 2 {
-						t.Errorf("read again: %v, %+v", err, f.ledger.unread)
-					}
-					if got := f.Status().Unread[store.UnreadUnreadable]; got != 1 {
-						t.Errorf("the status shows %d", got)
-					}
-					now = now.Add(5 * time.Minute) // until no node cools down
-					proxies[nodes-1].SetFaults()
-					if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {
-						t.Errorf("read once a node returns it: %v, %+v", err, f.ledger.unread)
-					}
-					f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
-				})
+	for _, code := range []int{0, -32000} {
+		for _, input := range []bool{false, true} {
+			for where, blocks := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
+				for _, nodes := range []int{1, 2} {
+					t.Run(fmt.Sprintf("code %d, input %t, %s, %d nodes", code, input, where, nodes), func(t *testing.T) {
+						unreadableTransaction(t, chaintest.DropTx{Input: input, Code: code}, blocks, nodes)
+					})
+				}
 			}
 		}
 	}
+}
+
+func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes int) {
+	t.Helper()
+	now := time.Unix(chaintest.GenesisTime, 0)
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, nodes, func(c *Config) { c.Now = func() time.Time { return now } })
+	f.catchUp(t)
+	bad := chaintest.NewTx(pays(alice, 5))
+	drop.Tx = bad.Hash
+	for _, p := range proxies {
+		p.SetFaults(drop)
+	}
+	f.chain.Mine(chaintest.NewTx(pays(bob, 1)), bad)
+	f.chain.Mine(chaintest.NewTx(pays(bob, 2)))
+	f.chain.MineEmpty(3 + blocks)
+	for n := range minUnreadable {
+		_, err := f.sync(t.Context())
+		if err == nil || n == 0 && !errors.Is(err, chain.ErrNotFound) {
+			t.Fatalf("sync of a block of which a payment is missing: %v", err)
+		}
+		now = now.Add(unreadableAfter/minUnreadable + time.Second)
+	}
+	f.catchUp(t)
+	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 2, 0)
+	if u := f.ledger.unread[invoice.Hash(bad.Hash)]; u.Reason != store.UnreadUnreadable || u.Block != 1 || u.Detail == "" {
+		t.Errorf("set aside is %+v", u)
+	}
+	if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 1 || f.ledger.unread[invoice.Hash(bad.Hash)].Attempts != 2 {
+		t.Errorf("read again: %v, %+v", err, f.ledger.unread)
+	}
+	if got := f.Status().Unread[store.UnreadUnreadable]; got != 1 {
+		t.Errorf("the status shows %d", got)
+	}
+	now = now.Add(5 * time.Minute) // until no node cools down
+	proxies[nodes-1].SetFaults()
+	if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {
+		t.Errorf("read once a node returns it: %v, %+v", err, f.ledger.unread)
+	}
+	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
 }
 
 // TestOneNodeReturnsTheTransaction has one of two nodes return it: no transaction is set aside.
@@ -202,6 +211,37 @@ func TestOneNodeReturnsTheTransaction(t *testing.T) {
 	tx := chaintest.NewTx(pays(alice, 5))
 	proxies[0].SetFaults(chaintest.DropTx{Tx: tx.Hash})
 	f.chain.Mine(tx)
+	f.catchUp(t)
+	f.expect(t, 1, 0, 1, 0, 0)
+	if len(f.ledger.unread) != 0 {
+		t.Errorf("unread are %+v", f.ledger.unread)
+	}
+}
+
+// TestNodeThatRefusesAll has a node answer all of a payment's receipts and headers with errors: nothing
+// is set aside.
+func TestNodeThatRefusesAll(t *testing.T) {
+	f, now := clocked(t, nil)
+	f.catchUp(t)
+	b := f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	receipts := 0
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_getTransactionReceipt" {
+			receipts++
+		}
+		if method == "eth_getTransactionReceipt" || receipts > 0 && method == "eth_getBlockByNumber" {
+			return errors.New("no")
+		}
+		return nil
+	})
+	for range 2 * minUnreadable {
+		receipts = 0
+		if _, err := f.sync(t.Context()); err == nil || receipts == 0 {
+			t.Fatalf("block %d is read: %v", b.Number, err)
+		}
+		*now = now.Add(unreadableAfter)
+	}
+	f.node.Intercept(nil)
 	f.catchUp(t)
 	f.expect(t, 1, 0, 1, 0, 0)
 	if len(f.ledger.unread) != 0 {

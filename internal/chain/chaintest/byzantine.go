@@ -73,11 +73,12 @@ func (f DropReceipts) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 }
 
 // DropTx answers null about a transaction, when it is asked for its receipt, or for the
-// transaction if Input is true. Its logs stay.
+// transaction if Input is true. With a Code it answers with such an error instead. Its logs stay.
 type DropTx struct {
 	contentFault
 	Tx    common.Hash
 	Input bool
+	Code  int
 }
 
 func (f DropTx) wrapCalls(_ *Proxy, ask callHandler) callHandler {
@@ -87,6 +88,9 @@ func (f DropTx) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 			of = methodTx
 		}
 		if c.Method == of && text(c.Params[0]) == f.Tx.Hex() {
+			if f.Code != 0 {
+				return answer{Error: &refusal{f.Code, "transaction indexing is in progress"}}
+			}
 			return answer{Result: []byte("null")}
 		}
 		return ask(c)
