@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // maxQuorumBlocks is how many blocks are confirmed by a quorum at once: after days
@@ -60,6 +61,9 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 	read := map[uint64]invoice.Header{finalized.Number: finalized}
 	for _, t := range pending {
 		h, _ := ix.tracker.At(t.BlockNumber)
+		if h.Number < t.BlockNumber {
+			return false, settle.ErrCursorMoved // the block was added since the cursor was loaded
+		}
 		if h.Hash != t.BlockHash {
 			return false, fmt.Errorf("the ledger holds a pending transfer in block %s, which is not the block %d that was read", t.BlockHash, t.BlockNumber)
 		}

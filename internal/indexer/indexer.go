@@ -144,6 +144,7 @@ type Indexer struct {
 
 	// What follows belongs to the goroutine of Run.
 	tracker        *Tracker // of the ledger's cursor; nil before the first sync
+	revision       int64    // of that cursor: a block may have been added below its newest one
 	skew           skew
 	blockTimes     blockTimes
 	together       bool                    // several blocks are read by one call

@@ -67,7 +67,7 @@ type Ledger interface {
 	CanSkipTransaction(ctx context.Context, chainKey string) error
 	// Supplement records what a block that was read before holds, and that these unread
 	// transactions are read. It is settle.ErrCursorMoved when the block is still to be read.
-	Supplement(ctx context.Context, chainKey string, b settle.Block, settled ...invoice.Hash) error
+	Supplement(ctx context.Context, chainKey string, b settle.Block, above invoice.Header, settled ...invoice.Hash) error
 	// ChainAudits returns how far the final blocks were read a second time.
 	ChainAudits(ctx context.Context, chainKey string) ([]store.ChainAudit, error)
 	// AdvanceAudit records that a part is audited up to the block below next.

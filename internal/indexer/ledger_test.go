@@ -367,7 +367,7 @@ func (m *memory) UnlinkedNotices(_ context.Context, _ string, from, before time.
 
 func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }
 
-func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, settled ...invoice.Hash) error {
+func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, above invoice.Header, settled ...invoice.Hash) error {
 	return m.change(func() error {
 		gap := m.cursor.Gap
 		if b.Number > m.cursor.Indexed.Number || gap != nil && gap.Next <= b.Number && b.Number <= gap.Last {
@@ -377,7 +377,11 @@ func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, settled
 		if b.Number <= m.cursor.Confirmed.Number {
 			status = invoice.Confirmed
 		} else if !slices.Contains(m.headers, b.Header) {
-			return settle.ErrCursorMoved
+			i := slices.IndexFunc(m.headers, func(h invoice.Header) bool { return h.Number >= b.Number })
+			if i < 0 || m.headers[i].Number == b.Number || above.Number <= b.Number || !slices.Contains(m.headers, above) {
+				return settle.ErrCursorMoved
+			}
+			m.headers = slices.Insert(m.headers, i, b.Header)
 		}
 		for _, t := range b.Transfers {
 			m.records[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = record{t, status}

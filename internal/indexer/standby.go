@@ -102,13 +102,13 @@ func (ix *Indexer) adopt(ctx context.Context, cursor settle.Cursor) error {
 	if cursor.Halted != "" {
 		return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: cursor.Halted}
 	}
-	if ix.tracker != nil && ix.tracker.Tip().Hash == cursor.Indexed.Hash && ix.tracker.Final().Hash == cursor.Confirmed.Hash {
+	if ix.tracker != nil && ix.revision == cursor.Revision && ix.tracker.Tip().Hash == cursor.Indexed.Hash && ix.tracker.Final().Hash == cursor.Confirmed.Hash {
 		return nil
 	}
 	stored, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, cursor.Confirmed.Number, cursor.Indexed.Number)
 	if err != nil {
 		return err
 	}
-	ix.tracker = NewTracker(cursor, stored)
+	ix.tracker, ix.revision = NewTracker(cursor, stored), cursor.Revision
 	return nil
 }

@@ -92,7 +92,7 @@ func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) er
 	if err != nil && (failed != nil || !errors.Is(err, errNothingMoved)) {
 		return cmp.Or(failed, err)
 	}
-	if err := ix.cfg.Ledger.Supplement(ctx, ix.cfg.Chain.Key, found.Block, u.TxHash); err != nil || !found.holds(u.TxHash) {
+	if err := ix.cfg.Ledger.Supplement(ctx, ix.cfg.Chain.Key, found.Block, found.above, u.TxHash); err != nil || !found.holds(u.TxHash) {
 		return err
 	}
 	ix.cfg.Logger.Warn("transaction was not recorded with its block, and is now", "chain", ix.cfg.Chain.Key,
@@ -107,8 +107,9 @@ var errNothingMoved = fmt.Errorf("the transaction moves nothing from or to an ad
 // rereadBlock is a block that was read by its receipts, with the logs that these hold.
 type rereadBlock struct {
 	settle.Block
-	node node
-	logs []types.Log
+	node  node
+	logs  []types.Log
+	above invoice.Header // newest indexed block, if the node's chain has both; else zero
 }
 
 // holds reports whether a transfer of a transaction is among the block's.
@@ -126,19 +127,44 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTrans
 		return nil, n.refusedOne(ctx, u.Block, err)
 	}
 	r := receipts[common.Hash(u.TxHash)]
-	headers, err := n.headers(ctx, uint64(r.BlockNumber))
+	h, above, err := ix.headerBelowTip(ctx, n, uint64(r.BlockNumber))
 	if err != nil {
 		return nil, err
 	}
-	h := headers[0]
 	if invoice.Hash(r.BlockHash) != h.Hash {
 		return nil, n.wrap(errReplaced)
 	}
 	b, err := ix.readByReceipts(ctx, n, h, r)
-	if err != nil || ix.cfg.Chain.Quorum < 2 {
-		return b, err
+	if err != nil {
+		return nil, err
+	}
+	if b.above = above; ix.cfg.Chain.Quorum < 2 {
+		return b, nil
 	}
 	return b, ix.requireSecond(ctx, reading{n, []settle.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
+}
+
+// headerBelowTip returns the header of a block, and the newest indexed block if the node's chain has
+// both; else above is zero.
+func (ix *Indexer) headerBelowTip(ctx context.Context, n node, block uint64) (h chain.Header, above invoice.Header, err error) {
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
+	if err != nil {
+		return h, above, err
+	}
+	if cursor.Confirmed.Number < block && block < cursor.Indexed.Number {
+		headers, err := n.headers(ctx, block, cursor.Indexed.Number)
+		if err == nil && headers[1].Hash == cursor.Indexed.Hash {
+			above = cursor.Indexed
+		}
+		if err == nil || ctx.Err() != nil {
+			return append(headers, chain.Header{})[0], above, err
+		}
+	}
+	headers, err := n.headers(ctx, block)
+	if err != nil {
+		return h, above, err
+	}
+	return headers[0], above, nil
 }
 
 // readByReceipts reads a block by all of its receipts or, if the node does not return these, by its
@@ -165,7 +191,7 @@ func (ix *Indexer) readByReceipts(ctx context.Context, n node, h chain.Header, k
 	if err != nil {
 		return nil, err
 	}
-	b := &rereadBlock{blocks[0], n, logs}
+	b := &rereadBlock{Block: blocks[0], node: n, logs: logs}
 	for _, r := range known {
 		if i := slices.IndexFunc(b.Unread, func(u settle.UnreadTransaction) bool { return u.TxHash == invoice.Hash(r.TxHash) }); i >= 0 {
 			return nil, n.wrap(fmt.Errorf("%s: %w", b.Unread[i].Detail, chain.ErrNotFound))

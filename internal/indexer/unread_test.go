@@ -284,3 +284,45 @@ func TestOversizedReceipt(t *testing.T) {
 		f.expect(t, 4, 1, 0, 2, 0)
 	}
 }
+
+// TestLookupOfBlockReadTogether has a node leave out the only payment of a block that is read between
+// others, whose header is not kept. Evidence of it has it recorded before the block is final. It is
+// confirmed like others, and rolled back by a reorg.
+func TestLookupOfBlockReadTogether(t *testing.T) {
+	for _, reorg := range []bool{false, true} {
+		f := newFixture(t, nil)
+		proxy := f.nodes(t, 1, nil)[0]
+		f.catchUp(t)
+		omitted := chaintest.NewTx(pays(alice, 5))
+		proxy.SetFaults(chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
+		f.together = true
+		f.chain.MineEmpty(2)
+		b := f.chain.Mine(omitted)
+		f.chain.MineEmpty(2)
+		f.catchUp(t)
+		if kept, _ := f.ledger.Headers(t.Context(), "", b.Number, b.Number); len(kept) != 0 || f.ledger.count(invoice.Pending) != 0 {
+			t.Fatalf("kept is %+v", kept)
+		}
+		if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted.Hash), b.Number, store.UnreadLookup); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.readUnread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if u := f.ledger.unread; f.ledger.count(invoice.Pending) != 1 || len(u) != 0 {
+			t.Fatalf("%d payments are pending, unread are %+v", f.ledger.count(invoice.Pending), u)
+		}
+		proxy.SetFaults()
+		f.together = false
+		if reorg {
+			f.chain.Fork(4)
+			f.chain.MineEmpty(6)
+			f.catchUp(t)
+			f.expect(t, f.chain.Head().Number, f.chain.Head().Number-3, 0, 0, 1)
+			continue
+		}
+		f.chain.MineEmpty(4)
+		f.catchUp(t)
+		f.expect(t, f.chain.Head().Number, f.chain.Head().Number-3, 0, 1, 0)
+	}
+}

@@ -111,9 +111,11 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 
 // Supplement records what a block holds that was read before, and deletes the unread
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. It returns ErrCursorMoved if the block is still to be read, or is not the one that was
-// read and is not final, and ErrFinalityViolated if a final block has another hash.
-func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, settled ...invoice.Hash) error {
+// these expire. The header of a block that was read between others may not be kept. Then above shows
+// that the block is theirs: a block that was read, above b and of the same chain. It returns
+// ErrCursorMoved if the block is still to be read, or is not the one that was read and is not final, and
+// ErrFinalityViolated if a final block has another hash.
+func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if !hasRead(*cur, b.Number) {
 			return ErrCursorMoved
@@ -126,8 +128,12 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, sett
 		switch {
 		case len(kept) == 1 && kept[0].Hash != b.Hash && final:
 			return fmt.Errorf("block %d of %s: %w", b.Number, chainKey, ErrFinalityViolated)
-		case !final && (len(kept) != 1 || kept[0].Hash != b.Hash):
+		case len(kept) == 1 && kept[0].Hash != b.Hash:
 			return ErrCursorMoved
+		case len(kept) == 0 && !final:
+			if err := keepBetween(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
+				return err
+			}
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
 		if _, err = s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
@@ -146,6 +152,19 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, sett
 		return err
 	})
 	return err
+}
+
+// keepBetween stores the header of a block that was read between others, unless above is not a block
+// above it that was read.
+func keepBetween(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, b, above invoice.Header) error {
+	kept, err := tx.Headers(ctx, chainKey, above.Number, above.Number)
+	if err != nil {
+		return err
+	}
+	if above.Number <= b.Number || above.Number > cur.Indexed.Number || len(kept) != 1 || kept[0].Hash != above.Hash {
+		return ErrCursorMoved
+	}
+	return tx.InsertHeaders(ctx, chainKey, []invoice.Header{b})
 }
 
 // RetryUnread has an unread transaction read at once, also if it was dismissed. It returns

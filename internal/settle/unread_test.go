@@ -48,7 +48,7 @@ func TestSupplement(t *testing.T) {
 			}
 			_, before, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
 			w.must(err)
-			w.must(w.Supplement(t.Context(), w.chainKey, b, paid.TxHash))
+			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
 			want := map[bool]invoice.PaymentStatus{false: invoice.Pending, true: invoice.Confirmed}[final]
 			if p := w.payment(paid); p.Status != want || p.InvoiceID != inv.ID {
 				t.Errorf("final %t: the payment is %s of %q", final, p.Status, p.InvoiceID)
@@ -68,7 +68,7 @@ func TestSupplement(t *testing.T) {
 			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
 				t.Errorf("final %t: the invoice is %s", final, got)
 			}
-			w.must(w.Supplement(t.Context(), w.chainKey, b)) // again
+			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{})) // again
 		}
 	})
 }
@@ -79,22 +79,71 @@ func TestSupplementOfOtherBlocks(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		b := w.next(start + 1)
-		if err := w.Supplement(t.Context(), w.chainKey, b); !errors.Is(err, settle.ErrCursorMoved) {
+		if err := w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a block that was not read: %v", err)
 		}
 		w.observe(b)
 		other := b
 		other.Hash = w.hash("other")
-		if err := w.Supplement(t.Context(), w.chainKey, other); !errors.Is(err, settle.ErrCursorMoved) {
+		if err := w.Supplement(t.Context(), w.chainKey, other, invoice.Header{}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("another block: %v", err)
 		}
 		w.final()
-		if err := w.Supplement(t.Context(), w.chainKey, other); !errors.Is(err, settle.ErrFinalityViolated) {
+		if err := w.Supplement(t.Context(), w.chainKey, other, invoice.Header{}); !errors.Is(err, settle.ErrFinalityViolated) {
 			t.Errorf("another final block: %v", err)
 		}
 		w.rescan()
-		if err := w.Supplement(t.Context(), w.chainKey, b); !errors.Is(err, settle.ErrCursorMoved) {
+		if err := w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a block that is read again: %v", err)
+		}
+	})
+}
+
+// TestSupplementBetween has a block's payment be found whose header is not kept, because the block was
+// read between others. It is recorded if a block above is named that was read.
+func TestSupplementBetween(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for _, replaced := range []bool{false, true} {
+			w := db.world(t)
+			inv := w.create()
+			paid := w.pay(inv.TransferAmount)
+			var read []settle.Block
+			for i, transfers := range [][]invoice.Transfer{nil, {paid}, nil} {
+				b := w.next(start+1+int64(i), transfers...)
+				read, w.blocks = append(read, b), append(w.blocks, b)
+			}
+			first, middle, last := read[0], read[1], read[2]
+			w.must(w.Observe(t.Context(), w.chainKey, []settle.Block{first, last}))
+			other := last.Header
+			other.Hash = w.hash("other")
+			beyond := last.Header
+			beyond.Number++
+			for _, above := range []invoice.Header{{}, first.Header, middle.Header, other, beyond} {
+				if err := w.Supplement(t.Context(), w.chainKey, middle, above); !errors.Is(err, settle.ErrCursorMoved) {
+					t.Errorf("above is block %d: %v", above.Number, err)
+				}
+			}
+			w.must(w.Supplement(t.Context(), w.chainKey, middle, last.Header, paid.TxHash))
+			if p := w.payment(paid); p.Status != invoice.Pending || p.InvoiceID != inv.ID {
+				t.Errorf("the payment is %s of %q", p.Status, p.InvoiceID)
+			}
+			kept, err := w.Headers(t.Context(), w.chainKey, middle.Number, middle.Number)
+			w.must(err)
+			if len(kept) != 1 || kept[0].Hash != middle.Hash {
+				t.Errorf("kept are %+v", kept)
+			}
+			if replaced {
+				w.must(w.Rollback(t.Context(), w.chainKey, first.Header))
+				if p := w.payment(paid); p.Status != invoice.Orphaned {
+					t.Errorf("after a reorg the payment is %s", p.Status)
+				}
+				continue
+			}
+			w.final()
+			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+				t.Errorf("the invoice is %s", got)
+			}
 		}
 	})
 }
