@@ -86,9 +86,8 @@ func (ix *Indexer) logsOneByOne(
 }
 
 // verifyEmpty returns the logs of blocks for which the node returned none. It is a
-// *nodeError when another node has some. When no other node answers, the blocks'
-// receipts decide, which must be complete, or the node's second answer if it does not
-// serve receipts.
+// *nodeError when another node has some. When no other node answers, the blocks' receipts decide,
+// which must be complete: all at once, or one by one if the node refuses that.
 func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	blocks := hashesOf(headers)
 	for _, other := range ix.cfg.Pool.Others(n.Node) {
@@ -104,10 +103,7 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Head
 	found := make([][]types.Log, len(blocks))
 	for i, h := range headers {
 		logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
-		switch {
-		case errors.Is(err, chain.ErrUnsupported):
-			return n.logsOfBlocks(ctx, blocks, filter)
-		case chain.IsRefusal(err) && ctx.Err() == nil, errors.Is(err, errIncomplete):
+		if err != nil && isReadable(ctx, err) {
 			logs, err = ix.logsFromReceipts(ctx, n, h, filter)
 		}
 		if err != nil {

@@ -28,7 +28,9 @@ func (f *fixture) nodes(t *testing.T, count int, change func(*Config)) []*chaint
 // mentions them.
 func TestLeftOutLogs(t *testing.T) {
 	drop := chaintest.DropLogs{}
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601, Message: "the method does not exist"}}
+	noReceipts := func(code int) chaintest.Fault {
+		return chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: code, Message: "the method does not exist"}}
+	}
 	for name, test := range map[string]struct {
 		faults [][]chaintest.Fault // of each node
 		first  chain.State         // of the first one afterwards
@@ -37,7 +39,9 @@ func TestLeftOutLogs(t *testing.T) {
 		"another has them":            {[][]chaintest.Fault{{drop}, nil}, chain.StateQuarantined, 1},
 		"another is down":             {[][]chaintest.Fault{{drop}, {chaintest.Refuse{Status: 500}}}, chain.StateOK, 1},
 		"alone, receipts tell":        {[][]chaintest.Fault{{drop}}, chain.StateOK, 1},
-		"alone, without receipts":     {[][]chaintest.Fault{{drop, noReceipts}}, chain.StateOK, 0},
+		"alone, no block receipts":    {[][]chaintest.Fault{{drop, noReceipts(-32601)}}, chain.StateOK, 1},
+		"alone, not supported":        {[][]chaintest.Fault{{drop, noReceipts(-32004)}}, chain.StateOK, 1},
+		"alone, another error":        {[][]chaintest.Fault{{drop, noReceipts(-32099)}}, chain.StateOK, 1},
 		"another denies them as well": {[][]chaintest.Fault{{drop}, {drop}}, chain.StateOK, 0},
 	} {
 		f := newFixture(t, nil)
