@@ -224,10 +224,17 @@ func (c *Client) noteLeadingZeros(elems []rpc.BatchElem) {
 	}
 }
 
+// hasLeadingZeros reports whether a number in a result, or in a list of results, had leading zeros.
 func hasLeadingZeros(result any) bool {
-	for v := reflect.ValueOf(result); v.Kind() == reflect.Pointer && !v.IsNil(); v = v.Elem() {
+	v := reflect.ValueOf(result)
+	for ; v.Kind() == reflect.Pointer && !v.IsNil(); v = v.Elem() {
 		if number, ok := v.Interface().(interface{ HasLeadingZeros() bool }); ok {
 			return number.HasLeadingZeros()
+		}
+	}
+	for i := 0; v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Pointer && i < v.Len(); i++ {
+		if hasLeadingZeros(v.Index(i).Interface()) {
+			return true
 		}
 	}
 	return false

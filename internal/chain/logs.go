@@ -17,11 +17,30 @@ type Logs []types.Log
 // UnmarshalJSON reads logs as nodes write them. go-ethereum reads fields that are written in an
 // unusual way, except numbers with leading zeros.
 func (l *Logs) UnmarshalJSON(data []byte) error {
+	var found foundLogs
+	err := found.UnmarshalJSON(data)
+	*l = found.logs
+	return err
+}
+
+// foundLogs is Logs that say how their numbers are written.
+type foundLogs struct {
+	logs         Logs
+	leadingZeros bool
+}
+
+// HasLeadingZeros reports whether a number in the logs had leading zeros.
+func (l *foundLogs) HasLeadingZeros() bool { return l.leadingZeros }
+
+// UnmarshalJSON is that of Logs.
+func (l *foundLogs) UnmarshalJSON(data []byte) error {
 	if logs, ok := parseLogs(data); ok {
-		*l = logs
+		*l = foundLogs{logs: logs}
 		return nil
 	}
-	return json.Unmarshal(withoutLeadingZeros(data), (*[]types.Log)(l))
+	short := withoutLeadingZeros(data)
+	*l = foundLogs{leadingZeros: len(short) < len(data)}
+	return json.Unmarshal(short, (*[]types.Log)(&l.logs))
 }
 
 // numberWithZeros is a number in a log that has leading zeros.

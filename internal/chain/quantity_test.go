@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -9,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 func TestQuantity(t *testing.T) {
@@ -105,6 +109,61 @@ func TestLeadingZeros(t *testing.T) {
 	}
 	if n := strings.Count(logged.String(), "leading zeros"); n != 1 || !pool.Health()[0].LeadingZeros {
 		t.Errorf("it is said %d times: %s", n, &logged)
+	}
+}
+
+// TestLeadingZerosOfEach reads one answer whose only number with leading zeros is in a log, or in the
+// receipt of a list, and says so.
+func TestLeadingZerosOfEach(t *testing.T) {
+	hash := `"0x` + strings.Repeat("01", 32) + `"`
+	log := `{"address":"0x` + strings.Repeat("70", 20) + `","topics":[],"data":"0x","transactionHash":` + hash +
+		`,"blockNumber":"0x1","logIndex":"0x00","transactionIndex":"0xa"}`
+	receipt := func(status, logs string) string {
+		return `{"transactionHash":` + hash + `,"blockHash":` + hash + `,"blockNumber":"0x1","status":"` + status + `","gasUsed":"0x5208","logs":[` + logs + `]}`
+	}
+	var block invoice.Hash
+	copy(block[:], bytes.Repeat([]byte{1}, len(block)))
+	for name, test := range map[string]struct {
+		result string
+		ask    func(*Client) error
+	}{
+		"logs of a range": {"[" + log + "]", func(c *Client) error {
+			_, err := c.LogsInRange(t.Context(), 1, 1, LogFilter{})
+			return err
+		}},
+		"logs up to the head": {"[" + log + "]", func(c *Client) error {
+			_, err := c.LogsFrom(t.Context(), 1, LogFilter{})
+			return err
+		}},
+		"logs of a block": {"[" + log + "]", func(c *Client) error {
+			_, err := c.LogsOfBlocks(t.Context(), []invoice.Hash{block}, LogFilter{})
+			return err
+		}},
+		"receipt": {receipt("0x1", log), func(c *Client) error {
+			_, err := c.Receipts(t.Context(), []common.Hash{common.Hash(block)})
+			return err
+		}},
+		"receipts of a block": {"[" + receipt("0x1", "") + "," + receipt("0x01", "") + "]", func(c *Client) error {
+			_, err := c.BlockReceipts(t.Context(), block)
+			return err
+		}},
+	} {
+		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var asked struct{ ID json.RawMessage }
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				t.Error(err)
+			}
+			w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":` + test.result + `}`)) //nolint:errcheck // the client may hang up
+		}))
+		t.Cleanup(node.Close)
+		c, err := NewClient(ClientConfig{URL: node.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		if err := test.ask(c); err != nil || !c.leadingZeros.Load() {
+			t.Errorf("%s: %v; said is %t", name, err, c.leadingZeros.Load())
+		}
 	}
 }
 

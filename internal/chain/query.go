@@ -128,9 +128,13 @@ func (r *Receipt) UnmarshalJSON(data []byte) error {
 		GasUsed     *Quantity    `json:"gasUsed"`
 		GasPrice    *BigQuantity `json:"effectiveGasPrice"`
 		L1Fee       *BigQuantity `json:"l1Fee"`
+		Logs        *foundLogs   `json:"logs"`
 	}{plain: (*plain)(r)}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
+	}
+	if raw.Logs != nil {
+		r.Logs, r.leadingZeros = raw.Logs.logs, raw.Logs.leadingZeros
 	}
 	for _, number := range []struct {
 		from *Quantity
@@ -286,13 +290,13 @@ func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 // answer does not show whether a block is canonical. With an error it returns what was
 // answered, and nil for the other blocks.
 func (c *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
-	found, err := batchOf[Logs](ctx, c, KindLogs, getLogs, len(blocks), func(i int) []any {
+	found, err := batchOf[foundLogs](ctx, c, KindLogs, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
 	})
 	logs := make([][]types.Log, len(blocks))
 	for i := range found {
 		if found[i] != nil {
-			logs[i] = *found[i]
+			logs[i] = found[i].logs
 		}
 	}
 	return logs, err
@@ -306,7 +310,7 @@ func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 	limit := c.Limit(KindRange)
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})
 	x := &exchange{forLogs: true}
-	var logs *Logs
+	var logs *foundLogs
 	err := c.do(ctx, []rpc.BatchElem{{Method: getLogs, Args: []any{filter}}}, x, func(ctx context.Context, client *rpc.Client) error {
 		return client.CallContext(ctx, &logs, getLogs, filter)
 	})
@@ -317,7 +321,8 @@ func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilte
 	case err == nil && x.logs != nil:
 		return x.logs, nil
 	case err == nil:
-		return *logs, nil
+		c.noteLeadingZeros([]rpc.BatchElem{{Method: getLogs, Result: logs}})
+		return logs.logs, nil
 	case IsRefusal(err):
 		limit.Refused(last - first + 1)
 	}

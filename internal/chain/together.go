@@ -14,7 +14,7 @@ import (
 // canonical headers of these two, by one request. The headers show that the server that answered has
 // the blocks: one that lags omits the logs of those that it lacks, without an error.
 func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilter) (logs []types.Log, ends [2]Header, err error) {
-	var found *Logs
+	var found *foundLogs
 	var headers [2]*Header
 	batch := []rpc.BatchElem{
 		{Method: blockByNumber, Args: []any{hexutil.EncodeUint64(first), false}, Result: &headers[0]},
@@ -40,7 +40,7 @@ func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilte
 			ends[i] = *h
 		}
 	}
-	return *found, ends, nil
+	return found.logs, ends, nil
 }
 
 // learnRefused lowers the limit of ranges, or that of batches, after a batch of so many calls with the
@@ -62,7 +62,7 @@ func (c *Client) learnRefused(ctx context.Context, calls int, first, last uint64
 // nothing of KindRange: nodes have an error if there is no such block yet, too, and for a range that
 // ends above their head.
 func (c *Client) LogsFrom(ctx context.Context, first uint64, f LogFilter) ([]types.Log, error) {
-	var found *Logs
+	var found *foundLogs
 	err := c.call(ctx, &found, getLogs, f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": "latest"}))
 	switch {
 	case err != nil:
@@ -70,5 +70,5 @@ func (c *Client) LogsFrom(ctx context.Context, first uint64, f LogFilter) ([]typ
 	case found == nil:
 		return nil, c.notFound(getLogs, fmt.Sprintf("blocks from %d", first))
 	}
-	return *found, nil
+	return found.logs, nil
 }
