@@ -165,8 +165,8 @@ func (s *Service) checkAgain(ctx context.Context, tx *store.Tx, inv invoice.Invo
 }
 
 // madeFor returns the payment of the invoice that somebody else's transaction has made with the
-// authorization, or an empty one. It is known to be for the invoice only if its nonce says so:
-// everybody can read any other nonce on the chain, with its signature.
+// authorization, or an empty one. It is known to be for the invoice only if its nonce names the
+// invoice. Everybody can read any other nonce on the chain, with its signature.
 func madeFor(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) (store.PaymentRow, error) {
 	if !inv.IsNamedByNonce(a.Nonce) {
 		return store.PaymentRow{}, nil
@@ -229,7 +229,7 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 	if other := named[a.Nonce]; other != "" && other != inv.ID {
 		return invoice.Refuse(invoice.RefusedNonceOfOther)
 	}
-	// The node may have answered from a block below that of the payment.
+	// The node may have answered from a block below the payment's block.
 	switch _, err := r.PaymentByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce); {
 	case err == nil:
 		return invoice.Refuse(invoice.RefusedNonceUsed)

@@ -289,12 +289,12 @@ func TestUsedNonce(t *testing.T) {
 	})
 }
 
-// TestStoredPaymentByTheNonce submits an authorization that somebody else has carried out, and whose
-// transfer is stored, to a service whose node answers from an older block: in which its nonce is unused.
+// TestStoredPaymentByTheNonce submits an authorization that somebody else has carried out. Its transfer
+// is stored, but the node answers from an older block, in which the nonce is unused.
 func TestStoredPaymentByTheNonce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
-		inv, twin := w.create(), w.create() // of one amount, so that the transfer is attributed to neither
+		inv, twin := w.create(), w.create() // of one amount, so that the amount does not identify the invoice
 		a := w.authorization(inv, w.hash("nonce"))
 		transfer := w.transferOf(a)
 		w.mine(start+1, transfer)
@@ -375,8 +375,8 @@ func TestBlockBeforeAcceptance(t *testing.T) {
 	}
 }
 
-// TestMadeBeforeAcceptance wants an authorization whose nonce names the invoice to be paid at once if its
-// transfer is in a block that is read before it is accepted.
+// TestMadeBeforeAcceptance submits an authorization with a nonce that names the invoice. A block with
+// its transfer is read before it is accepted, so it is paid when it is accepted.
 func TestMadeBeforeAcceptance(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		checker := w.gasless(plenty)
@@ -482,8 +482,9 @@ func TestAuthorizationBudgets(t *testing.T) {
 	}
 }
 
-// TestAuthorizationBudgetByTheSchedule counts 24 hours by the schedule's clock: a clock that is ahead for a while gives back
-// nothing, and after an outage of days, which that clock does not count, the window is no longer.
+// TestAuthorizationBudgetByTheSchedule counts 24 hours by the schedule's clock. A clock that is ahead
+// for a while does not free any budget. The schedule's clock does not count an outage of days, and the
+// window is no longer after one.
 func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.seconds.Load()
@@ -516,8 +517,8 @@ func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
 	})
 }
 
-// TestAuthorizationsOfAll divides the authorizations of a day among merchants: one gets half, the
-// next one a third of the rest, and the last one is left to a merchant that had none.
+// TestAuthorizationsOfAll divides the authorizations of a day among merchants: the first gets half, and
+// the next a share of the rest. The last authorization remains for a merchant without any.
 func TestAuthorizationsOfAll(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(settle.AuthorizationBudget{PerPayer: 9, PerMerchant: 9, PerDay: 4})

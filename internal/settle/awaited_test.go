@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestAwaited follows what is awaited on a chain: nothing, an open invoice, its payment, and
-// nothing again once that is final.
+// TestAwaited checks Awaited before an invoice, with an open invoice, with its payment, and once the
+// payment is final.
 func TestAwaited(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		expect := func(when string, want settle.Awaited) {

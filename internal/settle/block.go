@@ -16,8 +16,8 @@ type Block struct {
 	invoice.Header
 	Transfers []invoice.Transfer
 	Registry  []RegistryEvent
-	// Unread are transactions whose logs move a token from or to such an address, and
-	// that the nodes do not return.
+	// Unread are transactions that the nodes do not return. Their logs move a token from or to such an
+	// address.
 	Unread []UnreadTransaction
 }
 

@@ -28,7 +28,7 @@ func (s *Service) AdvanceAudit(ctx context.Context, chainKey string, from store.
 	return s.store.Update(ctx, func(tx *store.Tx) error { return tx.AdvanceAudit(ctx, chainKey, from, next, more) })
 }
 
-// RecordedTransactions returns those of the transactions whose transfers are recorded.
+// RecordedTransactions returns the transactions with recorded transfers.
 func (s *Service) RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error) {
 	return s.store.RecordedTransactions(ctx, chainKey, txs)
 }

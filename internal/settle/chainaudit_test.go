@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestChainAudits audits the blocks of a chain from its start on, and those of back-fills.
+// TestChainAudits audits the blocks of a chain from its start on, and the blocks of back-fills.
 func TestChainAudits(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -50,7 +50,8 @@ func TestChainAudits(t *testing.T) {
 	})
 }
 
-// TestRecordedTransactions asks for transactions with payments, orphaned ones and none.
+// TestRecordedTransactions asks for transactions with payments, with orphaned payments and without
+// payments.
 func TestRecordedTransactions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

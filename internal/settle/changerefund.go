@@ -68,7 +68,7 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 	return r, err
 }
 
-// saveChangedRefund writes a prepared refund that an action has changed, and what follows from it.
+// saveChangedRefund writes a prepared refund that an action has changed, and the consequences.
 func (s *Service) saveChangedRefund(ctx context.Context, tx *store.Tx, out *outbox, action access.Action, was, r invoice.RefundRecord) error {
 	if action == access.ActionRefundApprove {
 		if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
@@ -151,8 +151,8 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 	return r, err
 }
 
-// ExpireRefunds expires the prepared refunds that were not sent in time. What they were to send back
-// counts for open invoices again, and so does what a reorg dropped of refunds and was not mined again.
+// ExpireRefunds expires the prepared refunds that were not sent in time. Their amounts count for open
+// invoices again. So do the amounts of refunds that a reorg dropped and that were not mined again.
 func (s *Service) ExpireRefunds(ctx context.Context) error {
 	for _, c := range s.chains {
 		for more := true; more; {

@@ -151,10 +151,9 @@ func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow 
 }
 
 // isConclusive reports whether a signed claim needs no decision of the merchant:
-// the payment came after the invoice and within LateWindow after its expiry, is used
-// for nothing, was not refunded in part, is no refund itself, is not undecided, and
-// nobody has dismissed it. Otherwise the merchant may have handled it already, or a
-// rule may attribute it to another invoice.
+// the payment came after the invoice and within LateWindow after its expiry. It has no use, was not
+// refunded in part, is no refund itself, is not undecided, and was not dismissed. Otherwise the
+// merchant may have handled it already, or a rule may attribute it to another invoice.
 func (s *Service) isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {

@@ -11,8 +11,8 @@ import (
 // claimTokenSize is the size of the token of the page on which a payer names an address, in bytes.
 const claimTokenSize = 20
 
-// ClaimToken returns the token of a refund's page, or "" if it is not known: only its hash is
-// stored. A master key makes it again; without one, nobody knows it after it was made.
+// ClaimToken returns the token of a refund's page, or "" if it is not known. Only its hash is stored. A
+// master key makes it again; without a master key it is not known after it was made.
 func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 	if r.ClaimToken != "" || r.ClaimHash.IsZero() {
 		return r.ClaimToken
@@ -25,7 +25,7 @@ func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 	return ""
 }
 
-// claimTokens returns the tokens that the master keys make for a refund, that of the newest first.
+// claimTokens returns the tokens that the master keys make for a refund, beginning with the newest key.
 func (s *Service) claimTokens(refundID string) (tokens []string) {
 	if s.keyring == nil {
 		return nil

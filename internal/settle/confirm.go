@@ -211,8 +211,8 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	return len(due) == batch, nil
 }
 
-// newestUncounted returns the newest block with payments that may not be counted: those in
-// the gap, those of unread transactions, and undecided ones. It is 0 without such a block.
+// newestUncounted returns the newest block with payments that may not be counted: in the gap, of unread
+// transactions, or undecided. It is 0 without such a block.
 func newestUncounted(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) (uncounted uint64, err error) {
 	uncounted = cur.UnreadTx
 	if cur.Gap != nil {

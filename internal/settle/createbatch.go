@@ -172,8 +172,8 @@ func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, a
 
 // createIn inserts invoices, unless the transaction has to be rolled back, for which it returns an error.
 //
-// It writes nothing before bind has taken the lock on from_block: the indexer, which takes the same lock, waits for all
-// that hold it.
+// Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
+// waits for all that hold it.
 func (s *Service) createIn(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
 	if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.earlierNow()); err != nil {
 		return got, err

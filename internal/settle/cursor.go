@@ -21,7 +21,7 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
-// Awaited says what is awaited on a chain.
+// Awaited reports what the service waits for on a chain.
 type Awaited = store.Awaited
 
 // Awaited returns what is awaited on a chain.

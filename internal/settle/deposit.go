@@ -98,8 +98,8 @@ func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
 	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
-// leaveUnattributed leaves a payment without an invoice. What a deposit address received is swept all
-// the same.
+// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept all the
+// same.
 func (b *transferBatch) leaveUnattributed(e *entry, p *invoice.Payment) {
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {

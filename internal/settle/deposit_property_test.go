@@ -33,11 +33,11 @@ var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoice
 //
 //   - Each transfer to a deposit address is stored once, for the invoice of that address and
 //     no other, and counts if it is in the invoice's currency.
-//   - Each transfer from a deposit address is a sweep of its invoice and nothing else.
-//   - What an address holds, and what is queued to be swept, is what came in after its newest
-//     sweep.
-//   - An invoice is paid once what came in time and is final is enough, less what was refunded
-//     of it by then, and not otherwise. It stays paid.
+//   - Each transfer from a deposit address is stored only as a sweep of its invoice.
+//   - The balance of an address is the sum of the payments after its newest sweep. The same sum is
+//     queued to be swept.
+//   - An invoice is paid once its final payments in time are enough, less their refunds by then,
+//     and not otherwise. It stays paid.
 //   - A refund goes back to who paid, and was mined above its payment, which a reorg may have
 //     dropped since. Refunds are never more than their payment, unless they were final when it
 //     was mined again with less.

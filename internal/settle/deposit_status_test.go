@@ -7,12 +7,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// depositStates is what a case of TestDepositsKeepTheirMoney knows of the states of its invoices.
+// depositStates are the states of the invoices of a case of TestDepositsKeepTheirMoney.
 type depositStates struct {
 	voided    map[string]bool
 	ended     map[string]invoice.Status // invoices that were seen paid or expired, and stay so
 	dropped   map[string]int64          // when a reorg dropped refunds, in Unix seconds
-	withdrawn bool                      // nobody waits for dropped refunds any more
+	withdrawn bool                      // dropped refunds are not awaited any more
 	wrong     string                    // the first invoice that was in a wrong state
 }
 
@@ -22,9 +22,9 @@ func newDepositStates() depositStates {
 	}
 }
 
-// follow requires each invoice to be in the state that its final payments have brought about, less what was refunded
-// of them by now. It has to see the invoices after each transaction that may change them: what is refunded after an
-// invoice was paid leaves it paid.
+// follow requires each invoice to be in the state that follows from its final payments, less their
+// refunds so far. It has to see the invoices after each transaction that may change them, because a
+// refund after an invoice was paid leaves it paid.
 func (d *depositGame) follow() {
 	if d.wrong != "" {
 		return
@@ -69,8 +69,9 @@ func (d *depositGame) states(inv invoice.Invoice, least, most uint64, inGap bool
 	return may
 }
 
-// counting returns how much counts for each invoice: its confirmed payments in time, less what was refunded of them.
-// The two differ by refunds that a reorg dropped and that may or may not be expected to be mined again.
+// counting returns how much counts for each invoice: its confirmed payments in time, less their
+// refunds. The two differ by refunds that a reorg dropped and that may or may not be expected to be
+// mined again.
 func (d *depositGame) counting(stored map[transferKey]storedTransfer) (least, most map[string]uint64) {
 	sure, possible := d.refunded(stored)
 	least, most = make(map[string]uint64), make(map[string]uint64)

@@ -49,8 +49,8 @@ func TestDustHidesNoException(t *testing.T) {
 	})
 }
 
-// TestCentForALargeInvoice sends a cent that names an invoice over 1,000. It neither marks the invoice nor changes what a payer
-// has to sign; a hundredth does.
+// TestCentForALargeInvoice sends a cent that names an invoice over 1,000. It does not mark the invoice
+// or change the amount that a payer has to sign; a hundredth does.
 func TestCentForALargeInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)

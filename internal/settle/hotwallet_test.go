@@ -7,7 +7,8 @@ import (
 )
 
 // TestHotWalletIsNoSettlementAddress: a merchant names an exchange's account as settlement address, to which
-// another merchant has sent money. What the exchange then pays for its customers is no refund of that.
+// another merchant has sent money. Payments that the exchange then makes for its customers are no
+// refunds of that money.
 func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -64,7 +64,7 @@ func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Ha
 	return inv, err
 }
 
-// DraftDeletedError is the error of a repeated create whose draft was deleted.
+// DraftDeletedError is the error of a repeated create after its draft was deleted.
 type DraftDeletedError struct {
 	InvoiceID string // of the draft
 }

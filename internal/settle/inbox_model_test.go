@@ -300,8 +300,8 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 	}
 }
 
-// checkUses compares the stored uses of payments with those that everything stored makes. What has
-// expired by the clock is stored as expired later.
+// checkUses compares the stored uses of payments with the uses computed from all stored facts. A refund
+// that has expired by the clock is stored as expired later.
 func (m *inboxMachine) checkUses(r *rapid.T, payments []store.PaymentRow) {
 	uses, err := m.db.store.PaymentUses(m.t.Context(), payments)
 	m.must(err)

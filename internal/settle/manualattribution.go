@@ -52,10 +52,10 @@ type auditedAttribution struct {
 // not prepared, that refund is orphaned. It works on a halted chain.
 //
 // It returns the payment; if the payment belongs to the invoice already, nothing
-// changes. Errors are store.ErrNotFound when there is no such payment,
-// *invoice.FieldError when there is no such invoice or it expects another chain,
-// token or address, *AttributedError, *DecidedError if somebody dismissed the payment,
-// *UsedError if it is used for something else, ErrIsRefund, ErrOrphaned and ErrUndecided.
+// changes. The error is store.ErrNotFound when there is no such payment, and *invoice.FieldError when
+// there is no such invoice or it expects another chain, token or address. It is *DecidedError if
+// somebody dismissed the payment, and *UsedError if it is used for something else. Other errors are
+// *AttributedError, ErrIsRefund, ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := s.store.Payment(ctx, m.PaymentID)
 	if err != nil {

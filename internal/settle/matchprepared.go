@@ -38,14 +38,15 @@ func (b *transferBatch) mayRefund(e *entry) bool {
 	return ok
 }
 
-// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that was
-// prepared for that address, whatever became of the refund and wherever the transfer goes.
+// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that
+// was prepared for that address. The state of the refund and the recipient of the transfer do not
+// matter.
 func (b *transferBatch) isNamed(e *entry) bool {
 	return e.refundID != "" && slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
 }
 
-// isPreparedRefund reports whether a transfer is a prepared refund: its calldata names one, or it has the
-// recipient and the amount of one that waits, and its transaction names no invoice.
+// isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or its
+// recipient and amount are those of a waiting one and its transaction names no invoice.
 func (b *transferBatch) isPreparedRefund(ctx context.Context, e *entry) (bool, error) {
 	switch {
 	case e.refundID == "":

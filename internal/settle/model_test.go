@@ -335,8 +335,8 @@ func (m *machine) isPayment(t invoice.Transfer) bool {
 	return m.depositOf(t.From).ID == "" && (t.To == m.address || m.depositOf(t.To).ID != "")
 }
 
-// checkDeposits says that transfers from deposit addresses are sweeps and nothing else, and
-// that the addresses hold what they received after their newest sweep.
+// checkDeposits checks that transfers from deposit addresses are stored only as sweeps, and that the
+// addresses hold what they received after their newest sweep.
 func (m *machine) checkDeposits(r *rapid.T) {
 	on := make(map[invoice.Hash]invoice.Position)
 	held := map[invoice.Address]map[string]uint64{usdc: {}, eurc: {}}
@@ -408,7 +408,8 @@ func (m *machine) wasDropped(inv invoice.Invoice) bool {
 	return slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return r.Status == invoice.Orphaned })
 }
 
-// checkReturned says that what was returned of payments was refunded while their invoice was open.
+// checkReturned checks that the returned amounts of payments were refunded while their invoice was
+// open.
 func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []store.PaymentRow) {
 	ids := make([]string, len(payments))
 	for i, p := range payments {
@@ -445,7 +446,7 @@ func (m *machine) check(r *rapid.T) {
 			r.Fatal(err)
 		}
 		if m.wasDropped(inv) {
-			want.SettledTx = now.SettledTx // what was to be sent back of earlier payments was not
+			want.SettledTx = now.SettledTx // the planned refunds of earlier payments were not sent
 		}
 		m.checkReturned(r, now, attributed[inv.ID])
 		got := verdict{now.Status, now.Exception, number(now.AmountPaid), number(now.AmountRefunded), now.SettledTx}

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Purchase is a payment of a merchant's resource, which is to have an invoice of its own.
+// Purchase is a payment of a merchant's resource. Each purchase gets a separate invoice.
 type Purchase struct {
 	// Draft is of the invoice: direct, with a reference that need not be unique.
 	Draft         invoice.Draft
@@ -18,9 +18,10 @@ type Purchase struct {
 }
 
 // Purchase creates the invoice of a purchase, stores its settlement and accepts its authorization in one transaction.
-// So a purchase that is refused leaves nothing behind.
+// So a refused purchase does not leave an invoice.
 //
-// Errors are those of Create and of Authorize, and store.ErrConflict if the authorization has a settlement already.
+// It returns the errors of Create and of Authorize, and store.ErrConflict if the authorization has a
+// settlement already.
 func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization, error) {
 	a := p.Authorization.Normal()
 	inv, err := s.buildInvoice(ctx, p.Draft, s.ids.New(invoice.PrefixInvoice))
@@ -38,7 +39,7 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization
 	accepted := s.newAuthorization(inv, a, checked)
 	call := &createCall{Value: &create{inv: inv, byMerchant: true, origin: access.OriginFrom(ctx)}}
 	err = errAmountTaken
-	for try := 0; errors.Is(err, errAmountTaken); try++ { // maxTries at most: then the invoice has no amount of its own
+	for try := 0; errors.Is(err, errAmountTaken); try++ { // up to maxTries; then the invoice has no transfer amount
 		err = s.tryPurchase(ctx, call, try, p.Settlement, accepted, checked)
 	}
 	if err != nil {

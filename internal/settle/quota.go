@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxCounted bounds the merchants whose invoices are counted in a round. Others are counted in
-	// a later one.
+	// maxCounted bounds how many merchants' invoices are counted in a round. The others are counted in
+	// a later round.
 	maxCounted = 10_000
 	// countSteps bounds how often the store counts a batch of a merchant's invoices in a round.
 	countSteps = 20
@@ -28,8 +28,8 @@ type quotas struct {
 	full   map[string]bool
 }
 
-// admit notes that a merchant makes an invoice. It returns an *ratelimit.ExceededError if it has as
-// many as it may.
+// admit notes that a merchant makes an invoice. It returns an *ratelimit.ExceededError if the merchant
+// has used up its quota.
 func (q *quotas) admit(merchantID string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestInvoiceQuota has a merchant make as many invoices as it may. Those of others go on, and its
-// own after the operator raised the quota. What the operator makes is not refused.
+// TestInvoiceQuota has a merchant use up its quota of invoices. Others still make invoices, and the
+// merchant does after the operator raised the quota. The operator's invoices are not refused.
 func TestInvoiceQuota(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		quota := func(n int64) {

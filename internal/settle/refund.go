@@ -64,7 +64,7 @@ func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
 		if err := b.orphanRefund(ctx, e); err != nil {
 			return err
 		}
-	case b.isNamed(e): // what it refunds is known
+	case b.isNamed(e): // its payment is known
 		return b.storeRefund(ctx, e)
 	case b.chain.isAboveUnread(e.Position):
 		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
@@ -166,7 +166,7 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 }
 
 // endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
-// the invoice is sent back: what a person waived was the rest of money that was there.
+// the invoice is sent back. A person waived the rest because that payment had arrived.
 func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) error {
 	if !isActive(is) || !is.Attributed() || isActive(was) && was.PaymentID == is.PaymentID {
 		return nil
@@ -187,9 +187,9 @@ func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) e
 	return b.tx.UndoDecision(ctx, d)
 }
 
-// matchRefund returns the payment that a transfer refunds: that of the prepared refund
-// which it pays, or else one of the invoice that the calldata names, or else, if the transfer
-// is trusted, one of the newest between the two accounts.
+// matchRefund returns the payment that a transfer refunds. It is the payment of the prepared refund
+// that the transfer pays. Without one, it is a payment of the invoice that the calldata names. Without
+// that, and if the transfer is trusted, it is one of the newest payments between the two accounts.
 func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
 	if m, decided, err := b.matchPrepared(ctx, e); err != nil || decided {
 		return m, m.Payment.ID != "", err
@@ -216,9 +216,9 @@ func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.Refu
 	return m, ok, nil
 }
 
-// trusts reports whether a transfer that names no refund can be one. One to another settlement address can only
-// if the holder of its own has proved to control it: an exchange's account, which somebody else holds here,
-// pays for the exchange's customers.
+// trusts reports whether a transfer that names no refund can be one. A transfer from a settlement
+// address to another one can be a refund only if the holder of the sending address has proved control
+// of it. Otherwise the sender may be an exchange's account that pays for the exchange's customers.
 func (b *transferBatch) trusts(ctx context.Context, e *entry) (bool, error) {
 	if e.paymentID == "" {
 		return true, nil

@@ -52,7 +52,7 @@ func (w *world) refunds() map[string]int {
 
 // TestRefundOfAnUnattributedPayment pays an invoice, and sends 3.21, which matches no
 // invoice. In every order, the merchant refunds the 3.21, attributes them manually to
-// another invoice, and the chain is read again. What is sent back is not attributed.
+// another invoice, and the chain is read again. A refunded amount is not attributed.
 func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

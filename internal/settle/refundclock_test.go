@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// scheduled gives the world's service a schedule's clock of its own, and returns it.
+// scheduled gives the world's service a separate schedule's clock, and returns it.
 func (w *world) scheduled() *atomic.Int64 {
 	var at atomic.Int64
 	at.Store(w.seconds.Load())
@@ -24,7 +24,7 @@ func (w *world) scheduled() *atomic.Int64 {
 const lifetime = int64(invoice.RefundLifetime / time.Second)
 
 // TestRefundsWhileTheClockIsAhead prepares two refunds of the same payment while the clock, or the schedule's, is ahead
-// by hours. When it comes back, one of them at most can be sent.
+// by hours. When the clock is right again, no more than one can be sent.
 func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,8 +112,8 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice, which no submission awaits any more. What it
-// refunded counts again when the patience is over by the schedule's clock.
+// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice, which no submission awaits
+// any more. The refunded amount counts again when the patience is over by the schedule's clock.
 func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()

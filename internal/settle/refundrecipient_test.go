@@ -9,7 +9,7 @@ import (
 )
 
 // TestPreparedRefundIsNoPayment sends prepared refunds to addresses at which invoices ask for their
-// amounts, or which receive whatever comes: each is that refund, before any rule for payments.
+// amounts, or to deposit addresses. Each transfer is that refund, before any rule for payments.
 func TestPreparedRefundIsNoPayment(t *testing.T) {
 	t.Parallel()
 	elsewhere := invoice.Address{0xee, 7}
@@ -97,7 +97,7 @@ func TestNamedTransferIsNoPayment(t *testing.T) {
 }
 
 // TestNamedRefundAboveUnreadBlocks reads the transfer of a prepared refund above blocks that were
-// never read: it is the refund at once, so that nobody sends it again.
+// never read: it is the refund as soon as it is read, so that it is not sent again.
 func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		elsewhere := invoice.Address{0xee, 10}
@@ -145,7 +145,7 @@ func TestRefundToAReceiver(t *testing.T) {
 					t.Errorf("the %s, named with the signature %q: %v", what, signature, err)
 				}
 			}
-			// The previous release let a payer name it.
+			// In the previous release a payer could name it.
 			w.must(name(r, invoice.Address{0xee, 13}, ""))
 			_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", address.String(), r.ID)
 			w.must(err)
@@ -170,7 +170,7 @@ func TestRefundToAPayerWhoIsPaid(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		customer := newAccount(t)
 		w.create()                                   // has the address watched
-		for _, tagged := range []bool{false, true} { // at first, the address has proved nothing
+		for _, tagged := range []bool{false, true} { // at first, control of the address is not proved
 			p := w.unattributedPaymentOf(customer, w.head().Time.Unix()+1, 900_000)
 			w.final()
 			theirs := w.create(amount(900_000), func(d *invoice.Draft) { d.Merchant = customer.address })

@@ -12,7 +12,7 @@ import (
 
 const byReorg = "a transaction that left the chain"
 
-// withdraw withdraws the submission of a refund in force, whose transaction no node has.
+// withdraw withdraws the submission of a refund in force. No node has its transaction.
 func (w *world) withdraw(refundID string) error {
 	w.t.Helper()
 	all, err := w.db.store.Submissions(w.t.Context(), refundID)
@@ -25,8 +25,8 @@ func (w *world) withdraw(refundID string) error {
 	return err
 }
 
-// TestDroppedRefundIsAwaited sends a refund as prepared, and a reorg drops its block: nothing is offered
-// again while the transaction may be mined.
+// TestDroppedRefundIsAwaited sends a refund as prepared, and a reorg drops its block. The amount is not
+// offered again while the transaction may be mined.
 func TestDroppedRefundIsAwaited(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -118,8 +118,8 @@ func TestDroppedRefundByHandIsAwaited(t *testing.T) {
 	})
 }
 
-// TestDroppedRefundIsPrepared drops a refund by hand, whose transaction then pays a prepared refund: it is not
-// listed alone any more.
+// TestDroppedRefundIsPrepared drops a refund by hand. Its transaction then pays a prepared refund, so
+// the list does not show it separately any more.
 func TestDroppedRefundIsPrepared(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		p := w.paid(1000)
@@ -161,8 +161,8 @@ func (w *world) accept(item settle.InboxItem) error {
 	return err
 }
 
-// TestDecidedWithoutLatePayment decides about an underpaid invoice, which gets more later. Once that was refunded,
-// nobody has to decide again.
+// TestDecidedWithoutLatePayment decides about an underpaid invoice, which gets more later. Once the
+// later payment was refunded, no new decision is needed.
 func TestDecidedWithoutLatePayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		for _, outcome := range invoice.Outcomes {
@@ -196,7 +196,7 @@ func TestDecidedWithoutLatePayment(t *testing.T) {
 	})
 }
 
-// wantItem fails the test unless an invoice is an item of the kind, or of none.
+// wantItem fails the test unless an invoice is an item of the kind, or no item if the kind is empty.
 func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind) {
 	w.t.Helper()
 	var got invoice.ItemKind

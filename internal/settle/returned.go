@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// What is refunded of a payment, or is to be, does not count for its invoice while that is open.
-// Payment.Returned holds it, and every transaction that changes refunds computes it again under the
-// chain's cursor.
+// While an invoice is open, an amount that was or is to be refunded of a payment does not count for it.
+// Payment.Returned holds this amount, and every transaction that changes refunds computes it again
+// under the chain's cursor.
 
 // returnPatience is for how long a refund that a reorg dropped is expected to be mined again.
 const returnPatience = invoice.SubmissionPatience
@@ -68,8 +68,8 @@ func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...strin
 	return err
 }
 
-// updateReturned does what recountReturned does in a transaction that changes nothing else of the
-// payments and invoices. It works on a halted chain.
+// updateReturned does what recountReturned does in a transaction that does not change the payments and
+// invoices otherwise. It works on a halted chain.
 func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
 	set := newInvoiceSet(tx)
 	if _, err := s.recountReturned(ctx, set, paymentIDs); err != nil {
@@ -95,8 +95,8 @@ func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice
 // returnedBatch is of how many refunds one transaction computes what was returned.
 const returnedBatch = 500
 
-// releaseDropped has what a reorg dropped of refunds count again, once it has not been mined again for
-// returnPatience. It handles those of the last day.
+// releaseDropped makes refunded amounts count again if a reorg dropped the refunds and they were not
+// mined again for returnPatience. It handles the refunds of the last day.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	const window = 24 * returnPatience
 	to := s.schedule().Add(-returnPatience)
@@ -109,8 +109,8 @@ func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	})
 }
 
-// AdoptReturned computes what was returned of the payments of open invoices, for those whose refunds a
-// program of an older version has stored, or has not changed since they expired.
+// AdoptReturned computes the returned amounts of payments of open invoices. It is for refunds that a
+// program of an older version stored, or did not change when they expired.
 func (s *Service) AdoptReturned(ctx context.Context) error {
 	for _, c := range s.chains {
 		for after, more := "", true; more; more = after != "" {
@@ -130,7 +130,8 @@ func (s *Service) AdoptReturned(ctx context.Context) error {
 	return nil
 }
 
-// updateChain runs a transaction under the cursor of a chain, or none for a chain that was never read.
+// updateChain runs a transaction under the cursor of a chain. It has no effect for a chain that was
+// never read.
 func (s *Service) updateChain(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox) error) error {
 	err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		if _, err := tx.LockCursor(ctx, chainKey); err != nil {

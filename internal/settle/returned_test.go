@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// payFor returns a transfer to the world's merchant whose calldata names the invoice.
+// payFor returns a transfer to the world's merchant with calldata that names the invoice.
 func (w *world) payFor(inv invoice.Invoice, n uint64) invoice.Transfer {
 	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 }
@@ -45,7 +45,8 @@ func (w *world) sent(r invoice.RefundRecord) invoice.Transfer {
 	return t
 }
 
-// wantDue demands the state of an invoice, what it asks for, and that its stored sums are those of its payments.
+// wantDue demands the state of an invoice and the amount it asks for. It also demands that the stored
+// sums match the payments.
 func (w *world) wantDue(id string, status invoice.Status, due uint64) invoice.Invoice {
 	w.t.Helper()
 	inv := w.invoice(id)
@@ -66,7 +67,7 @@ func (w *world) wantDue(id string, status invoice.Status, due uint64) invoice.In
 	return inv
 }
 
-// paidEvents returns how many events say that the invoice is paid.
+// paidEvents returns the number of invoice.paid events of the invoice.
 func (w *world) paidEvents(inv invoice.Invoice) (n int) {
 	w.t.Helper()
 	for _, typ := range w.eventTypes(inv) {
@@ -190,8 +191,8 @@ func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
 	})
 }
 
-// TestReleasedRefundPays wants an invoice to be paid once the refund of what covers it is canceled, has expired, or was
-// dropped by a reorg for so long that nobody expects it any more.
+// TestReleasedRefundPays wants an invoice to be paid once the refund of the covering payment is
+// canceled, has expired, or was dropped by a reorg for longer than it is awaited.
 func TestReleasedRefundPays(t *testing.T) {
 	for name, release := range map[string]func(w *world, p store.PaymentRow, r invoice.RefundRecord){
 		"canceled": func(w *world, _ store.PaymentRow, r invoice.RefundRecord) {
@@ -277,7 +278,8 @@ func TestDroppedRefundOfOpenInvoice(t *testing.T) {
 	})
 }
 
-// TestRefundsOfOlderPrograms has refunds that a program stored which let them count.
+// TestRefundsOfOlderPrograms has refunds of a program of an older version, which counted the refunded
+// amounts.
 func TestRefundsOfOlderPrograms(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv, done := w.create(), w.create()
@@ -293,7 +295,7 @@ func TestRefundsOfOlderPrograms(t *testing.T) {
 	})
 }
 
-// TestVoidOfRefundedInvoice makes an invoice void whose payment was sent back.
+// TestVoidOfRefundedInvoice makes an invoice void after its payment was sent back.
 func TestVoidOfRefundedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()

@@ -31,7 +31,7 @@ func (b *transferBatch) finish(ctx context.Context) error {
 }
 
 // countConfirmed counts the payments of the batch that are final and below a block. A refund in that block
-// does not undo them, as it would not if each block were read by itself.
+// does not undo them, just as if each block were read separately.
 func (b *transferBatch) countConfirmed(below uint64) {
 	n := b.counted
 	for n < len(b.confirmed) && b.confirmed[n].BlockNumber < below {

@@ -120,9 +120,10 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 	return is, err
 }
 
-// SubmissionSeen records that a node has the transaction of a submission, which therefore is not withdrawn before
-// another invoice.SubmissionPatience. It changes nothing of a submission that has another transaction or was withdrawn.
-// If merchantID is set, only refunds of that merchant are found. The error is store.ErrNotFound.
+// SubmissionSeen records that a node has the transaction of a submission, so that it is not withdrawn
+// before another invoice.SubmissionPatience. A submission that has another transaction or was withdrawn
+// stays as it is. If merchantID is set, only refunds of that merchant are found. The error is
+// store.ErrNotFound.
 func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error {
 	return s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		is, err := c.find(submissionID)

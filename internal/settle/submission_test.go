@@ -29,13 +29,13 @@ func wantSubmitted(t *testing.T, what string, err error, by string) {
 }
 
 // TestSubmittedRefundDoesNotExpire records the transaction of a refund, which a slow wallet sends after the refund could
-// be sent. Until then its amount is reserved, and nothing else is offered.
+// be sent. Until then its amount is reserved, and no other refund is offered.
 func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 	const day = 24 * 60 * 60
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
-		unknown := w.mustPrepare(p, 300) // whose wallet has not answered
+		unknown := w.mustPrepare(p, 300) // its wallet has not answered
 		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8})
 		w.must(err)
 		_, err = w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{})

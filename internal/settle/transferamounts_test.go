@@ -83,8 +83,8 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestRemainderPaysNoOtherInvoice lets an attacker pay a hundredth of an invoice, and create
-// one over its remainder.
+// TestRemainderPaysNoOtherInvoice has an attacker pay a hundredth of an invoice, and create one over
+// its remainder.
 func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -14,10 +14,10 @@ import (
 
 // Limits of unread transactions.
 const (
-	// MaxUnread bounds those of a chain that others than its blocks name.
+	// MaxUnread bounds the unread transactions of a chain that other sources than its blocks reported.
 	MaxUnread = 1000
-	// MaxUnreadable bounds those of a chain that were set aside because no node returns
-	// them. Where there are more, the node is at fault, and the chain waits for it.
+	// MaxUnreadable bounds the transactions of a chain that were set aside because no node returns
+	// them. If there are more, the node is at fault, and the chain waits for it.
 	MaxUnreadable = 100
 	// FirstUnreadRetry and LastUnreadRetry are the waits after the first attempt to read
 	// one that failed, and after many; each is twice the one before.
@@ -47,10 +47,10 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxUnreadDetail)], "")
 }
 
-// ReportUnread records that a transaction in a block that was read moves a token to an
-// address of ours, although no transfer of it is recorded, and wakes the chain's indexer,
-// which reads the block again. It does nothing if the block is still to be read, if the
-// transaction is known to be unread, or while MaxUnread are.
+// ReportUnread records a transaction that moves a token to an address of ours although no transfer of
+// it is recorded. Its block was read. It wakes the chain's indexer, which reads the block again. It has
+// no effect if the block is still to be read, if the transaction is known to be unread, or while
+// MaxUnread are.
 func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
 	cur, err := s.store.Cursor(ctx, chainKey)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !hasRead(cur, block) {
@@ -113,8 +113,8 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
 // these expire. The header of a block that was read between others may not be kept. Then above shows
 // that the block is theirs: a block that was read, above b and of the same chain. It returns
-// ErrCursorMoved if the block is still to be read, or is not the one that was read and is not final, and
-// ErrFinalityViolated if a final block has another hash.
+// ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
+// read. It returns ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if !hasRead(*cur, b.Number) {
@@ -143,7 +143,7 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 			return err
 		}
 		if !final {
-			cur.Revision++ // what was verified before lacks it
+			cur.Revision++ // earlier verifications lack it
 		}
 		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
 			return err
@@ -167,8 +167,8 @@ func keepBetween(ctx context.Context, tx *store.Tx, chainKey string, cur store.C
 	return tx.InsertHeaders(ctx, chainKey, []invoice.Header{b})
 }
 
-// RetryUnread has an unread transaction read at once, also if it was dismissed. It returns
-// store.ErrNotFound without one.
+// RetryUnread schedules an unread transaction to be read now, also if it was dismissed. It returns
+// store.ErrNotFound if the transaction is not unread.
 func (s *Service) RetryUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
 	err := s.decideUnread(ctx, chainKey, hash, access.ActionUnreadRetry, (*store.Tx).RetryUnread)
 	if err == nil {
@@ -217,8 +217,8 @@ func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[store.U
 	return s.store.CountUnread(ctx, chainKey)
 }
 
-// UnreadTransactions returns the chain's unread transactions that nobody dismissed, in the
-// order of their blocks.
+// UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order
+// of their blocks.
 func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
 	return s.store.UnreadTransactions(ctx, chainKey, MaxUnread+MaxUnreadable)
 }

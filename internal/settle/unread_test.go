@@ -20,9 +20,8 @@ func (w *world) dueUnread() []settle.UnreadTransaction {
 	return due
 }
 
-// TestSupplement has a block's payment be found after the block was read: near the head it
-// becomes pending, in a final block it is confirmed at once and pays its invoice. Until
-// then the invoice does not expire.
+// TestSupplement finds a payment after its block was read. Near the head it becomes pending. In a final
+// block it is confirmed immediately and pays its invoice. Until then the invoice does not expire.
 func TestSupplement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -177,8 +176,8 @@ func TestReportUnreadBounds(t *testing.T) {
 	})
 }
 
-// TestSkippedTransactions has blocks name transactions that no node returns: up to a number, the chain
-// goes on, and invoices that they could pay expire once a person dismisses them.
+// TestSkippedTransactions has blocks name transactions that no node returns. Up to a number of them,
+// the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -66,7 +66,7 @@ func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow,
 }
 
 // refusal returns the error that names a use to a merchant, or to the operator if merchantID is
-// empty. It names neither people nor refunds of other merchants.
+// empty. It does not name people or refunds of other merchants.
 func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string) error {
 	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
 	i := slices.IndexFunc(u.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) })
@@ -98,8 +98,8 @@ func waiverOf(ctx context.Context, tx *store.Tx, p invoice.Payment) (d invoice.D
 // are examined before what it lacks is waived.
 const maxRefunding = 100
 
-// wantFree returns a *UsedError unless a person may decide about an item: the payment is used for
-// nothing else, and what an underpaid invoice got is not being sent back.
+// wantFree returns a *UsedError unless a person may decide about an item. The payment must have no
+// other use, and the payments of an underpaid invoice must not be on their way back.
 func (s *Service) wantFree(ctx context.Context, tx *store.Tx, item InboxItem, req DecisionRequest) error {
 	if item.Payment.ID != "" {
 		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)

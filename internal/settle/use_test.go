@@ -116,7 +116,7 @@ var usesAfter = map[string]invoice.PaymentUse{
 	"plain transfer, final": invoice.UseRefunded, "sent, final": invoice.UseRefunded,
 }
 
-// useName returns what an error says of the payment: its name in outcomes.
+// useName returns the use that an error names, as in outcomes.
 func useName(err error) string {
 	var attributed *settle.AttributedError
 	var decided *settle.DecidedError
@@ -157,8 +157,8 @@ func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 	}
 }
 
-// TestUsesInPairs has each act after each act and each event: the second is refused with what
-// the payment is used for, or has a defined result.
+// TestUsesInPairs tries each act after each act and each event. The second act is refused with the
+// payment's use, or has a defined result.
 func TestUsesInPairs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -193,8 +193,8 @@ func TestUsesInPairs(t *testing.T) {
 	})
 }
 
-// TestTransfersAfterUses sends a payment back by a plain transfer after each act: what is mined is a
-// refund, whatever people decided, and no act is done on it afterwards.
+// TestTransfersAfterUses sends a payment back by a plain transfer after each act. The mined transfer is
+// a refund even after a decision of people, and no act is accepted afterwards.
 func TestTransfersAfterUses(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -222,8 +222,8 @@ func TestTransfersAfterUses(t *testing.T) {
 	})
 }
 
-// TestUsesConcurrently has two people act at once, many times: what becomes of it is what becomes of
-// one of the two orders.
+// TestUsesConcurrently has two people act at the same time, many times. The result is the result of one
+// of the two orders.
 func TestUsesConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -291,8 +291,8 @@ func TestDismissalsOutlastClaims(t *testing.T) {
 	})
 }
 
-// TestUsesAtASharedAddress: what one merchant of an address does with a payment binds the other, who
-// does not learn of the first one's people and refunds.
+// TestUsesAtASharedAddress: an act of one merchant of an address on a payment binds the other merchant.
+// The other merchant does not learn of the first one's people and refunds.
 func TestUsesAtASharedAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		g := newUseGame(t, w.db)

@@ -13,8 +13,8 @@ import (
 // not been read yet, or the chain is halted.
 var ErrUnread = errors.New("blocks that could hold a payment are not read yet")
 
-// ErrOutcomeUnknown is the error of Void while an authorization of the invoice was accepted whose
-// outcome is open: its transfer may be on its way.
+// ErrOutcomeUnknown is the error of Void while an accepted authorization of the invoice has no outcome
+// yet. Its transfer may be on its way.
 var ErrOutcomeUnknown = errors.New("a payment of the invoice is being made")
 
 // errVoidAlready: another request made the invoice void meanwhile.

@@ -29,8 +29,8 @@ import (
 //     settlement address counts for a deposit invoice.
 //   - A transfer out of a deposit address is a sweep, and neither a payment nor a refund,
 //     also if an invoice asks for its amount.
-//   - A transfer that was prepared as a refund is that refund and pays no invoice, also if it goes to
-//     an address at which an invoice asks for its amount.
+//   - A transfer of a prepared refund is that refund and pays no invoice. This holds even if an
+//     invoice asks for its amount at the recipient's address.
 //
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
@@ -71,7 +71,7 @@ type game struct {
 	*rand.Rand
 	made   []string                    // invoices, by id
 	shown  map[string][]invoice.Amount // transfer amounts that an invoice has had
-	meant  map[invoice.Hash]meant      // what the transfers were made for
+	meant  map[invoice.Hash]meant      // the purposes of the transfers
 	mined  []invoice.Transfer
 	unsent []invoice.Transfer // of prepared refunds, for the next block
 	line   int                // blocks up to this index are final
@@ -333,7 +333,7 @@ func (g *game) judge(b settle.Block) {
 	}
 }
 
-// judgeRefund says whether a transfer that sends a prepared refund is that refund alone.
+// judgeRefund checks that a transfer that sends a prepared refund is only that refund.
 func (g *game) judgeRefund(t invoice.Transfer, m meant) {
 	if r := g.refund(m.refund); r.Transfer.TxHash != t.TxHash || !r.Sent() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s was sent and has the transfer %q", r.ID, r.Amount, r.Transfer.ID))

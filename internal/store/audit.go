@@ -39,7 +39,7 @@ func scanEntry(row scanner, parseHash func(string) (access.EntryHash, error)) (e
 // they record. It assigns their numbers and hashes. It locks the head of the log until
 // the transaction ends, so it should be the transaction's last statement.
 //
-// What a merchant's key causes counts against the merchant's quota. Beyond it, the error is an
+// Entries that a merchant's key causes count against the merchant's quota. Beyond it, the error is an
 // *ratelimit.ExceededError.
 func (tx *Tx) AppendAudit(ctx context.Context, entries ...access.Entry) error {
 	if len(entries) == 0 {
@@ -129,7 +129,8 @@ func (q *queries) Changes(ctx context.Context, after int64, limit int) ([]Change
 // auditPage is how many entries VerifyAudit reads at a time.
 const auditPage = 500
 
-// AuditSources are what an audit log is verified with, besides its entries. All are optional.
+// AuditSources are the sources for the verification of an audit log, in addition to its entries. All
+// are optional.
 type AuditSources struct {
 	Signer  access.Signer                  // verifies checkpoints
 	Archive iter.Seq2[access.Entry, error] // all entries that were archived, from the first

@@ -194,9 +194,9 @@ func (tx *Tx) EndAuthorizations(ctx context.Context, chainKey string, final time
 	return err
 }
 
-// CountAuthorizations returns how many authorizations of a chain were accepted in a
-// window: all of them, those for the merchant and those of the payer. Those that were
-// refused without having been sent count for the payer alone: they cost no gas, but a row.
+// CountAuthorizations returns how many authorizations of a chain were accepted in a window: in all, for
+// the merchant and from the payer. An authorization that was refused and never sent counts only for the
+// payer, because it costs a row but no gas.
 func (q *queries) CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, w Window) (all, merchant, payer int64, err error) {
 	const accepted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2 AND COALESCE(created_scheduled_ms, created_ms) > $5"
 	const sendable = accepted + " AND (status <> 'refused' OR tx_id IS NOT NULL)"

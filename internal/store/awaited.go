@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// Awaited says what is awaited on a chain.
+// Awaited reports what the service waits for on a chain.
 type Awaited struct {
 	// Any: something may concern an open invoice, a payment, refund or sweep that is not
 	// final, or a transaction or authorization on its way.

@@ -2,15 +2,16 @@ package store
 
 import "time"
 
-// maxClockError is how much a machine's clock may have been behind when it wrote a time. What it wrote then
+// maxClockError is how much a machine's clock may have been behind when it wrote a time. Such a row
 // still counts for as long as it should.
 const maxClockError = 24 * time.Hour
 
-// Window is the span of time whose spending counts against a budget. The schedule's clock judges it,
+// Window is the span of time in which spending counts against a budget. The schedule's clock judges it,
 // because the machine's clock may jump.
 type Window struct {
 	Since time.Time // by the schedule's clock
-	// Oldest is a time by the machine's clock. What is older is not looked at, since the indexes have that clock's times.
+	// Oldest is a time by the machine's clock. Older rows are not read, since the indexes have that
+	// clock's times.
 	Oldest time.Time
 }
 

@@ -40,7 +40,7 @@ func (tx *Tx) BeginAudit(ctx context.Context, chainKey string, next uint64) erro
 		chainKey, int64(next))
 }
 
-// AuditOlder has a range of older blocks audited, and what is left of an earlier one.
+// AuditOlder schedules a range of older blocks for an audit, with the rest of an earlier range.
 func (tx *Tx) AuditOlder(ctx context.Context, chainKey string, first, last uint64) error {
 	return tx.send(ctx, nil, `INSERT INTO chain_audits (chain_key, part, next_block, last_block) VALUES ($1, 'older', $2, $3)
 		ON CONFLICT (chain_key, part) DO UPDATE SET
@@ -50,16 +50,16 @@ func (tx *Tx) AuditOlder(ctx context.Context, chainKey string, first, last uint6
 			THEN excluded.last_block ELSE chain_audits.last_block END`, chainKey, int64(first), int64(last))
 }
 
-// AdvanceAudit records that blocks from one on were audited, and the first that is not. It
-// does nothing if another process has advanced the audit.
+// AdvanceAudit records that blocks from one on were audited, and the first that is not. It has no
+// effect if another process has advanced the audit.
 func (tx *Tx) AdvanceAudit(ctx context.Context, chainKey string, from ChainAudit, next uint64, more AuditCounts) error {
 	return tx.send(ctx, nil, `UPDATE chain_audits SET next_block = $4, by_header = by_header + $5, by_receipts = by_receipts + $6,
 		by_node = by_node + $7, unverified = unverified + $8 WHERE chain_key = $1 AND part = $2 AND next_block = $3`,
 		chainKey, string(from.Part), int64(from.Next), int64(next), int64(more.Header), int64(more.Receipts), int64(more.Node), int64(more.Unverified))
 }
 
-// RecordedTransactions returns those of a chain's transactions of which a payment, a refund
-// or a sweep is recorded that is not orphaned.
+// RecordedTransactions returns the transactions of a chain with a recorded payment, refund or sweep
+// that is not orphaned.
 func (q *queries) RecordedTransactions(ctx context.Context, chainKey string, hashes []invoice.Hash) (map[invoice.Hash]bool, error) {
 	recorded := map[invoice.Hash]bool{}
 	for _, hash := range hashes {

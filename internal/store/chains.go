@@ -22,8 +22,8 @@ type Cursor struct {
 	// Unread is the newest block in the gap that was never read before. It remains
 	// until the payments that waited for these blocks are decided, and is nil then.
 	Unread *uint64
-	// UnreadTx is the newest block with an unread transaction that nobody dismissed; 0
-	// without one. SaveCursor ignores it.
+	// UnreadTx is the newest block with an unread transaction that was not dismissed; 0 without one.
+	// SaveCursor ignores it.
 	UnreadTx uint64
 }
 

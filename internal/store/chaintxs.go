@@ -189,10 +189,9 @@ func (s *Store) SetTxStatus(ctx context.Context, l WorkLease, txID string, statu
 	})
 }
 
-// Spending returns, in gwei, what the chain's transactions have cost in a window,
-// and what they may cost in addition: those in flight, and those of the window
-// with unknown cost. It leaves out the transaction with the id exceptID, unless
-// that is empty.
+// Spending returns, in gwei, the cost of the chain's transactions in a window, and how much they may
+// cost in addition. The second sum is of transactions in flight, and of transactions in the window with
+// unknown cost. It leaves out the transaction with the id exceptID, unless that is empty.
 func (q *queries) Spending(ctx context.Context, chainKey string, w Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {

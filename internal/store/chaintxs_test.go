@@ -250,8 +250,8 @@ func TestWritesNeedTheLease(t *testing.T) {
 	})
 }
 
-// TestSpendingByTheSchedule judges spending by the schedule's clock, whatever the machine's clock said: it was a day ahead, as after
-// an outage that the schedule does not count, or behind.
+// TestSpendingByTheSchedule judges spending by the schedule's clock and not by the machine's. The
+// machine's clock was a day ahead, as after an outage that the schedule does not count, or behind.
 func TestSpendingByTheSchedule(t *testing.T) {
 	eachWriter(t, 1, func(t *testing.T, s *store.Store, _ *sql.DB) {
 		const day = 24 * 60 * 60 * 1000
@@ -261,7 +261,7 @@ func TestSpendingByTheSchedule(t *testing.T) {
 			machine int64 // ms that the machine's clock was ahead of the schedule's
 			spent   bool
 		}{
-			{0, day, true}, {0, 9 * day, true}, {0, -day / 2, true}, // 1, 2, 4: now, by whatever clock
+			{0, day, true}, {0, 9 * day, true}, {0, -day / 2, true}, // 1, 2, 4: now, by any clock
 			{2, day, true}, {2, 9 * day, true}, // 8, 16: two days ago
 			{0, -day / 2, false}, {2, 9 * day, false}, // 32, 64: failed, but a node may have it
 		} {

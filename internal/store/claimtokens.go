@@ -12,7 +12,7 @@ import (
 // release before this one stored, are shorter.
 const claimHashLength = 64
 
-// claim is what is stored of the token of a refund's page.
+// claim is the stored form of the token of a refund's page.
 type claim struct {
 	token string // empty unless it is stored as it is
 	hash  invoice.Hash
@@ -29,7 +29,7 @@ func parseClaim(column string) (c claim, err error) {
 	return c, err
 }
 
-// claimHash returns what is stored of a token, or "" for none.
+// claimHash returns the hash to store of a token, or "" for an empty token.
 func claimHash(token string) string {
 	if token == "" {
 		return ""
@@ -38,11 +38,11 @@ func claimHash(token string) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// RefundByClaimToken returns the prepared refund whose page has the token, or ErrNotFound.
+// RefundByClaimToken returns the prepared refund for the token of its page, or ErrNotFound.
 func (q *queries) RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error) {
 	hash, former := claimHash(token), token // as a release before this one stored it
 	if len(token) == claimHashLength {
-		former = hash // the hash opens nothing
+		former = hash // the hash does not open the page
 	}
 	return queryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.claim_token IN ($1, $2)", hash, former)
 }

@@ -71,7 +71,7 @@ type depositKey struct {
 
 // depositBalance is a row of deposit_balances, with the newest confirmed sweep.
 type depositBalance struct {
-	received, swept invoice.Amount // what the former release computes unswept from
+	received, swept invoice.Amount // the former release computes unswept from them
 	unswept         invoice.Amount
 	since           time.Time        // zero while everything is swept
 	lastSweep       invoice.Position // zero without one
@@ -89,7 +89,7 @@ func (b *depositBalance) add(p invoice.Transfer) {
 	b.unswept = b.unswept.Plus(p.Amount)
 }
 
-// sweep empties the address. What it received after its newest sweep is to be added again.
+// sweep empties the address. The caller adds the payments after the newest sweep again.
 func (b *depositBalance) sweep(t invoice.Transfer) {
 	b.swept = b.swept.Plus(t.Amount)
 	if b.lastSweep.Before(t.Position) {
@@ -98,10 +98,9 @@ func (b *depositBalance) sweep(t invoice.Transfer) {
 	b.unswept, b.since = invoice.Amount{}, time.Time{}
 }
 
-// AddToDeposits adds payments to deposit addresses and sweeps that were confirmed to what
-// the addresses hold, and sets the swept transactions of their invoices. Payments to other
-// addresses are ignored. The cursor of the chain must be
-// locked, and the payments and sweeps must have been written.
+// AddToDeposits adds confirmed payments to deposit addresses, and confirmed sweeps, to the balances of
+// the addresses, and sets the swept transactions of their invoices. Payments to other addresses are
+// ignored. The cursor of the chain must be locked, and the payments and sweeps must have been written.
 //
 // A sweep empties its address, also of money that was never recorded. So an address holds what it received
 // after its newest sweep, in whichever order the blocks were read.

@@ -86,7 +86,8 @@ func TestDepositRoundTrip(t *testing.T) {
 	})
 }
 
-// addToDeposits stores payments and sweeps that are confirmed, and adds them to what the addresses hold.
+// addToDeposits stores payments and sweeps that are confirmed, and adds them to the balances of the
+// addresses.
 func addToDeposits(t *testing.T, s *store.Store, payments []store.PaymentRow, sweeps []invoice.Sweep) {
 	t.Helper()
 	update(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -140,7 +141,7 @@ func TestDepositBalances(t *testing.T) {
 		sweptBy(91)
 		add([]store.PaymentRow{numberedDeposit(inv, 95, 30)})
 		held(30, 1095)
-		add([]store.PaymentRow{numberedDeposit(inv, 85, 7)}) // what a sweep took
+		add([]store.PaymentRow{numberedDeposit(inv, 85, 7)}) // a sweep took it
 		held(30, 1095)
 		same := numberedDeposit(inv, 92, 6) // above the sweep, in its block
 		same.BlockNumber = samplePayment(91).BlockNumber

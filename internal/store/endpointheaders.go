@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// HeadersVersion is the version under which the headers of an endpoint are encrypted. Those of
+// HeadersVersion is the version under which the headers of an endpoint are encrypted. Versions of
 // secrets begin with 1.
 const HeadersVersion = 0
 
 // selectHeaders reads the headers of endpoints as secrets.
 const selectHeaders = "SELECT merchant_id, 0, sealed, key_id, '', NULL, NULL FROM endpoint_headers "
 
-// headers returns the encrypted headers of those of the merchants' endpoints that have some.
+// headers returns the encrypted headers of the merchants' endpoints that have headers.
 func (q *queries) headers(ctx context.Context, merchantIDs []string) (map[string]SecretRow, error) {
 	found := make(map[string]SecretRow)
 	return found, inBatches(merchantIDs, "", func(part []string) error {
@@ -25,8 +25,8 @@ func (q *queries) headers(ctx context.Context, merchantIDs []string) (map[string
 	})
 }
 
-// PutHeaders stores the encrypted headers of a merchant's endpoint, in place of those that it
-// has. Without r.Sealed, the endpoint has none.
+// PutHeaders stores the encrypted headers of a merchant's endpoint, in place of the present ones.
+// Without r.Sealed, the endpoint has no headers.
 func (tx *Tx) PutHeaders(ctx context.Context, r SecretRow) error {
 	text, args := "DELETE FROM endpoint_headers WHERE merchant_id = $1", []any{r.MerchantID}
 	if len(r.Sealed) > 0 {

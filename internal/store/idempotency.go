@@ -87,8 +87,8 @@ func (tx *Tx) InsertIdempotencyKeys(ctx context.Context, keys []IdempotencyKey, 
 	return taken, err
 }
 
-// DeleteIdempotencyKeys deletes keys older than the window, up to limit of those whose drafts were
-// deleted and of the others, and returns of which of the two it deleted more, and how many.
+// DeleteIdempotencyKeys deletes keys older than the window: up to limit keys of deleted drafts, and up
+// to limit other keys. It returns the larger of the two numbers of deleted keys.
 func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now time.Time, limit int) (most int64, err error) {
 	for _, table := range []string{"idempotency_keys", "deleted_draft_keys"} {
 		n, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE (scope, idem_key) IN (SELECT scope, idem_key FROM "+table+
@@ -101,7 +101,7 @@ func (tx *Tx) DeleteIdempotencyKeys(ctx context.Context, now time.Time, limit in
 	return most, nil
 }
 
-// keepDeletedKeys moves the keys that created a draft to those of deleted drafts.
+// keepDeletedKeys moves the keys that created a draft to the keys of deleted drafts.
 func (tx *Tx) keepDeletedKeys(ctx context.Context, invoiceID string) error {
 	_, err := tx.exec(ctx, `INSERT INTO deleted_draft_keys (scope, idem_key, request_hash, invoice_id, created_at)
 		SELECT scope, idem_key, request_hash, invoice_id, created_at FROM idempotency_keys WHERE invoice_id = $1

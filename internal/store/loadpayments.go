@@ -23,7 +23,7 @@ func (r Rows) paymentTables() []tableRows {
 		refunds, records = append(refunds, refundValues(refund)), append(records, unpreparedValues(refund))
 	}
 	for _, p := range r.Payments {
-		kind, _ := invoice.ItemOfPayment(p.Payment, paidBack[p.ID], 0) // nothing was claimed or decided
+		kind, _ := invoice.ItemOfPayment(p.Payment, paidBack[p.ID], 0) // there are no claims or decisions
 		item := orNull(string(kind))
 		facts := firstUse(p)
 		facts.Refunded, facts.Pending = refunded[p.ID], paidBack[p.ID].Minus(refunded[p.ID])

@@ -27,8 +27,9 @@ func readFolder(folder string, dialect goose.Dialect) (string, error) {
 	return string(text), err
 }
 
-// blockMigrations returns the migrations that both databases run in a transaction, and PostgreSQL as one statement:
-// those with bodies of triggers and with blocks, and those whose texts need a collation of their own on PostgreSQL.
+// blockMigrations returns the migrations that both databases run in a transaction, and PostgreSQL as
+// one statement. They contain bodies of triggers or blocks, or their text columns need an explicit
+// collation on PostgreSQL.
 func blockMigrations(dialect goose.Dialect) goose.ProviderOption {
 	var all []*goose.Migration
 	for version, folder := range map[int64]string{

@@ -33,7 +33,8 @@ type PaymentRow struct {
 	invoice.Payment
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
-	// Use is what the payment is used for; empty if a program of the previous release inserted it. It is read and not written.
+	// Use is the use of the payment; empty if a program of the previous release inserted it. It is read
+	// and not written.
 	Use invoice.PaymentUse
 }
 
@@ -55,11 +56,10 @@ func scanPayment(row scanner) (PaymentRow, error) {
 }
 
 // SavePayments inserts payments, and updates existing ones: their block,
-// transfer, state and invoice. The payments must be distinct. Those without an
-// invoice are added to the unattributed payments of the merchants that hold the
-// settlement address which received them, and whose invoices named it on that chain, or
-// of the merchant whose deposit address it was. Of an existing payment with another invoice than before,
-// RefreshUses must follow.
+// transfer, state and invoice. The payments must be distinct. Payments without an invoice are added to
+// the unattributed payments of merchants. These are the merchants that hold the receiving settlement
+// address and have invoices that named it on that chain. For a deposit address it is the merchant of
+// that address. Of an existing payment with another invoice than before, RefreshUses must follow.
 func (tx *Tx) SavePayments(ctx context.Context, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
@@ -221,8 +221,8 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 }
 
 // OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above
-// a number, at a time, and deletes the undecided refunds there. Of refunds the time is scheduled,
-// that of the schedule's clock, by which it is judged whether they may be mined again.
+// a number, at a time, and deletes the undecided refunds there. For refunds the time is scheduled, by
+// the schedule's clock, which decides whether they may be mined again.
 func (tx *Tx) OrphanAbove(ctx context.Context, chainKey string, number uint64, at, scheduled time.Time) error {
 	if _, err := tx.exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// The column use of a payment is what it is used for, by invoice.ChangeUse. Every transaction that
-// changes what it depends on sets it, under the chain's cursor. A program of the previous release
-// does not, so that who acts on a payment computes it again.
+// The column use of a payment is its use, by invoice.ChangeUse. Every transaction that changes one of
+// the facts that decide the use sets it, under the chain's cursor. A program of the previous release
+// does not, so each act on a payment computes it again.
 
-// PaymentUse is what decides the use of a payment, and who decided.
+// PaymentUse has the facts that decide the use of a payment, and the decisions.
 type PaymentUse struct {
 	invoice.UseFacts
 	Dismissals []invoice.Decision     // in force, of the payment as it is now
@@ -87,7 +87,7 @@ type dismissal struct {
 	current bool // the payment is as the person saw it
 }
 
-// dismissals returns those of payments, by id.
+// dismissals returns the dismissals of payments, by payment id.
 func (q *queries) dismissals(ctx context.Context, payments map[string]PaymentRow) (map[string][]dismissal, error) {
 	ids := make([]string, 0, len(payments))
 	for id := range payments {
@@ -133,7 +133,7 @@ func (tx *Tx) RefreshUses(ctx context.Context, paymentIDs ...string) error {
 }
 
 // PaymentsBeingRefunded returns up to limit payments of an invoice that were mined before it expired,
-// and of which the list of refunds says that a refund is prepared or not final, in no order.
+// in no order. In the list of refunds, a refund of each payment is prepared or not final.
 func (q *queries) PaymentsBeingRefunded(ctx context.Context, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
 	ids, err := queryAll(ctx, q, scanID, `SELECT refund_records.payment_id FROM refund_records JOIN payments ON payments.id = refund_records.payment_id
 		WHERE refund_records.invoice_id = $1 AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')

@@ -35,8 +35,8 @@ func (s *Store) QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) 
 	return number, err
 }
 
-// CountReceiptMails counts the mails that wait to be sent, up to limit, and those of them that
-// are of the merchant of an invoice.
+// CountReceiptMails counts the mails that wait to be sent, up to limit. ofMerchant is how many of these
+// mails the merchant of an invoice has.
 func (q *queries) CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error) {
 	n, err := queryRow(ctx, q, func(row scanner) (n [2]int, err error) {
 		err = row.Scan(&n[0], &n[1])

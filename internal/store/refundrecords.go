@@ -68,7 +68,7 @@ func (tx *Tx) recordRefund(ctx context.Context, r invoice.Refund) error {
 		}
 		return tx.RefreshItems(ctx, r.ID)
 	}
-	for _, statement := range []string{ // it is not listed alone any more; what awaited it there is done
+	for _, statement := range []string{ // it is not listed separately any more, and its submissions are done
 		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
 		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
 	} {
@@ -115,9 +115,9 @@ func (tx *Tx) recordStatuses(ctx context.Context, status, blocks, chainKey strin
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
 }
 
-// SetRefundInvoices sets the invoices of the records of payments to those of the payments, marks the
-// rollups of their refunds, and sets the uses of the payments. A refund that another merchant prepared
-// remains that merchant's.
+// SetRefundInvoices sets the invoices of the records of payments to the invoices of the payments, marks
+// the rollups of their refunds, and sets the uses of the payments. A refund that another merchant
+// prepared remains that merchant's.
 func (tx *Tx) SetRefundInvoices(ctx context.Context, paymentIDs []string) error {
 	err := sendIn(ctx, &tx.queries, `UPDATE refund_records SET
 		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
@@ -253,8 +253,8 @@ func (q *queries) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.
 	return queryAll(ctx, q, scanRecord, selectRecords+w.text()+" ORDER BY refund_records.list_id DESC LIMIT "+parameter(w.next()), append(w.args, f.Limit)...)
 }
 
-// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a
-// time and whose transaction nobody submitted, and returns the payment of each. The chain's cursor must be locked.
+// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time and have
+// no submitted transaction. It returns the payment of each. The chain's cursor must be locked.
 func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
 	var ids []string
 	_, err = queryAll(ctx, &tx.queries, func(row scanner) (struct{}, error) {

@@ -81,8 +81,8 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 	})
 }
 
-// TestClaimTokensAreHashed has tokens that a release before stored found, and replaced by their
-// hashes. What is stored of a token opens nothing.
+// TestClaimTokensAreHashed finds tokens that a release before stored, and replaces them by their
+// hashes. The stored hash of a token does not open a page.
 func TestClaimTokensAreHashed(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.MigratedDatabases() {

@@ -8,10 +8,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AmountsReturned returns how much of payments is on its way back to the payers or was refunded, by
-// payment id: by refunds on the chain, by prepared ones that are stored as neither canceled nor
-// expired, and by those that a reorg dropped, which may be mined again: after since, or while they are
-// awaited. The chain's cursor must be locked.
+// AmountsReturned returns how much of payments was refunded or is on its way back to the payers, by
+// payment id. It adds up refunds on the chain, and prepared refunds that are not stored as canceled or
+// expired. It also adds refunds that a reorg dropped, if that was after since or they are awaited,
+// because they may be mined again. The chain's cursor must be locked.
 func (q *queries) AmountsReturned(ctx context.Context, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error) {
 	returned := make(map[string]invoice.Amount, len(paymentIDs))
 	reserving := make(map[string]bool) // ids of records
@@ -77,14 +77,15 @@ func (tx *Tx) SetReturned(ctx context.Context, returned map[string]invoice.Amoun
 	return tx.sendFrom(ctx, []string{"payment", "back"}, rows, "UPDATE payments SET returned = back FROM wanted WHERE payments.id = payment")
 }
 
-// OrphanedRefundsBetween returns the payments of a chain whose refunds a reorg dropped from one time on and before another.
+// OrphanedRefundsBetween returns the payments of a chain with refunds that a reorg dropped from one
+// time on and before another.
 func (q *queries) OrphanedRefundsBetween(ctx context.Context, chainKey string, from, to time.Time, limit int) ([]string, error) {
 	return queryAll(ctx, q, scanID, `SELECT DISTINCT payment_id FROM refunds
 		WHERE status = 'orphaned' AND orphaned_at >= $1 AND orphaned_at < $2 AND chain_key = $3 LIMIT $4`, from.Unix(), to.Unix(), chainKey, limit)
 }
 
-// ReturningPayments returns the payments of up to limit records of refunds after one, whose invoice is
-// open. last is the position of the last record, or empty if there are no more.
+// ReturningPayments reads up to limit records of refunds after one, and returns their payments for open
+// invoices. last is the position of the last record, or empty if there are no more.
 func (q *queries) ReturningPayments(ctx context.Context, chainKey, after string, limit int) (ids []string, last string, err error) {
 	type record struct {
 		listID, paymentID string

@@ -121,10 +121,10 @@ func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 	return n > 0, err
 }
 
-// SignInLink is what is stored of a link by which a person signs in, besides its token.
+// SignInLink has the stored data of a link by which a person signs in, except its token.
 type SignInLink struct {
 	KeyID     string        // of the person
-	Behind    access.KeyIDs // the other keys that let in who made it
+	Behind    access.KeyIDs // the other keys that gave its maker access
 	ExpiresAt time.Time
 }
 

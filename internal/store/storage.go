@@ -28,8 +28,8 @@ const (
 // Quotas are the names of all quotas.
 var Quotas = []string{AuditQuotaName, InvoiceQuotaName}
 
-// auditOverhead is what an entry of the audit log takes besides its texts: hashes, numbers and
-// indexes, about.
+// auditOverhead is about how many bytes an entry of the audit log takes in addition to its texts, for
+// hashes, numbers and indexes.
 const auditOverhead = 400
 
 // auditSize returns what entries take, in bytes.
@@ -43,8 +43,8 @@ func auditSize(entries []access.Entry) (n int64) {
 // retryQuota is the Retry-After beyond a quota, in seconds. The operator decides how long it takes.
 const retryQuota = "3600"
 
-// countAudit counts entries against the quota of the merchant whose key caused them. What takes
-// access away is never refused.
+// countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
+// takes access away is never refused.
 func (tx *Tx) countAudit(ctx context.Context, entries []access.Entry) error {
 	merchantID := access.FromContext(ctx).MerchantID
 	if merchantID == "" {
@@ -67,7 +67,7 @@ func (tx *Tx) countAudit(ctx context.Context, entries []access.Entry) error {
 	return nil
 }
 
-// Storage is what a merchant has stored, and its quotas.
+// Storage is how much a merchant has stored, and its quotas.
 type Storage struct {
 	MerchantID   string // empty: the quotas of merchants without own ones
 	AuditBytes   int64
@@ -75,7 +75,7 @@ type Storage struct {
 	OwnAudit     bool // the quota is the merchant's own
 	Invoices     int64
 	InvoiceQuota int64
-	OwnInvoices  bool // likewise
+	OwnInvoices  bool // the quota is the merchant's own
 	countedTo    string
 }
 
@@ -90,8 +90,8 @@ func scanStorage(row scanner) (s Storage, err error) {
 	return s, err
 }
 
-// Storage lists up to limit merchants that have stored something or have quotas of their own, with
-// ids after the given one. The first, with the empty id, has the quotas of all others.
+// Storage lists up to limit merchants that have stored something or have own quotas, with ids after the
+// given one. The first, with the empty id, has the quotas of all others.
 func (q *queries) Storage(ctx context.Context, after string, limit int) ([]Storage, error) {
 	return queryAll(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id >= $1 ORDER BY s.merchant_id LIMIT $2", after, limit)
 }
@@ -99,7 +99,7 @@ func (q *queries) Storage(ctx context.Context, after string, limit int) ([]Stora
 // MerchantStorage returns what a merchant has stored, and its quotas.
 func (q *queries) MerchantStorage(ctx context.Context, merchantID string) (Storage, error) {
 	known, err := queryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = $1", merchantID)
-	if errors.Is(err, ErrNotFound) { // it has stored nothing
+	if errors.Is(err, ErrNotFound) { // it has not stored anything
 		known, err = queryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = ''")
 		known = Storage{MerchantID: merchantID, AuditQuota: known.AuditQuota, InvoiceQuota: known.InvoiceQuota}
 	}
@@ -110,7 +110,7 @@ func (q *queries) MerchantStorage(ctx context.Context, merchantID string) (Stora
 }
 
 // SetQuotas sets the quotas of a merchant, or of all merchants without own ones if merchantID is
-// empty. Those that are 0 stay as they are, and those below 0 become those of all.
+// empty. A quota of 0 stays as it is, and a quota below 0 becomes the quota of all.
 func (tx *Tx) SetQuotas(ctx context.Context, merchantID string, auditBytes, invoices int64) error {
 	if merchantID != "" {
 		if err := tx.addStorage(ctx, merchantID); err != nil {
@@ -128,13 +128,13 @@ func (tx *Tx) SetQuotas(ctx context.Context, merchantID string, auditBytes, invo
 	return nil
 }
 
-// addStorage adds the row of a merchant that has no row yet.
+// addStorage adds the row of a merchant, unless it exists.
 func (tx *Tx) addStorage(ctx context.Context, merchantID string) error {
 	_, err := tx.exec(ctx, "INSERT INTO merchant_storage (merchant_id) VALUES ($1) ON CONFLICT (merchant_id) DO NOTHING", merchantID)
 	return err
 }
 
-// countBatch is how many invoices CountInvoices counts at most.
+// countBatch is the largest number of invoices that one call of CountInvoices counts.
 const countBatch = 50_000
 
 // CountInvoices counts the invoices of a merchant that were made since the last call, and returns

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAuditQuota has a merchant's key write entries up to its quota. Others, the operator and what
-// takes access away go on, and so does the key after the quota was raised.
+// TestAuditQuota has a merchant's key write entries up to its quota. Others, the operator and acts that
+// take access away are not refused. The key may write again after the quota was raised.
 func TestAuditQuota(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -18,7 +18,7 @@ const (
 	UnreadUnreadable UnreadReason = "unreadable" // the nodes have its log, and do not return its receipt or its calldata
 )
 
-// UnreadReasons are all of them.
+// UnreadReasons are all reasons.
 var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, UnreadUnreadable}
 
 // UnreadTransaction is a transaction that may move a token from or to an address of
@@ -27,8 +27,8 @@ type UnreadTransaction struct {
 	TxHash      invoice.Hash
 	Block       uint64
 	Reason      UnreadReason
-	Detail      string // what went wrong when it was last read
-	Attempts    int    // how often it was read in vain
+	Detail      string // the error of the last attempt to read it
+	Attempts    int    // how many attempts to read it have failed
 	FoundAt     time.Time
 	NextAt      time.Time // when it is read next
 	DismissedAt time.Time // zero until a person dismisses it
@@ -57,7 +57,7 @@ func (q *queries) UnreadTransaction(ctx context.Context, chainKey string, hash i
 	return queryRow(ctx, q, scanUnread, unreadColumns+" AND tx_hash = $2", chainKey, hash.String())
 }
 
-// UnreadTransactions returns those that nobody dismissed, in the order of their blocks.
+// UnreadTransactions returns the transactions that were not dismissed, in the order of their blocks.
 func (q *queries) UnreadTransactions(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
 	return queryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
 }
@@ -68,8 +68,8 @@ func (q *queries) DueUnread(ctx context.Context, chainKey string, now time.Time,
 		chainKey, now.Unix(), limit)
 }
 
-// CountUnread returns how many unread transactions of a chain nobody dismissed, by reason;
-// nil without one.
+// CountUnread returns how many unread transactions of a chain were not dismissed, by reason; nil if
+// there are no such transactions.
 func (q *queries) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
 	var counts map[UnreadReason]int
 	_, err := queryAll(ctx, q, func(row scanner) (struct{}, error) {
@@ -85,7 +85,7 @@ func (q *queries) CountUnread(ctx context.Context, chainKey string) (map[UnreadR
 	return counts, err
 }
 
-// PostponeUnread records that a transaction was read in vain, and when it is read next.
+// PostponeUnread records a failed attempt to read a transaction, and when it is read next.
 func (tx *Tx) PostponeUnread(ctx context.Context, chainKey string, u UnreadTransaction) error {
 	_, err := tx.exec(ctx, "UPDATE unread_transactions SET detail = $3, attempts = $4, next_at = $5 WHERE chain_key = $1 AND tx_hash = $2",
 		chainKey, u.TxHash.String(), u.Detail, u.Attempts, u.NextAt.Unix())

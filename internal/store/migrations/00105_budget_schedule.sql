@@ -1,4 +1,4 @@
--- What counts against a budget of 24 hours is judged by a clock that does not jump.
+-- A clock that does not jump decides which rows count against a budget of 24 hours.
 
 -- +goose Up
 

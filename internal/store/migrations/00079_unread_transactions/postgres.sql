@@ -4,12 +4,12 @@ CREATE TABLE unread_transactions (
     chain_key    TEXT COLLATE "C" NOT NULL,                                                              -- chain of the transaction
     tx_hash      TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),                                 -- 0x and 64 hex digits
     block_number BIGINT           NOT NULL CHECK (block_number >= 0),                                    -- block that holds it
-    reason       TEXT COLLATE "C" NOT NULL CHECK (reason IN ('lookup', 'receipt', 'node', 'unreadable')), -- how it became known: a payer's lookup, a receipt that was read for another payment, another node, or a log whose receipt the nodes do not return
-    detail       TEXT COLLATE "C" NOT NULL CHECK (length(detail) <= 1000),                               -- what went wrong when it was last read; empty before
-    attempts     BIGINT           NOT NULL CHECK (attempts >= 0),                                        -- how often it was read in vain
+    reason       TEXT COLLATE "C" NOT NULL CHECK (reason IN ('lookup', 'receipt', 'node', 'unreadable')), -- how it became known: a payer's lookup, a receipt that was read for another payment, another node, or a log without a receipt from the nodes
+    detail       TEXT COLLATE "C" NOT NULL CHECK (length(detail) <= 1000),                               -- the error of the last attempt to read it; empty before
+    attempts     BIGINT           NOT NULL CHECK (attempts >= 0),                                        -- how many attempts to read it have failed
     found_at     BIGINT           NOT NULL,                                                              -- Unix seconds: when it became known
     next_at      BIGINT           NOT NULL,                                                              -- Unix seconds: when it is read next
-    dismissed_at BIGINT,                                                                                 -- Unix seconds: when a person decided that it is not needed; null if nobody did
+    dismissed_at BIGINT,                                                                                 -- Unix seconds: when a person decided that it is not needed; null if it is not dismissed
     PRIMARY KEY (chain_key, tx_hash)
 );
 CREATE INDEX unread_transactions_by_block ON unread_transactions (chain_key, block_number) WHERE dismissed_at IS NULL;

@@ -1,12 +1,12 @@
--- What each merchant has stored, its quotas, and the checkpoints behind which the audit log was archived. sqlite.sql does the same.
+-- The storage and the quotas of each merchant, and the checkpoints up to which the audit log was archived. sqlite.sql does the same.
 
 CREATE TABLE merchant_storage (
     merchant_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64), -- empty: the quotas of merchants without own ones
     audit_bytes   BIGINT           NOT NULL DEFAULT 0 CHECK (audit_bytes >= 0),            -- of entries of the audit log that the merchant's keys caused, and that are not archived
-    audit_quota   BIGINT           CHECK (audit_quota >= 0),                               -- how many that may be; null for that of all
+    audit_quota   BIGINT           CHECK (audit_quota >= 0),                               -- how many that may be; null for the quota of all
     invoices      BIGINT           NOT NULL DEFAULT 0 CHECK (invoices >= 0),               -- that were made for the merchant, up to counted_to
     counted_to    TEXT COLLATE "C" NOT NULL DEFAULT '',                                    -- id of the newest invoice that was counted
-    invoice_quota BIGINT           CHECK (invoice_quota >= 0),                             -- how many that may be; null for that of all
+    invoice_quota BIGINT           CHECK (invoice_quota >= 0),                             -- how many that may be; null for the quota of all
     CHECK (merchant_id <> '' OR (audit_quota IS NOT NULL AND invoice_quota IS NOT NULL))
 );
 INSERT INTO merchant_storage (merchant_id, audit_quota, invoice_quota) VALUES ('', 1073741824, 10000000);

@@ -2,7 +2,7 @@
 CREATE TABLE deleted_draft_keys (
     scope        TEXT   NOT NULL,                                              -- who created the draft, as in idempotency_keys
     idem_key     TEXT   NOT NULL CHECK (length(idem_key) BETWEEN 1 AND 255),
-    request_hash TEXT   NOT NULL,                                              -- of what was asked for, to refuse another request
+    request_hash TEXT   NOT NULL,                                              -- hash of the request, to refuse a different one with the same key
     invoice_id   TEXT   NOT NULL CHECK (length(invoice_id) BETWEEN 1 AND 64),  -- the draft
     created_at   BIGINT NOT NULL,                                              -- Unix seconds: when the key was used
     PRIMARY KEY (scope, idem_key)
