@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// maxListedStorage bounds the merchants whose storage is listed.
+// maxListedStorage bounds how many merchants the command lists.
 const maxListedStorage = 10_000
 
 func newMerchantStorage(env environment) *cobra.Command {
@@ -57,7 +57,7 @@ func runMerchantStorage(ctx context.Context, env environment, path string, asJSO
 	})
 }
 
-// own returns a quota, in parentheses if it is that of all merchants.
+// own returns a quota, in parentheses if it is the quota of all merchants.
 func own(quota int64, isOwn bool) string {
 	if isOwn {
 		return fmt.Sprint(quota)
@@ -65,7 +65,7 @@ func own(quota int64, isOwn bool) string {
 	return fmt.Sprintf("(%d)", quota)
 }
 
-// storedJSON is the JSON of what a merchant has stored.
+// storedJSON is the JSON of the storage of a merchant.
 type storedJSON struct {
 	MerchantID   string `json:"merchantId"` // empty: the quotas of merchants without own ones
 	AuditBytes   int64  `json:"auditBytes"`

@@ -196,7 +196,7 @@ func remark(p admin.Provider, now time.Time) string {
 	return strings.Join(words, ": ")
 }
 
-// whatIsLimited says what each kind of request to a node counts.
+// whatIsLimited names the unit of each kind of request to a node.
 var whatIsLimited = map[chain.Kind]string{
 	chain.KindHeaders: "headers", chain.KindHeads: "heads", chain.KindLogs: "questions for logs",
 	chain.KindReceipts: "receipts", chain.KindCalls: "calls of the writer",

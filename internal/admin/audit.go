@@ -38,7 +38,8 @@ func VerifyAudit(ctx context.Context, database string, k *keyring.Keyring, archi
 	return head, err
 }
 
-// Storage lists what merchants have stored and their quotas. The first has those of all others.
+// Storage lists what merchants have stored and their quotas. The first entry has the quotas of all
+// other merchants.
 func Storage(ctx context.Context, database string, limit int) (all []store.Storage, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
 		all, err = db.Storage(ctx, "", limit)
@@ -62,7 +63,7 @@ func SetQuotas(ctx context.Context, database, merchantID string, auditBytes, inv
 	})
 }
 
-// auditedQuotas is what the audit log shows of quotas. Those that did not change are 0.
+// auditedQuotas is the form of quotas in the audit log. A quota that did not change is 0.
 type auditedQuotas struct {
 	AuditBytes int64 `json:"auditBytes"`
 	Invoices   int64 `json:"invoices"`

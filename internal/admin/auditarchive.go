@@ -36,10 +36,10 @@ var (
 	ErrArchiveAge       = fmt.Errorf("entries of the last %d hours stay in the audit log", MinArchiveAge/time.Hour)
 )
 
-// ArchiveAudit writes the entries of the audit log up to the last one before the first that is
-// not older than a time to a file, one as JSON on each line, stores a checkpoint that the keyring
-// signs, and deletes them. It is safe while a service runs. If it is cut off after the
-// checkpoint was stored, the next call deletes what it did not.
+// ArchiveAudit writes the oldest entries of the audit log to a file, one as JSON on each line. It ends
+// before the first entry that is not older than the given time. Then it stores a checkpoint, which the
+// keyring signs, and deletes the entries. It is safe while a service runs. If it stops after it stored
+// the checkpoint, the next call deletes the remaining entries.
 func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
 	if time.Since(before) < MinArchiveAge {
 		return made, 0, ErrArchiveAge
@@ -69,7 +69,7 @@ func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, befo
 	return made, entries, err
 }
 
-// auditedArchive is what the audit log shows of an archive.
+// auditedArchive is the form of an archive in the audit log.
 type auditedArchive struct {
 	Entries int64  `json:"entries"`
 	SHA256  string `json:"sha256"`

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// archived is a database whose audit log is archived.
+// archived is a database with an archived audit log.
 type archived struct {
 	t       *testing.T
 	url     string
@@ -120,7 +120,7 @@ func TestArchiveAudit(t *testing.T) {
 	})
 }
 
-// TestDamagedArchive changes an archive, its checkpoint, and what was not archived.
+// TestDamagedArchive changes an archive, its checkpoint, and the entries that were not archived.
 func TestDamagedArchive(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(5, 72*time.Hour)

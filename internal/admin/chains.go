@@ -52,8 +52,7 @@ func Unread(ctx context.Context, c Config, chainKey string) (all []settle.Unread
 	return all, err
 }
 
-// RetryUnread has a transaction read at once that is not recorded. A running service does so
-// within seconds.
+// RetryUnread schedules an unread transaction to be read now. A running service does so within seconds.
 func RetryUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
 	return c.withLedger(ctx, func(ledger *settle.Service) error { return known(ledger.RetryUnread(ctx, chainKey, tx), chainKey, tx) })
 }

@@ -32,7 +32,7 @@ var ErrNoService = errors.New("no service answers")
 type Service struct {
 	URL string // base URL, such as http://127.0.0.1:8080
 	// Dial is the host and port to connect to. Its certificate is verified for the host of URL.
-	// Empty: those of URL.
+	// If it is empty, the host and port of URL are used.
 	Dial  string
 	Roots *x509.CertPool // who may have issued the certificate; nil: those that the machine trusts
 }
@@ -56,8 +56,8 @@ func (s Service) String() string {
 	return s.URL + " on " + s.Dial
 }
 
-// FetchStatus returns the status of a service. The key may be empty where the service wants
-// none. It returns ErrNoService when no service runs there.
+// FetchStatus returns the status of a service. The key may be empty if the service wants no key. It
+// returns ErrNoService when no service runs there.
 func FetchStatus(ctx context.Context, s Service, key string) (Status, error) {
 	code, text, err := fetch(ctx, s, "status", key)
 	if err != nil {
@@ -76,9 +76,9 @@ func FetchStatus(ctx context.Context, s Service, key string) (Status, error) {
 	return st, nil
 }
 
-// CheckReady returns nil if a service is ready, apart from what is excluded, such as
-// "chains"; and otherwise an error with what its /readyz answers. It returns ErrNoService
-// when no service runs there.
+// CheckReady returns nil if a service is ready. It ignores the excluded checks, such as "chains".
+// Otherwise it returns an error with the answer of /readyz. It returns ErrNoService when no service
+// runs there.
 func CheckReady(ctx context.Context, s Service, exclude ...string) error {
 	code, text, err := fetch(ctx, s, "readyz", "", exclude...)
 	if err == nil && code != http.StatusOK {

@@ -49,13 +49,12 @@ type Chain struct {
 	Writer      *Writer `json:"writer,omitempty"` // absent without an operator key
 }
 
-// Audit is how far the final blocks of a chain were read a second time, and by what they
-// were verified.
+// Audit is how far the final blocks of a chain were read a second time, and how they were verified.
 type Audit struct {
 	Next       uint64 `json:"next"`       // first block that is not audited
 	Behind     uint64 `json:"behind"`     // final blocks that are not audited
 	Older      uint64 `json:"older"`      // blocks of a back-fill that are not audited
-	ByHeader   uint64 `json:"byHeader"`   // blocks whose header rules out logs of interest
+	ByHeader   uint64 `json:"byHeader"`   // blocks with a header that rules out logs of interest
 	ByReceipts uint64 `json:"byReceipts"` // blocks that were compared with their receipts
 	ByNode     uint64 `json:"byNode"`     // blocks that were compared with another node
 	Unverified uint64 `json:"unverified"` // blocks that were passed over
@@ -112,8 +111,8 @@ type Provider struct {
 	PerDay       uint64      `json:"callsPerDay,omitempty"` // an estimate, from the last hour; absent in the first minute
 	Errors       uint64      `json:"errors"`
 	Subscribed   bool        `json:"subscribed"`               // to its heads
-	Limits       []NodeLimit `json:"limits,omitempty"`         // what it could not do
-	Pace         float64     `json:"callsPerSecond,omitempty"` // that it is called at most, after it refused more
+	Limits       []NodeLimit `json:"limits,omitempty"`         // the requests that it refused
+	Pace         float64     `json:"callsPerSecond,omitempty"` // upper limit, set after it refused more
 	LeadingZeros bool        `json:"leadingZeros,omitempty"`   // it writes numbers with leading zeros
 }
 

@@ -53,7 +53,7 @@ type backend struct {
 	refused  []string                // limits that refused a request
 	// listeners are those that have not ended, by id.
 	listeners map[string]store.Listener
-	examined  string                  // what Invoices returns besides invoices
+	examined  string                  // the second result of Invoices
 	history   store.InvoiceHistory    // of every invoice
 	note      string                  // of every attribution by hand
 	headers   []endpoint.HeaderChange // that were last set

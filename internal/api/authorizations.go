@@ -23,8 +23,9 @@ const (
 	// AuthorizationsOfInvoice bounds the authorizations per minute that are submitted for one
 	// invoice.
 	AuthorizationsOfInvoice = 20
-	// AuthorizationsOfClient bounds those of one client network, and ratelimit.SiteWeight times as
-	// many those of an IPv6 site: each asks the nodes, whose calls are divided among merchants alone.
+	// AuthorizationsOfClient bounds the authorizations per minute of one client network. An IPv6 site
+	// may submit ratelimit.SiteWeight times as many. Each authorization calls the nodes, and these
+	// calls are divided only among merchants.
 	AuthorizationsOfClient = 60
 	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
 	MaxAuthorizationWait = 30
@@ -190,7 +191,7 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 // submitLimits limit the authorizations that are submitted.
 type submitLimits struct {
 	ofInvoices *ratelimit.Buckets[string]
-	// ofNetworks are those of networks of clients, by their weights.
+	// ofNetworks has the limits of client networks, by their weights.
 	ofNetworks map[int64]*ratelimit.Buckets[netip.Prefix]
 }
 
@@ -206,7 +207,7 @@ func newSubmitted(now func() time.Time) submitLimits {
 }
 
 // take counts an authorization of the context's client for an invoice, or returns an
-// *ratelimit.ExceededError and counts nothing.
+// *ratelimit.ExceededError and does not count it.
 func (s submitLimits) take(ctx context.Context, invoiceID string) error {
 	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
 		return err

@@ -153,8 +153,8 @@ func TestAuthorizationProblems(t *testing.T) {
 	}
 }
 
-// TestInventedInvoicesAreNotRemembered has very many authorizations for invoices that do not exist,
-// some with long ids. They take nothing of what is remembered of one that does.
+// TestInventedInvoicesAreNotRemembered submits very many authorizations for invoices that do not exist,
+// some with long ids. The service still remembers the authorizations of an invoice that exists.
 func TestInventedInvoicesAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	b := payableBackend()

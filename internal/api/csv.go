@@ -54,7 +54,7 @@ func tableOf[T any](columns []string, row func(e T, at func(time.Time) string) [
 	}}
 }
 
-// parseFormat checks the parameters that depend on the form of a list. format is that of an
+// parseFormat checks the parameters that depend on the form of a list. format is the format of an
 // export.
 func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool, err error) {
 	q := &query{values: r.URL.Query()}

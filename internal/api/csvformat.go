@@ -67,7 +67,7 @@ func (f csvFormat) writer(to *bytes.Buffer) *csv.Writer {
 // decimalSuffix ends the names of the columns of decimal numbers.
 const decimalSuffix = "Decimal"
 
-// localize writes the decimal numbers of a row as the format says. header has the names of the
+// localize writes the decimal numbers of a row in the given format. header has the names of the
 // columns.
 func (f csvFormat) localize(header, row []string) {
 	if !f.decimalComma {

@@ -154,7 +154,7 @@ var problems = []struct {
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
 
-// problemOfInvoice returns the problem of a create whose error names another invoice, or nil.
+// problemOfInvoice returns the problem for an error of a create that names another invoice, or nil.
 func problemOfInvoice(err error) *problemError {
 	var taken *settle.ReferenceTakenError
 	var deleted *settle.DraftDeletedError

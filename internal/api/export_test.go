@@ -24,8 +24,8 @@ func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body, ""
 // FormatCursor is formatCursor, for cursors that the API does not return.
 func FormatCursor(scope, key string) string { return formatCursor(scope, key) }
 
-// OccupyPages takes slots of pages for an owner of keys, as many as it gets, and returns their
-// number and a function that frees them.
+// OccupyPages takes slots of pages for an owner of keys until it gets no more. It returns their number
+// and a function that frees them.
 func (a *API) OccupyPages(owner string) (n int, leave func()) {
 	ctx := access.WithPrincipal(context.Background(), access.Principal{MerchantID: owner})
 	var all []func()

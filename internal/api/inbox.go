@@ -201,7 +201,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 // maxObjectID bounds an id in a path or a filter, in bytes.
 const maxObjectID = 64
 
-// usedDetail says what a payment is used for.
+// usedDetail returns the detail that names the use of a payment.
 func usedDetail(e *settle.UsedError) string {
 	switch {
 	case e.Use == invoice.UseRefunding && e.RefundID != "":

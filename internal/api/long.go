@@ -30,16 +30,16 @@ func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.lo
 const (
 	// MaxPings bounds the pings of endpoints at a time, also those before a secret is promoted.
 	MaxPings = 64
-	// MaxOwnPings bounds those of one owner of keys.
+	// MaxOwnPings bounds the pings of one owner of keys at a time.
 	MaxOwnPings = 4
 	// MaxSettling bounds the requests to settle payments by x402.
 	MaxSettling = 256
-	// MaxOwnSettling bounds those of one owner of keys.
+	// MaxOwnSettling bounds the requests to settle of one owner of keys.
 	MaxOwnSettling = 64
 )
 
-// slots bounds how many requests of a kind are served at a time, in all and for each owner: by
-// its own limit, and by its share of what is free.
+// slots bounds how many requests of a kind are served at a time, in all and for each owner. An owner
+// has a limit and a share of the free slots.
 type slots struct {
 	shares  *ratelimit.Shares[ratelimit.Party]
 	mostOwn int64              // 0: its share

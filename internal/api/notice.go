@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// testNotice is the type of the notice by which a provider tries a subscription. It says nothing about a
+// testNotice is the type of the notice that a provider sends to test a subscription. It is not about a
 // transfer.
 const testNotice = "webhooks.test"
 

@@ -29,8 +29,8 @@ func notify(h http.Handler, body string, header ...string) *httptest.ResponseRec
 	return do(h, "POST", "/api/webhooks/circle", body, header...)
 }
 
-// TestNoticesWhileASecretIsReplaced takes notices that are signed with either secret, and none
-// with another or the empty one.
+// TestNoticesWhileASecretIsReplaced accepts notices that are signed with either secret, and refuses
+// those with another secret or the empty one.
 func TestNoticesWhileASecretIsReplaced(t *testing.T) {
 	for _, c := range []struct {
 		provider, signed string

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestRefusedQuotas has merchants refused who have stored as much as they may. Each refusal
-// counts under the name of its quota, and those of other limits do not count here.
+// TestRefusedQuotas refuses merchants that have used up their quotas. Each refusal counts under the
+// name of its quota. Refusals by other limits do not count here.
 func TestRefusedQuotas(t *testing.T) {
 	t.Parallel()
 	b := newListBackend(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// outside is an endpoint and a chain that do not answer until the test lets them.
+// outside is an endpoint and a chain that do not answer until the test releases them.
 type outside struct {
 	fakeEndpoints
 	facilitatorOf

@@ -38,8 +38,8 @@ func (b *backend) Submissions(ctx context.Context, _ string) ([]invoice.Submissi
 	return nil, b.fail(ctx)
 }
 
-// TestIntegrationSubmissionSeen withdraws a submission whose transaction a node has once more when its 10 minutes are over:
-// they begin anew.
+// TestIntegrationSubmissionSeen withdraws a submission after its 10 minutes. A node has the transaction
+// then, so the 10 minutes begin anew.
 func TestIntegrationSubmissionSeen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := new(atomic.Int64)

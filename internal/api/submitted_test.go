@@ -11,13 +11,13 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// TestAuthorizationsOfClients submits authorizations for ever other invoices from one client network,
-// and then from all networks of an IPv6 site. One that is refused counts nowhere.
+// TestAuthorizationsOfClients submits authorizations from one client network, each for another invoice,
+// and then from all networks of an IPv6 site. A refused authorization does not count.
 func TestAuthorizationsOfClients(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	s, invoices := newSubmitted(func() time.Time { return now }), 0
-	// fill submits as many as the client may, and returns how many.
+	// fill submits authorizations until the client is refused, and returns how many were accepted.
 	fill := func(client string) (n int) {
 		ctx := clientip.NewContext(t.Context(), netip.MustParseAddr(client))
 		for ; n < 10*AuthorizationsOfClient; n++ {
@@ -43,7 +43,7 @@ func TestAuthorizationsOfClients(t *testing.T) {
 	if want := ratelimit.SiteWeight * AuthorizationsOfClient; site != want {
 		t.Errorf("the networks of a site submit %d, want %d", site, want)
 	}
-	last := fmt.Sprint("inv_", invoices) // whose one was refused
+	last := fmt.Sprint("inv_", invoices) // its authorization was refused
 	for i := range AuthorizationsOfInvoice {
 		if err := s.take(t.Context(), last); err != nil {
 			t.Fatalf("authorization %d of an invoice: %v", i, err)

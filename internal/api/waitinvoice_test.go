@@ -213,8 +213,8 @@ func TestWaitRefusesParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestWaitingIsBounded has owners wait as often as they may, with another key each time. The last of them have a share of
-// what is free, and one that has not waited yet may.
+// TestWaitingIsBounded has owners wait as often as they may, with another key each time. The last
+// owners get a share of the free slots, and a new owner may still wait.
 func TestWaitingIsBounded(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
 		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })

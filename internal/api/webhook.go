@@ -94,8 +94,8 @@ func headerChanges(o object, name string, dst *[]endpoint.HeaderChange) error {
 	})
 }
 
-// array reads an array into dst, which is unchanged if the array is absent. read reads one
-// element, whose path is such as headers[2].
+// array reads an array into dst, which is unchanged if the array is absent. read reads one element; its
+// path is, for example, headers[2].
 func array[T any](o object, name string, dst *[]T, read func(path string, element any, to *T) error) error {
 	v, ok := o[name]
 	if !ok {

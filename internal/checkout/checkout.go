@@ -70,7 +70,7 @@ type Merchants interface {
 // possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
-// Unread takes transactions whose payments are not stored. *settle.Service implements it.
+// Unread takes transactions with payments that are not stored. *settle.Service implements it.
 type Unread interface {
 	// ReportUnread has the block of a transaction read again, if it was read.
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
@@ -130,7 +130,7 @@ type Checkout struct {
 	claims    Claims
 	claimed   limiter // of claims
 	reports   Reports
-	reported  limiter // of what wallets sent
+	reported  limiter // of reports by wallets
 	refunds   Refunds
 	named     limiter // of addresses for refunds
 	links     Links

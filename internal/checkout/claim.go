@@ -17,7 +17,7 @@ const (
 	MaxClaimForm = 4 << 10
 	// ClaimsOfInvoice bounds the claims per minute for one invoice.
 	ClaimsOfInvoice = 10
-	// ClaimsOfClient bounds those of one client network.
+	// ClaimsOfClient bounds the claims per minute of one client network.
 	ClaimsOfClient = 20
 	// AllClaims bounds those of all clients.
 	AllClaims = 300

@@ -13,7 +13,7 @@ import (
 const (
 	// LookupsOfInvoice bounds the lookups per minute for one invoice.
 	LookupsOfInvoice = 15
-	// LookupsOfClient bounds those of one client network.
+	// LookupsOfClient bounds the lookups per minute of one client network.
 	LookupsOfClient = 30
 	// Lookups bounds those of all clients.
 	Lookups = 300
@@ -24,8 +24,7 @@ const (
 const (
 	// window is the period of a limiter.
 	window = time.Minute
-	// SiteWeight is how many times what one client network may do those of an IPv6 site may do
-	// together.
+	// SiteWeight is how many times the quota of one client network an IPv6 site has.
 	SiteWeight = 4
 )
 
@@ -39,7 +38,7 @@ type quota struct {
 	divided bool
 }
 
-// party is on whose account a use counts: a merchant, an object, or a client network with all
+// party is the account on which a use counts. It is a merchant, an object, or a client network with all
 // merchants or with one merchant or object. The zero value is all clients.
 type party struct {
 	merchant, object string
@@ -48,9 +47,9 @@ type party struct {
 
 // limiter counts uses by their parties in fixed windows.
 //
-// What is left of a quota is divided: a party may have had at most as much as is left, times its
-// weight. So one merchant, or one client network at a merchant, gets half of what there is, two
-// get a third each, and there is always something left for one more.
+// The rest of a quota is divided: a party is refused once its uses reach the rest times its weight. So
+// one merchant, or one client network at a merchant, gets half of the quota, and two get a third each.
+// A part always remains for one more.
 //
 // Invariant: used holds the counts of the window that began at since. The quota of all clients
 // bounds its size.

@@ -97,9 +97,8 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 	at("initech", "lnk_x", "203.0.113.3:1", true)
 }
 
-// TestLimiterLeavesSome has clients use up what they get in any way. A client network and a
-// merchant that did nothing are not refused before the quota of all is used up, and the counts
-// are bounded by it.
+// TestLimiterLeavesSome has clients use up what they get in any way. A client network and a merchant
+// without uses are not refused before the quota of all is used up. That quota also bounds the counts.
 func TestLimiterLeavesSome(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,10 +23,10 @@ import (
 const (
 	// InvoicesOfLink bounds the invoices per minute of one link.
 	InvoicesOfLink = 60
-	// InvoicesOfClient bounds those of one client network.
+	// InvoicesOfClient bounds the invoices per minute of one client network.
 	InvoicesOfClient = 20
-	// InvoicesOfClientPerHour bounds those of one client network per hour. At 20 a minute one
-	// client alone could take all transfer amounts of a price.
+	// InvoicesOfClientPerHour bounds the invoices per hour of one client network. At 20 a minute one
+	// client could take all transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds those of all links.
 	AllLinkInvoices = 300

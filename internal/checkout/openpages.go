@@ -21,10 +21,10 @@ import (
 const (
 	// StreamsOfInvoice bounds the streams of one invoice.
 	StreamsOfInvoice = 20
-	// StreamsOfClient bounds those of one client network, and SiteWeight times as many those of an
-	// IPv6 site.
+	// StreamsOfClient bounds the streams of one client network. An IPv6 site may have SiteWeight times
+	// as many.
 	StreamsOfClient = 50
-	// MaxStreams bounds those of all clients. A merchant and a client network have a share.
+	// MaxStreams bounds the streams of all clients. A merchant and a client network have a share.
 	MaxStreams = 20_000
 	// Heartbeat is how often a stream repeats the status while it does not change.
 	Heartbeat = 20 * time.Second
@@ -82,7 +82,7 @@ type openPage struct {
 	beat        time.Time // when the status is repeated
 }
 
-// streamClaim is on whose account a stream is.
+// streamClaim is the account on which a stream counts.
 type streamClaim = ratelimit.Claim[ratelimit.Party]
 
 // streamsFrom returns the claims of the networks of a request's client.

@@ -435,7 +435,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
-	for i := range StreamsOfClient + 2 { // of nobody in particular
+	for i := range StreamsOfClient + 2 { // from this machine, which has no limit of one client
 		if err := join(i, "127.0.0.1:1"); err != nil {
 			t.Error(err)
 		}
@@ -452,8 +452,8 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	}
 }
 
-// TestStreamsOfMerchantsAreShared opens the pages of one merchant from one client network, and
-// then from many. Neither takes the streams of others.
+// TestStreamsOfMerchantsAreShared opens the pages of one merchant from one client network, and then
+// from many. Streams remain for others in both cases.
 func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	c := newWorld().config()
 	c.Feed, c.MaxStreams = newFeed(), 4*StreamsOfClient

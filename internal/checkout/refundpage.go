@@ -20,7 +20,7 @@ import (
 const (
 	// AddressesOfRefund bounds the addresses that are sent per minute for one refund.
 	AddressesOfRefund = 10
-	// AddressesOfClient bounds those of one client network.
+	// AddressesOfClient bounds the addresses that one client network sends per minute.
 	AddressesOfClient = 20
 	// AllAddresses bounds those of all clients.
 	AllAddresses = 300

@@ -13,7 +13,7 @@ import (
 const (
 	// ReportsOfInvoice bounds the reports per minute for one invoice.
 	ReportsOfInvoice = 10
-	// ReportsOfClient bounds those of one client network.
+	// ReportsOfClient bounds the reports per minute of one client network.
 	ReportsOfClient = 60
 	// AllReports bounds those of all clients.
 	AllReports = 600

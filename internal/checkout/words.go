@@ -95,8 +95,8 @@ func (s pageInput) paidWords() (string, []template.HTML) {
 	return s.text.T("status.paid.headline", nil), append(text, s.excessWords()...)
 }
 
-// excessWords say how much more than was due a paid invoice received, what was sent back, and
-// whom the payer has to ask for the rest.
+// excessWords return how much a paid invoice received beyond the amount due, how much was sent
+// back, and whom to ask for the rest.
 func (s pageInput) excessWords() []template.HTML {
 	excess, back := s.invoice.Excess(), s.invoice.AmountRefunded
 	surplus := values{"Arrived": s.money(s.invoice.AmountPaid), "Surplus": s.money(excess), "Merchant": s.merchant()}
@@ -105,7 +105,8 @@ func (s pageInput) excessWords() []template.HTML {
 		return s.refundWords()
 	case !back.IsZero():
 		text := append(s.say("status.paid.more", surplus), s.refundWords()...)
-		// What was returned before the invoice was paid is among what was sent back, or will be.
+		// The amount sent back, or to be sent back, includes money returned before the invoice was
+		// paid.
 		if rest := excess.Plus(s.invoice.Sums.Tally.Returned).Minus(back); !rest.IsZero() {
 			text = append(text, s.say("status.paid.rest", values{"Rest": s.money(rest), "Merchant": s.merchant()})...)
 		}

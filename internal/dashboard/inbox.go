@@ -184,7 +184,7 @@ func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem
 // exceptionItem fills in the item of an invoice, with its newest payments.
 func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) error {
 	inv := *row.Invoice
-	if row.Kind == apitypes.InboxUnderpaid { // what came late was sent back
+	if row.Kind == apitypes.InboxUnderpaid { // the late payment was sent back
 		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
 	}
 	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)

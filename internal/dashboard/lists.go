@@ -153,7 +153,7 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 	}
 }
 
-// decimalCommaLanguages are those in whose countries spreadsheets divide cells at semicolons, and
+// decimalCommaLanguages are languages of countries where spreadsheets divide cells at semicolons and
 // write numbers with a comma.
 var decimalCommaLanguages = []string{"de", "es", "fr", "it", "pt", "tr"}
 

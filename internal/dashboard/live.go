@@ -28,8 +28,9 @@ const pathLive = "/dashboard/live"
 const (
 	// StreamsOfKey bounds the streams of one person.
 	StreamsOfKey = 20
-	// MaxStreams bounds those of all people. The people of one merchant have as many as are free,
-	// and so have those of the operator: one owner gets half, two get a third each.
+	// MaxStreams bounds the streams of all people. The people of one merchant may have as many streams
+	// as are free, and so may the people of the operator. So one owner gets half, and two get a third
+	// each.
 	MaxStreams = 1000
 	// maxLiveID bounds the id of the invoice that a page is about, in bytes.
 	maxLiveID = 64
@@ -66,8 +67,8 @@ type liveStream struct {
 
 // liveStreams are the streams of open pages. One goroutine follows the feed for all of them.
 //
-// Invariant: keys has the number of streams and joining requests of each key with at least
-// one, total is the number of all, and shares has those of each merchant.
+// Invariant: keys has the number of streams and joining requests of each key that has any. total is the
+// number of all, and shares has the number of each merchant.
 type liveStreams struct {
 	feed   Feed
 	now    func() time.Time
@@ -88,7 +89,7 @@ func newLiveStreams(feed Feed, now func() time.Time) *liveStreams {
 	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), shares: ratelimit.NewShares[string]("dashboard_streams", MaxStreams), followed: make(chan struct{})}
 }
 
-// ownerOf returns on whose account a person's streams are.
+// ownerOf returns the account on which a person's streams count.
 func ownerOf(p access.Principal) ratelimit.Claim[string] {
 	return ratelimit.Claim[string]{Client: p.MerchantID, Weight: 1}
 }

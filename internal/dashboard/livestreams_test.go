@@ -11,7 +11,7 @@ import (
 )
 
 // TestStreamsAreShared has one merchant open streams by as many keys as it may have. The people of
-// other merchants and of the operator get theirs, and what was closed is free again.
+// other merchants and of the operator get theirs, and closed streams are free again.
 func TestStreamsAreShared(t *testing.T) {
 	t.Parallel()
 	l := newLiveStreams(nil, time.Now)

@@ -10,10 +10,11 @@ import (
 
 // Sizes of the form with a logo.
 const (
-	// LogoFormBytes is of one with the largest logo: what else is in the form takes less than 16 KiB.
+	// LogoFormBytes is the size of a form with the largest logo. The rest of the form takes less than
+	// 16 KiB.
 	LogoFormBytes = merchant.MaxLogoBytes + 16<<10
-	// MaxLogoForm is up to which size a form is read that is too large, without being kept: a
-	// browser shows the answer to a request only after it has sent the request.
+	// MaxLogoForm is the size up to which a form that is too large is read and dropped. A browser shows
+	// the answer to a request only after it has sent the request.
 	MaxLogoForm = 16 << 20
 )
 

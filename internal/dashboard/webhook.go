@@ -128,7 +128,7 @@ func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// headerLines returns the text of a form with headers, one a line, whose values are not shown.
+// headerLines returns the text of a form with headers, one on each line, without their values.
 func headerLines(names []string) string {
 	var b strings.Builder
 	for _, name := range names {

@@ -142,7 +142,7 @@ func TestThirdParty(t *testing.T) {
 	}
 	first := drain(s.customer(), s.shop(), byAmount.Invoice.TransferAmount)
 	second := s.call(s.attacker, s.chain.Token, append(s.token.PackTransferFrom(s.customer(), s.shop(), units(t, "20000000")), tag[:]...))
-	s.final()                                                // what is refunded before covers no invoice
+	s.final()                                                // a payment that is refunded earlier covers no invoice
 	drain(s.shop(), devchain.Address(s.attacker), "3000000") // a theft, and no refund
 	drain(s.shop(), s.customer(), "20000000")
 	s.expect(byAmount, webhook.PaymentReceived, webhook.InvoicePaid)
@@ -194,7 +194,8 @@ func TestMerchantContract(t *testing.T) {
 	tx[3] = s.call(s.attacker, walletAt, wallet.PackCollect(s.chain.Token, auth.From, auth.Value, auth.ValidBefore, auth.Nonce,
 		signature.Bytes(), treasury, units(t, "39999999")))
 
-	// It refunds two of them, once they are final. What is refunded before covers no invoice.
+	// It refunds two payments once they are final. A payment that is refunded earlier does not cover
+	// the invoice.
 	s.final()
 	for _, amount := range []string{"20000000", "30000000"} {
 		s.call(s.attacker, walletAt, wallet.PackSend(s.chain.Token, s.customer(), units(t, amount)))

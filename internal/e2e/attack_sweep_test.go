@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestSweepOfAnotherService sweeps deposit addresses of another service, whose merchant has the same settlement
-// address and whose factory is the same, of exactly what an invoice of this service asks for. The money has
-// paid an invoice there, and pays none here.
+// TestSweepOfAnotherService sweeps deposit addresses of another service, which has the same factory and
+// a merchant with the same settlement address. The amount is exactly the one that an invoice of this
+// service asks for. The money has paid an invoice there, and does not pay one here.
 func TestSweepOfAnotherService(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

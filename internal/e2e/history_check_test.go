@@ -56,7 +56,7 @@ func (h *history) check() {
 		if back[b] != nil {
 			want.back = back[b].String()
 			if want.exception == apitypes.ExceptionUnderpaid && want.back == want.paid {
-				want.exception = "" // nothing of it is left
+				want.exception = "" // all of it was refunded
 			}
 		}
 		inv, err := h.client().Invoice(h.Context(), b.made.ID)

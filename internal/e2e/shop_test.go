@@ -156,8 +156,8 @@ func (s *shop) settle(ctx context.Context, o *order, amount *big.Int) error {
 	}
 }
 
-// awaitPaid waits until the service says that the order is paid or expired: what is refunded before a
-// payment is final does not cover the invoice.
+// awaitPaid waits until the service reports the order as paid or expired. A payment that is refunded
+// before it is final does not cover the invoice.
 func (s *shop) awaitPaid(ctx context.Context, o *order) error {
 	return await(ctx, func() bool {
 		inv, err := s.api().Invoice(ctx, o.answer.ID)

@@ -35,7 +35,7 @@ var (
 	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestX402Kills kills the service meanwhile")
 )
 
-// x402Budget lets a service check and send as many authorizations as the tests make.
+// x402Budget is large enough to check and send all authorizations of the tests.
 const x402Budget = `    requestCallsPerSecond: 1000
     gasless: {enabled: on, perMerchant: 100000, perPayer: 100000, perDay: 100000}
 `

@@ -47,7 +47,7 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	return a, err
 }
 
-// waitingFor returns on whose account a request waits: the client's at the merchant, and the
+// waitingFor returns the accounts on which a request waits: the client's at the merchant, and the
 // invoice's.
 func waitingFor(ctx context.Context, a store.Authorization) []ratelimit.Claim[ratelimit.Party] {
 	ofInvoice := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: a.InvoiceID}, Weight: 1, Most: MaxWaitingForInvoice}

@@ -160,8 +160,8 @@ func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
 	return r, nil
 }
 
-// outcomeOf returns the answer to a payment whose authorization was accepted. It is no success if the
-// payment gives no right to anything any more.
+// outcomeOf returns the answer to a payment after its authorization was accepted. It is a failure if
+// checkValid refuses the payment.
 func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, a store.Authorization) (apitypes.X402SettleResponse, error) {
 	if a.Paid() {
 		if err := s.checkValid(ctx, a); err != nil {

@@ -353,8 +353,8 @@ func TestSettleIsKilled(t *testing.T) {
 	})
 }
 
-// TestSettleOfEarlierRelease settles a payment whose invoice and settlement a release stored that was stopped before it
-// accepted the authorization.
+// TestSettleOfEarlierRelease settles a payment of an earlier release. That release stored the invoice
+// and the settlement, and was stopped before it accepted the authorization.
 func TestSettleOfEarlierRelease(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
@@ -387,7 +387,7 @@ func TestRefusedSettlementsLeaveNoInvoice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const requests, budget = 40, 20
 		w.budgets[chainKey] = settle.AuthorizationBudget{PerMerchant: budget, PerPayer: requests, PerDay: requests}
-		w.stop() // nobody waits for the block
+		w.stop() // no request waits for the block
 		replicas := []*facilitator.Service{w.Service, w.replica()}
 		var group sync.WaitGroup
 		accepted := 0
@@ -514,8 +514,8 @@ func TestSettleRefused(t *testing.T) {
 	})
 }
 
-// TestSettleWhatOthersSubmitted settles a payment whose transfer somebody else has made and that is stored,
-// while the node answers from an older block.
+// TestSettleWhatOthersSubmitted settles a payment that is stored because somebody else has made its
+// transfer. The node answers from an older block.
 func TestSettleWhatOthersSubmitted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.settle("acme", w.request("https://api.shop.example/")) // so that the address is known
@@ -546,8 +546,8 @@ func TestSettleAfterRefund(t *testing.T) {
 	})
 }
 
-// TestNoSuccessForAVoidInvoice has somebody submit an authorization that was refused before it was sent, and whose
-// invoice is void by then.
+// TestNoSuccessForAVoidInvoice has somebody submit an authorization that was refused before it was
+// sent. Its invoice is void by then.
 func TestNoSuccessForAVoidInvoice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWaiting has payers wait for a block: of one invoice, from one address, at one merchant, and
-// everywhere. A payer that has none can wait until there is no room at all.
+// everywhere. A payer with no waiting request can wait until there is no room at all.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	w := ratelimit.NewShares[ratelimit.Party]("x402_waiting", MaxWaiting)

@@ -179,7 +179,7 @@ func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, 
 	if err == nil {
 		return accepted, nil
 	}
-	// The same request may have been accepted meanwhile, which fails the checks of this one.
+	// The same request may have been accepted in the meantime, so the checks of this one fail.
 	if accepted, again := s.acceptedBefore(ctx, p); !errors.Is(again, store.ErrNotFound) {
 		return accepted, again
 	}

@@ -79,11 +79,10 @@ type Attribution struct {
 // that reading the chain again gives the same result. A transfer to a deposit address
 // pays its invoice, whatever its amount, time and evidence.
 //
-// Where a rule fits two invoices no later rule is tried: the transfer stays
-// unattributed and ok is false. A transfer of zero, one from an address to
-// itself, and the sweep of another service's deposit address is never attributed. truncated says that the transfer's amount may mean
-// more invoices than the candidates; then the amount alone attributes the
-// transfer only where it is the transfer amount of an invoice that awaits it.
+// If a rule fits two invoices, no later rule is tried: the transfer stays unattributed and ok is false.
+// A transfer of zero, one from an address to itself, and the sweep of another service's deposit address
+// is never attributed. truncated means that more invoices than the candidates may have the transfer's
+// amount. Then the amount decides only if it is the transfer amount of an invoice that awaits it.
 func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attribution, ok bool) {
 	if !t.pays() {
 		return Attribution{}, false

@@ -250,8 +250,6 @@ func TestAttributeDeposit(t *testing.T) {
 	}
 }
 
-// TestAttributeTruncated guesses nothing where more invoices have the amount than
-// there are candidates.
 // TestAttributeSweepOfAnotherService: the sweep of another service's deposit address pays nothing, whatever its amount is.
 func TestAttributeSweepOfAnotherService(t *testing.T) {
 	t.Parallel()
@@ -266,6 +264,7 @@ func TestAttributeSweepOfAnotherService(t *testing.T) {
 	}
 }
 
+// TestAttributeTruncated attributes nothing if more invoices have the amount than there are candidates.
 func TestAttributeTruncated(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")

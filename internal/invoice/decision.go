@@ -71,8 +71,9 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	return ItemKind(inv.Exception), fmt.Sprintf("%s %s %s", inv.Status, inv.AmountPaid, inv.AmountRefunded)
 }
 
-// withoutSentBack returns the invoice without the payments that came after what was due, such as late ones, if as
-// much was refunded since. So it is the item that it was before they came, and what was decided about that holds again.
+// withoutSentBack returns the invoice without the payments beyond the amount due, such as late ones, if
+// as much was refunded since. So it is the same item as before they came, and the decision about that
+// item holds again.
 func (inv Invoice) withoutSentBack() Invoice {
 	t := &inv.Sums.Tally
 	extra := inv.AmountPaid.Minus(t.Due)

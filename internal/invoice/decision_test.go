@@ -51,7 +51,7 @@ func TestItemOfWithoutSentBack(t *testing.T) {
 	}
 }
 
-// TestItemOfReturned: what was refunded while the invoice was open is no refund of what came late.
+// TestItemOfReturned: a refund made while the invoice was open does not refund a late payment.
 func TestItemOfReturned(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount

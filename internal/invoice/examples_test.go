@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestLateForAVoidInvoice says where on the chain a payment of a void invoice is late: above the newest block that was read
-// when it became void.
+// TestLateForAVoidInvoice checks from which block on a payment of a void invoice is late: above the
+// newest block that was read when the invoice became void.
 func TestLateForAVoidInvoice(t *testing.T) {
 	t.Parallel()
 	inv := invoice.Invoice{Status: invoice.Void, ClosedBlock: 100, Terms: invoice.Terms{ExpiresAt: invoice.Unix(2000)}}
@@ -22,7 +22,8 @@ func TestLateForAVoidInvoice(t *testing.T) {
 	}
 }
 
-// TestOverpaidByTheSum says that the sum of the payments is more than is due, whatever the last of them is.
+// TestOverpaidByTheSum checks that the sum of the payments decides whether an invoice is overpaid, and
+// not the last payment.
 func TestOverpaidByTheSum(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount

@@ -18,7 +18,7 @@ type historyEntry struct {
 	amount    Amount   // that counts
 	part      bool     // it counts as a part of the amount
 	sum       Amount   // of the payments up to and including this one
-	remainder Amount   // what is left to pay after the last part up to this one; zero without one
+	remainder Amount   // the amount left to pay after the last part up to this one; zero without one
 }
 
 // NewHistory returns the history of the invoice. Other payments are ignored.
@@ -135,8 +135,8 @@ func (inv Invoice) CountsInTime(p Payment) bool {
 	return p.Status != Orphaned && !inv.IsLate(p.Position)
 }
 
-// paysPart reports whether a payment counts as a part of the amount. What was returned does not. Dust does
-// not, so that a stranger cannot change the remainder that a payer was shown.
+// paysPart reports whether a payment counts as a part of the amount. A returned amount does not. Dust
+// does not, so that a stranger cannot change the remainder that a payer was shown.
 func (inv Invoice) paysPart(p Payment) bool {
 	return inv.CountsInTime(p) && !inv.IsDust(p) && !p.Counted().IsZero()
 }

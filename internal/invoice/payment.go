@@ -134,7 +134,7 @@ type Payment struct {
 // Attributed reports whether the payment belongs to an invoice.
 func (p Payment) Attributed() bool { return p.InvoiceID != "" }
 
-// returned returns Returned, at most the amount.
+// returned returns Returned, or the amount if that is smaller.
 func (p Payment) returned() Amount {
 	if p.Amount.Less(p.Returned) {
 		return p.Amount

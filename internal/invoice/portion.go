@@ -12,8 +12,8 @@ type Portion struct {
 	Duplicate Amount // was mined after the amount was covered
 }
 
-// Portion returns how a confirmed payment of the invoice counts. before is the sum of what
-// counted of the confirmed payments before it: see Counts.
+// Portion returns how a confirmed payment of the invoice counts. before is the sum of the counted
+// amounts of the confirmed payments before it: see Counts.
 func (inv Invoice) Portion(p Payment, before Amount) Portion {
 	paid := inv.Status == Paid
 	switch {

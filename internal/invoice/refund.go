@@ -52,10 +52,10 @@ func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
 }
 
-// Returning returns how much of a payment of the invoice does not count any more, if back is what
-// was refunded of it or is to be. While the invoice is open that is all of it. What is sent back
-// after the invoice was paid or ended changes nothing of that. What was to be sent back before that,
-// and is not, counts again: it is a surplus of a paid invoice. A late payment counts for nothing.
+// Returning returns how much of a payment of the invoice does not count any more. back is how much of
+// it was or is to be refunded. While the invoice is open, all of back does not count. A refund after
+// the invoice was paid or ended does not change the result. If a planned refund is not sent, its amount
+// counts again, as a surplus of a paid invoice. A late payment never counts, so the result is 0.
 func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	if p.Amount.Less(back) {
 		back = p.Amount

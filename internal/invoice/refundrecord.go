@@ -91,7 +91,7 @@ type RefundRecord struct {
 	Account      AccountKind // of To
 	ManyInvoices bool        // the payer had paid ManyInvoices
 	ClaimToken   string      // of the page on which the payer names To; empty without one, and where it is not known
-	ClaimHash    Hash        // of ClaimToken, which is what is stored of it; zero without one
+	ClaimHash    Hash        // of ClaimToken, of which only the hash is stored; zero without one
 	Signature    string      // of the payer, for To; empty without one
 	ExpiresAt    time.Time
 	CanceledAt   time.Time // zero unless it was canceled
@@ -123,8 +123,8 @@ func (r RefundRecord) LacksPayment() bool {
 	return r.Sent() && (r.PaymentStatus == Orphaned || r.Exceeded || r.Transfer.Token != r.Token || r.Transfer.From != r.From)
 }
 
-// IsOpen reports whether a prepared refund is in no block and can be by a time. One whose transaction
-// somebody submitted does not expire, since it may be mined at any time.
+// IsOpen reports whether a prepared refund is in no block and can be by a time. A refund with a
+// submitted transaction does not expire, since it may be mined at any time.
 func (r RefundRecord) IsOpen(now time.Time) bool {
 	return r.waits() && (!r.SubmittedTx.IsZero() || now.Before(r.ExpiresAt))
 }
@@ -150,10 +150,10 @@ func (r RefundRecord) CanBeSent(now time.Time) bool {
 }
 
 // Reserved returns how much of the payment a prepared refund reserves, beyond what its
-// transfer has refunded. It does so until it is stored as expired, whatever a clock says: a clock that
-// comes back must not make two refunds of the same money sendable. A smaller transfer than prepared releases the rest once it
-// is final, because a reorg may drop it before. A transfer that is awaited is reserved, whether or not it
-// was prepared.
+// transfer has refunded. It does so until it is stored as expired, even if a clock shows a later time.
+// If that clock is set back, two refunds of the same money must not be sendable. A smaller transfer
+// than prepared releases the rest only once it is final, because a reorg may drop it before. The amount
+// of an awaited transfer is reserved, whether or not it was prepared.
 func (r RefundRecord) Reserved() Amount {
 	switch {
 	case r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// preparedRefund returns a pending refund of 600, whose tag is n.
+// preparedRefund returns a pending refund of 600 with the tag n.
 func preparedRefund(n byte) invoice.RefundRecord {
 	return invoice.RefundRecord{
 		ID: "ref_" + string('0'+n), ChainKey: "base", Token: invoice.Address{1}, From: invoice.Address{2}, Payer: invoice.Address{3}, To: invoice.Address{3},
@@ -23,8 +23,8 @@ func sentBy(r invoice.RefundRecord, id string, amount uint64, status invoice.Pay
 	return r
 }
 
-// TestTwoEqualRefunds: of two refunds with one recipient and amount, a second transfer without a tag pays the
-// one that no other transfer pays, so that neither stays sendable.
+// TestTwoEqualRefunds: two refunds have the same recipient and amount. A second transfer without a tag
+// pays the refund that no other transfer pays, so that neither refund can be sent again.
 func TestTwoEqualRefunds(t *testing.T) {
 	t.Parallel()
 	first, second := sentBy(preparedRefund(1), "ref_t1", 600, invoice.Pending), preparedRefund(2)

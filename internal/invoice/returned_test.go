@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestReturning says how much of a payment stops to count, by the state of its invoice.
+// TestReturning checks how much of a payment stops counting in each state of its invoice.
 func TestReturning(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount
@@ -38,7 +38,8 @@ func TestReturning(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutReturned counts payments of which something was returned: what settles the invoice, and what exceeds it.
+// TestSettleWithoutReturned counts partly returned payments: the amount that settles the invoice, and
+// the excess.
 func TestSettleWithoutReturned(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount

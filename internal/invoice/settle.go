@@ -7,11 +7,10 @@ import (
 )
 
 // Settle returns the invoice with its state computed from its confirmed
-// payments. It is paid when those mined at or before expiresAt, less what was
-// returned of them, add up to the amount less the tolerance; then SettledTx is the
-// transaction that completed the sum. payments must hold all payments of the invoice; those that are not
-// confirmed or belong to another invoice are ignored. Settle never leaves a final
-// state, and is idempotent.
+// payments. It is paid when the payments mined at or before expiresAt, less their returned amounts, add
+// up to the amount less the tolerance. Then SettledTx is the transaction that completed the sum.
+// payments must hold all payments of the invoice; those that are not confirmed or belong to another
+// invoice are ignored. Settle never leaves a final state, and is idempotent.
 func (inv Invoice) Settle(payments []Payment) Invoice {
 	confirmed := filter(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int { return a.Compare(b.Position) })
@@ -61,8 +60,8 @@ func (inv Invoice) count(p Payment) Invoice {
 }
 
 // exception returns how the payments differ from what the invoice asks for. Dust
-// counts in the sums, and may complete the amount, but is no exception by itself. Nor is
-// what was returned.
+// counts in the sums, and may complete the amount, but is no exception. A returned amount is no
+// exception either.
 func (inv Invoice) exception() Exception {
 	t := inv.Sums.Tally
 	counted := t.Counted()

@@ -20,8 +20,8 @@ type Submission struct {
 	KeyID     string // of the key that began it; empty at a service without keys
 	By        string // name of that key
 	StartedAt time.Time
-	// Scheduled is StartedAt by the schedule's clock, which does not jump, or when a node was last found to have the
-	// transaction; zero if a program of an older version began it.
+	// Scheduled is StartedAt by the schedule's clock, which does not jump, or the last time when a node
+	// had the transaction. It is zero if a program of an older version began the submission.
 	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
 
@@ -32,9 +32,9 @@ type Submission struct {
 // InForce reports whether nobody withdrew the submission.
 func (s Submission) InForce() bool { return s.WithdrawnAt.IsZero() }
 
-// Withdraw returns the submission withdrawn by the key with an id and a name. failed says
-// that its transaction was mined without effect. scheduled is the time by the schedule's clock. ok is
-// false if something may be sent: SubmissionPatience must be over by both clocks.
+// Withdraw returns the submission withdrawn by the key with an id and a name. failed is set if its
+// transaction was mined without effect. scheduled is the time by the schedule's clock. ok is false if
+// something may be sent: SubmissionPatience must be over by both clocks.
 func (s Submission) Withdraw(keyID, by string, failed bool, now, scheduled time.Time) (withdrawn Submission, ok bool) {
 	atOnce := failed || s.TxHash.IsZero() && s.KeyID == keyID
 	if !atOnce && (now.Before(s.StartedAt.Add(SubmissionPatience)) || scheduled.Before(s.Scheduled.Add(SubmissionPatience))) {

@@ -59,9 +59,9 @@ func (inv Invoice) Ceiling() Amount { return inv.Amount.Plus(NewAmount(MaxSuffix
 // Counted returns how much of Due counts toward the invoice's amount.
 func (t Tally) Counted() Amount { return t.Due.Minus(t.Returned) }
 
-// Surplus returns how much more than was due was paid. Due is what settled the
-// invoice, if that does not exceed Ceiling, and the amount otherwise. What was returned
-// before the invoice was paid is no surplus.
+// Surplus returns how much more than was due was paid. Due is the sum that settled the invoice, if that
+// does not exceed Ceiling, and the amount otherwise. An amount returned before the invoice was paid is
+// no surplus.
 func (inv Invoice) Surplus() Amount {
 	due := inv.Sums.Tally.Counted()
 	if due.Less(inv.Amount) || inv.Ceiling().Less(due) {
@@ -91,12 +91,12 @@ func (inv Invoice) Kept() Amount { return inv.AmountPaid.Minus(inv.Sums.Tally.Re
 // held returns how much of the payments in time counts, confirmed or not.
 func (inv Invoice) held() Amount { return inv.Sums.InTime.Minus(inv.Sums.Returned) }
 
-// Covered reports whether payments that were mined in time and are not orphaned, less what
-// was refunded of them or is to be, add up to the amount less the tolerance.
+// Covered reports whether the payments that were mined in time and are not orphaned add up to the
+// amount less the tolerance. Amounts that were or are to be refunded do not count.
 func (inv Invoice) Covered() bool { return !inv.held().Less(inv.threshold()) }
 
-// HasParts reports whether payments mined in time that count are more than dust. Without
-// such payments nothing has been partly paid.
+// HasParts reports whether payments mined in time that count are more than dust. Without such payments
+// the invoice is not partly paid.
 func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.held()) }
 
 // Missing returns how much of the amount was not observed in time, confirmed or
@@ -113,8 +113,8 @@ func (inv Invoice) Arrived() (inTime, late Amount) {
 	return s.InTime, s.Late
 }
 
-// Partial reports whether the invoice is partly paid, confirmed or not. Dust alone and what
-// was returned do not count.
+// Partial reports whether the invoice is partly paid, confirmed or not. An invoice with only dust and
+// returned amounts is not partly paid.
 func (inv Invoice) Partial() bool {
 	inTime, _ := inv.Arrived()
 	return inv.Sums.Returned.Less(inTime) && !inv.Covered()
@@ -187,7 +187,8 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	return inv
 }
 
-// counts returns how much of a payment its sums count: all of a late one, which pays nothing.
+// counts returns how much of a payment its sums count: all of a late one, which does not pay the
+// invoice.
 func (inv Invoice) counts(p Payment) Amount {
 	if inv.IsLate(p.Position) {
 		return p.Amount

@@ -166,7 +166,7 @@ func TestSurplus(t *testing.T) {
 	}
 }
 
-// TestExcess has the excess of a late overpayment, whose exception is late.
+// TestExcess checks the excess of a late overpayment. Its exception is late.
 func TestExcess(t *testing.T) {
 	t.Parallel()
 	type payments = []invoice.Payment

@@ -1,42 +1,42 @@
 package invoice
 
-// PaymentUse is what a payment is used for. It has one use at a time: what a payer got goods for is
-// not sent back as well.
+// PaymentUse is the use of a payment. A payment has one use at a time: money that paid for goods is not
+// sent back as well.
 type PaymentUse string
 
 // The uses of a payment.
 const (
-	UseUndecided PaymentUse = "undecided" // it has no invoice, and nobody has dealt with what is left of it
+	UseUndecided PaymentUse = "undecided" // it has no invoice, and the rest of it awaits a decision
 	UseCounted   PaymentUse = "counted"   // it belongs to an invoice
 	UseRefunding PaymentUse = "refunding" // a refund of it is prepared, or its transfer is not final
 	UseRefunded  PaymentUse = "refunded"  // all of it was sent back
-	UseDismissed PaymentUse = "dismissed" // it has no invoice, and somebody decided that nothing is to be done
+	UseDismissed PaymentUse = "dismissed" // it has no invoice, and a person decided to do nothing about it
 )
 
 // PaymentUses are all uses.
 var PaymentUses = []PaymentUse{UseUndecided, UseCounted, UseRefunding, UseRefunded, UseDismissed}
 
-// UseAct is what a person, or a payer's signature, asks to do with a payment.
+// UseAct is an act on a payment that a person or a payer's signature asks for.
 type UseAct string
 
 // The acts.
 const (
-	// ActNone asks for nothing: something that the use depends on has changed. Blocks of the
+	// ActNone only recomputes the use after something that it depends on has changed. Blocks of the
 	// chain are not refused.
 	ActNone      UseAct = ""
 	ActAttribute UseAct = "attribute" // to an invoice, by hand, by a claim or by a rule that is tried again
 	ActRefund    UseAct = "refund"    // to prepare a refund
-	ActDismiss   UseAct = "dismiss"   // to decide that nothing is to be done with the payment
+	ActDismiss   UseAct = "dismiss"   // to decide to do nothing about the payment
 	ActAccept    UseAct = "accept"    // to waive the rest of its invoice's amount
 )
 
-// UseFacts is what decides the use of a payment.
+// UseFacts are the facts that decide the use of a payment.
 type UseFacts struct {
 	Amount    Amount // of the payment
 	Counted   bool   // it belongs to an invoice
 	Dismissed bool   // a dismissal is in force, of the payment as it is now
 	Accepted  bool   // somebody waived the rest of its invoice's amount
-	Reserved  Amount // by prepared refunds that can be sent, or whose transfer may be mined
+	Reserved  Amount // by prepared refunds that can be sent, or have a transfer that may be mined
 	Pending   Amount // by refunds that are in blocks and not final
 	Refunded  Amount // by final refunds
 }
@@ -48,8 +48,8 @@ type UsedError struct{ Use PaymentUse }
 func (e *UsedError) Error() string { return "the payment is " + string(e.Use) }
 
 // ChangeUse returns the use of a payment after an act, or a *UsedError that names the use that
-// excludes it. It is the only function that says what a payment is used for. What the chain
-// says goes before what people decided: a transfer that was mined is a fact.
+// excludes it. No other function decides the use of a payment. Facts of the chain take precedence over
+// decisions of people, because a mined transfer cannot be undone by a decision.
 func ChangeUse(f UseFacts, act UseAct) (PaymentUse, error) {
 	is := f.use()
 	switch {
@@ -65,8 +65,8 @@ func ChangeUse(f UseFacts, act UseAct) (PaymentUse, error) {
 	return is, nil
 }
 
-// Excludes reports whether a payment with the use cannot be put to another one by an act. A use that
-// is not known, since a program of an older version stored the payment, excludes nothing.
+// Excludes reports whether a payment with the use cannot be put to another one by an act. A use is
+// unknown if a program of an older version stored the payment. An unknown use excludes no act.
 func (u PaymentUse) Excludes(act UseAct) bool {
 	switch act {
 	case ActAttribute:

@@ -54,8 +54,8 @@ func TestChangeUse(t *testing.T) {
 	}
 }
 
-// TestUsesExcludeEachOther draws facts: a payment that is dealt with is not put to another use by a
-// person, except that a counted one can be sent back, and a refused act changes nothing.
+// TestUsesExcludeEachOther draws facts. A person cannot put a payment that has a use to another use,
+// except that a counted payment can be sent back. A refused act does not change the use.
 func TestUsesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

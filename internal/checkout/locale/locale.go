@@ -226,7 +226,7 @@ func (t *Text) value(value any, show func(any) string) any {
 	return show(value)
 }
 
-// Clock returns a time in UTC, and nothing for the zero time.
+// Clock returns a time in UTC, or "" for the zero time.
 func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
 
 // clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
@@ -238,7 +238,7 @@ func (t *Text) clockIn(at time.Time, zone *time.Location) string {
 // browser's zone.
 func (t *Text) Time(at time.Time) template.HTML { return t.TimeIn(at, time.UTC) }
 
-// TimeIn returns an element with a time in a zone, and nothing for the zero time.
+// TimeIn returns an element with a time in a zone, or "" for the zero time.
 func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
 	if at.IsZero() {
 		return ""

@@ -51,9 +51,9 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
 
 const isHash = (answer: unknown): answer is Hex => typeof answer === "string" && /^0x[0-9a-f]{64}$/i.test(answer);
 
-// isNothingSent reports whether the code of an error says that nothing was sent. After any other
-// error the chain is asked, whatever the words: wallets pass on those of nodes, which also have
-// them for a transaction that they have already, or for another one in its place.
+// isNothingSent reports whether the code of an error means that the wallet sent no transaction. After
+// any other error the page asks the chain and ignores the error's text. Wallets pass on the texts of
+// nodes, and nodes use the same text if they already have the transaction or another one in its place.
 export const isNothingSent = ({ code }: WalletError) => nothingSent.has(code);
 
 // Codes of EIP-1193, EIP-5792 and, for a method that the wallet lacks, JSON-RPC.

@@ -71,7 +71,7 @@ function injectedWallet(): boolean {
 const has = (provider: Provider) => wallets.some((w) => w.provider === provider);
 
 // announced adds the wallet of an announcement, which the uuid identifies, and reports whether it
-// did. What it says is not trusted: the texts are bounded, and the icon is an image in a data: URL.
+// did. The announcement is not trusted: its texts are bounded, and the icon is an image in a data: URL.
 function announced(detail: Announcement | undefined): boolean {
   const { info, provider } = detail ?? {};
   if (typeof provider?.request !== "function" || typeof info !== "object" || !info) return false;
