@@ -15,7 +15,7 @@ import (
 )
 
 // HeaderChange is a header that an endpoint is to have. Without a Value, it keeps the one that it
-// has. That is allowed only while the URL's scheme, host and port stay the same: whoever may set
+// has. That is allowed only while the URL's scheme, host and port stay the same: a person who sets
 // the URL could learn the values at another host.
 type HeaderChange struct {
 	Name  string

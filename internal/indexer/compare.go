@@ -265,7 +265,7 @@ func (ix *Indexer) compareCounted(
 }
 
 // leftOut handles logs of a block that a node left out and a second source names. It is an error if
-// there is another node to read the block from, and else adds them to those that were told. Logs that
+// there is another node to read the block from, and else adds them to the node's logs. Logs that
 // only another node names are believed if the node's own receipts hold them. Else the block does not
 // count as compared, so that the audit reads it, and what the other node proves is read again.
 func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told *[]types.Log, second namedLogs) (Comparison, error) {
