@@ -202,6 +202,9 @@ func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFi
 		return nil, ends, n.wrap(errNotTogether)
 	}
 	if logs, ends, err = n.LogsAndEnds(ctx, first, last, f); err != nil {
+		if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) { // as it has shown now
+			err = errNotTogether
+		}
 		return nil, ends, &nodeError{node: n.Node, err: err, byRange: true}
 	}
 	return logs, ends, nil
