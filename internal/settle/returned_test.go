@@ -144,6 +144,45 @@ func TestRefundInTheGap(t *testing.T) {
 	})
 }
 
+// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund has the invoice's payments counted anew. They
+// pay it below the block of the second one, which takes so much that they would not any more.
+func TestTwoRefundsInTheGap(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.chainKey += "-late"
+		w.Service, w.blocks = w.service(), w.blocks[:1]
+		inv := w.create()
+		for _, transfers := range [][]invoice.Transfer{
+			{w.payFor(inv, 400_000), w.payFor(inv, 300_000), w.back(invoice.NewAmount(300_000))},
+			{w.payFor(inv, 600_000)},
+			{w.back(invoice.NewAmount(600_000))},
+			nil,
+		} {
+			w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
+		}
+		w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
+		w.fill(101, w.head(), w.blocks[1:]...)
+		if got := w.wantDue(inv.ID, invoice.Paid, 0); got.AmountRefunded != invoice.NewAmount(900_000) {
+			t.Errorf("%s were refunded", got.AmountRefunded)
+		}
+	})
+}
+
+// TestSmallerRefundConfirmed has the transfer of a prepared refund send less than that. Once it is final, the rest counts
+// for the open invoice again.
+func TestSmallerRefundConfirmed(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		r := w.prepared(w.confirmed(w.payFor(inv, 600_000)))
+		smaller := w.sent(r)
+		smaller.Amount = invoice.NewAmount(100_000)
+		w.seconds.Add(1)
+		w.mine(w.seconds.Load(), smaller)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.final()
+		w.wantDue(inv.ID, invoice.Open, 500_000)
+	})
+}
+
 // TestRefundPreparedBeforePaid pays an invoice while a refund is prepared. The refund gets a warning, and its amount is
 // a surplus once it is canceled.
 func TestRefundPreparedBeforePaid(t *testing.T) {
