@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
@@ -36,6 +38,11 @@ const (
 // ErrNoNode is the error of a call for a request while no node is usable for one. Requests do not
 // call a node that the indexer has not checked, that failed for it, or that limits their rate.
 var ErrNoNode = errors.New("no node is usable for requests right now")
+
+// BatchCaller makes several calls together.
+type BatchCaller interface {
+	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
+}
 
 // Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner and in
 // total, and a call that fails leaves the health of a node as it is. So the calls cannot keep the
@@ -77,6 +84,43 @@ func (r *Requests) CallContext(ctx context.Context, result any, method string, a
 // fails when one of them does.
 func (r *Requests) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return r.do(ctx, len(batch), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
+}
+
+// Each asks all usable nodes at once. ask makes up to calls calls of one node, and runs concurrently. Each
+// returns nil if a node answered, and else the error of the best one. Of an owner's budget it uses the calls
+// of all nodes, but at most all that a budget has.
+func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error {
+	nodes := r.pool.usableForRequests()
+	end, err := r.admit(ctx, min(calls*max(1, len(nodes)), max(calls, r.owners.Limit().Quota)))
+	if err != nil {
+		return err
+	}
+	defer end()
+	if len(nodes) == 0 {
+		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, ErrNoNode)
+	}
+	limit := r.pool.conf.FailoverAfter
+	if len(nodes) == 1 {
+		limit = 0
+	}
+	ctx = withClass(ctx, ClassRequest)
+	errs := make([]error, len(nodes))
+	var asked sync.WaitGroup
+	for i, node := range nodes {
+		asked.Go(func() {
+			errs[i] = node.callWithin(ctx, limit, func(ctx context.Context, node *Node) error { return ask(ctx, node) })
+		})
+	}
+	asked.Wait()
+	for i, err := range errs {
+		if err != nil {
+			nodes[i].pauseRequests(err)
+		}
+	}
+	if slices.Contains(errs, nil) {
+		return nil
+	}
+	return errs[0]
 }
 
 func (r *Requests) do(ctx context.Context, calls int, call func(context.Context, *Node) error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,5 +236,63 @@ func TestRequestsInFlight(t *testing.T) {
 	node.Intercept(nil)
 	if err := askFor(of(t, "acme"), p); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestRequestsOfEachNode asks all nodes. One that fails does not matter while another answers, and the calls
+// of all count against the budget.
+func TestRequestsOfEachNode(t *testing.T) {
+	at := start()
+	first, second := chaintest.New(5).Serve(t), chaintest.New(5).Serve(t)
+	p := checked(t, at, first.URL, second.URL)
+	var answered atomic.Int64
+	ask := func(owner string) error {
+		answered.Store(0)
+		return p.Requests().Each(of(t, owner), 2, func(ctx context.Context, node chain.BatchCaller) error {
+			err := node.BatchCallContext(ctx, []rpc.BatchElem{
+				{Method: "eth_chainId", Result: new(hexutil.Uint64)}, {Method: "eth_chainId", Result: new(hexutil.Uint64)},
+			})
+			if err == nil {
+				answered.Add(1)
+			}
+			return err
+		})
+	}
+	const own = 2 * chain.DefaultRequestCalls / 4
+	for range own / 4 {
+		if err := ask("acme"); err != nil || answered.Load() != 2 {
+			t.Fatalf("of 2 nodes, %d answered: %v", answered.Load(), err)
+		}
+	}
+	var exceeded *ratelimit.ExceededError
+	if err := ask("acme"); !errors.As(err, &exceeded) || answered.Load() != 0 {
+		t.Errorf("beyond the budget of the owner, %d answered: %v", answered.Load(), err)
+	}
+	first.Intercept(func(context.Context, string) error { return coded(429) })
+	if err := ask("b"); err != nil || answered.Load() != 1 {
+		t.Errorf("one node fails, and %d answered: %v", answered.Load(), err)
+	}
+	second.Intercept(func(context.Context, string) error { return coded(-32603) })
+	if err := ask("c"); err == nil {
+		t.Error("the only node that is left fails, and there is no error")
+	}
+	p.Nodes()[0].Quarantine("test")
+	p.Nodes()[1].Quarantine("test")
+	if err := ask("d"); !errors.Is(err, chain.ErrNoNode) {
+		t.Errorf("without a node: %v", err)
+	}
+}
+
+// TestRequestsOfEachNodeBelowTheirBudget has a budget that is below the calls of all nodes together.
+func TestRequestsOfEachNodeBelowTheirBudget(t *testing.T) {
+	var urls []string
+	for range 3 {
+		urls = append(urls, chaintest.New(5).Serve(t).URL)
+	}
+	p := check(t, poolOf(t, start(), chain.Chain{Key: "test", ID: 5, RequestCalls: 1}, urls...))
+	var asked atomic.Int64
+	err := p.Requests().Each(of(t, "acme"), 2, func(context.Context, chain.BatchCaller) error { asked.Add(1); return nil })
+	if err != nil || asked.Load() != 3 {
+		t.Errorf("of 3 nodes, %d were asked: %v", asked.Load(), err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -53,4 +54,8 @@ func TestAccount(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
+}
+
+func (n codeNode) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
+	return ask(ctx, n)
 }

@@ -28,9 +28,11 @@ const (
 // ErrUnavailable is returned when no node of a chain answered in time.
 var ErrUnavailable = errors.New("no node answered")
 
-// Node is a JSON-RPC client. *chain.Requests implements it.
+// Node is a JSON-RPC client of the nodes of a chain. *chain.Requests implements it.
 type Node interface {
-	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
+	chain.BatchCaller // of the first node that answers
+	// Each asks all nodes at once, up to a number of calls each. It returns nil if ask did for one.
+	Each(ctx context.Context, calls int, ask func(ctx context.Context, node chain.BatchCaller) error) error
 }
 
 // Source is a chain with its node.
@@ -85,15 +87,18 @@ type transaction struct {
 	Nonce chain.Quantity     `json:"nonce"`
 }
 
-// transaction returns the report of a transaction on the chain.
-func (s Source) transaction(ctx context.Context, hash invoice.Hash, to invoice.Address) (Report, error) {
+// callsOfTransaction is how many calls Source.transaction makes.
+const callsOfTransaction = 2
+
+// transaction returns the report of a transaction on the chain, by a node.
+func (s Source) transaction(ctx context.Context, node chain.BatchCaller, hash invoice.Hash, to invoice.Address) (Report, error) {
 	var receipt *chain.Receipt
 	var tx *transaction
 	batch := []rpc.BatchElem{
 		{Method: "eth_getTransactionReceipt", Args: []any{common.Hash(hash)}, Result: &receipt},
 		{Method: "eth_getTransactionByHash", Args: []any{common.Hash(hash)}, Result: &tx},
 	}
-	if err := s.Node.BatchCallContext(ctx, batch); err != nil {
+	if err := node.BatchCallContext(ctx, batch); err != nil {
 		return Report{}, err
 	}
 	for _, elem := range batch {

@@ -60,6 +60,10 @@ func (n *node) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) erro
 	return nil
 }
 
+func (n *node) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
+	return ask(ctx, n)
+}
+
 func log(address invoice.Address, topic common.Hash, from, to invoice.Address, amount uint64) string {
 	word := invoice.NewAmount(amount).Bytes()
 	return fmt.Sprintf(`{"address":%q,"topics":[%q,%q,%q],"data":"0x%x","blockNumber":"0x9","transactionHash":%q,"transactionIndex":"0x0","blockHash":%q,"logIndex":"0x0","removed":false}`,
@@ -187,6 +191,10 @@ func (n counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) erro
 		return errors.New(n.err)
 	}
 	return json.Unmarshal([]byte(n.count), batch[0].Result)
+}
+
+func (n counter) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
+	return ask(ctx, n)
 }
 
 func TestIsReplaced(t *testing.T) {

@@ -1,9 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -12,43 +16,76 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// RefundTransaction returns the state of a transaction that was to send a refund. It is Mined
-// if it moved the token from the settlement address to the recipient, and Failed if it was
-// mined and did not. The error is ErrUnavailable.
+// RefundTransaction returns the state of a transaction that was to send a refund, by all nodes of
+// the chain. It is Mined if it moved the token from the settlement address to the recipient, and Failed
+// if it was mined and did not. Unknown is what all nodes that answer say. Where they differ, Mined comes
+// first and then Queued, because the transaction may still be mined. The error is ErrUnavailable.
 func (i *Inspector) RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (State, error) {
-	report, err := i.Transaction(ctx, r.ChainKey, tx, r.To)
-	switch sent := func(t Transfer) bool { return t.Token == r.Token && t.From == r.From && t.To == r.To }; {
-	case err != nil:
-		return "", err
-	case report.Chain.Key != r.ChainKey:
-		return Unknown, nil
-	case report.State == Mined && !slices.ContainsFunc(report.Transfers, sent):
-		return Failed, nil
-	}
-	return report.State, nil
+	sent := func(t Transfer) bool { return t.Token == r.Token && t.From == r.From && t.To == r.To }
+	certain := []State{Unknown, Failed, Queued, Mined}
+	var best int
+	var mu sync.Mutex
+	err := i.each(ctx, r.ChainKey, Timeout, callsOfTransaction, func(ctx context.Context, s Source, node chain.BatchCaller) error {
+		report, err := s.transaction(ctx, node, tx, r.To)
+		if err != nil {
+			return err
+		}
+		if report.State == Mined && !slices.ContainsFunc(report.Transfers, sent) {
+			report.State = Failed
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		best = max(best, slices.Index(certain, report.State))
+		return nil
+	})
+	return certain[best], err
 }
 
-// HasWaiting reports whether a transaction of an account waits to be mined, as far as the
-// chain's nodes know. The error is ErrUnavailable.
+// HasWaiting reports whether a transaction of an account waits to be mined, as far as one of the
+// chain's nodes knows. The error is ErrUnavailable.
 func (i *Inspector) HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error) {
-	n := i.indexOf(chainKey)
-	if n < 0 {
-		return false, fmt.Errorf("%w: chain %s is not configured", ErrUnavailable, chainKey)
-	}
-	ctx, cancel := context.WithTimeout(ctx, AccountTimeout)
-	defer cancel()
+	var waiting atomic.Bool
+	err := i.each(ctx, chainKey, AccountTimeout, callsOfWaiting, func(ctx context.Context, _ Source, node chain.BatchCaller) error {
+		waits, err := hasWaiting(ctx, node, account)
+		if waits {
+			waiting.Store(true)
+		}
+		return err
+	})
+	return waiting.Load(), err
+}
+
+// callsOfWaiting is how many calls hasWaiting makes.
+const callsOfWaiting = 2
+
+// hasWaiting reports whether a node knows of a transaction of an account that waits to be mined.
+func hasWaiting(ctx context.Context, node chain.BatchCaller, account invoice.Address) (bool, error) {
 	var mined, all chain.Quantity
 	batch := []rpc.BatchElem{
 		{Method: "eth_getTransactionCount", Args: []any{common.Address(account), "latest"}, Result: &mined},
 		{Method: "eth_getTransactionCount", Args: []any{common.Address(account), "pending"}, Result: &all},
 	}
-	if err := i.sources[n].Node.BatchCallContext(ctx, batch); err != nil {
-		return false, fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, err)
-	}
+	err := node.BatchCallContext(ctx, batch)
 	for _, elem := range batch {
-		if elem.Error != nil {
-			return false, fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, elem.Error)
-		}
+		err = cmp.Or(err, elem.Error)
 	}
-	return all.N > mined.N, nil
+	return err == nil && all.N > mined.N, err
+}
+
+// each asks all nodes of a chain. The error is ErrUnavailable.
+func (i *Inspector) each(ctx context.Context, chainKey string, timeout time.Duration, calls int,
+	ask func(ctx context.Context, s Source, node chain.BatchCaller) error,
+) error {
+	n := i.indexOf(chainKey)
+	if n < 0 {
+		return fmt.Errorf("%w: chain %s is not configured", ErrUnavailable, chainKey)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s := i.sources[n]
+	err := s.Node.Each(ctx, calls, func(ctx context.Context, node chain.BatchCaller) error { return ask(ctx, s, node) })
+	if err != nil {
+		return fmt.Errorf("%w for chain %s: %w", ErrUnavailable, chainKey, err)
+	}
+	return nil
 }

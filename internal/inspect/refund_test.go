@@ -1,13 +1,35 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
+
+// several are the nodes of a chain.
+type several []*node
+
+func (s several) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	return s[0].BatchCallContext(ctx, batch)
+}
+
+func (s several) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (err error) {
+	answered := false
+	for _, n := range s {
+		failed := ask(ctx, n)
+		answered, err = answered || failed == nil, errors.Join(err, failed)
+	}
+	if answered {
+		return nil
+	}
+	return err
+}
 
 func TestRefundTransaction(t *testing.T) {
 	c, usdc := base(t)
@@ -31,7 +53,24 @@ func TestRefundTransaction(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, test.want)
 		}
 	}
-	down := inspect.New([]inspect.Source{{Chain: c, Node: &node{err: errors.New("down")}}})
+	for name, test := range map[string]struct {
+		nodes several
+		want  inspect.State
+	}{
+		"the second one has it":    {several{{}, {tx: carrying(usdc, "0x0")}}, inspect.Queued},
+		"only the first one":       {several{{tx: carrying(usdc, "0x0")}, {}}, inspect.Queued},
+		"one has another receipt":  {several{{receipt: receipt(0)}, {tx: carrying(usdc, "0x0")}}, inspect.Queued},
+		"one of them is behind":    {several{{receipt: receipt(0)}, {}}, inspect.Failed},
+		"one of them has mined it": {several{{}, {receipt: receipt(1, log(usdc, chain.TransferTopic, payer, merchant, 5))}}, inspect.Mined},
+		"one of them fails":        {several{{err: errors.New("down")}, {}}, inspect.Unknown},
+		"all that answer":          {several{{}, {}}, inspect.Unknown},
+	} {
+		got, err := inspect.New([]inspect.Source{{Chain: c, Node: test.nodes}}).RefundTransaction(t.Context(), refund, tx)
+		if err != nil || got != test.want {
+			t.Errorf("of several nodes, %s: %s, %v; want %s", name, got, err, test.want)
+		}
+	}
+	down := inspect.New([]inspect.Source{{Chain: c, Node: several{{err: errors.New("down")}, {err: errors.New("down")}}}})
 	if _, err := down.RefundTransaction(t.Context(), refund, tx); !errors.Is(err, inspect.ErrUnavailable) {
 		t.Errorf("no node answers: %v", err)
 	}
@@ -50,6 +89,12 @@ func TestHasWaiting(t *testing.T) {
 		got, err := inspect.New([]inspect.Source{{Chain: c, Node: &test.node}}).HasWaiting(t.Context(), c.Key, payer)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %t, %v; want %t", name, got, err, test.want)
+		}
+	}
+	idle, busy := &node{receipt: `"0x7"`, tx: `"0x7"`}, &node{receipt: `"0x7"`, tx: `"0x8"`}
+	for _, nodes := range []several{{idle, busy}, {busy, idle}, {{err: errors.New("down")}, busy}} {
+		if waits, err := inspect.New([]inspect.Source{{Chain: c, Node: nodes}}).HasWaiting(t.Context(), c.Key, payer); !waits || err != nil {
+			t.Errorf("one waits at a node of several: %t, %v", waits, err)
 		}
 	}
 	down := inspect.New([]inspect.Source{{Chain: c, Node: &node{err: errors.New("down")}}})

@@ -117,7 +117,7 @@ func (s *search) take(a answer) {
 
 func (s *search) ask(ctx context.Context, source int) {
 	go func() {
-		report, err := s.sources[source].transaction(ctx, s.tx, s.to)
+		report, err := s.sources[source].transaction(ctx, s.sources[source].Node, s.tx, s.to)
 		s.answers <- answer{source, report, err}
 	}()
 }
