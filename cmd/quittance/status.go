@@ -314,7 +314,7 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	return append(notes, text)
 }
 
-// logsNote says that logs which a node leaves out go unnoticed, if they do.
+// logsNote returns a note if logs that a node leaves out go unnoticed.
 func logsNote(c admin.Chain) []string {
 	i := slices.IndexFunc(c.Checks, func(check admin.Check) bool { return check.Check == admin.CheckLogs })
 	if i < 0 {
@@ -329,7 +329,7 @@ func logsNote(c admin.Chain) []string {
 	return nil
 }
 
-// unreadNote says how many transactions are not recorded, if any.
+// unreadNote returns a note with the number of unrecorded transactions, if there are any.
 func unreadNote(c admin.Chain) []string {
 	var reasons []string
 	all := 0

@@ -250,7 +250,8 @@ func TestAttributeDeposit(t *testing.T) {
 	}
 }
 
-// TestAttributeSweepOfAnotherService: the sweep of another service's deposit address pays nothing, whatever its amount is.
+// TestAttributeSweepOfAnotherService: the sweep of another service's deposit address does not pay an
+// invoice, even with the exact amount.
 func TestAttributeSweepOfAnotherService(t *testing.T) {
 	t.Parallel()
 	told := invoice.Candidate{Invoice: openInvoice("a"), HasTransferAmount: true}

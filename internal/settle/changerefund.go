@@ -23,9 +23,8 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 }
 
 // ApproveRefund approves the address that a payer named without a signature. It must be
-// the named one, so that the merchant approves what it has seen. Repeating it changes
-// nothing. Errors are those of CancelRefund, and *invoice.FieldError if payments are received at
-// the address.
+// the named one, so that the merchant approves what it has seen. Repeating it has no effect. It returns
+// the errors of CancelRefund, and *invoice.FieldError if payments are received at the address.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Approve(to, s.earlierNow())

@@ -45,8 +45,8 @@ func (b *transferBatch) isNamed(e *entry) bool {
 	return e.refundID != "" && slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
 }
 
-// isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or its
-// recipient and amount are those of a waiting one and its transaction names no invoice.
+// isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or it has
+// the recipient and amount of a waiting one and its transaction names no invoice.
 func (b *transferBatch) isPreparedRefund(ctx context.Context, e *entry) (bool, error) {
 	switch {
 	case e.refundID == "":

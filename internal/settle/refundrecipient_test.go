@@ -97,7 +97,7 @@ func TestNamedTransferIsNoPayment(t *testing.T) {
 }
 
 // TestNamedRefundAboveUnreadBlocks reads the transfer of a prepared refund above blocks that were
-// never read: it is the refund as soon as it is read, so that it is not sent again.
+// never read. It is the refund as soon as it is read, so that it is not sent again.
 func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		elsewhere := invoice.Address{0xee, 10}

@@ -48,7 +48,7 @@ type transferBatch struct {
 
 	// The confirmed payments and refunds, which recompute counts, and the confirmed sweeps.
 	confirmed []invoice.Payment
-	counted   int // so many of confirmed are counted
+	counted   int // number of confirmed that are counted
 	refunded  []invoice.Refund
 	swept     []invoice.Sweep
 	moved     bool     // a pending payment was found in another block than before

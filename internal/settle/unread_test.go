@@ -98,8 +98,8 @@ func TestSupplementOfOtherBlocks(t *testing.T) {
 	})
 }
 
-// TestSupplementBetween has a block's payment be found whose header is not kept, because the block was
-// read between others. It is recorded if a block above is named that was read.
+// TestSupplementBetween finds a payment in a block that was read between others, so that its header is
+// not kept. The payment is recorded if a block above is named that was read.
 func TestSupplementBetween(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// Quotas of merchants for which none were set. The operator can set others.
+// Quotas of merchants without own quotas. The operator can set others.
 const (
 	// DefaultAuditQuota bounds what the entries of the audit log take that a merchant's keys caused,
 	// in bytes. Everything that a key can do again and again writes one, but creating invoices.
