@@ -6,11 +6,9 @@ import "time"
 // TakesBatch has it tried again.
 const batchRetry = time.Minute
 
-// TakesBatch reports whether so many calls of a kind go out in one request now, so that one server
-// of the node answers them all.
-func (c *Client) TakesBatch(kind Kind, calls int) bool {
-	return c.pace.most() >= calls && c.Limit(kind).takes(uint64(calls))
-}
+// TakesBatch reports whether the node takes so many calls of a kind in one request, as far as is known.
+// Then one server of the node answers them all.
+func (c *Client) TakesBatch(kind Kind, calls uint64) bool { return c.Limit(kind).takes(calls) }
 
 // takes reports whether a request may ask for so much. A size that was refused is tried again after
 // batchRetry: smaller requests alone do not raise the limit to it.

@@ -1,26 +1,24 @@
 package chain
 
 import (
-	"context"
 	"testing"
 	"time"
 )
 
-// TestTakesBatch asks whether three calls go out in one request: not beyond the settings, nor at a low
-// rate, nor for a minute after three or fewer were refused.
+// TestTakesBatch asks whether a node takes three calls in one request: not beyond its settings, nor for a
+// minute after three or fewer were refused.
 func TestTakesBatch(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	clock := func() time.Time { return now }
 	client := func(s NodeSettings) *Client {
-		pace := newPace(s.CallsPerSecond, clock, func(context.Context, time.Duration) error { return nil })
-		return &Client{pace: pace, limits: limits{settings: s, now: clock, all: map[Kind]*Limit{}}}
+		return &Client{limits: limits{settings: s, now: clock, all: map[Kind]*Limit{}}}
 	}
 	for _, test := range []struct {
 		settings NodeSettings
 		want     bool
 	}{
 		{NodeSettings{}, true}, {NodeSettings{MaxBatch: 3}, true}, {NodeSettings{MaxBatch: 2}, false}, {NodeSettings{MaxBatch: 1}, false},
-		{NodeSettings{CallsPerSecond: 12}, true}, {NodeSettings{CallsPerSecond: 11}, false},
+		{NodeSettings{CallsPerSecond: 1}, true},
 	} {
 		c := client(test.settings)
 		if got := c.TakesBatch(KindHeads, 3); got != test.want {

@@ -188,7 +188,7 @@ func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
 	return found
 }
 
-// logsAndEndsCalls is how many calls node.logsAndEnds makes.
+// logsAndEndsCalls is how many calls Client.LogsAndEnds makes.
 const logsAndEndsCalls = 3
 
 // errNotTogether means that a node does not take the calls of logsAndEnds in one request.

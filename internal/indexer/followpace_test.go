@@ -241,19 +241,18 @@ func TestStandbyLeavesNodesAlone(t *testing.T) {
 	}
 }
 
-// TestReadsTogetherByOneRequest has a node take the logs of a range and its headers one by one, by
-// its settings or because it refuses batches. Its server that answers the logs lags: no block is
+// TestReadsTogetherByOneRequest has a node take the logs of a range and its headers only apart, by its
+// settings or because it refuses batches. Its server that answers the logs lags: no block is
 // recorded without its payment.
 func TestReadsTogetherByOneRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings chain.NodeSettings
 		takes    int // the most calls in a batch
 	}{
-		"maxBatch 1":        {settings: chain.NodeSettings{MaxBatch: 1}},
-		"maxBatch 2":        {settings: chain.NodeSettings{MaxBatch: 2}},
-		"callsPerSecond 11": {settings: chain.NodeSettings{CallsPerSecond: 11}},
-		"takes 1":           {takes: 1},
-		"takes 2":           {takes: 2},
+		"maxBatch 1": {settings: chain.NodeSettings{MaxBatch: 1}},
+		"maxBatch 2": {settings: chain.NodeSettings{MaxBatch: 2}},
+		"takes 1":    {takes: 1},
+		"takes 2":    {takes: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
