@@ -322,6 +322,9 @@ func logsNote(c admin.Chain) []string {
 	}
 	switch c.Checks[i].State {
 	case admin.LogsNone:
+		if len(c.Providers) > 1 {
+			return []string{"a log that the node leaves out of a block goes unnoticed when the block is read: it returns no receipts of whole blocks, and no other node is ok"}
+		}
 		return []string{"a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node"}
 	case admin.LogsOff:
 		return []string{"a log that a node leaves out of a block goes unnoticed when the block is read: compareLogs is off"}

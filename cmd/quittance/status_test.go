@@ -100,3 +100,18 @@ base: a log that the node leaves out of a block goes unnoticed: it is the only n
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestLogsNote says that omitted logs go unnoticed, with one node and with two of which one is down.
+func TestLogsNote(t *testing.T) {
+	for providers, want := range map[int]string{1: "it is the only node", 2: "no other node is ok"} {
+		c := admin.Chain{Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone), Providers: make([]admin.Provider, providers)}
+		if got := logsNote(c); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%d nodes: %q", providers, got)
+		}
+	}
+	for _, by := range []string{admin.LogsNode, admin.LogsReceipts} {
+		if got := logsNote(admin.Chain{Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", by)}); len(got) != 0 {
+			t.Errorf("%s: %q", by, got)
+		}
+	}
+}

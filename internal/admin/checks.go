@@ -29,7 +29,7 @@ const (
 	LogsReceipts = "receipts" // compared with the block's receipts
 	LogsNode     = "node"     // compared with another node's logs
 	LogsQuorum   = "quorum"   // two nodes must report the same payments
-	LogsNone     = "none"     // the only node does not return the receipts of a block
+	LogsNone     = "none"     // the node does not return the receipts of a block, and no other one is ok
 	LogsOff      = "off"      // by the configuration
 )
 

@@ -341,7 +341,7 @@ func (ix *Indexer) comparesBy() Comparison {
 	switch {
 	case ix.hasReturnedReceipts(node{n}) && ix.offersReceipts(node{n}):
 		return ComparedReceipts
-	case len(ix.cfg.Pool.Nodes()) > 1:
+	case ix.cfg.Pool.HasHealthyOther(n):
 		return ComparedNode
 	}
 	return ComparedNone

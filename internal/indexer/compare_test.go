@@ -50,7 +50,7 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 				case nodes == 1:
 					want, state, by = 2, chain.StateOK, ComparedNone
 				case !receipts:
-					by = ComparedNode
+					by = ComparedNone // with a node that is quarantined
 				}
 				if got := f.ledger.count(invoice.Pending); got != want {
 					t.Errorf("%s, %d nodes, receipts %t: %d payments are pending, want %d", name, nodes, receipts, got, want)
@@ -314,5 +314,31 @@ func TestComparesWithoutNodeThatLacksLogs(t *testing.T) {
 		if got := f.Status().Compared; got[ComparedNone] == 0 {
 			t.Errorf("together %t: compared are %v", together, got)
 		}
+	}
+}
+
+// TestComparisonWithNodeThatIsDown has the second node fail: blocks are compared with nothing, and the
+// status says so until it answers again.
+func TestComparisonWithNodeThatIsDown(t *testing.T) {
+	now := time.Unix(chaintest.GenesisTime, 0)
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.CompareLogs, c.Now = true, func() time.Time { return now } })
+	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+	proxies[0].SetFaults(noReceipts)
+	proxies[1].SetFaults(noReceipts, chaintest.Refuse{Status: 500})
+	block := func() {
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)))
+		f.catchUp(t)
+	}
+	block()
+	if got := f.Status(); got.Comparison != ComparedNone || got.Compared[ComparedNone] != 1 {
+		t.Errorf("while the second node is down, blocks are compared by %s: %v", got.Comparison, got.Compared)
+	}
+	proxies[1].SetFaults(noReceipts)
+	now = now.Add(5 * time.Minute) // until it is called again
+	f.cfg.Pool.RefreshHeads(t.Context())
+	block()
+	if got := f.Status(); got.Comparison != ComparedNode || got.Compared[ComparedNode] != 1 {
+		t.Errorf("once it answers, blocks are compared by %s: %v", got.Comparison, got.Compared)
 	}
 }
