@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -35,10 +36,16 @@ func (c *fastChain) pass(d time.Duration) {
 	}
 }
 
-// sleep is the wait for a node's pace, in which the chain goes on.
+// sleep is the wait for a node's pace, in which the chain goes on. It fails once the test takes far
+// longer than it should.
 func (c *fastChain) sleep(ctx context.Context, d time.Duration) error {
 	c.clock.Add(d)
 	c.pass(d)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.passed > 15*time.Minute {
+		return errors.New("the node's pace is too slow to follow the chain")
+	}
 	return ctx.Err()
 }
 
