@@ -2573,9 +2573,9 @@ type RefundWarning struct {
 	// not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
 	// paid for at least 10 different invoices of this address, as an exchange does for its customers.
 	// `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
-	// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
+	// arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 	// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
-	// block that left the chain, and may still be mined. `not_mined`: the time to send it is over, and a transaction
+	// block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
 	// that was submitted for it may still be mined; the amount stays reserved. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
@@ -2587,9 +2587,9 @@ type RefundWarning struct {
 // not credit the customer. `account_unknown`: no node told in time whether it is one. `many_invoices`: the account
 // paid for at least 10 different invoices of this address, as an exchange does for its customers.
 // `other_recipient`: the recipient is not the account that paid. `exceeds_remainder`: other refunds of the payment
-// arrived since, and the transaction must not be sent any more. `invoice_paid`: the invoice was paid after the
+// arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 // refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
-// block that left the chain, and may still be mined. `not_mined`: the time to send it is over, and a transaction
+// block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
 // that was submitted for it may still be mined; the amount stays reserved. More values may be added.
 type RefundWarningCode string
 

@@ -18,11 +18,11 @@ var warningTexts = map[invoice.RefundWarning]string{
 		"and a regular customer for itself. An exchange does not credit a refund; ask the payer for an address if in doubt.", invoice.ManyInvoices),
 	invoice.WarnInvoicePaid:    "The invoice was paid after this refund was prepared, without the payment that is to be refunded.",
 	invoice.WarnOtherRecipient: "The recipient is not the account that paid.",
-	invoice.WarnExceedsRemainder: "Other refunds of the payment arrived since, and less is left of it than this refund's amount. " +
+	invoice.WarnExceedsRemainder: "Other refunds of the payment arrived since or are being sent, and less is left of it than this refund's amount. " +
 		"Do not send it; cancel it.",
 	invoice.WarnTransferDropped: "A transfer that refunds this payment was in a block that left the chain. Its transaction may still be mined: " +
 		"sending another one pays twice then.",
-	invoice.WarnNotMined: "The time to send this refund is over, and a transaction that was submitted for it is in no block. It may still be mined, so that " +
+	invoice.WarnNotMined: "This refund has expired or was canceled, and a transaction that was submitted for it is in no block. It may still be mined, so that " +
 		"the amount stays reserved. Withdraw the submission once no node has the transaction.",
 }
 

@@ -56,10 +56,10 @@ const (
 	WarnAccountUnknown   RefundWarning = "account_unknown"   // it may be one
 	WarnManyInvoices     RefundWarning = "many_invoices"     // the payer paid ManyInvoices
 	WarnOtherRecipient   RefundWarning = "other_recipient"   // the recipient is not the payer
-	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment
+	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment, or other refunds of it are being sent
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
 	WarnTransferDropped  RefundWarning = "transfer_dropped"  // a transfer that a reorg dropped may be mined again
-	WarnNotMined         RefundWarning = "not_mined"         // the time to send it is over, and its transaction may be mined
+	WarnNotMined         RefundWarning = "not_mined"         // it can no longer be sent, and its transaction may be mined
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -100,6 +100,8 @@ type RefundRecord struct {
 	SubmittedTx Hash
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
+	// Underway is what other refunds of the payment take that somebody submitted and that are in no block.
+	Underway Amount
 }
 
 // HashClaimToken returns the SHA-256 of a token of a refund's page.
@@ -144,22 +146,40 @@ func (r RefundRecord) waits() bool {
 	return r.Prepared() && !r.Sent() && (r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval || r.Status == RefundPending)
 }
 
-// CanBeSent reports whether the transaction of a prepared refund may be sent.
+// mayBeMined reports whether somebody submitted a transaction of the refund that is in no block.
+func (r RefundRecord) mayBeMined() bool { return !r.Sent() && !r.SubmittedTx.IsZero() }
+
+// CanBeSent reports whether the transaction of a prepared refund may be sent. Other refunds of the payment that
+// somebody sends count as sent.
 func (r RefundRecord) CanBeSent(now time.Time) bool {
-	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.Left.Less(r.Amount)
+	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.exceeds()
 }
+
+// exceeds reports whether less is left of the payment, or will be once what is underway is mined.
+func (r RefundRecord) exceeds() bool { return r.Left.Minus(r.Underway).Less(r.Amount) }
 
 // Reserved returns how much of the payment a prepared refund reserves, beyond what its
 // transfer has refunded. It does so until it is stored as expired, even if a clock shows a later time.
 // If that clock is set back, two refunds of the same money must not be sendable. A smaller transfer
 // than prepared releases the rest only once it is final, because a reorg may drop it before. The amount
-// of an awaited transfer is reserved, whether or not it was prepared.
+// of an awaited transfer is reserved, whether or not it was prepared. So is the amount of a refund whose
+// transaction was recorded after it was canceled or stored as expired, unless less is left of the payment.
+// Such a transfer would not become a refund.
 func (r RefundRecord) Reserved() Amount {
 	switch {
 	case r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):
 		return r.Transfer.Amount
 	case r.waits():
 		return r.Amount
+	case r.mayBeMined():
+		amount := r.Amount
+		if !r.Prepared() {
+			amount = r.Transfer.Amount
+		}
+		if r.Left.Less(amount) {
+			return Amount{}
+		}
+		return amount
 	case r.Status == RefundPending && r.Sent() && r.CanceledAt.IsZero() && r.Transfer.Amount.Less(r.Amount):
 		return r.Amount.Minus(r.Transfer.Amount)
 	}
@@ -199,7 +219,7 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 		return nil
 	}
 	all = r.recipientWarnings()
-	if r.Status == RefundPending && !r.Sent() && r.Left.Less(r.Amount) {
+	if r.Status == RefundPending && !r.Sent() && r.exceeds() {
 		all = append(all, WarnExceedsRemainder)
 	}
 	if r.InvoicePaid && r.waits() {
@@ -208,7 +228,7 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	if r.MayReturn && !r.Sent() {
 		all = append(all, WarnTransferDropped)
 	}
-	if r.IsOpen(now) && !now.Before(r.ExpiresAt) {
+	if r.IsOpen(now) && !now.Before(r.ExpiresAt) || !r.waits() && r.mayBeMined() && !r.IsAwaited() {
 		all = append(all, WarnNotMined)
 	}
 	return all

@@ -56,7 +56,16 @@ func TestReserved(t *testing.T) {
 	}
 	submitted := preparedRefund(1)
 	submitted.SubmittedTx = invoice.Hash{8}
-	byHand := invoice.RefundRecord{Status: invoice.RefundOrphaned}
+	byHand := invoice.RefundRecord{Status: invoice.RefundOrphaned, Left: invoice.NewAmount(1000)}
+	recorded := func(r invoice.RefundRecord, left uint64) invoice.RefundRecord {
+		r.SubmittedTx, r.Left = invoice.Hash{8}, invoice.NewAmount(left)
+		return r
+	}
+	beside := func(underway uint64) invoice.RefundRecord {
+		r := preparedRefund(1)
+		r.Underway = invoice.NewAmount(underway)
+		return r
+	}
 	const early, late = 999, 1000
 	for name, c := range map[string]struct {
 		refund  invoice.RefundRecord
@@ -64,22 +73,28 @@ func TestReserved(t *testing.T) {
 		want    uint64
 		canSend bool
 	}{
-		"prepared":                           {preparedRefund(1), early, 600, true},
-		"expired, not stored as expired":     {preparedRefund(1), late, 600, false},
-		"submitted":                          {submitted, early, 600, true},
-		"submitted, after it could be sent":  {submitted, late, 600, false},
-		"canceled":                           {canceled(preparedRefund(1)), early, 0, false},
-		"in a block":                         {sentBy(preparedRefund(1), "t", 600, invoice.Pending), early, 0, false},
-		"in a block, less":                   {sentBy(preparedRefund(1), "t", 250, invoice.Pending), early, 350, false},
-		"in a block, less, canceled before":  {canceled(sentBy(preparedRefund(1), "t", 250, invoice.Pending)), early, 0, false},
-		"dropped, and nobody awaits it":      {sentBy(preparedRefund(1), "t", 600, invoice.Orphaned), early, 600, true},
-		"dropped":                            {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), early, 600, false},
-		"dropped, less":                      {awaited(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned)), early, 600, false},
-		"dropped, more":                      {awaited(sentBy(preparedRefund(1), "t", 700, invoice.Orphaned)), early, 700, false},
-		"dropped, after it could be sent":    {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), late, 600, false},
-		"dropped, canceled before":           {awaited(canceled(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned))), early, 250, false},
-		"by hand, dropped":                   {awaited(sentBy(byHand, "t", 300, invoice.Orphaned)), early, 300, false},
-		"by hand, dropped, nobody awaits it": {sentBy(byHand, "t", 300, invoice.Orphaned), early, 0, false},
+		"prepared":                                   {preparedRefund(1), early, 600, true},
+		"expired, not stored as expired":             {preparedRefund(1), late, 600, false},
+		"submitted":                                  {submitted, early, 600, true},
+		"submitted, after it could be sent":          {submitted, late, 600, false},
+		"canceled":                                   {canceled(preparedRefund(1)), early, 0, false},
+		"in a block":                                 {sentBy(preparedRefund(1), "t", 600, invoice.Pending), early, 0, false},
+		"in a block, less":                           {sentBy(preparedRefund(1), "t", 250, invoice.Pending), early, 350, false},
+		"in a block, less, canceled before":          {canceled(sentBy(preparedRefund(1), "t", 250, invoice.Pending)), early, 0, false},
+		"dropped, and nobody awaits it":              {sentBy(preparedRefund(1), "t", 600, invoice.Orphaned), early, 600, true},
+		"dropped":                                    {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), early, 600, false},
+		"dropped, less":                              {awaited(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned)), early, 600, false},
+		"dropped, more":                              {awaited(sentBy(preparedRefund(1), "t", 700, invoice.Orphaned)), early, 700, false},
+		"dropped, after it could be sent":            {awaited(sentBy(preparedRefund(1), "t", 600, invoice.Orphaned)), late, 600, false},
+		"dropped, canceled before":                   {awaited(canceled(sentBy(preparedRefund(1), "t", 250, invoice.Orphaned))), early, 250, false},
+		"by hand, dropped":                           {awaited(sentBy(byHand, "t", 300, invoice.Orphaned)), early, 300, false},
+		"beside one that leaves enough":              {beside(400), early, 600, true},
+		"beside one that leaves too little":          {beside(401), early, 600, false},
+		"beside one that leaves nothing":             {beside(2000), early, 600, false},
+		"recorded, canceled, after it could be sent": {recorded(canceled(preparedRefund(1)), 600), early, 600, false},
+		"recorded, canceled, too little, after it could be sent": {recorded(canceled(preparedRefund(1)), 599), early, 0, false},
+		"recorded instead of what was dropped by hand":           {recorded(sentBy(byHand, "t", 300, invoice.Orphaned), 300), early, 300, false},
+		"by hand, dropped, nobody awaits it":                     {sentBy(byHand, "t", 300, invoice.Orphaned), early, 0, false},
 	} {
 		now := time.Unix(c.at, 0)
 		if got := c.refund.Reserved(); got != invoice.NewAmount(c.want) || c.refund.CanBeSent(now) != c.canSend {
@@ -88,6 +103,10 @@ func TestReserved(t *testing.T) {
 		warned := slices.Contains(c.refund.Warnings(now), invoice.WarnTransferDropped)
 		if want := c.refund.MayReturn && c.refund.Prepared(); warned != want {
 			t.Errorf("%s: a warning that it may be mined again: %t, want %t", name, warned, want)
+		}
+		exceeds := slices.Contains(c.refund.Warnings(now), invoice.WarnExceedsRemainder)
+		if want := strings.HasPrefix(name, "beside") && !c.canSend; exceeds != want {
+			t.Errorf("%s: a warning that too little is left: %t, want %t", name, exceeds, want)
 		}
 		late := slices.Contains(c.refund.Warnings(now), invoice.WarnNotMined)
 		if want := strings.HasSuffix(name, "after it could be sent"); late != want || c.refund.StatusAt(now) == invoice.RefundExpired && late {

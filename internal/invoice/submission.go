@@ -20,8 +20,8 @@ type Submission struct {
 	KeyID     string // of the key that began it; empty at a service without keys
 	By        string // name of that key
 	StartedAt time.Time
-	// Scheduled is StartedAt by the schedule's clock, which does not jump, or the last time when a node
-	// had the transaction. It is zero if a program of an older version began the submission.
+	// Scheduled is StartedAt by the schedule's clock, which does not jump, or the last time when TxHash was
+	// recorded or a node had it. It is zero if a program of an older version began the submission.
 	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
 

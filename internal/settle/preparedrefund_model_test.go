@@ -21,10 +21,10 @@ type refunding struct {
 	finalized int                // number of blocks that are final
 }
 
-// TestRefundModel plays random histories of prepared refunds, cancellations, transfers
+// TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers
 // with and without tag, reorgs, restarts and expiries. Refunds on the chain never exceed
-// the payment, prepared ones fit when they are prepared, and the list agrees with the
-// transfers and with the sums of payment and invoice.
+// the payment, prepared ones fit when they are prepared, those that can be sent fit beside what
+// may be mined, and the list agrees with the transfers and with the sums of payment and invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
@@ -33,7 +33,7 @@ func TestRefundModel(t *testing.T) {
 			m.payment = m.paid(1000)
 			m.finalized = len(m.blocks)
 			r.Repeat(map[string]func(*rapid.T){
-				"prepare": m.prepareSome, "cancel": m.cancelSome, "withdraw": m.withdrawSome, "send": m.sendSome, "reorg": m.reorgSome,
+				"prepare": m.prepareSome, "cancel": m.cancelSome, "withdraw": m.withdrawSome, "submit": m.submitSome, "send": m.sendSome, "reorg": m.reorgSome,
 				"confirm": func(*rapid.T) {
 					m.world.final()
 					m.finalized = len(m.blocks)
@@ -113,19 +113,39 @@ func (m *refunding) cancelSome(r *rapid.T) {
 	id := rapid.SampledFrom(m.prepared).Draw(r, "canceled")
 	_, err := m.CancelRefund(m.t.Context(), id, "")
 	var submitted *settle.SubmittedError
-	if awaited := m.refund(id).IsAwaited(); err != nil && !errors.Is(err, settle.ErrRefundNotOpen) && !(awaited && errors.As(err, &submitted)) {
+	if sent := !m.refund(id).SubmittedTx.IsZero(); err != nil && !errors.Is(err, settle.ErrRefundNotOpen) && !(sent && errors.As(err, &submitted)) {
 		r.Fatal(err)
 	}
 }
 
-// withdrawSome withdraws the submission of a transfer that a reorg dropped.
+// submitSome submits a refund with a transaction, or records one of a former submission.
+func (m *refunding) submitSome(r *rapid.T) {
+	if len(m.prepared) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(m.prepared).Draw(r, "submitted")
+	hash := invoice.Hash{0xff, rapid.Byte().Draw(r, "hash")}
+	all, err := m.db.store.Submissions(m.t.Context(), id)
+	m.must(err)
+	if len(all) > 0 && rapid.Bool().Draw(r, "former") {
+		_, err = m.RecordTransaction(m.as("maria"), id, rapid.SampledFrom(all).Draw(r, "submission").ID, "", hash)
+	} else {
+		_, err = m.SubmitRefund(m.as("maria"), id, "", hash)
+	}
+	var submitted *settle.SubmittedError
+	if err != nil && !errors.Is(err, settle.ErrRefundNotOpen) && !errors.Is(err, settle.ErrTooManySubmissions) && !errors.As(err, &submitted) {
+		r.Fatal(err)
+	}
+}
+
+// withdrawSome withdraws the submission of a refund.
 func (m *refunding) withdrawSome(r *rapid.T) {
 	if len(m.prepared) == 0 {
 		return
 	}
 	id := rapid.SampledFrom(m.prepared).Draw(r, "withdrawn")
 	m.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
-	if m.refund(id).IsAwaited() {
+	if !m.refund(id).SubmittedTx.IsZero() {
 		m.must(m.withdraw(id))
 	}
 }
@@ -184,6 +204,7 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 	}
 	list, err := m.db.store.RefundRecords(m.t.Context(), store.RefundFilter{PaymentID: m.payment.ID, Limit: 1000})
 	m.must(err)
+	m.checkSendable(r, list)
 	shown := make(map[string]bool) // ids of the transfers
 	for _, rec := range list {
 		shown[rec.Transfer.ID] = true
@@ -202,6 +223,25 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 	for _, refund := range refunds {
 		if refund.Status != invoice.Orphaned && !shown[refund.ID] {
 			r.Errorf("the transfer %s is not in the list", refund.ID)
+		}
+	}
+}
+
+// checkSendable adds up what is refunded, what others may send or have sent, and what can be sent beside it.
+func (m *refunding) checkSendable(r *rapid.T, list []invoice.RefundRecord) {
+	onChain := m.onChain(r)
+	for _, rec := range list {
+		if !rec.CanBeSent(at(m.seconds.Load())) {
+			continue
+		}
+		sum := onChain + number(rec.Amount)
+		for _, other := range list {
+			if other.ID != rec.ID && !other.Sent() && !other.SubmittedTx.IsZero() {
+				sum += number(other.Reserved())
+			}
+		}
+		if sum > 1000 {
+			r.Errorf("%s can be sent, and with what is refunded or may be mined that is %d of 1000", rec.ID, sum)
 		}
 	}
 }

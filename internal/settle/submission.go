@@ -66,18 +66,26 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 }
 
 // RecordTransaction records the transaction of a submission. A wallet may replace it by
-// another one. A submission that was withdrawn before its wallet answered is in force again,
-// unless another one is. Repeating it changes nothing. The error is store.ErrNotFound.
+// another one, unless a reorg dropped the one that is known, which may be mined again. A submission that was withdrawn
+// before its wallet answered is in force again, unless another one is. Each transaction may be on its way to the nodes
+// for invoice.SubmissionPatience. Repeating it changes nothing. Errors are store.ErrNotFound, and *SubmittedError while
+// a dropped transaction is awaited.
 func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		was, err := c.find(submissionID)
 		if err != nil {
 			return err
 		}
+		if was.InForce() && c.refund.IsAwaited() && tx != was.TxHash {
+			return &SubmittedError{was}
+		}
 		is = was
 		is.TxHash = tx
 		if _, ok := invoice.InForceOf(c.all); !ok {
 			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
+		}
+		if is != was {
+			is.Scheduled = s.scheduled()
 		}
 		return c.update(ctx, access.ActionRefundSubmit, was, is)
 	})

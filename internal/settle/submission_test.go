@@ -131,6 +131,7 @@ func TestSubmitRefund(t *testing.T) {
 		}
 		_, err = w.WithdrawSubmission(juan, settle.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{1}})
 		wantErr(t, "another transaction is gone", err, settle.ErrSubmissionSent)
+		w.patience()
 		_, err = w.WithdrawSubmission(juan, settle.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{2}})
 		w.must(err)
 

@@ -133,14 +133,16 @@ func (tx *Tx) RefreshUses(ctx context.Context, paymentIDs ...string) error {
 }
 
 // PaymentsBeingRefunded returns up to limit payments of an invoice that were mined before it expired,
-// in no order. In the list of refunds, a refund of each payment is prepared or not final.
+// in no order. In the list of refunds, a refund of each payment is prepared or not final, or its
+// transaction may be mined.
 func (q *queries) PaymentsBeingRefunded(ctx context.Context, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
-	ids, err := queryAll(ctx, q, scanID, `SELECT refund_records.payment_id FROM refund_records JOIN payments ON payments.id = refund_records.payment_id
-		WHERE refund_records.invoice_id = $1 AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+	ids, err := queryAll(ctx, q, scanID, `SELECT DISTINCT refund_records.payment_id FROM refund_records JOIN payments ON payments.id = refund_records.payment_id
+		WHERE refund_records.invoice_id = $1 AND (refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+				OR refund_records.status <> 'confirmed' AND EXISTS (SELECT 1 FROM refund_submissions AS sent
+					WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL AND sent.tx_hash IS NOT NULL))
 			AND payments.block_time <= $2 LIMIT $3`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt), limit)
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(ids)
-	return q.PaymentsByID(ctx, slices.Compact(ids))
+	return q.PaymentsByID(ctx, ids)
 }

@@ -18,6 +18,23 @@ const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS 
 const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, reason, " +
 	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
 
+// submittedAmount is what another refund takes that somebody submitted: its amount, or that of the transfer that was
+// in a block, if it is more or the refund itself was canceled or has expired.
+const submittedAmount = `CASE WHEN other.amount IS NULL OR sent.tx_hash = gone.tx_hash AND (other.status IN ('canceled', 'expired')
+	OR (length(other.amount), other.amount) < (length(gone.amount), gone.amount)) THEN gone.amount ELSE other.amount END`
+
+// parseSum adds up amounts with spaces between them.
+func parseSum(text string) (sum invoice.Amount, err error) {
+	for _, field := range strings.Fields(text) {
+		a, err := invoice.ParseAmount(field)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Plus(a)
+	}
+	return sum, nil
+}
+
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
 // orphaned refunds.
@@ -26,8 +43,11 @@ var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
 		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
 		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
-			JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.tx_hash = gone.tx_hash
-			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned')
+			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned'),
+		(SELECT string_agg(` + submittedAmount + `, ' ') FROM refund_records AS other JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
+			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
+			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
+				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending')))
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
@@ -42,7 +62,7 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
-		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn)
+		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn, parsedColumn[invoice.Amount]{&r.Underway, parseSum})
 	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
 	r.ClaimToken, r.ClaimHash = token.token, token.hash
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
