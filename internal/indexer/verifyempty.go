@@ -85,9 +85,15 @@ func (ix *Indexer) logsOneByOne(
 	return found, nil
 }
 
+// maxSingleReceipts bounds the transactions of a block whose receipts are read one by one from a node that
+// does not offer the receipts of a block. Where blocks have more, filters are so full that they match
+// by chance, and each block would cost a call for each of its transactions.
+const maxSingleReceipts = 20
+
 // verifyEmpty returns the logs of blocks for which the node returned none. It is a
 // *nodeError when another node has some. When no other node answers, the blocks' receipts decide,
-// which must be complete: all at once, or one by one if the node refuses that.
+// which must be complete: all at once, or one by one if the node refuses that. A node that does not offer
+// the receipts of a block is believed when it answers a second time, if the block is large.
 func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	blocks := hashesOf(headers)
 	for _, other := range ix.cfg.Pool.Others(n.Node) {
@@ -103,7 +109,13 @@ func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Head
 	found := make([][]types.Log, len(blocks))
 	for i, h := range headers {
 		logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
-		if err != nil && isReadable(ctx, err) {
+		switch {
+		case errors.Is(err, chain.ErrUnsupported) && h.Txs > maxSingleReceipts:
+			var again [][]types.Log
+			if again, err = n.logsOfBlocks(ctx, blocks[i:i+1], filter); err == nil {
+				logs = again[0]
+			}
+		case err != nil && isReadable(ctx, err):
 			logs, err = ix.logsFromReceipts(ctx, n, h, filter)
 		}
 		if err != nil {

@@ -60,6 +60,24 @@ func TestLeftOutLogs(t *testing.T) {
 	}
 }
 
+// TestLogsLeftOutOfLargeBlock has the only node deny the logs of a block. It does not offer the receipts of
+// a block, and they are read one by one if the block has few transactions.
+func TestLogsLeftOutOfLargeBlock(t *testing.T) {
+	for txs, found := range map[int]int{maxSingleReceipts: 1, maxSingleReceipts + 1: 0} {
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 1, nil)
+		f.catchUp(t)
+		proxies[0].SetFaults(chaintest.DropLogs{}, chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601}})
+		block := []chaintest.Tx{chaintest.NewTx(pays(alice, 5))}
+		for len(block) < txs {
+			block = append(block, chaintest.NewTx(chaintest.Transfer(other, alice, bob, five)))
+		}
+		f.chain.Mine(block...)
+		f.catchUp(t)
+		f.expect(t, 1, 0, found, 0, 0)
+	}
+}
+
 // TestLogsLeftOutOfRange has a node leave the logs of a range out, all or
 // those of its newest blocks, as one does that lost or lacks them.
 func TestLogsLeftOutOfRange(t *testing.T) {
