@@ -23,7 +23,7 @@ type refunding struct {
 
 // TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers
 // with and without tag, reorgs, restarts and expiries. Refunds on the chain never exceed
-// the payment, prepared ones fit when they are prepared, those that can be sent fit beside what
+// the payment, prepared ones fit when they are prepared, those that can be sent fit next to what
 // may be mined, and the list agrees with the transfers and with the sums of payment and invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
@@ -227,7 +227,7 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 	}
 }
 
-// checkSendable adds up what is refunded, what others may send or have sent, and what can be sent beside it.
+// checkSendable adds up what is refunded, what others may send or have sent, and what can be sent then.
 func (m *refunding) checkSendable(r *rapid.T, list []invoice.RefundRecord) {
 	onChain := m.onChain(r)
 	for _, rec := range list {

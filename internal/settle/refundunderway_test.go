@@ -85,7 +85,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 	})
 }
 
-// TestRefundsBesideDropped sends a refund beside a dropped one that leaves enough of the payment.
+// TestRefundsBesideDropped sends a refund next to a dropped one that leaves enough of the payment.
 func TestRefundsBesideDropped(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)

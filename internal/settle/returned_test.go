@@ -170,7 +170,7 @@ func TestTwoRefundsInTheGap(t *testing.T) {
 // TestSmallerRefundConfirmed has the transfer of a prepared refund send less than that. Once it is final, the rest counts
 // for the open invoice again.
 func TestSmallerRefundConfirmed(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create()
 		r := w.prepared(w.confirmed(w.payFor(inv, 600_000)))
 		smaller := w.sent(r)
