@@ -69,6 +69,13 @@ func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	return p.Returned
 }
 
+// ReturnedBefore returns how much of a payment does not count, if the invoice is just given to it and back was
+// refunded of it before. What is left counts, also if the invoice has ended.
+func (inv Invoice) ReturnedBefore(p Payment, back Amount) Amount {
+	inv.Status = Open
+	return inv.Returning(p, back)
+}
+
 // filter returns the payments that are wanted.
 func filter(payments []Payment, wanted func(Payment) bool) []Payment {
 	var kept []Payment

@@ -140,13 +140,18 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 	was := p.Payment
 	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
 	p.AttributedBy, p.AttributedAt = m.By, s.seconds()
+	back, err := tx.AmountsReturned(ctx, []string{p.ID}, s.schedule().Add(-returnPatience))
+	if err != nil {
+		return err
+	}
+	p.Returned = inv.ReturnedBefore(p.Payment, back[p.ID])
 	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
 		return err
 	}
 	if err := tx.SetRefundInvoices(ctx, []string{p.ID}); err != nil {
 		return err
 	}
-	err := tx.InsertAttribution(ctx, store.AttributionRow{
+	err = tx.InsertAttribution(ctx, store.AttributionRow{
 		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt,
 	})
 	if err != nil {

@@ -349,3 +349,41 @@ func TestVoidOfRefundedInvoice(t *testing.T) {
 		}
 	})
 }
+
+// TestAttributeWhatIsLeft refunds a part of a payment without an invoice, and then gives it to an invoice that is open, has
+// expired, or is paid. What is left of the payment counts.
+func TestAttributeWhatIsLeft(t *testing.T) {
+	for when, c := range map[string]struct {
+		prepare func(w *world, inv invoice.Invoice)
+		check   func(inv invoice.Invoice) bool
+	}{
+		"open": {func(*world, invoice.Invoice) {}, func(inv invoice.Invoice) bool { return inv.Due() == invoice.NewAmount(415_000) }},
+		"expired": {
+			func(w *world, inv invoice.Invoice) { w.advance(inv.ExpiresAt.Unix() + 10) },
+			func(inv invoice.Invoice) bool {
+				return inv.Exception == invoice.Underpaid && inv.Kept() == invoice.NewAmount(585_000)
+			},
+		},
+		"paid": {
+			func(w *world, inv invoice.Invoice) { w.confirmed(w.payFor(inv, 1_000_000)) },
+			func(inv invoice.Invoice) bool { return inv.Surplus() == invoice.NewAmount(585_000) },
+		},
+	} {
+		t.Run(when, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				inv := w.create()
+				w.seconds.Add(1)
+				p := w.payment(w.unattributedPayment(w.seconds.Load(), invoice.NewAmount(985_000)).Transfer)
+				w.final()
+				w.finalized(w.back(invoice.NewAmount(400_000)))
+				c.prepare(w, inv)
+				_, err := w.AttributeManually(t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria"})
+				w.must(err)
+				if got := w.invoice(inv.ID); !c.check(got) {
+					t.Errorf("it is %s and %q, asks for %s, has %s and a surplus of %s; of the payment, %s were returned", got.Status, got.Exception,
+						got.Due(), got.Kept(), got.Surplus(), w.payment(p.Transfer).Returned)
+				}
+			})
+		})
+	}
+}
