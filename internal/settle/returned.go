@@ -95,18 +95,31 @@ func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice
 // returnedBatch is of how many refunds one transaction computes what was returned.
 const returnedBatch = 500
 
+// releaseWindow is for how long after returnPatience releaseDropped looks at a dropped refund.
+const releaseWindow = 24 * returnPatience
+
 // releaseDropped makes refunded amounts count again if a reorg dropped the refunds and they were not
-// mined again for returnPatience. It handles the refunds of the last day.
+// mined again for returnPatience. That concerns refunds that no submission awaits. Others count until they are
+// mined or somebody withdraws them, however long that takes. It handles those that were dropped within
+// releaseWindow, the oldest first.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
-	const window = 24 * returnPatience
 	to := s.schedule().Add(-returnPatience)
-	return s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
-		ids, err := tx.OrphanedRefundsBetween(ctx, chainKey, to.Add(-window), to, returnedBatch)
-		if err != nil || len(ids) == 0 {
+	after := store.OrphanedRefund{At: to.Add(-releaseWindow)}
+	for more := true; more; {
+		more = false // if the chain was never read
+		err := s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
+			ids, last, err := tx.OrphanedRefundsBetween(ctx, chainKey, after, to, returnedBatch)
+			after, more = last, last.ID != ""
+			if err != nil || len(ids) == 0 {
+				return err
+			}
+			return s.updateReturned(ctx, tx, out, chainKey, ids...)
+		})
+		if err != nil {
 			return err
 		}
-		return s.updateReturned(ctx, tx, out, chainKey, ids...)
-	})
+	}
+	return nil
 }
 
 // AdoptReturned computes the returned amounts of payments of open invoices. It is for refunds that a

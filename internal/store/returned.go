@@ -77,11 +77,27 @@ func (tx *Tx) SetReturned(ctx context.Context, returned map[string]invoice.Amoun
 	return tx.sendFrom(ctx, []string{"payment", "back"}, rows, "UPDATE payments SET returned = back FROM wanted WHERE payments.id = payment")
 }
 
-// OrphanedRefundsBetween returns the payments of a chain with refunds that a reorg dropped from one
-// time on and before another.
-func (q *queries) OrphanedRefundsBetween(ctx context.Context, chainKey string, from, to time.Time, limit int) ([]string, error) {
-	return queryAll(ctx, q, scanID, `SELECT DISTINCT payment_id FROM refunds
-		WHERE status = 'orphaned' AND orphaned_at >= $1 AND orphaned_at < $2 AND chain_key = $3 LIMIT $4`, from.Unix(), to.Unix(), chainKey, limit)
+// OrphanedRefund is the place of a refund among those that reorgs dropped.
+type OrphanedRefund struct {
+	At time.Time
+	ID string
+}
+
+// OrphanedRefundsBetween returns the payments of up to limit refunds of a chain, in the order in which reorgs
+// dropped them: those after one, and before a time. last is the last one, or zero if there are no more.
+func (q *queries) OrphanedRefundsBetween(ctx context.Context, chainKey string, after OrphanedRefund, to time.Time, limit int) (paymentIDs []string, last OrphanedRefund, err error) {
+	found, err := queryAll(ctx, q, func(row scanner) (r OrphanedRefund, err error) {
+		var paymentID string
+		err = row.Scan(seconds{&r.At}, &r.ID, &paymentID)
+		paymentIDs = append(paymentIDs, paymentID)
+		return r, err
+	}, `SELECT orphaned_at, id, payment_id FROM refunds
+		WHERE status = 'orphaned' AND orphaned_at >= $1 AND orphaned_at < $2 AND (orphaned_at > $1 OR id > $3) AND chain_key = $4
+		ORDER BY orphaned_at, id LIMIT $5`, after.At.Unix(), to.Unix(), after.ID, chainKey, limit)
+	if len(found) == limit && err == nil {
+		last = found[limit-1]
+	}
+	return paymentIDs, last, err
 }
 
 // ReturningPayments reads up to limit records of refunds after one, and returns their payments for open
