@@ -114,10 +114,10 @@ type network struct {
 // networksOf returns the networks of a request's client: its address or, over IPv6, its network
 // and the site of that network. An address that many clients may share has no networks.
 func networksOf(r *http.Request) []network {
-	addr := clientip.FromContext(r.Context())
-	if clientip.IsShared(addr) {
+	if clientip.IsSharedIn(r.Context()) {
 		return nil
 	}
+	addr := clientip.FromContext(r.Context())
 	all := []network{{clientip.Network(addr), 1}}
 	if addr.Is6() {
 		all = append(all, network{clientip.Site(addr), SiteWeight})

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 // from returns a request of a client at an address with a port.
@@ -32,6 +33,18 @@ func TestNetworksOfClients(t *testing.T) {
 		if got != want {
 			t.Errorf("a client at %s counts as %q, want %q", address, got, want)
 		}
+	}
+}
+
+// TestNetworksBehindProxies has proxies report private addresses, each of one client.
+func TestNetworksBehindProxies(t *testing.T) {
+	r := from("10.1.2.3:1")
+	r = r.WithContext(clientip.WithProxied(r.Context()))
+	if got := networksOf(r); len(got) != 1 || got[0].prefix.String() != "10.1.2.3/32" {
+		t.Errorf("the client counts as %v", got)
+	}
+	if got := ratelimit.Networks(r.Context()); len(got) != 1 || got[0].Client.Network.String() != "10.1.2.3/32" {
+		t.Errorf("of payers' limits, the client has %v", got)
 	}
 }
 

@@ -117,8 +117,13 @@ func prefixOf(addr netip.Addr, ipv6Bits int) netip.Prefix {
 }
 
 // IsShared reports whether many clients may have the address: those behind a proxy or
-// load balancer of this network that does not report them.
-func IsShared(addr netip.Addr) bool {
+// load balancer of this network that does not report them. If proxied is set, proxies are named that do,
+// and each address belongs to one client.
+func IsShared(addr netip.Addr, proxied bool) bool {
+	return !proxied && isOfThisNetwork(addr)
+}
+
+func isOfThisNetwork(addr netip.Addr) bool {
 	return !addr.IsValid() || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
 }
 
@@ -127,6 +132,19 @@ type contextKey struct{}
 // NewContext returns a context that carries the address of a request's client.
 func NewContext(ctx context.Context, client netip.Addr) context.Context {
 	return context.WithValue(ctx, contextKey{}, client)
+}
+
+type proxiedKey struct{}
+
+// WithProxied returns a context of a request to a service whose proxies are named.
+func WithProxied(ctx context.Context) context.Context {
+	return context.WithValue(ctx, proxiedKey{}, true)
+}
+
+// IsSharedIn is IsShared for the address that ctx carries.
+func IsSharedIn(ctx context.Context) bool {
+	proxied, _ := ctx.Value(proxiedKey{}).(bool)
+	return IsShared(FromContext(ctx), proxied)
 }
 
 // FromContext returns the address that ctx carries, or the zero Addr.

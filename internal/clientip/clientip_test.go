@@ -221,6 +221,24 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// TestIsShared has proxies that are named and report the clients, so that no address is of many.
+func TestIsShared(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{"10.1.2.3": true, "127.0.0.1": true, "fe80::1": true, "fd00::1": true, "198.51.100.1": false, "2001:db8::1": false} {
+		addr := netip.MustParseAddr(address)
+		ctx := NewContext(t.Context(), addr)
+		if IsShared(addr, false) != want || IsSharedIn(ctx) != want {
+			t.Errorf("without proxies, %s is shared: %t", addr, IsShared(addr, false))
+		}
+		if IsShared(addr, true) || IsSharedIn(WithProxied(ctx)) {
+			t.Errorf("behind proxies, %s is shared", addr)
+		}
+	}
+	if !IsSharedIn(t.Context()) {
+		t.Error("no address is not shared")
+	}
+}
+
 func TestContext(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("198.51.100.1")

@@ -31,10 +31,10 @@ func PartyOf(merchantID string) Party {
 // IPv6, its network and the site of that network. An address that many clients may share has no
 // claim.
 func Networks(ctx context.Context) []Claim[Party] {
-	client := clientip.FromContext(ctx)
-	if clientip.IsShared(client) {
+	if clientip.IsSharedIn(ctx) {
 		return nil
 	}
+	client := clientip.FromContext(ctx)
 	claims := []Claim[Party]{{Client: Party{Network: clientip.Network(client)}, Weight: 1}}
 	if client.Is6() {
 		claims = append(claims, Claim[Party]{Client: Party{Network: clientip.Site(client)}, Weight: SiteWeight})

@@ -87,7 +87,7 @@ func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handle
 }
 
 // isLimited reports whether a client address belongs to one client, or to few.
-func (l *limits) isLimited(client netip.Addr) bool { return l.proxied || !clientip.IsShared(client) }
+func (l *limits) isLimited(client netip.Addr) bool { return !clientip.IsShared(client, l.proxied) }
 
 // networks returns the clients that a client address counts for at a door: the client's network, and
 // its IPv6 site.

@@ -43,6 +43,9 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 		if s.cfg.Proxies.Secure(r) {
 			ctx = clientip.WithSecure(ctx)
 		}
+		if len(s.cfg.Proxies.Trusted) > 0 {
+			ctx = clientip.WithProxied(ctx)
+		}
 		ctx, span := s.startRequestSpan(ctx, r, trusted)
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))
 		r.Method = knownMethod(r.Method)
