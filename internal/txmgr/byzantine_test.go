@@ -249,7 +249,7 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w.tick(writer)
 	first.decide(func() fate { return frozen })
 	w.enqueueIntents(invoice.IntentOpen, ids[1])
-	waitLimit, cancel := context.WithTimeout(w.ctx, chain.CallTimeout/2)
+	waitLimit, cancel := context.WithTimeout(w.ctx, chain.CallTimeout*9/10)
 	defer cancel()
 	must(t, writer.tick(waitLimit))
 	w.seal(1)
