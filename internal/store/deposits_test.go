@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,6 +303,35 @@ func TestRequestSweepOfAnothersInvoice(t *testing.T) {
 			if n != int64(i) || len(queued) != 1+i {
 				t.Errorf("for merchant %q %d sweeps were requested; queued are %+v", merchant, n, queued)
 			}
+		}
+	})
+}
+
+// TestLostDepositsAreFound has a version lose a deposit, and finds it by the statement of docs/operations.md.
+func TestLostDepositsAreFound(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	_, rest, found := strings.Cut(string(text), "SELECT DISTINCT p.chain_key, p.deposit_of")
+	rest, _, ended := strings.Cut(rest, ";")
+	if !found || !ended {
+		t.Fatal("docs/operations.md has no such statement")
+	}
+	eachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		fill(t, s)
+		db := storetest.SQL(t, url)
+		lost := func() (n int) {
+			must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT DISTINCT p.chain_key, p.deposit_of"+rest+") AS lost").Scan(&n))
+			return n
+		}
+		if n := lost(); n != 0 {
+			t.Errorf("%d were found before one was lost", n)
+		}
+		_, err := db.ExecContext(t.Context(), "UPDATE deposit_balances SET unswept = '0', since = NULL")
+		must(t, err)
+		if n := lost(); n != 1 {
+			t.Errorf("%d were found, want 1", n)
 		}
 	})
 }
