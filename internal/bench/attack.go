@@ -41,7 +41,7 @@ type attack struct {
 	Bare    bool     // guess instead at a bare server in this process, which answers 429
 	Slow    []string // addresses of slow connections
 	Streams string   // address of a door over HTTPS to which bodies are sent without an end
-	Bodies  string   // address of a door where slow bodies hold all connections
+	Bodies  string   // address of a door all of whose connections are taken by slow bodies
 }
 
 // attackResult is what the attacker's process prints at its end.
@@ -183,7 +183,7 @@ func (r *attackRun) holdSlowly(ctx context.Context, address string) {
 		r.ready.Add(1)
 		r.group.Go(func() {
 			wait.Sleep(ctx, time.Duration(i)*slowSpread/slowPerDoor, nil)
-			holdSlowly(ctx, address, "", slowPause, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
+			holdSlowly(ctx, address, sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
 		})
 	}
 }
@@ -274,11 +274,11 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	}
 }
 
-// holdSlowly holds a connection until ctx ends. After its beginning, the request comes byte by byte,
-// one byte in each pause. When the server closes the connection, holdSlowly opens another one. It
-// calls ready when the first one is open.
-func holdSlowly(ctx context.Context, address, beginning string, pause time.Duration, ready func(), opened, closed *atomic.Int64) {
-	tick := time.NewTicker(pause)
+// holdSlowly holds a connection on which the header of a request comes byte by byte, and
+// opens another when the server closes it, until ctx ends. It calls ready when the first
+// one is open.
+func holdSlowly(ctx context.Context, address string, ready func(), opened, closed *atomic.Int64) {
+	tick := time.NewTicker(slowPause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		conn, err := dialAttack(ctx, address)
@@ -288,10 +288,10 @@ func holdSlowly(ctx context.Context, address, beginning string, pause time.Durat
 			continue
 		}
 		opened.Add(1)
-		if _, err := io.WriteString(conn, beginning); err != nil || !sendSlowly(ctx, conn, tick.C) {
+		if !sendSlowly(ctx, conn, tick.C) {
 			closed.Add(1)
 		}
-		_ = conn.Close() // the server may have closed it
+		_ = conn.Close()
 	}
 }
 

@@ -97,7 +97,7 @@ type floodConnection struct {
 	open map[uint32]bool // streams that the server has not ended
 }
 
-// begin begins the missing requests, up to a number, and returns how many it has begun.
+// begin begins as many requests as are missing, at most so many, and returns how many it has begun.
 func (c *floodConnection) begin(most int) (begun int, err error) {
 	c.mu.Lock()
 	missing := min(floodStreams-len(c.open), most)
@@ -161,9 +161,28 @@ func (r *attackRun) holdBodies(ctx context.Context, address string) {
 	for i := range floodBodies {
 		r.ready.Add(1)
 		r.group.Go(func() {
+			ready := sync.OnceFunc(r.ready.Done)
 			wait.Sleep(ctx, time.Duration(i)*floodTick/floodBodies, nil)
-			holdSlowly(ctx, address, "POST /api/invoices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n\r\n", floodTick,
-				sync.OnceFunc(r.ready.Done), &r.opened, &r.closed)
+			tick := time.NewTicker(floodTick)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				conn, err := dialAttack(ctx, address)
+				ready()
+				if err != nil {
+					<-tick.C
+					continue
+				}
+				r.opened.Add(1)
+				_, err = io.WriteString(conn, "POST /api/invoices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n\r\n")
+				if err != nil || !sendSlowly(ctx, conn, tick.C) {
+					r.closed.Add(1)
+				}
+				_ = conn.Close() // the server may have closed it
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
 		})
 	}
 }
