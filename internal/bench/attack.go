@@ -41,7 +41,7 @@ type attack struct {
 	Bare    bool     // guess instead at a bare server in this process, which answers 429
 	Slow    []string // addresses of slow connections
 	Streams string   // address of a door over HTTPS to which bodies are sent without an end
-	Bodies  string   // address of a door all of whose connections are taken by slow bodies
+	Bodies  string   // address of a door where slow bodies hold all connections
 }
 
 // attackResult is what the attacker's process prints at its end.

@@ -97,7 +97,7 @@ type floodConnection struct {
 	open map[uint32]bool // streams that the server has not ended
 }
 
-// begin begins as many requests as are missing, at most so many, and returns how many it has begun.
+// begin begins the missing requests, up to a number, and returns how many it has begun.
 func (c *floodConnection) begin(most int) (begun int, err error) {
 	c.mu.Lock()
 	missing := min(floodStreams-len(c.open), most)
