@@ -17,6 +17,17 @@ import (
 // comparing turns the comparison of logs on.
 func comparing(c *Config) { c.Chain.CompareLogs = true }
 
+// noReceipts has a node refuse the receipts of a block.
+var noReceipts = chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
+
+// omit gives all nodes the faults, and has the first one also leave out the logs of a transaction.
+func omit(proxies []*chaintest.Proxy, tx chaintest.Tx, faults ...chaintest.Fault) {
+	for _, p := range proxies {
+		p.SetFaults(faults...)
+	}
+	proxies[0].SetFaults(append(faults, chaintest.DropLogs{Txs: []common.Hash{tx.Hash}})...)
+}
+
 // TestOmittedLogAtTheHead has a node leave one log out of a block in which another one satisfies the
 // bloom filter. The log is found when the block is read, by the block's receipts or by another node.
 // With one node that serves no receipts it is not found, and the status shows this.
@@ -29,16 +40,11 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 				proxies := f.nodes(t, nodes, comparing)
 				f.catchUp(t)
 				omitted := chaintest.NewTx(pays(alice, 5))
-				for i, p := range proxies {
-					var faults []chaintest.Fault
-					if !receipts {
-						faults = append(faults, noReceipts)
-					}
-					if i == 0 {
-						faults = append(faults, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
-					}
-					p.SetFaults(faults...)
+				var faults []chaintest.Fault
+				if !receipts {
+					faults = append(faults, noReceipts)
 				}
+				omit(proxies, omitted, faults...)
 				f.chain.Mine(chaintest.NewTx(pays(bob, 1)))
 				f.catchUp(t)
 				f.chain.Mine(chaintest.NewTx(pays(bob, 1)), omitted)
@@ -70,7 +76,6 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 // with others near the head. Another node shows it immediately, and so do the receipts if the block
 // has a payment as well. Else the audit finds it later, or counts the block as not verified.
 func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	for _, nodes := range []int{1, 2} {
 		for _, receipts := range []bool{true, false} {
 			for _, besides := range []bool{true, false} {
@@ -79,16 +84,11 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 					proxies := f.nodes(t, nodes, comparing)
 					f.catchUp(t)
 					omitted := chaintest.NewTx(pays(alice, 5))
-					for i, p := range proxies {
-						var faults []chaintest.Fault
-						if !receipts {
-							faults = append(faults, noReceipts)
-						}
-						if i == 0 {
-							faults = append(faults, chaintest.DropLogs{Txs: []common.Hash{omitted.Hash}})
-						}
-						p.SetFaults(faults...)
+					var faults []chaintest.Fault
+					if !receipts {
+						faults = append(faults, noReceipts)
 					}
+					omit(proxies, omitted, faults...)
 					f.together = true
 					other, want := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)), 0
 					if besides {
@@ -191,7 +191,6 @@ func TestForgedLogAtTheHead(t *testing.T) {
 // of its transaction, besides a payment that it returns. The transaction is unread if the second
 // node returns its receipt. Otherwise the audit finds it: the block does not count as compared.
 func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	for _, together := range []bool{false, true} {
 		for _, proven := range []bool{true, false} {
 			t.Run(fmt.Sprintf("together %t, proven %t", together, proven), func(t *testing.T) {
@@ -248,7 +247,6 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 // not have yet. They do not count as compared with it: receipts show the omitted log, or the audit
 // once the second node has the blocks.
 func TestComparesWithoutNodeThatLags(t *testing.T) {
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	for _, receipts := range []bool{true, false} {
 		now := time.Unix(chaintest.GenesisTime, 0)
 		f := newFixture(t, nil)
@@ -297,7 +295,6 @@ func TestComparesWithoutNodeThatLags(t *testing.T) {
 
 // TestComparesWithoutNodeThatLacksLogs has the second node leave out other logs than the first.
 func TestComparesWithoutNodeThatLacksLogs(t *testing.T) {
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	for _, together := range []bool{false, true} {
 		f := newFixture(t, nil)
 		proxies := f.nodes(t, 2, comparing)
@@ -323,7 +320,6 @@ func TestComparisonWithNodeThatIsDown(t *testing.T) {
 	now := time.Unix(chaintest.GenesisTime, 0)
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.CompareLogs, c.Now = true, func() time.Time { return now } })
-	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: "no"}}
 	proxies[0].SetFaults(noReceipts)
 	proxies[1].SetFaults(noReceipts, chaintest.Refuse{Status: 500})
 	block := func() {

@@ -32,11 +32,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 	if err != nil {
 		return err
 	}
-	unread := 0
-	for _, n := range counts {
-		unread += n
-	}
-	if unread+len(txs) > settle.MaxUnread {
+	if settle.TotalUnread(counts)+len(txs) > settle.MaxUnread {
 		return nil
 	}
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l types.Log) bool { return !slices.Contains(txs, l.TxHash) })

@@ -86,8 +86,8 @@ func (ix *Indexer) logsOneByOne(
 }
 
 // maxSingleReceipts bounds the transactions of a block whose receipts are read one by one from a node that
-// does not offer the receipts of a block. Where blocks have more, filters are so full that they match
-// by chance, and each block would cost a call for each of its transactions.
+// does not offer the receipts of a block. In larger blocks the filters are so full that they match
+// by chance, and reading each block would take a call for each of its transactions.
 const maxSingleReceipts = 20
 
 // verifyEmpty returns the logs of blocks for which the node returned none. It is a

@@ -63,7 +63,7 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 		return err
 	}
 	counts, err := s.store.CountUnread(ctx, chainKey)
-	if err != nil || total(counts) >= MaxUnread {
+	if err != nil || TotalUnread(counts) >= MaxUnread {
 		return err
 	}
 	now := s.now()
@@ -76,7 +76,8 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 	return err
 }
 
-func total(counts map[store.UnreadReason]int) (n int) {
+// TotalUnread returns how many transactions the counts of CountUnread add up to.
+func TotalUnread(counts map[store.UnreadReason]int) (n int) {
 	for _, c := range counts {
 		n += c
 	}

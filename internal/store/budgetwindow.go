@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"github.com/quittance/quittance/internal/times"
+)
 
 // maxClockError is how much a machine's clock may have been behind when it wrote a time. Such a row
 // still counts for as long as it should.
@@ -18,9 +22,5 @@ type Window struct {
 // WindowBefore returns the window of a length that ends now, at a time by the machine's clock and one
 // by the schedule's.
 func WindowBefore(now, scheduled time.Time, length time.Duration) Window {
-	oldest := now
-	if scheduled.Before(now) {
-		oldest = scheduled
-	}
-	return Window{Since: scheduled.Add(-length), Oldest: oldest.Add(-length - maxClockError)}
+	return Window{Since: scheduled.Add(-length), Oldest: times.Earlier(now, scheduled).Add(-length - maxClockError)}
 }
