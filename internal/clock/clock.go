@@ -8,6 +8,7 @@
 package clock
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -22,8 +23,10 @@ const (
 	// tolerance is how far the source may deviate from the time that has passed
 	// before it counts as a jump. Clocks are slewed and corrected all the time.
 	tolerance = 2 * time.Second
-	// longestOutage bounds the time without a running process that is counted. A
-	// longer outage looks the same as a clock that was set forward.
+	// longestOutage bounds what is counted of a time without a reading, in which the
+	// service could do nothing: no process ran, or it was frozen, or the database did
+	// not answer. For a process that starts, a longer outage looks the same as a clock
+	// that was set forward.
 	longestOutage = time.Hour
 	// readEvery is the interval of readings, and readTimeout bounds each.
 	readEvery   = 5 * time.Second
@@ -35,15 +38,18 @@ type Store interface {
 	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) time.Time) (time.Time, error)
 }
 
-// Config configures a Clock. Elapsed and Wake are optional.
+// Config configures a Clock. Elapsed, MaxGap and Wake are optional.
 type Config struct {
 	Store Store
 	Wall  func() time.Time // the clock of this machine, which may be set
 	// Elapsed returns how long the process has run, by a monotonic clock. nil means
 	// the runtime's.
 	Elapsed func() time.Duration
-	Wake    <-chan struct{} // makes Run read at once
-	Logger  *slog.Logger
+	// MaxGap bounds how far the clock advances from one reading of a running process to
+	// the next. 0 means longestOutage.
+	MaxGap time.Duration
+	Wake   <-chan struct{} // makes Run read at once
+	Logger *slog.Logger
 }
 
 // Clock is the schedule's clock. It is safe for concurrent use.
@@ -51,10 +57,12 @@ type Clock struct {
 	store   Store
 	wall    func() time.Time
 	elapsed func() time.Duration
+	maxGap  time.Duration
 	wake    <-chan struct{}
 	logger  *slog.Logger
 
-	// mu guards what follows. Invariant: the time was now when elapsed was at.
+	// mu guards what follows. Invariant: the time was now when elapsed was at, and it
+	// advances with elapsed by up to maxGap until the next reading.
 	mu     sync.Mutex
 	now    time.Time
 	at     time.Duration
@@ -68,7 +76,9 @@ func Open(ctx context.Context, c Config) (*Clock, error) {
 		began := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(began) }
 	}
-	k := &Clock{store: c.Store, wall: c.Wall, elapsed: c.Elapsed, wake: c.Wake, logger: c.Logger}
+	k := &Clock{
+		store: c.Store, wall: c.Wall, elapsed: c.Elapsed, maxGap: cmp.Or(c.MaxGap, longestOutage), wake: c.Wake, logger: c.Logger,
+	}
 	return k, k.read(ctx)
 }
 
@@ -77,11 +87,12 @@ func (c *Clock) Now() time.Time {
 	return c.timeAt(c.elapsed())
 }
 
-// timeAt returns the time when the process had run for elapsed.
+// timeAt returns the time when the process had run for elapsed. A monotonic clock may
+// count the time in which the machine was suspended.
 func (c *Clock) timeAt(elapsed time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(elapsed - c.at)
+	return c.now.Add(min(elapsed-c.at, c.maxGap))
 }
 
 // Offset returns by how much the clock is ahead of this machine's, or 0 if they
@@ -121,7 +132,7 @@ func (c *Clock) Err() error {
 }
 
 // Run reads the clock regularly until ctx ends. While the database does not
-// answer, the clock continues by the monotonic clock alone.
+// answer, the clock continues by the monotonic clock alone, for an hour.
 func (c *Clock) Run(ctx context.Context) {
 	for wait.Sleep(ctx, readEvery, c.wake) {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {

@@ -50,6 +50,7 @@ func (c *worldClock) now() time.Time {
 func (c *worldClock) forServer() *server.TestClock {
 	return &server.TestClock{
 		Elapsed:  func() time.Duration { return c.now().Sub(c.began) },
+		MaxGap:   MaxAhead, // several advances may come between two readings
 		Advanced: c.wake, Real: c.real,
 	}
 }

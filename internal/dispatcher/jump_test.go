@@ -1,6 +1,8 @@
 package dispatcher_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -140,4 +142,78 @@ func TestStartWithClockAhead(t *testing.T) {
 	if rec := recordOf(t, s, events[0].ID); rec.Status != delivery.Delivered {
 		t.Errorf("record %+v", rec)
 	}
+}
+
+// reads is a store of which each reading of the clock is signalled.
+type reads struct {
+	*store.Store
+	done chan struct{}
+}
+
+func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.ClockReading, time.Time) time.Time) (time.Time, error) {
+	now, err := r.Store.ReadClock(ctx, own, next)
+	r.done <- struct{}{}
+	return now, err
+}
+
+// TestOutageOfThirtyHours checks that deliveries that were tried once are tried again after a running
+// process could do nothing for 30 hours, and that none fails. The worker goes on before the clock is read.
+func TestOutageOfThirtyHours(t *testing.T) {
+	const n = 384
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var down atomic.Bool
+		down.Store(true)
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if down.Load() {
+				w.WriteHeader(http.StatusBadGateway)
+			}
+		})
+		wall := epoch
+		if s.Shared() { // its own clock is the source
+			wall = time.Now()
+		}
+		m := &machine{wall: wall}
+		w := newWorld(t, s, r.URL)
+		// Every event has a merchant of its own, so that no breaker holds back the first attempts.
+		read, wake := reads{s, make(chan struct{}, 1)}, make(chan struct{}, 1)
+		c, err := schedule.Open(t.Context(), schedule.Config{
+			Store: read, Wall: m.Wall, Elapsed: m.Elapsed, Wake: wake, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-read.done
+		w.Now, w.Schedule = m.Wall, c.Now
+		var events []store.Event
+		for i := range n {
+			events = append(events, storetest.Schedule(t, s, fmt.Sprintf("m%d", i), 0, 1, c.Now().UnixMilli())...)
+		}
+		w.start(t)
+		for range n {
+			if o := w.outcome(t); o.Status != delivery.Pending || o.Attempt.Number != 1 {
+				t.Fatalf("the first attempt: %+v", o)
+			}
+		}
+		down.Store(false)
+		m.pass(30*time.Hour, 0)
+		w.look()
+		for range n {
+			if o := w.outcome(t); o.Status != delivery.Delivered || o.Attempt.Number != 2 {
+				t.Fatalf("after the outage: %+v", o)
+			}
+		}
+		wake <- struct{}{}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); c.Run(ctx) }()
+		receive(t, read.done, "a reading of the clock")
+		cancel()
+		<-ended
+		w.look()
+		for _, e := range events {
+			if rec := recordOf(t, s, e.ID); rec.Status != delivery.Delivered {
+				t.Errorf("event %s is %s", e.ID, rec.Status)
+			}
+		}
+	})
 }

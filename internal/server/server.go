@@ -261,7 +261,8 @@ func (s *Server) build(ctx context.Context) error {
 	}
 	var err error
 	if s.clock, err = clock.Open(ctx, clock.Config{
-		Store: s.store, Wall: s.cfg.Now, Elapsed: s.cfg.TestClock.Elapsed, Wake: s.cfg.TestClock.Advanced, Logger: s.cfg.Logger,
+		Store: s.store, Wall: s.cfg.Now, Elapsed: s.cfg.TestClock.Elapsed, MaxGap: s.cfg.TestClock.MaxGap, Wake: s.cfg.TestClock.Advanced,
+		Logger: s.cfg.Logger,
 	}); err != nil {
 		return err
 	}
