@@ -27,6 +27,8 @@ const (
 	PrefixSubmission = "sub_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"
+	// PrefixTimeline is that of timelines.
+	PrefixTimeline = "tml_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

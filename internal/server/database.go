@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -12,4 +13,12 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 		return store.Open(ctx, s.cfg.Database)
 	}
 	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
+}
+
+// prepareStore checks that the database takes writes, and starts its first timeline.
+func (s *Server) prepareStore(ctx context.Context) error {
+	if err := s.store.CheckWritable(ctx); err != nil {
+		return err
+	}
+	return s.store.BeginFirstTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
 }

@@ -210,7 +210,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.store.Close()) }()
-	if err := s.store.CheckWritable(ctx); err != nil {
+	if err := s.prepareStore(ctx); err != nil {
 		return err
 	}
 	if err := s.openCertificates(); err != nil {

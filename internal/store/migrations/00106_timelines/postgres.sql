@@ -1,0 +1,16 @@
+-- Timelines, and what retention removed. sqlite.sql does the same.
+
+CREATE TABLE timelines (
+    number     BIGINT           NOT NULL PRIMARY KEY CHECK (number > 0),             -- 1 is the first
+    id         TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(id) BETWEEN 1 AND 40), -- random
+    started_at BIGINT           NOT NULL,                                            -- Unix seconds
+    last_seq   BIGINT           NOT NULL CHECK (last_seq >= 0),                      -- number of the last event that it shares with the timeline before it
+    last_audit BIGINT           NOT NULL CHECK (last_audit >= 0)                     -- number of the last entry of the audit log that it shares with the timeline before it
+);
+
+-- One row, from the first removal on: what retention removed from the log of events.
+CREATE TABLE event_retention (
+    id             BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    removed_seq    BIGINT NOT NULL CHECK (removed_seq >= 0), -- the highest number of an event that was removed; events with lower ones may be stored
+    removed_before BIGINT NOT NULL                           -- Unix seconds: the events that were removed were created before
+);

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Timeline is a history of the logs. Another one begins when the database was restored from a
+// backup: the numbers behind the backup are given again, to other events.
+type Timeline struct {
+	Number    int64 // 1 is the first
+	ID        string
+	StartedAt time.Time
+	LastSeq   int64 // number of the last event that it shares with the timeline before it
+	LastAudit int64 // number of the last entry of the audit log that it shares with that one
+}
+
+const timelineColumns = "number, id, started_at, last_seq, last_audit"
+
+func scanTimeline(row scanner) (t Timeline, err error) {
+	err = row.Scan(&t.Number, &t.ID, seconds{&t.StartedAt}, &t.LastSeq, &t.LastAudit)
+	return t, err
+}
+
+// Timelines returns all timelines, the oldest first; the last one is the current one. There is
+// one from the first start of a service on.
+func (q *queries) Timelines(ctx context.Context) ([]Timeline, error) {
+	all, err := queryAll(ctx, q, scanTimeline, "SELECT "+timelineColumns+" FROM timelines ORDER BY number")
+	if err != nil {
+		return nil, fmt.Errorf("read the timelines: %w", err)
+	}
+	return all, nil
+}
+
+// BeginFirstTimeline starts the first timeline, unless there is one.
+func (s *Store) BeginFirstTimeline(ctx context.Context, id string, now time.Time) error {
+	err := s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES (1, $1, $2, 0, 0) ON CONFLICT (number) DO NOTHING", id, now.Unix())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("start the first timeline: %w", err)
+	}
+	return nil
+}
+
+// StartTimeline starts a timeline behind the newest event. Services must not run, because they
+// keep the current timeline in memory.
+func (tx *Tx) StartTimeline(ctx context.Context, id string, now time.Time) (Timeline, error) {
+	t := Timeline{Number: 1, ID: id, StartedAt: invoice.Unix(now.Unix())}
+	all, err := tx.Timelines(ctx)
+	if err != nil {
+		return Timeline{}, err
+	}
+	if n := len(all); n > 0 {
+		t.Number = all[n-1].Number + 1
+	}
+	if t.LastSeq, err = tx.LastSeq(ctx); err != nil {
+		return Timeline{}, fmt.Errorf("find the newest event: %w", err)
+	}
+	head, err := tx.AuditHead(ctx)
+	if err != nil {
+		return Timeline{}, fmt.Errorf("find the newest entry of the audit log: %w", err)
+	}
+	t.LastAudit = head.Seq
+	_, err = tx.exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES ($1, $2, $3, $4, $5)", t.Number, t.ID, now.Unix(), t.LastSeq, t.LastAudit)
+	if err != nil {
+		return Timeline{}, fmt.Errorf("start a timeline: %w", err)
+	}
+	return t, nil
+}
