@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +20,9 @@ service may be running. The copy was checked and is on disk when the command end
 otherwise there is no file. It holds webhook secrets only as the database does, encrypted
 under the master key, which is backed up apart.
 
-To restore, stop the service, remove quittance.db-wal and quittance.db-shm beside the
-database if they exist, put the copy in the database's place, and start the service. It
-reads the chains from where the copy was.
+To restore, stop the service, remove quittance.db-wal and quittance.db-shm in the
+database's folder if they exist, and put the copy in the database's place. The copy says
+that it is one, and the service does not start on it before quittance recover has run.
 
 For PostgreSQL it names the tools that do this.`,
 		Example: "  quittance backup --config quittance.yaml /backups/quittance-$(date +%F).db",
@@ -38,7 +39,7 @@ For PostgreSQL it names the tools that do this.`,
 		if err != nil {
 			return err
 		}
-		if err := store.Backup(cmd.Context(), cfg.Database, args[0]); err != nil {
+		if err := store.Backup(cmd.Context(), cfg.Database, args[0], time.Now()); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])

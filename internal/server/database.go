@@ -15,9 +15,17 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
 }
 
-// prepareStore checks that the database takes writes, and starts its first timeline.
+// prepareStore returns an error that says what to do if the database takes no writes, or may have been
+// restored from a backup. It starts the first timeline.
 func (s *Server) prepareStore(ctx context.Context) error {
 	if err := s.store.CheckWritable(ctx); err != nil {
+		return err
+	}
+	r, err := s.store.Recovery(ctx)
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
 		return err
 	}
 	return s.store.BeginFirstTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())

@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
 )
 
 // ErrNoBackup is returned by Backup for a database that has tools of its own.
@@ -17,9 +20,9 @@ var ErrNoBackup = errors.New("PostgreSQL is backed up by its own tools, also whi
 
 // Backup writes the SQLite database at the URL to a new file at path, as of one moment,
 // while services may use it. The file is complete, checked and on disk when Backup returns
-// nil; otherwise it leaves no file. It does not migrate the schema, and returns ErrNoBackup
-// for PostgreSQL.
-func Backup(ctx context.Context, url, path string) (err error) {
+// nil; otherwise it leaves no file. The copy says that it is one, in state RecoveryBackup since
+// now. Backup does not migrate the schema, and returns ErrNoBackup for PostgreSQL.
+func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	from, ok := strings.CutPrefix(url, "sqlite:")
 	if !ok {
 		return ErrNoBackup
@@ -36,6 +39,9 @@ func Backup(ctx context.Context, url, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.Remove(partial)) }()
 	if err := copyDatabase(ctx, from, partial); err != nil {
+		return err
+	}
+	if err := markBackup(ctx, partial, now); err != nil {
 		return err
 	}
 	if err := checkDatabase(ctx, partial); err != nil {
@@ -71,6 +77,29 @@ func copyDatabase(ctx context.Context, from, to string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
+
+// markBackup records in a copy that it is one. A copy of a database that this version has never
+// opened gets the table for it.
+func markBackup(ctx context.Context, path string, now time.Time) (err error) {
+	db, err := sql.Open("sqlite", sqliteURI(path, "mode=rw"))
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	table, err := readFolder("00107_recovery", goose.DialectSQLite3)
+	if err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, table); err != nil {
+		return fmt.Errorf("mark the backup: %w", err)
+	}
+	_, err = db.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = ?, since = ?",
+		"this file is a copy that quittance backup made at "+now.UTC().Format(time.RFC3339), now.Unix())
+	if err != nil {
+		return fmt.Errorf("mark the backup: %w", err)
 	}
 	return nil
 }

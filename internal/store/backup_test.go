@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,7 +22,7 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy.db")
 	var both errgroup.Group
-	both.Go(func() error { return store.Backup(t.Context(), url, path) })
+	both.Go(func() error { return store.Backup(t.Context(), url, path, time.Now()) })
 	storetest.Schedule(t, s, "shop", 100, 100, 1000)
 	if err := both.Wait(); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestBackupRefuses(t *testing.T) {
 		"another backup":     {url, "busy.db", "another backup is in progress"},
 		"no folder":          {url, "none/a.db", "no such file"},
 	} {
-		err := store.Backup(t.Context(), test.url, filepath.Join(dir, test.to))
+		err := store.Backup(t.Context(), test.url, filepath.Join(dir, test.to), time.Now())
 		if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, store.ErrNoBackup) != (name == "PostgreSQL") {
 			t.Errorf("%s: %v; want %q", name, err, test.want)
 		}

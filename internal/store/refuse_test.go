@@ -237,6 +237,12 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE schedule_clock SET now_ms = NULL",
 				"UPDATE schedule_clock SET source_ms = NULL",
 
+				"INSERT INTO recovery (id, state, reason, since) VALUES (2, 'normal', '', 0)", // another state
+				"UPDATE recovery SET state = 'restored', reason = 'x'",
+				"UPDATE recovery SET state = 'suspected'", // without a reason
+				"UPDATE recovery SET reason = 'x'",        // in the normal state
+				"UPDATE recovery SET beat = NULL",
+
 				"UPDATE authorizations SET id = 'inv_1' WHERE id = 'aut_1'",
 				"UPDATE authorizations SET nonce = '0x' || nonce WHERE id = 'aut_1'",
 				"UPDATE authorizations SET nonce = (SELECT nonce FROM authorizations WHERE id = 'aut_2')", // which is bound

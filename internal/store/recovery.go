@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// RecoveryState says whether a database may have been restored from a backup.
+type RecoveryState string
+
+// States of a database. The service starts only in the first.
+const (
+	RecoveryNormal    RecoveryState = "normal"
+	RecoveryBackup    RecoveryState = "backup"     // it is a copy that Backup made
+	RecoverySuspected RecoveryState = "suspected"  // evidence of a lost past was found
+	RecoveryUnderWay  RecoveryState = "recovering" // quittance recover has begun, and has not finished
+)
+
+// Recovery is the state of a database.
+type Recovery struct {
+	State  RecoveryState
+	Reason string    // what was found; empty if the state is normal
+	Since  time.Time // when the state began; of a copy, when it was made
+}
+
+// Err returns an error that says what was found and what to do, or nil if the state is normal.
+func (r Recovery) Err() error {
+	if r.State == RecoveryNormal {
+		return nil
+	}
+	return RestoredError{r}
+}
+
+// RestoredError is why the service does not use a database.
+type RestoredError struct{ Recovery Recovery }
+
+// Error says what was found and what to do.
+func (e RestoredError) Error() string {
+	const undo = `if nothing was restored, run "quittance recover --config FILE --dismiss"`
+	what, last := "The database may have been restored from a backup", undo
+	switch e.Recovery.State {
+	case RecoveryUnderWay:
+		what, last = "A recovery has begun and has not finished", "it continues where it ended"
+	case RecoveryBackup:
+		what, last = "The database is a backup", "before it, no payment, refund or event since the backup is known"
+	case RecoverySuspected, RecoveryNormal:
+	}
+	return fmt.Sprintf(`%s: %s (since %s). Stop every replica and run "quittance recover --config FILE", which reads the chains `+
+		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, e.Recovery.Since.UTC().Format(time.RFC3339), last)
+}
+
+// recoveryColumns are those of Recovery.
+const recoveryColumns = "state, reason, since"
+
+func scanRecovery(row scanner) (r Recovery, err error) {
+	err = row.Scan(&r.State, &r.Reason, seconds{&r.Since})
+	return r, err
+}
+
+// Recovery returns the state of the database.
+func (q *queries) Recovery(ctx context.Context) (Recovery, error) {
+	r, err := queryRow(ctx, q, scanRecovery, "SELECT "+recoveryColumns+" FROM recovery WHERE id = 1")
+	if err != nil {
+		return r, fmt.Errorf("read whether the database was restored: %w", err)
+	}
+	return r, nil
+}
+
+// SetRecovery sets the state of the database.
+func (tx *Tx) SetRecovery(ctx context.Context, r Recovery) error {
+	_, err := tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3 WHERE id = 1", string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
+	if err != nil {
+		return fmt.Errorf("record that the database is in state %s: %w", r.State, err)
+	}
+	return nil
+}
+
+// SuspectRestore records evidence that the database was restored, unless it is in another state than
+// normal already.
+func (tx *Tx) SuspectRestore(ctx context.Context, reason string, now time.Time) error {
+	_, err := tx.exec(ctx, "UPDATE recovery SET state = 'suspected', reason = $1, since = $2 WHERE id = 1 AND state = 'normal'", reason, now.Unix())
+	if err != nil {
+		return fmt.Errorf("record that the database may have been restored: %w", err)
+	}
+	return nil
+}
