@@ -23,6 +23,9 @@ const (
 	// MinArchiveAge is how old an entry of the audit log must be to be archived: streams of
 	// redelivered events go on in newer ones.
 	MinArchiveAge = 24 * time.Hour
+	// maxYounger bounds how many entries in a row that are not older than the given time are archived
+	// because an older one follows: they were written while a clock was ahead.
+	maxYounger = 20
 	// archiveBatch is how many entries are read, and deleted, at a time.
 	archiveBatch = 1000
 	// maxArchiveLine bounds a line of an archive, in bytes. An entry has two texts of 8 KiB, which
@@ -37,7 +40,8 @@ var (
 )
 
 // ArchiveAudit writes the oldest entries of the audit log to a file, one as JSON on each line. It ends
-// before the first entry that is not older than the given time. Then it stores a checkpoint, which the
+// after the last entry that is older than the given time; entries that were written while a clock was ahead
+// do not end it, up to maxYounger in a row. Then it stores a checkpoint, which the
 // keyring signs, and deletes the entries. It is safe while a service runs. If it stops after it stored
 // the checkpoint, the next call deletes the remaining entries.
 func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
@@ -120,24 +124,30 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 	return made, entries, nil
 }
 
-// writeEntries writes the entries that follow, up to the first that is not older than a time.
+// writeEntries writes the entries that follow, up to the last one that is older than a time and follows
+// no run of maxYounger that are not.
 func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
-	for {
-		page, err := db.AuditPage(ctx, v.Head().Seq, archiveBatch)
+	var younger []access.Entry // since the last one that was written
+	for after := v.Head().Seq; ; {
+		page, err := db.AuditPage(ctx, after, archiveBatch)
 		if err != nil {
 			return n, err
 		}
 		for _, e := range page {
+			after, younger = e.Seq, append(younger, e)
 			if !e.At.Before(before) {
-				return n, nil
+				if len(younger) > maxYounger {
+					return n, nil
+				}
+				continue
 			}
-			if err := v.Next(e); err != nil {
-				return n, err
+			for _, e := range younger {
+				if err := errors.Join(v.Next(e), to.Encode(apiconv.AuditEntry(e))); err != nil {
+					return n, err
+				}
+				n++
 			}
-			if err := to.Encode(apiconv.AuditEntry(e)); err != nil {
-				return n, err
-			}
-			n++
+			younger = younger[:0]
 		}
 		if len(page) < archiveBatch {
 			return n, nil

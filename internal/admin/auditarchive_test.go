@@ -120,6 +120,24 @@ func TestArchiveAudit(t *testing.T) {
 	})
 }
 
+// TestArchiveWithFutureDate checks that entries that were written while a clock was ahead do not keep the old
+// ones that follow.
+func TestArchiveWithFutureDate(t *testing.T) {
+	eachArchived(t, func(t *testing.T, a *archived) {
+		a.write(3, 72*time.Hour)
+		a.write(20, -400*24*time.Hour)
+		a.write(2, 72*time.Hour)
+		a.write(21, time.Hour)
+		a.write(1, 72*time.Hour) // after too many younger ones
+		if n := a.archive(); n != 25 {
+			t.Errorf("%d entries were archived, want 25", n)
+		}
+		if _, err := a.verify(a.keys, a.files); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestDamagedArchive changes an archive, its checkpoint, and the entries that were not archived.
 func TestDamagedArchive(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {

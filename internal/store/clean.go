@@ -9,8 +9,9 @@ import (
 // CleanEvents deletes events that were created before a time,
 // with their deliveries and attempts, unless a delivery is pending. It examines
 // up to limit events with sequence numbers greater than after. It returns the
-// last number examined and whether there may be more. It keeps the newest
-// event, since numbering continues from it.
+// number from which to continue and whether there may be more. It keeps the newest
+// event, since numbering continues from it. An event whose date is in the future,
+// since a clock was wrong, is kept until then, and does not keep those that follow.
 func (s *Store) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return s.clean(ctx, before, after, limit, "attempts", "finished_deliveries", "events")
 }
@@ -46,16 +47,24 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 	if err != nil {
 		return after, false, err
 	}
-	more = len(events) == limit
+	done = after
 	var old []int64
 	for _, e := range events {
 		if e.createdAt >= before.Unix() || e.seq == newest {
-			more = false
-			break
+			continue
 		}
-		after = e.seq
+		done = e.seq
 		if e.pending == 0 {
 			old = append(old, e.seq)
+		}
+	}
+	if more = len(events) == limit; more && done < events[limit-1].seq {
+		last := events[limit-1].seq
+		if more, err = tx.olderFollow(ctx, before, last, newest, int64(limit)); err != nil {
+			return after, false, err
+		}
+		if more {
+			done = last
 		}
 	}
 	for _, table := range tables {
@@ -63,5 +72,20 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 			return after, false, err
 		}
 	}
-	return after, more, nil
+	return done, more, nil
+}
+
+// olderFollow reports whether events that were created before a time follow the event with number last,
+// which is younger. Events are numbered in the order of their commits, so that they do only if a clock
+// was wrong: then the date of one event must not keep all that follow it. It examines an event at
+// distances that double, and so finds old events at the latest when they are as many as the younger ones
+// before them.
+func (tx *Tx) olderFollow(ctx context.Context, before time.Time, last, newest, distance int64) (bool, error) {
+	for ; last+distance < newest; distance *= 2 {
+		created, err := queryAll(ctx, &tx.queries, scanTime, "SELECT created_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1", last+distance)
+		if err != nil || len(created) > 0 && created[0].Before(before) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

@@ -328,6 +328,43 @@ func TestCleanEvents(t *testing.T) {
 	})
 }
 
+// TestEventsWithFutureDates checks that events that were created while a clock was ahead do not keep the old
+// events that follow, whatever their number, and are kept until their date has passed.
+func TestEventsWithFutureDates(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 10
+			url := fresh(t)
+			s := storetest.Open(t, url)
+			storetest.Schedule(t, s, "old", 0, 15, 1_000_000)
+			storetest.Schedule(t, s, "ahead", 0, 45, 1_000_000_000)
+			storetest.Schedule(t, s, "old", 15, 65, 1_000_000)
+			storetest.Schedule(t, s, "young", 0, 400, 2_000_000)
+			_, err := storetest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM deliveries")
+			must(t, err)
+			calls := 0
+			for done, more := int64(0), true; more; calls++ {
+				done, more, err = s.CleanEvents(t.Context(), time.Unix(1500, 0), done, limit)
+				must(t, err)
+			}
+			left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: 1000})
+			must(t, err)
+			kept := make(map[string]int)
+			for _, e := range left {
+				kept[e.MerchantID]++
+			}
+			if diff := gocmp.Diff(map[string]int{"ahead": 45, "young": 400}, kept); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			if want := (15+45+65)/limit + 2; calls > want {
+				t.Errorf("%d batches were read, want at most %d: the young events are not searched", calls, want)
+			}
+		})
+	}
+}
+
 func TestCleanAttempts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

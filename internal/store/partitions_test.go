@@ -118,6 +118,30 @@ func TestPartitionsOfAttempts(t *testing.T) {
 	p.wantPartitions(map[string]int{"attempts_default": 3, "attempts_2600000": 1})
 }
 
+// TestPartitionWithFutureDate checks that an event that was created while a clock was ahead keeps only the
+// partition that ends with it, and that one of a clock that was behind drops no partition of young events.
+func TestPartitionWithFutureDate(t *testing.T) {
+	t.Parallel()
+	p := newPartitioned(t)
+	p.maintain(day(0), day(-30))
+	p.add(1, day(0))
+	p.add(2, day(400)) // the last of its partition
+	p.add(900_000, day(400))
+	p.maintain(day(1), day(-29))
+	p.add(1_000_001, day(1))
+	p.add(1_600_000, day(1))
+	p.maintain(day(2), day(-28))
+	p.add(2_000_001, day(50))
+	p.add(2_000_002, day(-900))
+	p.maintain(day(50), day(20))
+	p.maintain(day(51), day(21))
+	p.add(3_700_000, day(51))
+	p.maintain(day(51), day(21))
+	p.wantPartitions(map[string]int{"attempts_0": 3, "attempts_2000001": 2, "attempts_3800000": 0, "attempts_default": 1})
+	p.maintain(day(410), day(401))
+	p.wantPartitions(map[string]int{"attempts_3800000": 0, "attempts_default": 1})
+}
+
 // TestPartitionsArePruned checks that the attempts of an event are read from one partition.
 func TestPartitionsArePruned(t *testing.T) {
 	t.Parallel()
