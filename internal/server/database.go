@@ -15,8 +15,8 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
 }
 
-// prepareStore returns an error that says what to do if the database takes no writes, or may have been
-// restored from a backup. It starts the first timeline.
+// prepareStore returns an error that says what to do if the database takes no writes, may have been
+// restored from a backup, or is damaged. It starts the first timeline.
 func (s *Server) prepareStore(ctx context.Context) error {
 	if err := s.store.CheckWritable(ctx); err != nil {
 		return err
@@ -28,5 +28,19 @@ func (s *Server) prepareStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkIntact(ctx); err != nil {
+		return err
+	}
 	return s.store.BeginFirstTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
+}
+
+// checkIntact returns an error if the database is damaged.
+func (s *Server) checkIntact(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, store.IntactTimeout)
+	defer cancel()
+	complete, err := s.store.CheckIntact(ctx)
+	if err == nil && !complete {
+		s.cfg.Logger.Info("the database is too large to be checked for damage at the start; `quittance backup` checks all of it")
+	}
+	return err
 }

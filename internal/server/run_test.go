@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -346,5 +348,29 @@ func TestRunClosesItsListener(t *testing.T) {
 	}
 	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the listener is open: %v", err)
+	}
+}
+
+// TestDamagedFile starts a service on a SQLite file with a damaged page.
+func TestDamagedFile(t *testing.T) {
+	url := storetest.SQLite(t)
+	s := storetest.Open(t, url)
+	storetest.Schedule(t, s, "shop", 0, 200, 1000)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimPrefix(url, "sqlite:")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(content, []byte(`{"id": "evt_shop_000100"`))
+	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and where its rows are
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = Run(t.Context(), Config{Database: url, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a service on a damaged file: %v", err)
 	}
 }

@@ -30,6 +30,9 @@ func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	if _, err := os.Stat(from); err != nil {
 		return fmt.Errorf("find the database: %w", err)
 	}
+	if err := checkNames(from); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s exists already; choose another file, or remove it", path)
 	}

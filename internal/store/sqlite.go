@@ -43,6 +43,9 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the database's folder: %w", err)
 	}
+	if err := checkNames(path); err != nil {
+		return nil, err
+	}
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
