@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/drift"
 )
 
 func newConfig(env environment) *cobra.Command {
@@ -17,23 +22,48 @@ func newConfig(env environment) *cobra.Command {
 
 func newConfigCheck(env environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check --config FILE",
+		Use:   "check --config FILE [--database]",
 		Short: "check the configuration",
 		Long: `Checks the configuration, with the secrets that it refers to, and names every wrong
-setting. It contacts neither nodes nor the database. It exits with 0 if the service can
+setting. It contacts no nodes, and the database only with --database. Then it compares
+the configuration with what the database remembers of earlier ones, names every change
+and what follows from it, and changes nothing. It exits with 0 if the service can
 be started with the configuration, else with 1.`,
-		Example: "  quittance config check --config quittance.yaml",
-		Args:    noArgs,
+		Example: `  quittance config check --config quittance.yaml
+  quittance config check --config new.yaml --database`,
+		Args: noArgs,
 	}
 	path := requiredConfigFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
+	database := cmd.Flags().Bool("database", false, "compare with what the database remembers")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {
 			return err
 		}
-		return printCheck(env, *path, cfg)
+		if err := printCheck(env, *path, cfg); err != nil || !*database {
+			return err
+		}
+		changes, err := admin.Differences(cmd.Context(), admin.Config{Database: cfg.Database, Chains: chainsOf(cfg)})
+		if err != nil {
+			return err
+		}
+		return cmp.Or(printChanges(env, changes), drift.Refuse(changes))
 	}
 	return cmd
+}
+
+// printChanges prints how a configuration differs from what the database remembers.
+func printChanges(env environment, changes []drift.Change) error {
+	if len(changes) == 0 {
+		_, err := fmt.Fprintln(env.stdout, "Nothing differs from what the database remembers.")
+		return err
+	}
+	for _, c := range changes {
+		if _, err := fmt.Fprintf(env.stdout, "%s: %s\n", c.Kind, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newConfigShow(env environment) *cobra.Command {

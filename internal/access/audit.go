@@ -102,6 +102,7 @@ const (
 	ActionUnreadRetry       Action = "transaction.retry"
 	ActionUnreadDismiss     Action = "transaction.dismiss"
 	ActionRegistryAdd       Action = "registry.add"
+	ActionConfigRevision    Action = "config.revision"
 	ActionDepositSweep      Action = "deposit.sweep"
 	ActionDepositSwept      Action = "deposit.swept"
 	ActionAuditArchive      Action = "audit.archive"

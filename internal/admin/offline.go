@@ -35,13 +35,18 @@ func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) 
 }
 
 // withStore opens a service's database for a function. It does not create one.
-func withStore(ctx context.Context, database string, do func(*store.Store) error) (err error) {
+func withStore(ctx context.Context, database string, do func(*store.Store) error) error {
+	return withOpened(ctx, database, store.Open, do)
+}
+
+// withOpened is withStore with a function that opens the database.
+func withOpened(ctx context.Context, database string, open func(context.Context, string) (*store.Store, error), do func(*store.Store) error) (err error) {
 	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", path, errNoDatabase)
 		}
 	}
-	db, err := store.Open(ctx, database)
+	db, err := open(ctx, database)
 	if err != nil {
 		return err
 	}

@@ -216,6 +216,10 @@ func problemFor(err error) *problemError {
 	if detail := unauthorizedDetail(err); detail != "" {
 		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
 	}
+	var told interface{ Unavailable() string }
+	if errors.As(err, &told) {
+		return &problemError{code: apitypes.CodeUnavailable, detail: told.Unavailable()}
+	}
 	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
 	}

@@ -14,11 +14,13 @@ import (
 // Chain describes a network that the service takes payments on.
 type Chain struct {
 	Key        string // the interface's chainKey
+	IDKey      string // that ids of payments, refunds and sweeps are made of; empty for Key
 	ID         uint64 // of EIP-155
 	RPC        []string
 	Nodes      []NodeSettings // of the nodes of RPC, in its order; nodes beyond its end have no settings
 	Finality   Finality
 	Tokens     []Token
+	Former     []Token         // that the configuration named before; they take no new invoices
 	Registry   invoice.Address // zero when none is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
 	Explorer   string          // base URL of the block explorer that pages link to; empty without one
@@ -26,6 +28,8 @@ type Chain struct {
 
 	DepositFactory     invoice.Address // deploys and sweeps deposit addresses; zero without one
 	AuthorizationRelay invoice.Address // submits several signed authorizations at once; zero without one
+	// FormerContracts are deposit factories and relays that the configuration named before, and may name still.
+	FormerContracts []invoice.Address
 
 	Limits SpendLimits // of the writer
 	Sweep  SweepPolicy // of deposits
@@ -190,7 +194,21 @@ func CheckDistinct(chains []Chain) error {
 	return nil
 }
 
-// Token returns the chain's token of a currency, and whether it has one.
+// Movements returns where the movements of a token of a built-in network are logged; nil for where
+// those of any other token are.
+func Movements(chainID uint64, token invoice.Address) []Emitter {
+	for _, c := range builtin {
+		if t, ok := c.TokenAt(token); ok && c.ID == chainID {
+			return t.Movements
+		}
+	}
+	return nil
+}
+
+// AllTokens returns the tokens that the chain is read for: the configured ones, then the former ones.
+func (c Chain) AllTokens() []Token { return slices.Concat(c.Tokens, c.Former) }
+
+// Token returns the chain's token of a currency that takes new invoices, and whether it has one.
 func (c Chain) Token(currency string) (Token, bool) {
 	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Currency == currency })
 	if i < 0 {
@@ -200,18 +218,19 @@ func (c Chain) Token(currency string) (Token, bool) {
 }
 
 // TokenAt returns the chain's token at a contract address, and whether the
-// chain has one there.
+// chain has one there. It may be a former one.
 func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
-	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Address == a })
+	all := c.AllTokens()
+	i := slices.IndexFunc(all, func(t Token) bool { return t.Address == a })
 	if i < 0 {
 		return Token{}, false
 	}
-	return c.Tokens[i], true
+	return all[i], true
 }
 
-// KeepsMoney reports whether an address is a token, the registry, the deposit factory or
-// the authorization relay. What is sent there is lost.
+// KeepsMoney reports whether an address is a token, the registry, or a deposit factory or
+// authorization relay of today or before. What is sent there is lost.
 func (c Chain) KeepsMoney(a invoice.Address) bool {
 	_, isToken := c.TokenAt(a)
-	return !a.IsZero() && (isToken || a == c.Registry || a == c.DepositFactory || a == c.AuthorizationRelay)
+	return !a.IsZero() && (isToken || a == c.Registry || a == c.DepositFactory || a == c.AuthorizationRelay || slices.Contains(c.FormerContracts, a))
 }

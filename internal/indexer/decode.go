@@ -48,8 +48,8 @@ type emitter struct {
 
 func newDecoder(c chain.Chain) decoder {
 	d := decoder{chain: c, registries: newRegistries(c.Registry)}
-	for i := range c.Tokens {
-		t := &c.Tokens[i]
+	for _, token := range c.AllTokens() {
+		t := &token
 		for _, e := range t.Emitters() {
 			em := emitter{Emitter: e, token: t}
 			if e.Decimals > t.Decimals {

@@ -61,6 +61,8 @@ type health struct {
 	// Certificate is what is wrong with the TLS certificate. It does not affect
 	// readiness.
 	Certificate string `json:"certificate,omitempty"`
+	// Revision is why this replica does nothing: others run a newer configuration.
+	Revision string `json:"revision,omitempty"`
 }
 
 // hiddenReason takes the place of a reason for everybody except the operator: errors of nodes hold
@@ -139,6 +141,9 @@ func (s *Server) health(ctx context.Context, withoutChains bool) health {
 	for _, stall := range s.watchdog.Stalled() {
 		h.Ready = h.Ready && stall.Replaced
 		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
+	}
+	if stale := s.stale.Load(); stale != nil {
+		h.Ready, h.Revision = false, stale.Error()
 	}
 	if s.certs != nil {
 		h.Certificate = s.certs.Status().Problem

@@ -28,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
@@ -160,6 +161,10 @@ type Server struct {
 	share         *replicas.Share // of the chains; nil if all are this replica's
 	requests      *requestlog.Log
 
+	remembered drift.Remembered                 // of chains, once the configuration is applied
+	replica    string                           // a random id
+	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
+
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
 	adoptNext        time.Time         // before which adopt has nothing to do
@@ -264,6 +269,9 @@ func (s *Server) build(ctx context.Context) error {
 		Store: s.store, Wall: s.cfg.Now, Elapsed: s.cfg.TestClock.Elapsed, MaxGap: s.cfg.TestClock.MaxGap, Wake: s.cfg.TestClock.Advanced,
 		Logger: s.cfg.Logger,
 	}); err != nil {
+		return err
+	}
+	if err := s.remember(ctx); err != nil {
 		return err
 	}
 	var keys []string
@@ -381,17 +389,7 @@ func (s *Server) serve(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(s.runWorker(ctx, s.worker.Run))
-	group.Go(func() error { return s.runMailer(ctx) })
-	s.startMaintenance(ctx, group)
-	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
-		cleaner := s.cleaner(s.store)
-		group.Go(func() error {
-			cleaner.Run(ctx)
-			return nil
-		})
-	}
-	s.startChains(ctx, group)
+	s.startWork(ctx, group)
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(s.baseURL())
 	}

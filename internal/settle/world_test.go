@@ -61,6 +61,7 @@ var (
 // database is a database that several worlds share, each with its own merchant and chain.
 type database struct {
 	store  *store.Store
+	url    string
 	sql    *storetest.DB
 	worlds atomic.Int64
 }
@@ -72,7 +73,7 @@ func each(t *testing.T, test func(t *testing.T, db *database)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)
-			test(t, &database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)})
+			test(t, &database{url: u, store: storetest.Open(t, u), sql: storetest.SQL(t, u)})
 		})
 	}
 }

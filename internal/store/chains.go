@@ -25,6 +25,9 @@ type Cursor struct {
 	// UnreadTx is the newest block with an unread transaction that was not dismissed; 0 without one.
 	// SaveCursor ignores it.
 	UnreadTx uint64
+
+	// configRevision is the configuration revision that a process must run to change the chain.
+	configRevision int64
 }
 
 // Gap is a range of older blocks, Next to Last inclusive, that is read while
@@ -58,7 +61,7 @@ func scanCursor(row scanner) (Cursor, error) {
 	var next, last, unread sql.NullInt64
 	var lastTime time.Time
 	err := row.Scan(&c.Indexed.Number, hashCol(&c.Indexed.Hash), seconds{&c.Indexed.Time},
-		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), seconds{&c.Confirmed.Time}, &c.Halted, &next, &last, seconds{&lastTime}, &c.Revision, &unread, &c.UnreadTx)
+		&c.Confirmed.Number, hashCol(&c.Confirmed.Hash), seconds{&c.Confirmed.Time}, &c.Halted, &next, &last, seconds{&lastTime}, &c.Revision, &unread, &c.UnreadTx, &c.configRevision)
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
 	}
@@ -78,7 +81,7 @@ func (g *Gap) columns() []any {
 
 const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
 	halted, gap_next, gap_last, gap_last_time, revision, unread_last,
-	coalesce((SELECT max(block_number) FROM unread_transactions AS u WHERE u.chain_key = chains.chain_key AND dismissed_at IS NULL), 0)
+	coalesce((SELECT max(block_number) FROM unread_transactions AS u WHERE u.chain_key = chains.chain_key AND dismissed_at IS NULL), 0), config_revision
 	FROM chains WHERE chain_key = $1`
 
 // Cursor returns a chain's cursor, or ErrNotFound if the chain was never read.
@@ -87,9 +90,14 @@ func (q *queries) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 }
 
 // LockCursor returns a chain's cursor and locks it until the transaction ends.
-// The indexer writes only while it holds this lock.
+// The indexer writes only while it holds this lock. It fails with a *drift.StaleError in a process with
+// an older configuration revision than others run.
 func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
-	return queryRow(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
+	c, err := queryRow(ctx, &tx.queries, scanCursor, cursorQuery+tx.forUpdate(), chainKey)
+	if err == nil {
+		err = tx.checkRevision(c.configRevision)
+	}
+	return c, err
 }
 
 // InsertChain records a new chain that is read from the block after the header,
@@ -97,9 +105,9 @@ func (tx *Tx) LockCursor(ctx context.Context, chainKey string) (Cursor, error) {
 // exists.
 func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Header, gap *Gap) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
-		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last)
-		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6) ON CONFLICT DO NOTHING`,
-		append([]any{chainKey, int64(at.Number), at.Hash.String(), invoice.UnixSeconds(at.Time)}, gap.columns()...)...)
+		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last, config_revision)
+		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6, $8) ON CONFLICT DO NOTHING`,
+		append(append([]any{chainKey, int64(at.Number), at.Hash.String(), invoice.UnixSeconds(at.Time)}, gap.columns()...), tx.revision)...)
 	return n == 1, err
 }
 

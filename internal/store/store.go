@@ -15,6 +15,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,6 +37,9 @@ type Store struct {
 	dialect dialect
 	standby *standby // nil without one
 
+	// revision is the configuration revision of this process; 0 for one that may write under any.
+	revision atomic.Int64
+
 	closing  sync.Once
 	closeErr error
 }
@@ -49,6 +53,8 @@ type Tx struct {
 	heldSince time.Time
 	// assumesFree: see AssumeFree.
 	assumesFree bool
+	// revision: see Store.SetRevision.
+	revision int64
 }
 
 // dialect is what differs between the databases.
@@ -71,16 +77,7 @@ type dialect interface {
 // Open opens the database at the URL and migrates its schema. The URL is
 // sqlite:PATH, whose file and folder are created when missing, or postgres://….
 func Open(ctx context.Context, url string) (*Store, error) {
-	var s *Store
-	var err error
-	switch {
-	case strings.HasPrefix(url, "sqlite:"):
-		s, err = openSQLite(ctx, strings.TrimPrefix(url, "sqlite:"))
-	case strings.HasPrefix(url, "postgres://"), strings.HasPrefix(url, "postgresql://"):
-		s, err = openPostgres(ctx, url)
-	default:
-		return nil, fmt.Errorf("database %q: expected sqlite:PATH or postgres://…", redact(url))
-	}
+	s, err := OpenUnchanged(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +88,19 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// OpenUnchanged opens the database at the URL with the schema that it has. See SchemaVersions.
+func OpenUnchanged(ctx context.Context, url string) (s *Store, err error) {
+	switch {
+	case strings.HasPrefix(url, "sqlite:"):
+		s, err = openSQLite(ctx, strings.TrimPrefix(url, "sqlite:"))
+	case strings.HasPrefix(url, "postgres://"), strings.HasPrefix(url, "postgresql://"):
+		s, err = openPostgres(ctx, url)
+	default:
+		err = fmt.Errorf("database %q: expected sqlite:PATH or postgres://…", redact(url))
+	}
+	return s, err
 }
 
 // redact keeps the scheme of a URL alone, since the rest may hold credentials.
@@ -118,7 +128,10 @@ func (s *Store) heartbeat(ctx context.Context, fn func(*Tx) error) error {
 // traced runs a transaction in a span.
 func (s *Store) traced(ctx context.Context, fn func(*Tx) error, update func(context.Context, func(*Tx) error) error) error {
 	ctx, span := tracing.StartChild(ctx, "database transaction", trace.SpanKindClient)
-	err := update(ctx, fn)
+	err := update(ctx, func(tx *Tx) error {
+		tx.revision = s.revision.Load()
+		return fn(tx)
+	})
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("db.system.name", s.system()))
 	}

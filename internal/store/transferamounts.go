@@ -148,13 +148,17 @@ const fromBlocksLock = 0x62696e64
 // that this transaction inserts: the newest one read, or one that was rolled back
 // and not replaced yet. heights has them after the next Flush. Until the transaction ends nobody
 // lowers from_block of the chains' invoices, since LowerFromBlocks would not see the new ones.
+// It fails like LockCursor in a process with an older configuration revision.
 func (tx *Tx) SendHeightsForNewInvoices(ctx context.Context, chainKeys []string) (heights map[string]uint64, err error) {
 	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
 		if err := tx.lockFromBlocks(ctx, "pg_advisory_xact_lock_shared", key); err != nil {
 			return nil, err
 		}
 	}
-	// A statement of its own: it sees what was committed while the lock was waited for.
+	// Statements of their own: they see what was committed while the lock was waited for.
+	if err := tx.sendRevisionCheck(ctx); err != nil {
+		return nil, err
+	}
 	return sendChainColumn(ctx, tx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
 }
 

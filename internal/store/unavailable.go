@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/quittance/quittance/internal/drift"
 )
 
 // readOnlyTransaction is PostgreSQL's code for a write on a standby or in a
@@ -18,12 +20,13 @@ import (
 const readOnlyTransaction = "25006"
 
 // Unavailable reports whether err means that the database is unreachable or
-// cannot work at the moment, so that the call can be retried later. The failed
+// cannot work for this process at the moment, so that the call can be retried later. The failed
 // call may have been carried out all the same.
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
 	var broke connectionError
-	if errors.As(err, &unconnected) || errors.As(err, &broke) {
+	var stale *drift.StaleError
+	if errors.As(err, &unconnected) || errors.As(err, &broke) || errors.As(err, &stale) {
 		return true
 	}
 	// How a broken connection is reported depends on who notices first.

@@ -1,0 +1,27 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Differences returns how a configuration differs from what the service's database remembers of earlier ones.
+// It changes nothing, and fails for a database with the schema of an earlier program.
+func Differences(ctx context.Context, c Config) (changes []drift.Change, err error) {
+	err = withOpened(ctx, c.Database, store.OpenUnchanged, func(db *store.Store) error {
+		found, known, err := db.SchemaVersions(ctx)
+		if err != nil {
+			return err
+		}
+		if found < known {
+			return fmt.Errorf("the database's schema is version %d, and this program compares from version %d on; start the service once with the configuration unchanged", found, known)
+		}
+		changes, err = settle.Differences(ctx, db, c.Chains)
+		return err
+	})
+	return changes, err
+}

@@ -1,0 +1,91 @@
+package drift
+
+import (
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Apply returns what is remembered once the configuration is in force. indexed has the newest block read of
+// each chain that was read. missed has the first block to read again of chains with a token that returns.
+func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Remembered, missed map[string]uint64) {
+	missed = make(map[string]uint64)
+	for _, known := range was.Chains {
+		known.Configured = false
+		known.Tokens = slices.Clone(known.Tokens)
+		after.Chains = append(after.Chains, known)
+	}
+	for _, c := range now.Chains {
+		i := slices.IndexFunc(after.Chains, func(k Chain) bool { return k.Key == c.Key })
+		if i < 0 {
+			i = len(after.Chains)
+			after.Chains = append(after.Chains, Chain{Key: c.Key, IDKey: c.Key})
+		}
+		height, read := indexed[c.Key]
+		if from, ok := after.Chains[i].apply(c, height, read); ok {
+			missed[c.Key] = from
+		}
+	}
+	return after, missed
+}
+
+// apply changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
+func (c *Chain) apply(now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
+	c.ID, c.Configured = now.ID, true
+	for i := range c.Tokens {
+		c.Tokens[i].Configured = false
+	}
+	for _, t := range now.Tokens {
+		i := slices.IndexFunc(c.Tokens, func(k Token) bool { return k.Address == t.Address })
+		if i < 0 {
+			i = len(c.Tokens)
+			c.Tokens = append(c.Tokens, Token{})
+			if read {
+				c.Tokens[i].FirstBlock = new(indexed + 1)
+			}
+		}
+		known := &c.Tokens[i]
+		known.Token, known.Configured = t, true
+		if known.Retired() {
+			if next := *known.LastBlock + 1; next <= indexed {
+				if !missed || next < from {
+					from = next
+				}
+				missed, known.MissedThrough = true, new(indexed)
+			}
+			known.LastBlock = nil
+		}
+	}
+	c.Factories = withAddress(c.Factories, now.DepositFactory)
+	c.Relays = withAddress(c.Relays, now.AuthorizationRelay)
+	return from, missed
+}
+
+func withAddress(known []invoice.Address, a invoice.Address) []invoice.Address {
+	if a.IsZero() || slices.Contains(known, a) {
+		return known
+	}
+	return append(slices.Clone(known), a)
+}
+
+// Configure returns the chains of a configuration with what is remembered of them: the tokens that
+// they are read for although the configuration names them no more, and the key of their ids.
+func (r Remembered) Configure(chains []chain.Chain) []chain.Chain {
+	all := slices.Clone(chains)
+	for i := range all {
+		known, _ := r.Chain(all[i].Key)
+		all[i].IDKey = known.IDKey
+		all[i].Former = nil
+		for _, t := range known.Tokens {
+			if _, ok := all[i].TokenAt(t.Address); !ok && !t.Retired() {
+				t.Movements = chain.Movements(all[i].ID, t.Address)
+				all[i].Former = append(all[i].Former, t.Token)
+			}
+		}
+		for _, a := range slices.Concat(known.Factories, known.Relays) {
+			all[i].FormerContracts = withAddress(all[i].FormerContracts, a)
+		}
+	}
+	return all
+}

@@ -1,0 +1,257 @@
+// Package drift compares the configuration with what the database remembers of earlier ones. Its
+// rules are pure: they know no database and no network.
+package drift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Kind says what a change of the configuration needs.
+type Kind string
+
+// The kinds of changes.
+const (
+	Harmless  Kind = "harmless"  // it is applied
+	Work      Kind = "work"      // it is applied, and the service does what it takes
+	Dangerous Kind = "dangerous" // the service does not start
+)
+
+// Change is a difference between the configuration and what the database remembers.
+type Change struct {
+	Kind Kind   `json:"kind"`
+	Text string `json:"text"` // for a person: what changed, and what follows
+	// Command is what makes a dangerous change on purpose, or ends the work; empty without one.
+	Command string `json:"command,omitempty"`
+}
+
+// String is the change in one line.
+func (c Change) String() string {
+	if c.Command == "" {
+		return c.Text
+	}
+	return c.Text + "; to do it on purpose, run: " + c.Command
+}
+
+// Configured is the configuration of everything that decides about money.
+type Configured struct {
+	Chains []chain.Chain
+}
+
+// Remembered is what the database knows of earlier configurations.
+type Remembered struct {
+	Chains []Chain
+}
+
+// Chain is a chain that was configured.
+type Chain struct {
+	Key        string
+	IDKey      string // that ids of its payments are made of: the first key that the chain had
+	ID         uint64
+	Genesis    *invoice.Header // number and hash of the oldest block that nodes have; nil until one was asked
+	Read       bool            // blocks of it were read
+	Configured bool            // by the newest revision
+	Retired    bool            // by an operator: its chain id may have another chain key
+	Tokens     []Token
+	Factories  []invoice.Address
+	Relays     []invoice.Address
+}
+
+// Token is a token that a chain was configured with.
+type Token struct {
+	chain.Token
+	Configured bool    // by the newest revision
+	FirstBlock *uint64 // first block that was read for it; nil for the chain's first one
+	LastBlock  *uint64 // newest block that was read for it, if it was retired; nil while it is read
+	// MissedThrough is the newest block that is read again for it before invoices in it are taken; nil
+	// without one.
+	MissedThrough *uint64
+}
+
+// Retired reports whether the token is read no more.
+func (t Token) Retired() bool { return t.LastBlock != nil }
+
+// isVerified reports whether a node has confirmed the chain's id, or blocks were read.
+func (c Chain) isVerified() bool { return c.Genesis != nil || c.Read }
+
+// TokenAt returns the token of a contract.
+func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
+	if i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Address == a }); i >= 0 {
+		return c.Tokens[i], true
+	}
+	return Token{}, false
+}
+
+// Chain returns the remembered chain of a key, and whether there is one.
+func (r Remembered) Chain(key string) (Chain, bool) {
+	if i := slices.IndexFunc(r.Chains, func(c Chain) bool { return c.Key == key }); i >= 0 {
+		return r.Chains[i], true
+	}
+	return Chain{}, false
+}
+
+// Compare returns the differences between what the database remembers and the configuration, the
+// dangerous ones first.
+func Compare(was Remembered, now Configured) []Change {
+	var all []Change
+	for _, c := range now.Chains {
+		if known, ok := was.Chain(c.Key); ok {
+			all = append(all, known.compare(c)...)
+		} else {
+			all = append(all, was.newChain(c, now))
+		}
+	}
+	for _, c := range was.Chains {
+		if c.Configured && !slices.ContainsFunc(now.Chains, func(n chain.Chain) bool { return n.Key == c.Key }) {
+			all = append(all, Change{Kind: Harmless, Text: fmt.Sprintf("chain %s left the configuration: its blocks are not read until it returns", c.Key)})
+		}
+	}
+	rank := map[Kind]int{Dangerous: 0, Work: 1, Harmless: 2}
+	slices.SortStableFunc(all, func(a, b Change) int { return rank[a.Kind] - rank[b.Kind] })
+	return all
+}
+
+// newChain returns the change of a chain with a key that was never used. It is dangerous if it is a
+// known chain under another key.
+func (r Remembered) newChain(c chain.Chain, now Configured) Change {
+	for _, known := range r.Chains {
+		moved := slices.ContainsFunc(now.Chains, func(n chain.Chain) bool { return n.Key == known.Key && n.ID != known.ID })
+		if known.ID == c.ID && known.isVerified() && !known.Retired && !moved {
+			return Change{
+				Kind: Dangerous,
+				Text: fmt.Sprintf("chain %s has chain id %d, which the database knows as %s: under another key, its invoices would never settle or expire. Keep the key %s",
+					c.Key, c.ID, known.Key, known.Key),
+				Command: RenameCommand(known.Key, c.Key),
+			}
+		}
+	}
+	return Change{Kind: Harmless, Text: fmt.Sprintf("chain %s is new", c.Key)}
+}
+
+// RenameCommand is the command that gives a chain another key.
+func RenameCommand(from, to string) string {
+	return fmt.Sprintf("quittance chain rename --config FILE --from %s --to %s --yes", from, to)
+}
+
+// retireToken is the command that ends the reading of a token.
+func retireToken(chainKey string, t chain.Token) string {
+	return fmt.Sprintf("quittance chain retire-token --config FILE --chain %s --token %s --yes", chainKey, chain.Checksum(t.Address))
+}
+
+// compare returns how a chain's configuration differs from what is remembered of it.
+func (c Chain) compare(now chain.Chain) []Change {
+	switch {
+	case c.Retired:
+		return []Change{{Kind: Dangerous, Text: fmt.Sprintf("chain %s was retired: configure it under a key that was never used", c.Key)}}
+	case c.ID != now.ID && c.isVerified():
+		return []Change{{
+			Kind: Dangerous, Text: fmt.Sprintf("chain %s has chain id %d in the database, and %d in the configuration: correct chainId, or give the other chain a key of its own", c.Key, c.ID, now.ID),
+			Command: fmt.Sprintf("quittance chain retire --config FILE --chain %s --yes (then use a key that was never used)", c.Key),
+		}}
+	}
+	var all []Change
+	if c.ID != now.ID {
+		all = append(all, Change{Kind: Harmless, Text: fmt.Sprintf("the chain id of %s changed from %d to %d before any node confirmed it", c.Key, c.ID, now.ID)})
+	}
+	if !c.Configured {
+		all = append(all, Change{Kind: Harmless, Text: fmt.Sprintf("chain %s returned: it is read from where reading ended", c.Key)})
+	}
+	for _, t := range now.Tokens {
+		all = append(all, c.compareToken(t)...)
+	}
+	for _, t := range c.Tokens {
+		if _, still := now.TokenAt(t.Address); t.Configured && !still && !t.Retired() {
+			all = append(all, Change{
+				Kind:    Work,
+				Text:    fmt.Sprintf("%s at %s left the configuration of chain %s: it takes no new invoices, and is still read for those it had", t.Currency, chain.Checksum(t.Address), c.Key),
+				Command: retireToken(c.Key, t.Token),
+			})
+		}
+	}
+	return append(all, c.compareContracts(now)...)
+}
+
+// compareToken returns how the configuration of a token differs from what is remembered.
+func (c Chain) compareToken(t chain.Token) []Change {
+	at := chain.Checksum(t.Address)
+	known, ok := c.TokenAt(t.Address)
+	switch {
+	case ok && known.Retired():
+		return []Change{{Kind: Work, Text: fmt.Sprintf("%s at %s returned to chain %s: blocks above %d are read again before invoices in it are taken", t.Currency, at, c.Key, *known.LastBlock)}}
+	case ok && known.Currency != t.Currency && c.isVerified():
+		return []Change{{
+			Kind:    Dangerous,
+			Text:    fmt.Sprintf("the token at %s on chain %s is %s in the database, and %s in the configuration: payments of one would count for invoices in the other. Keep the code %s", at, c.Key, known.Currency, t.Currency, known.Currency),
+			Command: retireToken(c.Key, known.Token),
+		}}
+	case ok && known.Decimals != t.Decimals && c.isVerified():
+		return []Change{{
+			Kind:    Dangerous,
+			Text:    fmt.Sprintf("%s at %s on chain %s has %d decimals in the database, and %d in the configuration: its amounts would change. Keep %d", known.Currency, at, c.Key, known.Decimals, t.Decimals, known.Decimals),
+			Command: retireToken(c.Key, known.Token),
+		}}
+	case ok && !known.Configured:
+		return []Change{{Kind: Harmless, Text: fmt.Sprintf("%s at %s returned to chain %s, which was read for it all the time", t.Currency, at, c.Key)}}
+	case ok:
+		return nil
+	case !c.Read:
+		return []Change{{Kind: Harmless, Text: fmt.Sprintf("%s at %s is new on chain %s", t.Currency, at, c.Key)}}
+	}
+	return []Change{{Kind: Work, Text: fmt.Sprintf("%s at %s is new on chain %s: the next blocks are read for it, by replicas that know it only", t.Currency, at, c.Key)}}
+}
+
+// compareContracts returns the contracts of a chain that were not used before.
+func (c Chain) compareContracts(now chain.Chain) (all []Change) {
+	for _, contract := range []struct {
+		name string
+		at   invoice.Address
+		used []invoice.Address
+	}{
+		{"deposit factory", now.DepositFactory, c.Factories},
+		{"authorization relay", now.AuthorizationRelay, c.Relays},
+	} {
+		if !contract.at.IsZero() && !slices.Contains(contract.used, contract.at) {
+			all = append(all, Change{Kind: Harmless, Text: fmt.Sprintf("the %s of chain %s is %s from now on", contract.name, c.Key, chain.Checksum(contract.at))})
+		}
+	}
+	return all
+}
+
+// CompareGenesis returns the change of a chain with nodes that have another oldest block than is
+// remembered, or nil.
+func (c Chain) CompareGenesis(found invoice.Header) *Change {
+	if c.Genesis == nil || c.Genesis.Number != found.Number || c.Genesis.Hash == found.Hash {
+		return nil
+	}
+	return &Change{
+		Kind: Dangerous,
+		Text: fmt.Sprintf("block %d of chain %s is %s in the database, and %s on the nodes: they serve another chain with the same chain id. Correct rpc",
+			found.Number, c.Key, c.Genesis.Hash, found.Hash),
+		Command: fmt.Sprintf("quittance chain retire --config FILE --chain %s --yes (then use a key that was never used)", c.Key),
+	}
+}
+
+// RefusedError is the error of a start with dangerous changes.
+type RefusedError struct{ Changes []Change }
+
+// Refuse returns a *RefusedError with the dangerous changes. Without any it returns nil.
+func Refuse(changes []Change) error {
+	dangerous := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Kind != Dangerous })
+	if len(dangerous) == 0 {
+		return nil
+	}
+	return &RefusedError{dangerous}
+}
+
+// Error names the changes.
+func (e *RefusedError) Error() string {
+	texts := make([]string, len(e.Changes))
+	for i, c := range e.Changes {
+		texts[i] = c.String()
+	}
+	return "the configuration contradicts what the database remembers: " + strings.Join(texts, "; ")
+}

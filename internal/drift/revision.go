@@ -1,0 +1,44 @@
+package drift
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+// Revision is a configuration that replicas run.
+type Revision struct {
+	Number int64 // from 1
+	Hash   string
+}
+
+// Hash names the settings. Two configurations with one hash decide the same about money.
+func (c Configured) Hash() string {
+	h := sha256.New()
+	chains := slices.SortedFunc(slices.Values(c.Chains), func(a, b chain.Chain) int { return cmp.Compare(a.Key, b.Key) })
+	for _, c := range chains {
+		fmt.Fprintf(h, "chain %q %d %s %s %s\n", c.Key, c.ID, c.Registry, c.DepositFactory, c.AuthorizationRelay)
+		tokens := slices.SortedFunc(slices.Values(c.Tokens), func(a, b chain.Token) int { return cmp.Compare(a.Address.String(), b.Address.String()) })
+		for _, t := range tokens {
+			fmt.Fprintf(h, "token %q %s %d\n", t.Currency, t.Address, t.Decimals)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// StaleError is the error of a replica with an older revision than the others run.
+type StaleError struct{ Own, Newest int64 }
+
+// Error says what to do.
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("runs configuration revision %d; the others run %d; restart it with the current configuration", e.Own, e.Newest)
+}
+
+// Unavailable is the error for a client.
+func (e *StaleError) Unavailable() string {
+	return fmt.Sprintf("This replica runs configuration revision %d, and the others run %d. Repeat the request; another replica answers it.", e.Own, e.Newest)
+}

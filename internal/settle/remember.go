@@ -1,0 +1,148 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Start is what a replica starts with.
+type Start struct {
+	Configured drift.Configured
+	Now        time.Time
+	Replica    string    // a random id of the replica; empty if the database has one only
+	Scheduled  time.Time // by the schedule's clock, by which replicas note that they run
+}
+
+// RevisionTTL is how long a replica counts as running after it noted that last.
+const RevisionTTL = 5 * time.Second
+
+// ReturnedError is the error of a start with the configuration of an earlier revision while others run a newer one.
+type ReturnedError struct{ Newest int64 }
+
+// Error says what to do.
+func (e *ReturnedError) Error() string {
+	return fmt.Sprintf("this configuration is that of an earlier revision, and other replicas run revision %d. "+
+		"Start with the current configuration; to return to the earlier one, stop all replicas first", e.Newest)
+}
+
+// Remember compares the configuration with what the database remembers, and applies the difference. It returns
+// what is remembered from then on, and the changes. It must run before blocks are read and invoices created.
+// It fails with a *drift.RefusedError or a *ReturnedError, and changes nothing then.
+func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Remembered, changes []drift.Change, err error) {
+	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
+	var number int64
+	err = db.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.LockConfiguration(ctx); err != nil {
+			return err
+		}
+		was, err := tx.Remembered(ctx)
+		if err != nil {
+			return err
+		}
+		if changes = drift.Compare(was, start.Configured); drift.Refuse(changes) != nil {
+			return drift.Refuse(changes)
+		}
+		revision, raised, err := nextRevision(ctx, tx, start)
+		if err != nil {
+			return err
+		}
+		number, after = revision.Number, was
+		if raised {
+			if after, err = applyRevision(ctx, tx, was, start, revision); err != nil {
+				return err
+			}
+		}
+		if start.Replica != "" {
+			if err := tx.RunRevision(ctx, start.Replica, number, start.Scheduled, start.Scheduled.Add(RevisionTTL)); err != nil {
+				return err
+			}
+		}
+		if !raised {
+			return nil
+		}
+		texts := make([]string, len(changes))
+		for i, c := range changes {
+			texts[i] = c.Text
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, start.Now, access.Change{
+			Action: access.ActionConfigRevision, Object: fmt.Sprint(revision.Number), After: auditedRevision{texts},
+		}))
+	})
+	if err == nil {
+		db.SetRevision(number)
+	}
+	return after, changes, err
+}
+
+// auditedRevision is a revision in the audit log.
+type auditedRevision struct {
+	Changes []string `json:"changes"`
+}
+
+// nextRevision returns the revision of a replica that starts, and whether it is a new one.
+func nextRevision(ctx context.Context, tx *store.Tx, start Start) (r drift.Revision, raised bool, err error) {
+	hash := start.Configured.Hash()
+	newest, err := tx.NewestRevision(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotFound) || newest.Hash == hash {
+		return newest, false, err
+	}
+	returned, err := tx.WasRevision(ctx, hash)
+	if err != nil {
+		return r, false, err
+	}
+	if returned {
+		others, err := tx.RevisionReplicas(ctx, newest.Number, start.Scheduled)
+		if err != nil {
+			return r, false, err
+		}
+		if others > 0 {
+			return r, false, &ReturnedError{newest.Number}
+		}
+	}
+	return drift.Revision{Number: newest.Number + 1, Hash: hash}, true, nil
+}
+
+// applyRevision stores a new revision. Blocks that a returning token missed are scheduled to be read again.
+func applyRevision(ctx context.Context, tx *store.Tx, was drift.Remembered, start Start, r drift.Revision) (drift.Remembered, error) {
+	keys := make([]string, len(start.Configured.Chains))
+	for i, c := range start.Configured.Chains {
+		keys[i] = c.Key
+	}
+	cursors, err := tx.LockBlocks(ctx, keys)
+	if err != nil {
+		return was, err
+	}
+	indexed := make(map[string]uint64, len(cursors))
+	for key, cur := range cursors {
+		indexed[key] = cur.Indexed.Number
+	}
+	after, missed := drift.Apply(was, start.Configured, indexed)
+	for key, from := range missed {
+		cur := cursors[key]
+		gap := Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
+		if cur.Gap != nil {
+			gap.Next = min(gap.Next, cur.Gap.Next)
+		}
+		cur.Gap = &gap
+		if err := tx.SaveCursor(ctx, key, cur); err != nil {
+			return was, err
+		}
+	}
+	if err := tx.PutKnownChains(ctx, after.Chains, start.Now); err != nil {
+		return was, err
+	}
+	return after, tx.InsertRevision(ctx, r, start.Now)
+}
+
+// Differences returns how the configuration differs from what the database remembers, and changes nothing.
+func Differences(ctx context.Context, db *store.Store, chains []chain.Chain) ([]drift.Change, error) {
+	was, err := db.Remembered(ctx)
+	return drift.Compare(was, drift.Configured{Chains: chains}), err
+}

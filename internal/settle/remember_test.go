@@ -1,0 +1,105 @@
+package settle_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// configuration returns the world's chain with tokens.
+func (w *world) configuration(tokens ...chain.Token) []chain.Chain {
+	return []chain.Chain{{Key: w.chainKey, ID: 1337, Tokens: tokens, Registry: registry, DepositFactory: factory}}
+}
+
+var usdcToken, eurcToken = chain.Token{Currency: "USDC", Address: usdc, Decimals: 6}, chain.Token{Currency: "EURC", Address: eurc, Decimals: 6}
+
+// remember starts a replica with chains. The store is the replica's own.
+func (w *world) remember(db *store.Store, replica string, chains []chain.Chain) (drift.Remembered, error) {
+	w.t.Helper()
+	after, _, err := settle.Remember(w.t.Context(), db, settle.Start{
+		Configured: drift.Configured{Chains: chains}, Replica: replica, Now: at(start), Scheduled: at(start),
+	})
+	return after, err
+}
+
+func TestRemember(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for range 2 { // the second time, nothing changes
+			after, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
+			w.must(err)
+			known, ok := after.Chain(w.chainKey)
+			if !ok || !known.Configured || len(known.Tokens) != 2 || len(known.Factories) != 1 {
+				t.Fatalf("remembered %+v", after)
+			}
+		}
+		_, err := w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(err)
+		was, err := w.db.store.Remembered(t.Context())
+		w.must(err)
+		chains := was.Configure(w.configuration(usdcToken))
+		if diff := cmp.Diff([]chain.Token{eurcToken}, chains[0].Former); diff != "" {
+			t.Errorf("former tokens (-want +got):\n%s", diff)
+		}
+		renamed := usdcToken
+		renamed.Currency = "USDX"
+		var refused *drift.RefusedError
+		if _, err := w.remember(w.db.store, "", w.configuration(renamed)); !errors.As(err, &refused) {
+			t.Errorf("a renamed currency: %v, want a refusal", err)
+		}
+		now, err := w.db.store.Remembered(t.Context())
+		w.must(err)
+		if diff := cmp.Diff(was, now); diff != "" {
+			t.Errorf("a refused start changed what is remembered:\n%s", diff)
+		}
+		newest, err := w.db.store.NewestRevision(t.Context())
+		if w.must(err); newest.Number != 2 {
+			t.Errorf("the newest revision is %d, want 2", newest.Number)
+		}
+	})
+}
+
+// TestOlderRevisionWritesNothing lets a replica go on after another one started with another configuration.
+func TestOlderRevisionWritesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		_, err := w.remember(db.store, "old", w.configuration(usdcToken))
+		w.must(err)
+		w.create()
+		w.mine(start + 1)
+		other := storetest.Open(t, db.url)
+		_, err = w.remember(other, "new", w.configuration(usdcToken, eurcToken))
+		w.must(err)
+
+		var stale *drift.StaleError
+		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{w.next(start + 2)}); !errors.As(err, &stale) || stale.Own != 1 || stale.Newest != 2 {
+			t.Errorf("a block: %v, want the error of an older revision", err)
+		}
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); db.store.Shared() && !errors.As(err, &stale) {
+			t.Errorf("an invoice: %v, want the error of an older revision", err)
+		}
+		if err := db.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
+			t.Errorf("a note that it runs: %v, want the error of an older revision", err)
+		}
+		w.must(other.KeepRevision(t.Context(), "new", at(start), at(start+5)))
+
+		// A replica with the former configuration that is started again stops none of the others.
+		var returned *settle.ReturnedError
+		again := storetest.Open(t, db.url)
+		if _, err := w.remember(again, "again", w.configuration(usdcToken)); !errors.As(err, &returned) {
+			t.Errorf("a start with the former configuration: %v, want a refusal while others run", err)
+		}
+		w.must(other.LeaveWork(t.Context(), "new"))
+		_, err = w.remember(again, "again", w.configuration(usdcToken))
+		w.must(err)
+		w.Service = w.service(func(c *settle.Config) { c.Store = again })
+		w.create()
+	})
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Remembered returns what earlier configurations used.
+func (q *queries) Remembered(ctx context.Context) (r drift.Remembered, err error) {
+	r.Chains, err = queryAll(ctx, q, scanKnownChain, `SELECT chain_key, id_key, chain_id, genesis, genesis_number, configured, retired_at,
+		EXISTS (SELECT 1 FROM chains WHERE chains.chain_key = known_chains.chain_key) FROM known_chains ORDER BY chain_key`)
+	if err != nil {
+		return r, err
+	}
+	byKey := make(map[string]*drift.Chain, len(r.Chains))
+	for i := range r.Chains {
+		byKey[r.Chains[i].Key] = &r.Chains[i]
+	}
+	type row[T any] struct {
+		chainKey string
+		is       T
+	}
+	tokens, err := queryAll(ctx, q, func(s scanner) (t row[drift.Token], err error) {
+		var first, last, missed sql.NullInt64
+		err = s.Scan(&t.chainKey, addressCol(&t.is.Address), &t.is.Currency, &t.is.Decimals, &t.is.Configured, &first, &last, &missed)
+		t.is.FirstBlock, t.is.LastBlock, t.is.MissedThrough = block(first), block(last), block(missed)
+		return t, err
+	}, "SELECT chain_key, address, currency, decimals, configured, first_block, last_block, missed_through FROM known_tokens ORDER BY chain_key, created_at, address")
+	if err != nil {
+		return r, err
+	}
+	for _, t := range tokens {
+		byKey[t.chainKey].Tokens = append(byKey[t.chainKey].Tokens, t.is)
+	}
+	type contract struct {
+		kind string
+		at   invoice.Address
+	}
+	contracts, err := queryAll(ctx, q, func(s scanner) (c row[contract], err error) {
+		err = s.Scan(&c.chainKey, &c.is.kind, addressCol(&c.is.at))
+		return c, err
+	}, "SELECT chain_key, kind, address FROM known_contracts ORDER BY chain_key, kind, address")
+	for _, c := range contracts {
+		of := &byKey[c.chainKey].Factories
+		if c.is.kind == contractRelay {
+			of = &byKey[c.chainKey].Relays
+		}
+		*of = append(*of, c.is.at)
+	}
+	return r, err
+}
+
+// The kinds of known contracts.
+const (
+	contractFactory = "factory"
+	contractRelay   = "relay"
+)
+
+// block returns the number of a block that may be unknown.
+func block(n sql.NullInt64) *uint64 {
+	if !n.Valid {
+		return nil
+	}
+	return new(uint64(n.Int64))
+}
+
+// blockColumn is the value of a column with the number of a block that may be unknown.
+func blockColumn(n *uint64) any {
+	if n == nil {
+		return nil
+	}
+	return int64(*n)
+}
+
+func scanKnownChain(row scanner) (c drift.Chain, err error) {
+	var genesis invoice.Header
+	var number, retired sql.NullInt64
+	err = row.Scan(&c.Key, &c.IDKey, &c.ID, hashCol(&genesis.Hash), &number, &c.Configured, &retired, &c.Read)
+	if c.Retired = retired.Valid; number.Valid {
+		genesis.Number = uint64(number.Int64)
+		c.Genesis = &genesis
+	}
+	return c, err
+}
+
+// PutKnownChains stores what the chains were used with. A genesis
+// or retirement that is stored remains.
+func (tx *Tx) PutKnownChains(ctx context.Context, chains []drift.Chain, now time.Time) error {
+	var rows, tokens, contracts [][]any
+	at := invoice.UnixSeconds(now)
+	for _, c := range chains {
+		rows = append(rows, []any{c.Key, c.IDKey, int64(c.ID), number(c.Configured), at})
+		for _, t := range c.Tokens {
+			tokens = append(tokens, []any{c.Key, t.Address.String(), t.Currency, t.Decimals, number(t.Configured), blockColumn(t.FirstBlock), blockColumn(t.LastBlock), blockColumn(t.MissedThrough), at})
+		}
+		for _, a := range c.Factories {
+			contracts = append(contracts, []any{c.Key, contractFactory, a.String(), at})
+		}
+		for _, a := range c.Relays {
+			contracts = append(contracts, []any{c.Key, contractRelay, a.String(), at})
+		}
+	}
+	for _, ins := range []struct {
+		insertion
+		rows [][]any
+	}{
+		{insertion{"known_chains", []string{"chain_key", "id_key", "chain_id BIGINT", "configured BIGINT", "created_at BIGINT"},
+			"ON CONFLICT (chain_key) DO UPDATE SET chain_id = excluded.chain_id, configured = excluded.configured"}, rows},
+		{insertion{"known_tokens", []string{"chain_key", "address", "currency", "decimals BIGINT", "configured BIGINT", "first_block BIGINT", "last_block BIGINT", "missed_through BIGINT", "created_at BIGINT"},
+			`ON CONFLICT (chain_key, address) DO UPDATE SET currency = excluded.currency, decimals = excluded.decimals, configured = excluded.configured,
+			first_block = excluded.first_block, last_block = excluded.last_block, missed_through = excluded.missed_through`}, tokens},
+		{insertion{"known_contracts", []string{"chain_key", "kind", "address", "created_at BIGINT"}, "ON CONFLICT DO NOTHING"}, contracts},
+	} {
+		if err := tx.insert(ctx, ins.insertion, ins.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number is the value of a column that holds true as 1 and false as 0.
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SetGenesis records the oldest block of a chain that its nodes have, unless it is known.
+func (tx *Tx) SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error {
+	return tx.send(ctx, nil, "UPDATE known_chains SET genesis = $2, genesis_number = $3 WHERE chain_key = $1 AND genesis IS NULL",
+		chainKey, at.Hash.String(), int64(at.Number))
+}
+
+// RetireChain records that the chain id of a chain may have another key.
+func (tx *Tx) RetireChain(ctx context.Context, chainKey string, now time.Time) error {
+	return tx.send(ctx, nil, "UPDATE known_chains SET retired_at = $2 WHERE chain_key = $1", chainKey, invoice.UnixSeconds(now))
+}
+
+// LockBlocks locks the cursors of chains, and waits for transactions that insert invoices on them. It returns
+// the cursors of those that were read.
+func (tx *Tx) LockBlocks(ctx context.Context, chainKeys []string) (map[string]Cursor, error) {
+	cursors := make(map[string]Cursor)
+	for _, key := range slices.Sorted(slices.Values(chainKeys)) {
+		cur, err := tx.LockCursor(ctx, key)
+		if ignoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			cursors[key] = cur
+		}
+		if err := tx.LockFromBlocks(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return cursors, nil
+}
