@@ -101,7 +101,8 @@ func TestIntegrationRefund(t *testing.T) {
 		if len(r.Warnings) != 1 || r.Warnings[0].Code != apitypes.WarnContract || r.Warnings[0].Text == "" {
 			t.Errorf("warnings %+v", r.Warnings)
 		}
-		tag := chain.RefundTag(r.ID)
+		tag, err := invoice.RefundTag(r.PaymentID, r.ID)
+		must(t, err)
 		if tx.ChainID != 8453 || tx.From != r.From || tx.Value != "0" || !strings.HasPrefix(tx.Data, "0xa9059cbb") || !strings.HasSuffix(tx.Data, tag.String()[2:]) ||
 			!strings.HasPrefix(tx.Link, "ethereum:"+tx.To+"@8453/transfer?address="+r.To+"&uint256=900000") {
 			t.Errorf("transaction %+v", tx)
@@ -124,7 +125,7 @@ func TestIntegrationRefund(t *testing.T) {
 			t.Errorf("the payer is asked: %+v", all)
 		}
 		wantProblem(t, do(s.handler, "POST", "/api/refunds/"+all.Refund.ID+"/approve", `{"to":"`+address+`"}`), http.StatusConflict, "refund_not_open", "")
-		_, err := s.service.NameRefundAddress(t.Context(), settle.RefundClaim{Token: strings.TrimPrefix(all.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
+		_, err = s.service.NameRefundAddress(t.Context(), settle.RefundClaim{Token: strings.TrimPrefix(all.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
 		must(t, err)
 		approved := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/refunds/"+all.Refund.ID+"/approve", `{"to":"`+chain.Checksum(invoice.Address{0xcc})+`"}`), http.StatusOK)
 		if approved.Transaction == nil || approved.Refund.Status != apitypes.RefundPending || approved.ClaimURL != "" {

@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/ethereum/go-ethereum/crypto"
-
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -24,12 +22,6 @@ func TaggedTransfer(to invoice.Address, amount invoice.Amount, tag invoice.Hash)
 // TransferLink returns the ERC-681 URL of a transfer of a token.
 func TransferLink(token invoice.Address, chainID uint64, to invoice.Address, amount invoice.Amount) string {
 	return fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s", Checksum(token), chainID, Checksum(to), amount)
-}
-
-// RefundTag returns the tag that names a prepared refund in the calldata of its
-// transaction.
-func RefundTag(refundID string) invoice.Hash {
-	return invoice.Hash(crypto.Keccak256([]byte("quittance refund"), []byte(refundID)))
 }
 
 // RefundClaimText is what a payer signs to say where a refund is to go. It names all that

@@ -95,6 +95,9 @@ func (b *transferBatch) attributeUndecided(ctx context.Context) error {
 		return err
 	}
 	for _, e := range b.entries {
+		if err := b.restorePrepared(ctx, e); err != nil {
+			return err
+		}
 		if b.undecided[e.paymentID] {
 			if err := b.attributeStored(ctx, e); err != nil {
 				return err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -368,7 +367,7 @@ func TestRefundOfADeposit(t *testing.T) {
 		if r.From != w.address || r.To != payer || number(r.Left) != 1_000_000 {
 			t.Errorf("the refund goes from %s to %s, and %s is left", r.From, r.To, r.Left)
 		}
-		w.mine(start+4, tagged(w.back(invoice.NewAmount(300_000)), invoice.Evidence{Calldata: chain.RefundTag(r.ID)}))
+		w.mine(start+4, tagged(w.back(invoice.NewAmount(300_000)), invoice.Evidence{Calldata: r.Tag}))
 		w.final()
 		if r, err = w.db.store.RefundRecord(t.Context(), r.ID); err != nil || r.Status != invoice.RefundConfirmed || r.From != w.address {
 			t.Errorf("the prepared refund is %s from %s, %v", r.Status, r.From, err)

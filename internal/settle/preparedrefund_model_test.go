@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,13 +17,14 @@ import (
 type refunding struct {
 	*world
 	payment   store.PaymentRow
-	prepared  []string           // ids
-	mined     []invoice.Transfer // that may be mined again after a reorg
-	finalized int                // number of blocks that are final
+	prepared  []string               // ids
+	forgotten []invoice.RefundRecord // that the database has lost, and that may be sent
+	mined     []invoice.Transfer     // that may be mined again after a reorg
+	finalized int                    // number of blocks that are final
 }
 
 // TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers
-// with and without tag, reorgs, restarts and expiries. Refunds on the chain never exceed
+// with and without tag, reorgs, restarts, expiries and lost records. Refunds on the chain never exceed
 // the payment, prepared ones fit when they are prepared, those that can be sent fit next to what
 // may be mined, and the list agrees with the transfers and with the sums of payment and invoice.
 func TestRefundModel(t *testing.T) {
@@ -33,7 +35,7 @@ func TestRefundModel(t *testing.T) {
 			m.payment = m.paid(1000)
 			m.finalized = len(m.blocks)
 			r.Repeat(map[string]func(*rapid.T){
-				"prepare": m.prepareSome, "cancel": m.cancelSome, "withdraw": m.withdrawSome, "submit": m.submitSome, "send": m.sendSome, "reorg": m.reorgSome,
+				"prepare": m.prepareSome, "cancel": m.cancelSome, "withdraw": m.withdrawSome, "submit": m.submitSome, "send": m.sendSome, "reorg": m.reorgSome, "forget": m.forgetSome,
 				"confirm": func(*rapid.T) {
 					m.world.final()
 					m.finalized = len(m.blocks)
@@ -158,6 +160,9 @@ func (m *refunding) sendSome(r *rapid.T) {
 		t := m.back(invoice.NewAmount(rapid.Uint64Range(1, 700).Draw(r, "by hand")))
 		if len(m.prepared) > 0 && rapid.Bool().Draw(r, "prepared") {
 			t = m.send(m.refund(rapid.SampledFrom(m.prepared).Draw(r, "refund")))
+			if len(m.forgotten) > 0 && rapid.Bool().Draw(r, "forgotten") {
+				t = m.send(rapid.SampledFrom(m.forgotten).Draw(r, "lost"))
+			}
 			switch rapid.IntRange(0, 4).Draw(r, "change") {
 			case 0:
 				t.Evidence = invoice.Evidence{}
@@ -176,6 +181,18 @@ func (m *refunding) sendSome(r *rapid.T) {
 		}
 	}
 	m.mine(m.head().Time.Unix()+1, transfers...)
+}
+
+// forgetSome loses a refund that was prepared and was in no block, as a restored backup does.
+func (m *refunding) forgetSome(r *rapid.T) {
+	if len(m.prepared) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.prepared)-1).Draw(r, "forgotten")
+	if lost := m.refund(m.prepared[i]); lost.Transfer.ID == "" {
+		m.forget(lost)
+		m.prepared, m.forgotten = slices.Delete(m.prepared, i, i+1), append(m.forgotten, lost)
+	}
 }
 
 // holds reports whether a transfer is on the chain or among others.

@@ -147,7 +147,9 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 		Token: p.Token, From: p.RefundedFrom(), Payer: p.From, Status: invoice.RefundPending, CreatedAt: now, Amount: amount, Reason: req.Reason,
 		ExpiresAt: now.Add(invoice.RefundLifetime),
 	}
-	r.Tag = chain.RefundTag(r.ID)
+	if r.Tag, err = invoice.RefundTag(r.PaymentID, r.ID); err != nil {
+		return r, err
+	}
 	if r.MerchantID == "" {
 		r.MerchantID = req.MerchantID
 	}

@@ -106,6 +106,9 @@ func (b *transferBatch) store(ctx context.Context) error {
 		}
 	}
 	for _, e := range b.entries {
+		if err := b.restorePrepared(ctx, e); err != nil {
+			return err
+		}
 		if e.paymentID != "" {
 			if err := b.storePayment(ctx, e); err != nil {
 				return err

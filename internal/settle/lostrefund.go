@@ -1,0 +1,61 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
+)
+
+// lostRefundReason is the reason of a prepared refund whose record was made from its transfer.
+const lostRefundReason = "Recovered from the chain: the database had lost what was prepared"
+
+// restorePrepared makes the record of a prepared refund that the database has lost, if the tag of the
+// transfer names a payment that it refunds. Without the record, the money would be offered again after
+// a restored backup.
+func (b *transferBatch) restorePrepared(ctx context.Context, e *entry) error {
+	tag := e.Evidence.Calldata
+	paymentID, refundID, preparedAt, ok := invoice.ParseRefundTag(tag)
+	known := slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.Tag == tag })
+	if !ok || known || e.refundID == "" || b.refunds[e.refundID].Status == invoice.Confirmed || b.payments[e.paymentID].Attributed() {
+		return nil
+	}
+	p, ok, err := b.payment(ctx, paymentID)
+	if err != nil || !ok {
+		return err
+	}
+	if p.ChainKey != e.ChainKey || p.Token != e.Token || p.RefundedFrom() != e.From || p.Status == invoice.Orphaned || !p.Before(e.Position) {
+		return nil
+	}
+	if err := b.refundSums.load(ctx, p.ID); err != nil {
+		return err
+	}
+	if e.Amount.IsZero() || p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID])).Less(e.Amount) {
+		return nil
+	}
+	if _, err := b.tx.RefundRecord(ctx, refundID); !errors.Is(err, store.ErrNotFound) {
+		return err // the id is another refund's
+	}
+	return b.insertLost(ctx, e, p, invoice.RefundRecord{ID: refundID, Tag: tag, CreatedAt: preparedAt.Truncate(time.Second)})
+}
+
+// insertLost completes the record of a refund from its transfer and its payment, and stores it.
+func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Payment, r invoice.RefundRecord) (err error) {
+	if err := b.save(ctx); err != nil { // the record refers to its payment
+		return err
+	}
+	// Whoever sends the transfer chooses the id, and with it the time.
+	r.CreatedAt = times.Earlier(times.Later(r.CreatedAt, p.BlockTime), e.BlockTime)
+	r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey = p.ID, p.InvoiceID, p.MerchantID, p.ChainKey
+	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
+	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, lostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
+	if r.ManyInvoices, err = b.tx.HasPaidManyInvoices(ctx, p, invoice.ManyInvoices); err != nil {
+		return err
+	}
+	b.prepared = append(b.prepared, r)
+	return b.tx.InsertPreparedRefund(ctx, r, "", "", invoice.Hash{})
+}

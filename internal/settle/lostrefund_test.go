@@ -1,0 +1,118 @@
+package settle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// forget deletes a prepared refund that was not sent, as a restored backup does.
+func (w *world) forget(r invoice.RefundRecord) {
+	w.t.Helper()
+	for _, statement := range []string{"DELETE FROM refund_submissions WHERE refund_id = $1", "DELETE FROM refund_records WHERE id = $1"} {
+		_, err := w.db.sql.ExecContext(w.t.Context(), statement, r.ID)
+		w.must(err)
+	}
+	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error { return tx.RefreshUses(w.t.Context(), r.PaymentID) }))
+}
+
+// TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another
+// account than the payer's. Their transfers are read afterwards: they are the same refunds, and what
+// they took is not offered again.
+func TestLostRefundIsRecognized(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		first, second := w.mustPrepare(p, 700, to(invoice.Address{0xee})), w.mustPrepare(p, 200)
+		w.forget(first)
+		w.forget(second)
+		if left, err := w.prepare(p, 0); err != nil || number(left.Amount) != 1000 {
+			t.Fatalf("before the chain is read %s can be refunded, %v", left.Amount, err)
+		} else {
+			w.forget(left)
+		}
+		w.mine(w.head().Time.Unix()+1, w.send(first), w.send(second))
+		w.wantRefund("mined", first.ID, invoice.RefundPending, 700)
+		w.reorg(1)
+		w.wantRefunded("dropped", p, 0)
+		if r := w.refund(first.ID); r.CanBeSent(at(w.seconds.Load())) {
+			t.Errorf("a recovered refund whose block was dropped can be sent: %+v", r)
+		}
+		w.mine(w.head().Time.Unix()+2, w.send(first), w.send(second))
+		w.final()
+		for _, want := range []invoice.RefundRecord{first, second} {
+			w.wantRefund("final", want.ID, invoice.RefundConfirmed, number(want.Amount))
+			got := w.refund(want.ID)
+			if got.Tag != want.Tag || got.PaymentID != p.ID || got.MerchantID != want.MerchantID || got.To != want.To || got.Amount != want.Amount || got.Reason == "" {
+				t.Errorf("recovered %+v, prepared was %+v", got, want)
+			}
+		}
+		w.wantRefunded("final", p, 900)
+		if got := w.invoice(p.InvoiceID).AmountRefunded; number(got) != 900 {
+			t.Errorf("the invoice has %s refunded", got)
+		}
+		if r := w.mustPrepare(p, 0); number(r.Amount) != 100 {
+			t.Errorf("%s is offered, want 100", r.Amount)
+		}
+	})
+}
+
+// TestLostPaymentAndRefund reads a payment and its refund in one block, in a database that has neither.
+func TestLostPaymentAndRefund(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(amount(1000))
+		pay := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
+		refundID := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
+		var err error
+		back := w.back(invoice.NewAmount(1000))
+		back.To = invoice.Address{0xee}
+		back.Evidence.Calldata, err = invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, pay.TxHash, pay.Ordinal), refundID)
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, pay, back)
+		w.final()
+		w.wantRefund("final", refundID, invoice.RefundConfirmed, 1000)
+		w.wantRefunded("final", w.payment(pay), 1000)
+	})
+}
+
+// TestForeignTagsRestoreNothing sends transfers whose tags name a payment that they do not refund, or
+// a refund that is another one.
+func TestForeignTagsRestoreNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p, q := w.paid(1000), w.paid(500)
+		known := w.mustPrepare(q, 100)
+		lost := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
+		w.forget(lost)
+		tooMuch, elsewhere, otherToken, taken := w.send(lost), w.send(lost), w.send(lost), w.send(lost)
+		tooMuch.Amount = invoice.NewAmount(1001)
+		elsewhere.From = payer
+		otherToken.Token, otherToken.Currency = eurc, "EURC"
+		var err error
+		taken.Evidence.Calldata, err = invoice.RefundTag(p.ID, known.ID)
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, tooMuch, elsewhere, otherToken, taken)
+		w.final()
+		if _, err := w.db.store.RefundRecord(t.Context(), lost.ID); err == nil {
+			t.Errorf("it restored %s", lost.ID)
+		}
+		w.wantRefunded("foreign", p, 0)
+		w.wantRefund("known", known.ID, invoice.RefundPending, 0)
+	})
+}
+
+// TestTagOfOlderVersion requires that a refund with a tag that cannot be recomputed is recognized by its record.
+func TestTagOfOlderVersion(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 400, to(invoice.Address{0xee}))
+		old := w.hash("the hash that an older version stored")
+		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET tag = $1 WHERE id = $2", old.String(), r.ID)
+		w.must(err)
+		transfer := w.send(r)
+		transfer.Evidence.Calldata = old
+		w.mine(w.head().Time.Unix()+1, transfer)
+		w.final()
+		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 400)
+	})
+}
