@@ -190,6 +190,7 @@ const (
 	CodeChainBehind           ErrorCode = "chain_behind"
 	CodeConfiguredEndpoint    ErrorCode = "configured_endpoint"
 	CodeConfiguredMerchant    ErrorCode = "configured_merchant"
+	CodeCursorGone            ErrorCode = "cursor_gone"
 	CodeDeliveryPending       ErrorCode = "delivery_pending"
 	CodeDraftDeleted          ErrorCode = "draft_deleted"
 	CodeForbidden             ErrorCode = "forbidden"
@@ -249,6 +250,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeConfiguredEndpoint:
 		return true
 	case CodeConfiguredMerchant:
+		return true
+	case CodeCursorGone:
 		return true
 	case CodeDeliveryPending:
 		return true
@@ -2336,8 +2339,13 @@ type Problem struct {
 	Field     string    `json:"field,omitempty"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
-	// Reason With `authorization_refused`: why. `docs/payments.md` has the list, which may grow.
+	// Reason With `authorization_refused`: why. `docs/payments.md` has the list, which may grow. With `cursor_gone`: `restored`
+	// if the database was restored from a backup, `replaced` if the cursor is of another database, `removed` if the
+	// service keeps events behind the cursor no longer.
 	Reason string `json:"reason,omitempty"`
+
+	// After With `cursor_gone`: the cursor from which to continue, for the parameter that had the one that is gone.
+	After string `json:"after,omitempty"`
 
 	// RequestID The id of the request, as in the header `X-Request-Id` and in the service's log.
 	RequestID string `json:"requestId,omitempty"`

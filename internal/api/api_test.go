@@ -46,6 +46,9 @@ type backend struct {
 
 	authorizations []store.Authorization
 
+	timelines []store.Timeline // newEventBackend sets the first one
+	removed   int64            // events up to it were removed
+
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
 	audit    []access.Entry          // oldest first
@@ -276,6 +279,14 @@ func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, [
 
 func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
+}
+
+func (b *backend) LogState(ctx context.Context) (store.LogState, error) {
+	state := store.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
+	if len(b.timelines) == 0 {
+		state.Timelines = []store.Timeline{{Number: 1, ID: "tml_1"}}
+	}
+	return state, b.fail(ctx)
 }
 
 func (b *backend) AuditHead(ctx context.Context) (access.Head, error) {

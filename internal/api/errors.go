@@ -65,6 +65,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeSecretStaged:          {http.StatusConflict, "A secret is staged already"},
 	apitypes.CodeNoStagedSecret:        {http.StatusConflict, "No secret is staged"},
 	apitypes.CodePingFailed:            {http.StatusConflict, "The endpoint did not take the ping"},
+	apitypes.CodeCursorGone:            {http.StatusGone, "The log does not continue from the cursor"},
 	apitypes.CodeBodyTooLarge:          {http.StatusRequestEntityTooLarge, "The body is too large"},
 	apitypes.CodeUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "The body's type is not supported"},
 	apitypes.CodeAuthorizationRefused:  {http.StatusUnprocessableEntity, "The authorization does not pay the invoice"},
@@ -84,7 +85,8 @@ type problemError struct {
 	detail string
 	// invoiceID is another invoice, with reference_taken and draft_deleted.
 	invoiceID string
-	reason    invoice.Refusal // with authorization_refused
+	reason    string // with authorization_refused and cursor_gone
+	after     string // the cursor from which to continue, with cursor_gone
 }
 
 // Error returns the code and the detail.
@@ -198,7 +200,7 @@ func problemFor(err error) *problemError {
 	case errors.As(err, &field):
 		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
 	case errors.As(err, &refusal):
-		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: refusal.Reason, detail: refusal.Detail}
+		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: string(refusal.Reason), detail: refusal.Detail}
 	case errors.As(err, &ping):
 		return &problemError{code: apitypes.CodePingFailed, detail: "Nothing has changed: " + ping.Error() + "."}
 	}
@@ -237,6 +239,7 @@ func (e *problemError) document() apitypes.Problem {
 		Code:      e.code,
 		Field:     e.field,
 		InvoiceID: e.invoiceID,
-		Reason:    string(e.reason),
+		Reason:    e.reason,
+		After:     e.after,
 	}
 }

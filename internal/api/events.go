@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quittance/quittance/internal/access"
@@ -32,12 +31,23 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if _, ok := q.get("after"); ok {
 		return a.catchUp(w, r, q, filter, possible, limit)
 	}
-	filter.Before = q.seq("cursor", scope)
+	before, ok := q.position("cursor", scope)
 	if q.err != nil {
 		return q.err
 	}
-	return a.eventPage(limit, possible, filter, func(f *store.EventFilter, last store.EventRow) { f.Before = last.Seq },
-		descendingCursor(scope, func(e *store.EventRow) string { return strconv.FormatInt(e.Seq, 10) })).serve(a, w, r)
+	h, err := a.history(r.Context())
+	if err != nil {
+		return err
+	}
+	if ok {
+		shared, _, reason := h.branch(before)
+		if filter.Before, err = h.resumeBefore(scope, before, shared, h.Head, reason); err != nil {
+			return err
+		}
+	}
+	page := a.eventPage(limit, possible, filter)
+	page.cursor = descendingCursor(scope, func(e *store.EventRow) string { return h.at(e.Seq, -1, 0).key() })
+	return page.serve(a, w, r)
 }
 
 // catchUp answers GET /api/events with after: oldest first, with a nextCursor also on
@@ -49,28 +59,72 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 		}
 	}
 	scope := q.catchUpScope()
-	var after int64
-	switch from, _ := q.get("after"); from {
-	case afterStart:
-	case afterEnd:
-		var err error
-		if after, err = a.events.LastSeq(r.Context()); err != nil {
-			return fmt.Errorf("find the newest event: %w", err)
+	h, after, err := a.beginAfter(r.Context(), q, scope)
+	if err != nil {
+		return err
+	}
+	filter.After = &after.Event
+	page := a.eventPage(limit, possible, filter)
+	page.read = a.whileStored(scope, &after, page.read)
+	page.cursor = func(last *store.EventRow, more bool) string {
+		if last != nil {
+			after.Event = last.Seq
 		}
-	default:
-		after = q.seq("after", scope)
+		if !more { // what is recorded now is behind the newest event that there was before the page was read
+			after.Event = max(after.Event, h.Head)
+		}
+		return formatCursor(scope, after.key())
+	}
+	return page.serve(a, w, r)
+}
+
+// beginAfter returns the position that the parameter after names.
+func (a *API) beginAfter(ctx context.Context, q *query, scope string) (h history, after position, err error) {
+	from, _ := q.get("after")
+	isCursor := from != afterStart && from != afterEnd
+	if isCursor {
+		after, _ = q.position("after", scope)
 	}
 	if q.err != nil {
-		return q.err
+		return h, after, q.err
 	}
-	filter.After = &after
-	return a.eventPage(limit, possible, filter, func(f *store.EventFilter, last store.EventRow) { f.After = &last.Seq },
-		func(last *store.EventRow, _ bool) string {
-			if last != nil {
-				after = last.Seq
+	switch h, err = a.history(ctx); {
+	case err != nil:
+	case isCursor:
+		after, err = h.resume(scope, after)
+	case from == afterStart:
+		after = h.start()
+	default:
+		after = h.at(h.Head, -1, 0)
+	}
+	return h, after, err
+}
+
+// whileStored returns the read of a page that begins at a position, which it advances. It ends the
+// page, or fails if it is empty, when retention has removed events before they were read.
+func (a *API) whileStored(scope string, after *position, read readPage[store.EventRow]) readPage[store.EventRow] {
+	begun, ended := false, false
+	return func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
+		if last != nil {
+			after.Event, begun = last.Seq, true
+		}
+		found, stopped, err := read(ctx, last, n)
+		if err != nil {
+			return nil, "", err
+		}
+		h, err := a.history(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		if _, err := h.resume(scope, *after); err != nil {
+			if !begun || ended {
+				return nil, "", err
 			}
-			return formatCursor(scope, strconv.FormatInt(after, 10))
-		}).serve(a, w, r)
+			ended = true
+			return nil, formatCursor(scope, after.key()), nil
+		}
+		return found, stopped, nil
+	}
 }
 
 // catchUpScope returns the scope of the cursors of events in their order.
@@ -78,19 +132,20 @@ func (q *query) catchUpScope() string {
 	return q.scope("events after", "merchantId", "type", "invoiceId")
 }
 
-// eventPage returns a page of the matching events. behind makes the filter start behind
-// an event.
-func (a *API) eventPage(
-	limit int, possible bool, filter store.EventFilter, behind func(*store.EventFilter, store.EventRow), cursor func(*store.EventRow, bool) string,
-) listing[store.EventRow] {
+// eventPage returns a page of the matching events, without its cursor.
+func (a *API) eventPage(limit int, possible bool, filter store.EventFilter) listing[store.EventRow] {
 	return listing[store.EventRow]{
-		name: "events", limit: limit, cursor: cursor,
+		name: "events", limit: limit,
 		read: func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
-			if last != nil {
-				behind(&filter, *last)
+			switch {
+			case last == nil:
+			case filter.After != nil:
+				filter.After = &last.Seq
+			default:
+				filter.Before = last.Seq
 			}
 			filter.Limit = n
 			found, err := a.events.Events(ctx, filter)
@@ -140,23 +195,16 @@ func parseEventType(text string) (invoice.EventType, error) {
 	return typ, nil
 }
 
-// seq returns the sequence number in a parameter that is a cursor, or 0 if it is absent.
-func (q *query) seq(name, scope string) int64 {
-	cursor, ok := q.get(name)
-	if !ok {
-		return 0
+// position returns the position in a parameter that is a cursor. ok is false if it is absent.
+func (q *query) position(name, scope string) (p position, ok bool) {
+	cursor, given := q.get(name)
+	if !given {
+		return p, false
 	}
-	seq, ok := parseSeq(scope, cursor)
-	if !ok {
+	if p, ok = parsePosition(scope, cursor); !ok {
 		q.reject(name, wrongCursor)
 	}
-	return seq
-}
-
-// parseSeq returns the sequence number in a cursor with the scope.
-func parseSeq(scope, cursor string) (int64, bool) {
-	p, ok := parsePosition(scope, cursor)
-	return p.Event, ok
+	return p, ok
 }
 
 // getEvent answers GET /api/events/{id}.

@@ -221,7 +221,8 @@ func TestRedeliverMany(t *testing.T) {
 		tick     time.Duration
 		requests int
 	}{"quick": {0, 1}, "slow": {api.RedeliverTime, 3}} {
-		b := &backend{tick: test.tick}
+		b := newEventBackend(3 * api.RedeliverBatch)
+		b.tick = test.tick
 		h := newAPI(t, b)
 		requests, total := 0, int64(0)
 		for cursor := ""; ; {

@@ -65,3 +65,10 @@ func openToOperator(next http.Handler) http.Handler {
 
 // Harmless is harmless, for its test.
 func Harmless(cell string) string { return harmless(cell) }
+
+// PositionKey returns the key that the position in a cursor has, and the cursor of that key. ok is
+// false if the cursor has no position.
+func PositionKey(scope, cursor string) (key, same string, ok bool) {
+	p, ok := parsePosition(scope, cursor)
+	return p.key(), formatCursor(scope, p.key()), ok
+}

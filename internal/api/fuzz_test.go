@@ -66,3 +66,20 @@ func encode(t *testing.T, d invoice.Draft) []byte {
 	}
 	return text
 }
+
+// FuzzPosition reads a key and a cursor of events. What is accepted is what the service writes.
+func FuzzPosition(f *testing.F) {
+	for _, key := range []string{
+		"7", "7.3", "tml_1:7", "tml_1:7.3~9", "tml_2/tml_1.5:7.3~9", "tml_1:7~7", "tml_1:07", "tml_1:", ":7", "/:7", "tml_2/:7", "tml_2/tml_1:7", "tml_2/tml_1.:7", "7~9", "-1",
+		"tml_1:9223372036854775808", "tml_1:7:8", "tml_1:+7",
+	} {
+		f.Add(key, api.FormatCursor("s", key))
+	}
+	f.Fuzz(func(t *testing.T, key, cursor string) {
+		for _, c := range []string{cursor, api.FormatCursor("s", key)} {
+			if written, same, ok := api.PositionKey("s", c); ok && (same != c || c != cursor && written != key) {
+				t.Errorf("%q with the key %q is accepted, and written %q", c, written, same)
+			}
+		}
+	})
+}

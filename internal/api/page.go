@@ -34,7 +34,7 @@ type listing[T any] struct {
 	// read returns up to n rows after last, which is nil at first. If it stopped before it
 	// found n rows or the end, it also returns the nextCursor of the page, which then ends,
 	// and continues from there if last is nil.
-	read func(ctx context.Context, last *T, n int) (rows []T, stopped string, err error)
+	read readPage[T]
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
 	// cursor returns the page's nextCursor, or "". more says that there are rows after
@@ -45,6 +45,9 @@ type listing[T any] struct {
 	// table is the list's columns as CSV; nil if there is no such form.
 	table *table[T]
 }
+
+// readPage reads rows of a page.
+type readPage[T any] func(ctx context.Context, last *T, n int) (rows []T, stopped string, err error)
 
 // elementsOf returns a listing's elements for rows that are converted one by one.
 func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, error) {

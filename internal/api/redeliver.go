@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -40,10 +39,18 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidJSON(err)
 	}
-	filter, scope, err := parseRedeliver(r.Context(), body)
+	filter, scope, after, err := parseRedeliver(r.Context(), body)
 	if err != nil {
 		return err
 	}
+	h, err := a.history(r.Context())
+	if err != nil {
+		return err
+	}
+	if after, err = h.move(scope, after); err != nil {
+		return err
+	}
+	filter.After = after.Event
 	var answer apitypes.RedeliverEventsResponse
 	for begun := a.now(); ; {
 		now := a.now()
@@ -57,7 +64,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		filter.After = next
 		if now.Sub(begun) >= RedeliverTime {
-			answer.NextCursor = formatCursor(scope, strconv.FormatInt(next, 10))
+			answer.NextCursor = formatCursor(scope, h.at(next, -1, 0).key())
 			break
 		}
 	}
@@ -66,12 +73,12 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseRedeliver parses the filter of the events to redeliver, and returns the scope of
-// its cursors. It returns a problemError if the body is not a JSON object, or an
+// its cursors and the position in the one that is given. It returns a problemError if the body is not a JSON object, or an
 // *invoice.FieldError for the first invalid member.
-func parseRedeliver(ctx context.Context, body []byte) (f store.RedeliverFilter, scope string, err error) {
+func parseRedeliver(ctx context.Context, body []byte) (f store.RedeliverFilter, scope string, after position, err error) {
 	o, err := parseObject(body)
 	if err != nil {
-		return f, "", invalidJSON(err)
+		return f, "", after, invalidJSON(err)
 	}
 	var cursor string
 	err = cmp.Or(
@@ -90,20 +97,20 @@ func parseRedeliver(ctx context.Context, body []byte) (f store.RedeliverFilter, 
 	_, to := o["to"]
 	switch {
 	case err != nil:
-		return f, "", err
+		return f, "", after, err
 	case !from && !f.OnlyFailed:
-		return f, "", invalidField("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
+		return f, "", after, invalidField("from", "is required unless failedOnly is true: it keeps all events from being sent again by mistake")
 	case to && (f.CreatedTo.Before(f.CreatedFrom) || f.CreatedTo.Unix() == 0):
-		return f, "", invalidField("to", "must not lie before from")
+		return f, "", after, invalidField("to", "must not lie before from")
 	}
 	scope = fmt.Sprintf("redeliver %q %q %q %d %d %t", f.MerchantID, f.Type, f.InvoiceID, invoice.UnixSeconds(f.CreatedFrom), invoice.UnixSeconds(f.CreatedTo), f.OnlyFailed)
 	if cursor != "" {
 		var ok bool
-		if f.After, ok = parseSeq(scope, cursor); !ok {
-			return f, "", invalidField("cursor", "must be the nextCursor of an answer to a request with the same members")
+		if after, ok = parsePosition(scope, cursor); !ok {
+			return f, "", after, invalidField("cursor", "must be the nextCursor of an answer to a request with the same members")
 		}
 	}
-	return f, scope, nil
+	return f, scope, after, nil
 }
 
 // optional reads a member if it is present.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -57,7 +55,8 @@ type eventStream struct {
 	none       bool   // no event can match
 	deliveries bool   // include is deliveries
 	listener   store.Listener
-	after      eventfeed.Position // everything up to it was sent
+	after      position           // everything up to it was sent
+	sent       eventfeed.Position // in the last id
 	checked    time.Time
 	written    time.Time
 }
@@ -100,30 +99,22 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 
 // begin finds the position at which the stream begins.
 func (s *eventStream) begin(q *query) error {
-	from, given := q.get("after")
 	last := s.r.Header.Values(headerLastEventID)
-	s.after.Change = -1
-	switch {
-	case len(last) > 0 && last[0] != "":
-		var ok bool
-		if s.after, ok = parsePosition(s.scope, last[0]); !ok || len(last) > 1 {
-			q.reject(headerLastEventID, "must be the id of an event of a stream with the same filters")
+	if q.err != nil {
+		return q.err
+	}
+	var err error
+	if len(last) == 0 || last[0] == "" {
+		if !q.values.Has("after") {
+			q.values.Set("after", afterEnd)
 		}
-	case q.err != nil:
-	case !given || from == afterEnd:
-		var err error
-		if s.after.Event, err = s.api.events.LastSeq(s.r.Context()); err != nil {
-			return fmt.Errorf("find the newest event: %w", err)
-		}
-	case from != afterStart:
-		var ok bool
-		if s.after, ok = parsePosition(s.scope, from); !ok {
-			q.reject("after", wrongCursor)
-		}
+		_, s.after, err = s.api.beginAfter(s.r.Context(), q, s.scope)
+	} else {
+		s.after, err = s.api.continueStream(s.r.Context(), s.scope, last)
 	}
 	switch {
-	case q.err != nil:
-		return q.err
+	case err != nil:
+		return err
 	case !s.deliveries:
 		s.after.Change = math.MaxInt64 // none is sent
 	case s.after.Change < 0: // only redeliveries from now on
@@ -136,30 +127,27 @@ func (s *eventStream) begin(q *query) error {
 	return nil
 }
 
-// parsePosition returns the position in a cursor. Its Change is -1 if the cursor is not the
-// id of a stream with deliveries.
-func parsePosition(scope, cursor string) (p eventfeed.Position, ok bool) {
-	key, ok := parseCursor(scope, cursor)
-	if !ok {
-		return p, false
+// continueStream returns the position in the values of the header with the id of the last event.
+func (a *API) continueStream(ctx context.Context, scope string, last []string) (position, error) {
+	p, ok := parsePosition(scope, last[0])
+	if !ok || len(last) > 1 {
+		return p, invalidField(headerLastEventID, "must be the id of an event of a stream with the same filters")
 	}
-	event, change, both := strings.Cut(key, ".")
-	if !both {
-		change = "-1"
+	h, err := a.history(ctx)
+	if err != nil {
+		return p, err
 	}
-	var errs [2]error
-	p.Event, errs[0] = strconv.ParseInt(event, 10, 64)
-	p.Change, errs[1] = strconv.ParseInt(change, 10, 64)
-	return p, errs == [2]error{} && p.Event >= 0 && (!both || p.Change >= 0)
+	return h.resume(scope, p)
 }
 
 // id returns the id of a message: the cursor of a position.
 func (s *eventStream) id(p eventfeed.Position) string {
-	key := strconv.FormatInt(p.Event, 10)
-	if s.deliveries {
-		key += "." + strconv.FormatInt(p.Change, 10)
+	s.sent = p
+	at := s.after
+	if at.Position = p; !s.deliveries {
+		at.Change = -1
 	}
-	return formatCursor(s.scope, key)
+	return formatCursor(s.scope, at.key())
 }
 
 // listen notes that redelivered events reach a client by this stream.
@@ -194,7 +182,7 @@ func (s *eventStream) run(ctx context.Context) error {
 	s.w.WriteHeader(http.StatusOK)
 	s.checked = time.Now()
 	// The id lets a client that connects again before its first event miss none.
-	if err := s.send(fmt.Appendf(nil, "retry: %d\nid: %s\n\n", streamRetry.Milliseconds(), s.id(s.after))); err != nil || s.r.Method == http.MethodHead {
+	if err := s.send(fmt.Appendf(nil, "retry: %d\nid: %s\n\n", streamRetry.Milliseconds(), s.id(s.after.Position))); err != nil || s.r.Method == http.MethodHead {
 		return err
 	}
 	for {
@@ -213,7 +201,8 @@ func (s *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// sendEvents sends events. Without events it sends a comment, if nothing was sent for a while.
+// sendEvents sends events. Without events it sends a comment if nothing was sent for a while, or the
+// position if that has advanced: a client with few events needs it when the others are removed.
 func (s *eventStream) sendEvents(events []streamed) (err error) {
 	var text []byte
 	for _, e := range events {
@@ -223,6 +212,9 @@ func (s *eventStream) sendEvents(events []streamed) (err error) {
 	}
 	if text == nil && time.Since(s.written) >= streamHeartbeat {
 		text = []byte(":\n\n")
+		if s.sent != s.after.Position {
+			text = fmt.Appendf(nil, "id: %s\n\n", s.id(s.after.Position))
+		}
 	}
 	if text == nil {
 		return nil
@@ -246,7 +238,7 @@ func (s *eventStream) check(ctx context.Context) error {
 func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
 	defer cancel()
-	news, err := s.api.feed.Next(soon, s.after)
+	news, err := s.api.feed.Next(soon, s.after.Position)
 	if errors.Is(err, eventfeed.ErrBehind) {
 		news, err = s.readLogs(ctx, news.Through)
 	} else if err != nil && ctx.Err() == nil && soon.Err() != nil {
@@ -265,7 +257,7 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.after = news.Through
+	s.after.Position = news.Through
 	return append(all, again...), nil
 }
 
@@ -286,6 +278,13 @@ func (s *eventStream) readLogs(ctx context.Context, through eventfeed.Position) 
 		news.Through.Event = news.Events[n-1].Seq
 	} else if n > 0 {
 		news.Through.Event = max(news.Through.Event, news.Events[n-1].Seq)
+	}
+	h, err := s.api.history(ctx)
+	if err != nil {
+		return news, err
+	}
+	if _, err := h.resume(s.scope, s.after); err != nil { // its client is answered 410 when it continues
+		return news, err
 	}
 	if !s.deliveries {
 		return news, nil

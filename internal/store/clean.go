@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -65,6 +66,11 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 		}
 		if more {
 			done = last
+		}
+	}
+	if slices.Contains(tables, "events") {
+		if err := tx.noteRemoved(ctx, old, before); err != nil {
+			return after, false, err
 		}
 	}
 	for _, table := range tables {

@@ -318,6 +318,7 @@ func TestCleanEvents(t *testing.T) {
 		if diff := gocmp.Diff(want, left); diff != "" {
 			t.Errorf("left (-want +got):\n%s", diff)
 		}
+		wantLogState(t, s, 36, 20, 9030) // 21 to 30 are pending
 		for more = true; more; {
 			done, more, err = s.CleanEvents(t.Context(), time.Unix(10_000, 0), done, 12)
 			must(t, err)
@@ -325,6 +326,10 @@ func TestCleanEvents(t *testing.T) {
 		if seq, err := s.LastSeq(t.Context()); seq != 36 || err != nil || done != 35 {
 			t.Errorf("of all, the newest left is %d, %v; swept up to %d; want the newest to stay", seq, err, done)
 		}
+		wantLogState(t, s, 36, 35, 10_000)
+		_, _, err = s.CleanEvents(t.Context(), time.Unix(10_001, 0), 0, 12) // another process, which removes nothing
+		must(t, err)
+		wantLogState(t, s, 36, 35, 10_000)
 	})
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -71,4 +72,47 @@ func (tx *Tx) StartTimeline(ctx context.Context, id string, now time.Time) (Time
 		return Timeline{}, fmt.Errorf("start a timeline: %w", err)
 	}
 	return t, nil
+}
+
+// LogState decides which positions in the logs can be continued.
+type LogState struct {
+	Timelines []Timeline // oldest first
+	Head      int64      // number of the newest event, or 0
+	// Removed is the highest number of an event that retention removed, or 0. Events with lower
+	// numbers may be stored: those whose deliveries were pending.
+	Removed       int64
+	RemovedBefore time.Time // removed events were created before; zero if that is not known
+}
+
+var errNoTimeline = errors.New("the database has no timeline: expected the one that the service starts when it opens the database")
+
+// LogState returns what decides which positions in the logs can be continued.
+func (q *queries) LogState(ctx context.Context) (LogState, error) {
+	var s LogState
+	var oldest int64
+	var err error
+	s.Timelines, err = queryAll(ctx, q, func(row scanner) (t Timeline, err error) {
+		err = row.Scan(&t.Number, &t.ID, seconds{&t.StartedAt}, &t.LastSeq, &t.LastAudit, nullInt{&s.Head}, nullInt{&oldest}, nullInt{&s.Removed}, seconds{&s.RemovedBefore})
+		return t, err
+	}, "SELECT "+timelineColumns+`, (SELECT max(seq) FROM events), (SELECT min(seq) FROM events),
+		(SELECT removed_seq FROM event_retention), (SELECT removed_before FROM event_retention) FROM timelines ORDER BY number`)
+	if err == nil && len(s.Timelines) == 0 {
+		err = errNoTimeline
+	}
+	if err != nil {
+		return LogState{}, fmt.Errorf("read the state of the logs: %w", err)
+	}
+	s.Removed = max(s.Removed, oldest-1) // a program without the mark may have removed events
+	return s, nil
+}
+
+// noteRemoved notes that retention removes the events with the numbers, which are in order and were created before a time.
+func (tx *Tx) noteRemoved(ctx context.Context, seqs []int64, before time.Time) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	_, err := tx.exec(ctx, `INSERT INTO event_retention (id, removed_seq, removed_before) VALUES (1, $1, $2) ON CONFLICT (id) DO UPDATE
+		SET removed_seq = excluded.removed_seq, removed_before = excluded.removed_before WHERE excluded.removed_seq > event_retention.removed_seq`,
+		seqs[len(seqs)-1], before.Unix())
+	return err
 }

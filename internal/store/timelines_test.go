@@ -50,3 +50,38 @@ func TestTimelines(t *testing.T) {
 		}
 	})
 }
+
+// wantLogState checks the state of the log after the first timeline was started.
+func wantLogState(t *testing.T, s *store.Store, head, removed, before int64) {
+	t.Helper()
+	must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Unix(1000, 0)))
+	got, err := s.LogState(t.Context())
+	must(t, err)
+	want := store.LogState{Timelines: []store.Timeline{{Number: 1, ID: "tml_1", StartedAt: invoice.Unix(1000)}}, Head: head, Removed: removed}
+	if before != 0 {
+		want.RemovedBefore = invoice.Unix(before)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the state of the log (-want +got):\n%s", diff)
+	}
+}
+
+// TestLogState asks without a timeline, and after a program of an older version removed events.
+func TestLogState(t *testing.T) {
+	t.Parallel()
+	for _, fresh := range storetest.MigratedDatabases() {
+		url := fresh(t)
+		s, db := storetest.Open(t, url), storetest.SQL(t, url)
+		if _, err := s.LogState(t.Context()); err == nil {
+			t.Error("a database without a timeline has a state")
+		}
+		wantLogState(t, s, 0, 0, 0)
+		storetest.Schedule(t, s, "m", 0, 3, now)
+		wantLogState(t, s, 3, 0, 0)
+		for _, table := range []string{"deliveries", "events"} {
+			_, err := db.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE seq = 1")
+			must(t, err)
+		}
+		wantLogState(t, s, 3, 1, 0)
+	}
+}

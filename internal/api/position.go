@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// position is a place in the logs, as cursors carry it. Numbers are those of its timeline.
+type position struct {
+	timeline string // id; empty in cursors of versions without timelines, which belong to the first one
+	root     string // id of the first timeline
+	shared   int64  // number of the last event that its timeline shares with the first one; MaxInt64 of the first one
+	eventfeed.Position
+	removed int64 // its reader knows that events up to this number were removed
+}
+
+// key returns the position as the key of a cursor:
+// timeline[/root.shared]:event[.change][~removed].
+func (p position) key() string {
+	text := strconv.FormatInt(p.Event, 10)
+	if p.Change >= 0 {
+		text += "." + strconv.FormatInt(p.Change, 10)
+	}
+	switch p.timeline {
+	case "":
+		return text
+	case p.root:
+		text = p.timeline + ":" + text
+	default:
+		text = fmt.Sprintf("%s/%s.%d:%s", p.timeline, p.root, p.shared, text)
+	}
+	if p.removed > p.Event {
+		text += "~" + strconv.FormatInt(p.removed, 10)
+	}
+	return text
+}
+
+// parsePosition returns the position in a cursor. Its Change is -1 if the cursor is not the id
+// of a stream with deliveries. ok is false unless key returns the cursor's key.
+func parsePosition(scope, cursor string) (p position, ok bool) {
+	key, ok := parseCursor(scope, cursor)
+	if !ok {
+		return p, false
+	}
+	p, ok = parsePositionKey(key)
+	return p, ok && p.key() == key
+}
+
+// parsePositionKey reads what key writes, and more.
+func parsePositionKey(key string) (p position, ok bool) {
+	ok = true
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		ok = ok && err == nil && n >= 0
+		return n
+	}
+	timeline, rest, named := strings.Cut(key, ":")
+	p.Change, p.shared = -1, math.MaxInt64
+	if !named {
+		rest = key
+	} else {
+		var branched bool
+		p.timeline, p.root, branched = strings.Cut(timeline, "/")
+		if branched {
+			var shared string
+			p.root, shared, _ = strings.Cut(p.root, ".")
+			p.shared = number(shared)
+		} else {
+			p.root = p.timeline
+		}
+		ok = ok && p.timeline != "" && p.root != ""
+	}
+	rest, removed, knows := strings.Cut(rest, "~")
+	if knows {
+		p.removed = number(removed)
+	}
+	event, change, both := strings.Cut(rest, ".")
+	if p.Event = number(event); both {
+		p.Change = number(change)
+	}
+	return p, ok
+}
+
+// history says which positions can be continued.
+type history struct{ store.LogState }
+
+// history reads it.
+func (a *API) history(ctx context.Context) (history, error) {
+	state, err := a.reader.LogState(ctx)
+	return history{state}, err
+}
+
+func (h history) current() store.Timeline { return h.Timelines[len(h.Timelines)-1] }
+
+// since returns up to which numbers the timelines from an index on share their logs with the one
+// before them: MaxInt64 without such timelines.
+func (h history) since(first int) (event, change int64) {
+	event, change = math.MaxInt64, math.MaxInt64
+	for _, t := range h.Timelines[first:] {
+		event, change = min(event, t.LastSeq), min(change, t.LastAudit)
+	}
+	return event, change
+}
+
+// at returns a position on the current timeline.
+func (h history) at(event, change, removed int64) position {
+	shared, _ := h.since(1)
+	return position{
+		timeline: h.current().ID, root: h.Timelines[0].ID, shared: shared,
+		Position: eventfeed.Position{Event: event, Change: change}, removed: removed,
+	}
+}
+
+// start returns the position before the oldest event. Its reader does not expect what was removed.
+func (h history) start() position { return h.at(0, -1, h.Removed) }
+
+// Why a cursor is gone: the member reason.
+const (
+	goneRestored = "restored" // the log goes on from a backup
+	goneReplaced = "replaced" // the cursor is of a timeline that this database never had
+	goneRemoved  = "removed"  // retention removed events behind it
+)
+
+// branch returns up to which numbers the log of a position's timeline is that of the current one,
+// and why no further.
+func (h history) branch(p position) (event, change int64, reason string) {
+	for i, t := range h.Timelines {
+		if t.ID == p.timeline || i == 0 && p.timeline == "" {
+			event, change = h.since(i + 1)
+			return event, change, goneRestored
+		}
+	}
+	if p.root != h.Timelines[0].ID {
+		return 0, 0, goneReplaced
+	}
+	// Both timelines began from the first one, and are the same for as long as both are it.
+	if event, change = h.since(1); len(h.Timelines) == 1 {
+		change = 0
+	}
+	return min(event, p.shared), change, goneReplaced
+}
+
+// move returns where a cursor continues on the current timeline. The error is a problemError with
+// the position from which to continue if other events follow there than those that its reader expects.
+func (h history) move(scope string, p position) (position, error) {
+	event, change, reason := h.branch(p)
+	next := h.at(min(p.Event, event), min(p.Change, change), min(p.removed, event))
+	if next.Event > h.Head { // the log has lost its end
+		next.Event, next.Change = h.current().LastSeq, min(p.Change, h.current().LastAudit)
+		event = next.Event
+	}
+	if p.Event <= event {
+		return next, nil
+	}
+	if event == 0 {
+		next.removed = h.Removed // from the beginning, whatever that is
+	}
+	return next, h.gone(scope, next, reason)
+}
+
+// resume is move for a reader of all events: retention must not have removed those that follow.
+func (h history) resume(scope string, p position) (position, error) {
+	next, err := h.move(scope, p)
+	if err == nil && max(next.Event, next.removed) < h.Removed {
+		next.removed = h.Removed
+		err = h.gone(scope, next, goneRemoved)
+	}
+	return next, err
+}
+
+// resumeBefore returns where a list, which comes newest first, continues: before a number.
+// shared is up to which number the logs are the same, and head is the newest number. Otherwise the
+// error has a cursor to begin again at the newest element.
+func (h history) resumeBefore(scope string, p position, shared, head int64, reason string) (int64, error) {
+	if p.Event-1 > shared {
+		return 0, h.gone(scope, h.at(head+1, -1, 0), reason)
+	}
+	return p.Event, nil
+}
+
+// gone returns the problem of a cursor.
+func (h history) gone(scope string, next position, reason string) error {
+	detail := "The database was restored from a backup at " + at(h.current().StartedAt) + ", and other events follow than those that were lost; some come again, with the ids that they had. Continue with after."
+	switch {
+	case reason == goneReplaced:
+		detail = "This cursor is of a database that was replaced by the current one, or by the backup that it was restored from. Continue with after; events may come again, with the ids that they had."
+	case reason == goneRemoved && h.RemovedBefore.IsZero():
+		detail = "Events behind this cursor were removed, because they were older than the service keeps them. Continue with after, at the oldest event that is kept."
+	case reason == goneRemoved:
+		detail = "Events behind this cursor were removed, because they were created before " + at(h.RemovedBefore) + ", and the service keeps newer ones alone. Continue with after, at the oldest event that is kept."
+	}
+	return &problemError{code: apitypes.CodeCursorGone, after: formatCursor(scope, next.key()), reason: reason, detail: detail}
+}
+
+// at formats a time for a detail.
+func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }
