@@ -5,6 +5,15 @@
 //
 // Its time may therefore differ from that of the source, permanently after an
 // outage or a jump. Wall converts times that are shown to people.
+//
+// There are three times, and docs/operations.md says which rule uses which:
+//
+//   - the machine's clock dates what is stored and shown, and ends what is compared
+//     with such a date and can be repaired: sessions, links, keys.
+//   - Now, the schedule's time, measures how long something lasts: it begins and ends
+//     windows, deadlines, leases and budgets.
+//   - Confirmed, a time on the machine's clock, ends for good: it deletes old data, and
+//     releases what was reserved.
 package clock
 
 import (
@@ -28,6 +37,9 @@ const (
 	// not answer. For a process that starts, a longer outage looks the same as a clock
 	// that was set forward.
 	longestOutage = time.Hour
+	// confirmPeriod is how long the source's distance must have held, in time of the schedule,
+	// until Confirmed follows it: once to twice as long.
+	confirmPeriod = 24 * time.Hour
 	// readEvery is the interval of readings, and readTimeout bounds each.
 	readEvery   = 5 * time.Second
 	readTimeout = 10 * time.Second
@@ -35,7 +47,7 @@ const (
 
 // Store stores the last reading. *store.Store implements it.
 type Store interface {
-	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) time.Time) (time.Time, error)
+	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) store.ClockReading) (store.ClockReading, error)
 }
 
 // Config configures a Clock. Elapsed, MaxGap and Wake are optional.
@@ -63,11 +75,12 @@ type Clock struct {
 
 	// mu guards what follows. Invariant: the time was now when elapsed was at, and it
 	// advances with elapsed by up to maxGap until the next reading.
-	mu     sync.Mutex
-	now    time.Time
-	at     time.Duration
-	offset time.Duration // the offset that was logged last
-	failed error         // of the last reading
+	mu        sync.Mutex
+	now       time.Time
+	at        time.Duration
+	confirmed time.Duration // the distance of the source that Confirmed follows
+	offset    time.Duration // the offset that was logged last
+	failed    error         // of the last reading
 }
 
 // Open returns a clock after its first reading.
@@ -113,14 +126,16 @@ func (c *Clock) Wall(t time.Time) time.Time {
 	return t.Add(-c.Offset())
 }
 
-// Earlier returns the earlier of this machine's time and the schedule's. Deleting
-// old data by it is safe when one of them has jumped.
-func (c *Clock) Earlier() time.Time {
+// Confirmed returns the time by which old data is deleted: the schedule's time plus the
+// smallest distance of its source in the last one to two confirmPeriods, and at most this
+// machine's time. So a clock that is ahead for less than a day deletes nothing, and data is
+// kept longer by no more than the time that the service was off in the last two days of
+// running.
+func (c *Clock) Confirmed() time.Time {
 	now, wall := c.Now(), c.wall()
-	if now.Before(wall) {
-		return now
-	}
-	return wall
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return times.Earlier(now.Add(c.confirmed), wall)
 }
 
 // Err returns why the last reading failed, or nil. A reading is written to the
@@ -146,19 +161,19 @@ func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var at time.Duration // when now was reckoned; the transaction may take longer, and a test clock may jump meanwhile
-	now, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) time.Time {
+	read, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) store.ClockReading {
 		at = c.elapsed()
 		c.mu.Lock()
 		known := !c.now.IsZero()
 		c.mu.Unlock()
 		if known {
-			return follow(last, source, c.timeAt(at))
+			return confirm(last, follow(last, source, c.timeAt(at)), source)
 		}
-		return resume(last, source)
+		return confirm(last, resume(last, source), source)
 	})
 	c.mu.Lock()
 	if c.failed = err; err == nil {
-		c.now, c.at = now, at
+		c.now, c.at, c.confirmed = read.Now, at, min(read.Before, read.Offset)
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -205,4 +220,20 @@ func resume(last store.ClockReading, source time.Time) time.Time {
 		return source
 	}
 	return last.Now.Add(max(0, min(source.Sub(last.Source), longestOutage)))
+}
+
+// confirm returns the reading at now with the distances of the source. After a program that knew
+// no distances, the source is followed at first only if it is behind.
+func confirm(last store.ClockReading, now, source time.Time) store.ClockReading {
+	offset := source.Sub(now)
+	next := store.ClockReading{Now: now, Source: source, Since: last.Since, Before: last.Before, Offset: min(last.Offset, offset)}
+	switch {
+	case last.Now.IsZero():
+		next.Since, next.Before, next.Offset = now, offset, offset
+	case last.Since.IsZero():
+		next.Since, next.Before, next.Offset = now, min(0, offset), offset
+	case now.Sub(last.Since) >= confirmPeriod:
+		next.Since, next.Before, next.Offset = now, last.Offset, offset
+	}
+	return next
 }

@@ -63,8 +63,8 @@ func TestJumpsWhileRunning(t *testing.T) {
 		if back := c.Wall(c.Now()); !back.Equal(m.wall) {
 			t.Errorf("after a jump by %s it shows %s as %s", jump, m.wall, back)
 		}
-		if earlier := c.Earlier(); earlier.After(m.wall) || earlier.After(c.Now()) {
-			t.Errorf("after a jump by %s the earlier is %s", jump, earlier)
+		if confirmed := c.Confirmed(); confirmed.After(m.wall) || confirmed.After(c.Now()) {
+			t.Errorf("after a jump by %s the confirmed time is %s", jump, confirmed)
 		}
 	}
 }
@@ -116,5 +116,88 @@ func TestReplicas(t *testing.T) {
 	}
 	if off := d.Offset(); off < 4*time.Hour {
 		t.Errorf("the other's offset is %s, want about 5 hours", off)
+	}
+}
+
+// Old data is deleted by the machine's time once that has held for a day of running: a clock that is ahead for a
+// day deletes nothing early, also if the process starts meanwhile, and one that stays ahead is followed.
+func TestConfirmed(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	passed := time.Duration(0)
+	run := func(hours int) {
+		for range hours {
+			m.run(time.Hour)
+			passed += time.Hour
+			if err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := func(when string, want time.Duration) {
+		t.Helper()
+		if got := c.Confirmed().Sub(began); got != want {
+			t.Errorf("%s %s are confirmed, want %s", when, got, want)
+		}
+	}
+	run(100)
+	want("without a jump", passed)
+	m.wall = m.wall.Add(200 * 365 * day)
+	want("200 years ahead", passed)
+	run(12)
+	c = m.open(t, s)
+	run(11)
+	want("200 years ahead for 23 hours", passed)
+	m.wall = m.wall.Add(-200 * 365 * day)
+	run(100)
+	want("after it", passed)
+	m.wall = m.wall.Add(-5 * time.Hour)
+	want("set back", passed-5*time.Hour)
+	run(100)
+	m.wall = m.wall.Add(5 * time.Hour)
+	want("as soon as it is right again", passed-5*time.Hour)
+	run(50)
+	want("two days later", passed)
+	m.wall = m.wall.Add(3 * time.Hour)
+	run(50)
+	want("two days after it was set forward for good", passed+3*time.Hour)
+}
+
+// A service that is off for most of each day keeps data longer by a bounded time.
+func TestConfirmedWhileOffAtNight(t *testing.T) {
+	for on, most := range map[time.Duration]time.Duration{8 * time.Hour: 5 * day, time.Hour: 24 * day} {
+		s := &fakeStore{source: began}
+		for n := range 400 {
+			r := &replica{}
+			w := &world{store: s, replicas: []*replica{r}}
+			w.open(r)
+			for range on / time.Hour {
+				w.pass(time.Hour)
+				w.read()
+			}
+			if lag := s.source.Sub(r.clock.Confirmed()); lag < 0 || lag > most {
+				t.Fatalf("on for %s a day: after %d days the confirmed time is %s behind, want at most %s", on, n, lag, most)
+			}
+			s.source = s.source.Add(day - on)
+		}
+	}
+}
+
+// What a program of an older version has left is confirmed after a day.
+func TestConfirmedAfterUpgrade(t *testing.T) {
+	s := &fakeStore{source: began, last: store.ClockReading{Now: began.Add(-100 * day), Source: began}}
+	r := &replica{}
+	w := &world{store: s, replicas: []*replica{r}}
+	w.open(r)
+	if got := began.Sub(r.clock.Confirmed()); got != 100*day {
+		t.Errorf("at first the confirmed time is %s behind, want 100 days, as the schedule's", got)
+	}
+	for range 49 {
+		w.pass(time.Hour)
+		w.read()
+	}
+	if got := s.source.Sub(r.clock.Confirmed()); got != 0 {
+		t.Errorf("after two days it is %s behind", got)
 	}
 }

@@ -22,13 +22,12 @@ type fakeStore struct {
 
 var errAway = errors.New("the database does not answer")
 
-func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last store.ClockReading, source time.Time) time.Time) (time.Time, error) {
+func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last store.ClockReading, source time.Time) store.ClockReading) (store.ClockReading, error) {
 	if s.away {
-		return time.Time{}, errAway
+		return store.ClockReading{}, errAway
 	}
-	now := next(s.last, s.source)
-	s.last.Now, s.last.Source = now, s.source
-	return now, nil
+	s.last = next(s.last, s.source)
+	return s.last, nil
 }
 
 // replica is a process on a machine of its own.

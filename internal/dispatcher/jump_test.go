@@ -150,7 +150,7 @@ type reads struct {
 	done chan struct{}
 }
 
-func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.ClockReading, time.Time) time.Time) (time.Time, error) {
+func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.ClockReading, time.Time) store.ClockReading) (store.ClockReading, error) {
 	now, err := r.Store.ReadClock(ctx, own, next)
 	r.done <- struct{}{}
 	return now, err

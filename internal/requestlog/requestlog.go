@@ -214,9 +214,9 @@ func (l *Log) Flush(ctx context.Context) (full bool) {
 	return len(batch) == MaxBatch
 }
 
-// Clean deletes requests that are older than Lifetime.
-func (l *Log) Clean(ctx context.Context) error {
-	below := invoice.FirstID(Prefix, l.cfg.Now().Add(-Lifetime))
+// Clean deletes requests that are older than Lifetime at a time, which must not jump forward.
+func (l *Log) Clean(ctx context.Context, now time.Time) error {
+	below := invoice.FirstID(Prefix, now.Add(-Lifetime))
 	for range cleanBatches {
 		n, err := l.cfg.Store.CleanRequests(ctx, below, cleanBatch)
 		if err != nil || n < cleanBatch {

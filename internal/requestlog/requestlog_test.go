@@ -225,7 +225,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%d requests were written at the end, in %d batches", len(m.entries), m.batches)
 		}
 		m.cleaned = 1200
-		if err := l.Clean(t.Context()); err != nil || m.cleaned != 0 {
+		if err := l.Clean(t.Context(), time.Now()); err != nil || m.cleaned != 0 {
 			t.Errorf("%d old requests are left, %v", m.cleaned, err)
 		}
 	})

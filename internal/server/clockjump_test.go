@@ -3,12 +3,17 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -90,6 +95,76 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 		cleaner.Run(ctx)
 		if left, err := s.store.Events(t.Context(), store.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
 			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)
+		}
+	}
+}
+
+// TestServiceOffAtNight runs a service for three hours a day. What retention ends is deleted although the
+// schedule's clock, which counts an hour of each night, falls behind by weeks.
+func TestServiceOffAtNight(t *testing.T) {
+	t.Parallel()
+	const (
+		days = 40
+		day  = 24 * time.Hour
+		// most is the age of what may be left: the retention, and the nights of the last 48 hours of the schedule.
+		most = 2*day + 48/4*day + day
+	)
+	began := time.Now().Add(-time.Hour).Truncate(time.Second)
+	var passed atomic.Int64
+	now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	c, _ := scripted(t, "house", 7)
+	cfg := Config{
+		Database: storetest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		KeepEvents: 2 * day, KeepAttempts: 2 * day, Now: now, Access: Access{Mode: access.Test, Open: true},
+		Keyring: keyring.New(keyringtest.Key(t)),
+	}
+	db := storetest.SQL(t, cfg.Database)
+	insert := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() *Server {
+		s := built(t, cfg)
+		s.buildAccess()
+		s.requests = requestlog.New(requestlog.Config{Store: s.store, IDs: s.ids, Now: now, Logger: s.cfg.Logger})
+		return s
+	}
+	for n := range days {
+		passed.Store(int64(n) * int64(day))
+		s := start()
+		if _, err := s.settle.Create(t.Context(), settle.CreateRequest{Draft: invoice.Draft{
+			MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
+			ExpiresAt: invoice.Unix(now().Add(30 * day).Unix()),
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		insert("INSERT INTO endpoint_secrets VALUES ('m', $1, 'x', $2, 'retiring', 1, $3)", n+1, cfg.Keyring.KeyID(), now().Add(day).Unix())
+		insert("INSERT INTO sign_in_links (token_hash, key_id, expires_at) VALUES ($1, 'key', $2)", fmt.Sprintf("%064d", n), now().Add(day).Unix())
+		s.requests.Add(requestlog.Entry{MerchantID: "m", At: now(), Method: "GET", Status: 200})
+		s.requests.Flush(t.Context())
+		for range 3 { // a process that starts counts up to an hour
+			passed.Add(int64(time.Hour))
+			s = start()
+		}
+		if n < days-1 {
+			continue
+		}
+		insert("DELETE FROM deliveries")
+		ctx, cancel := context.WithCancel(t.Context())
+		s.cleaner(oneRoundLog{s.store, cancel}).Run(ctx)
+		s.maintain(t.Context())
+	}
+	for table, oldest := range map[string]time.Duration{
+		"events": most, "endpoint_secrets": most, "sign_in_links": most, "api_requests": most - 2*day + requestlog.Lifetime,
+	} {
+		var left int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		if left < 2 || left > int(oldest/day) {
+			t.Errorf("of %s, one a day for %d days, %d are left, want those of the last %d days at most", table, days, left, oldest/day)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
-		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, RefundNow: s.clock.Earlier, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
+		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s},
 	})
 	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
@@ -38,7 +38,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
-		Origins: s.origins, Now: s.cfg.Now, RefundNow: s.clock.Earlier, Logger: s.cfg.Logger,
+		Origins: s.origins, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, Logger: s.cfg.Logger,
 	})
 	s.registry.MustRegister(openStreams(s.page))
 	board := s.buildDashboard(rest)

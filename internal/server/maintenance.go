@@ -79,10 +79,10 @@ func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
 	}
-	if err := s.sessions.Clean(ctx); err != nil && ctx.Err() == nil {
+	if err := s.sessions.Clean(ctx, s.clock.Confirmed()); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of ended sessions failed, will retry", "err", err)
 	}
-	if err := s.requests.Clean(ctx); err != nil && ctx.Err() == nil {
+	if err := s.requests.Clean(ctx, s.clock.Confirmed()); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of old requests of the API failed, will retry", "err", err)
 	}
 	s.adopt(ctx)
@@ -164,6 +164,6 @@ func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
 // cleaner returns the cleaner of old events and attempts.
 func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
 	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
-		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Earlier, Logger: s.cfg.Logger, Watchdog: s.watchdog,
+		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Confirmed, Logger: s.cfg.Logger, Watchdog: s.watchdog,
 	})
 }

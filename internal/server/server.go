@@ -287,7 +287,7 @@ func (s *Server) build(ctx context.Context) error {
 	s.feed = eventfeed.New(eventfeed.Config{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.openings = newOpenings(s.store, s.cfg.Now, s.cfg.Logger)
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
 			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {

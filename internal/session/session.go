@@ -254,9 +254,9 @@ func (m *Manager) SetLanguage(ctx context.Context, s access.Session, language st
 	return m.cfg.Store.SetSessionLanguage(ctx, s.ID, language)
 }
 
-// Clean deletes sessions and links that have ended.
-func (m *Manager) Clean(ctx context.Context) error {
-	return m.cfg.Store.CleanSessions(ctx, m.now(), cleanBatch)
+// Clean deletes sessions and links that have ended by a time, which must not jump forward.
+func (m *Manager) Clean(ctx context.Context, now time.Time) error {
+	return m.cfg.Store.CleanSessions(ctx, now.UTC(), cleanBatch)
 }
 
 const (

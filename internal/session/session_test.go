@@ -141,7 +141,7 @@ func TestSessionEnds(t *testing.T) {
 		idle, _ := w.signIn(w.person("acme", access.Read))
 		w.at = w.at.Add(access.SessionIdle)
 		w.wantSignedOut(idle, "after its idle time")
-		if err := w.Clean(t.Context()); err != nil {
+		if err := w.Clean(t.Context(), w.at); err != nil {
 			t.Fatal(err)
 		}
 		if left, err := w.store.Sessions(t.Context(), store.SessionFilter{MerchantID: "acme", Limit: 9}); err != nil || len(left) != 0 {

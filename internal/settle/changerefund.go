@@ -27,7 +27,7 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 // the errors of CancelRefund, and *invoice.FieldError if payments are received at the address.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
-		return r.Approve(to, s.earlierNow())
+		return r.Approve(to, s.confirmed())
 	}, func(r invoice.RefundRecord) bool {
 		return r.Status == invoice.RefundPending && !r.ClaimHash.IsZero() && r.To == to
 	})
@@ -141,7 +141,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 			return err
 		}
 		var ok bool
-		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.earlierNow()); !ok {
+		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.confirmed()); !ok {
 			r = was
 			return ErrRefundNotOpen
 		}
@@ -157,7 +157,7 @@ func (s *Service) ExpireRefunds(ctx context.Context) error {
 		for more := true; more; {
 			more = false // if the chain was never read
 			err := s.updateChain(ctx, c.Key, func(tx *store.Tx, out *outbox) error {
-				payments, err := tx.ExpireRefunds(ctx, c.Key, s.earlierNow(), expireRefundBatch)
+				payments, err := tx.ExpireRefunds(ctx, c.Key, s.confirmed(), expireRefundBatch)
 				more = len(payments) == expireRefundBatch
 				if err != nil || len(payments) == 0 {
 					return err

@@ -167,7 +167,7 @@ func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.earlierNow(), deleteBatch)
+			n, err = tx.DeleteIdempotencyKeys(ctx, s.schedule(), deleteBatch)
 			return err
 		})
 		if err != nil || n < deleteBatch {

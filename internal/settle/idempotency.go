@@ -50,7 +50,7 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 // replay returns the invoice of the key's first use as it is now. Errors are store.ErrNotFound if the key was not used,
 // ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.earlierNow())
+	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.schedule())
 	if err != nil {
 		return invoice.Invoice{}, err
 	}

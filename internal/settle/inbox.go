@@ -37,7 +37,7 @@ const MaxInboxCount = 100
 func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []InboxItem, next string, err error) {
 	limit := f.Limit
 	f.Limit++
-	entries, err := s.store.InboxEntries(ctx, f, s.earlierNow())
+	entries, err := s.store.InboxEntries(ctx, f, s.confirmed())
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,7 @@ func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []Inbox
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
 func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCount, error) {
-	found, err := s.store.CountInbox(ctx, merchantID, s.earlierNow(), MaxInboxCount+1)
+	found, err := s.store.CountInbox(ctx, merchantID, s.confirmed(), MaxInboxCount+1)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +173,6 @@ func invoiceItem(inv invoice.Invoice) InboxItem {
 
 func (s *Service) refundItem(r invoice.RefundRecord) InboxItem {
 	item := InboxItem{Position: store.RefundListID(r.CreatedAt, r.ID), Refund: r}
-	item.Kind, item.Version = invoice.ItemOfRefund(r, s.earlierNow())
+	item.Kind, item.Version = invoice.ItemOfRefund(r, s.confirmed())
 	return item
 }

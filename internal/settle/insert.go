@@ -48,7 +48,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 			}
 		}
 	}
-	used, err := tx.InsertIdempotencyKeys(ctx, keysOf(calls), s.earlierNow())
+	used, err := tx.InsertIdempotencyKeys(ctx, keysOf(calls), s.schedule())
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,32 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 	}
 }
 
+// TestTimesOfAServiceThatIsOffAtNight lets a refund expire and a key end while the schedule's clock is 60 days
+// behind, because the service was off for as long.
+func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.Service = w.service(func(cfg *settle.Config) {
+			cfg.Schedule = func() time.Time { return time.Unix(w.seconds.Load()-60*day, 0) }
+			cfg.Confirmed = func() time.Time { return time.Unix(w.seconds.Load(), 0) }
+		})
+		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request.Draft.ExpiresAt = invoice.Unix(start + 40*day)
+		invoiced, err := w.Create(t.Context(), request)
+		w.must(err)
+		p := w.paid(1000)
+		w.mustPrepare(p, 0)
+		w.seconds.Add(lifetime + 1)
+		w.must(w.ExpireRefunds(t.Context()))
+		if _, err := w.prepare(p, 0); err != nil {
+			t.Errorf("after the first refund expired: %v", err)
+		}
+		w.must(w.DeleteOldKeys(t.Context()))
+		if again, err := w.Create(t.Context(), request); err != nil || again.ID == invoiced.ID {
+			t.Errorf("after a day the key gives %s, %v, want another invoice", again.ID, err)
+		}
+	})
+}
+
 // TestWithdrawalWhileTheClockIsAhead withdraws what somebody else sends, a moment after it began, while the clock is
 // ahead by hours.
 func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Errors of the use cases.
@@ -104,7 +105,10 @@ type Config struct {
 	Now     func() time.Time
 	// Schedule is the clock by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
-	Rand     io.Reader // nil is crypto/rand
+	// Confirmed ends what ends for good, such as the reservation of a refund. nil is the earlier of
+	// Now and Schedule.
+	Confirmed func() time.Time
+	Rand      io.Reader // nil is crypto/rand
 }
 
 // Service runs the use cases. It is safe for concurrent use.
@@ -120,6 +124,7 @@ type Service struct {
 	keyring        *keyring.Keyring
 	now            func() time.Time
 	schedule       func() time.Time
+	confirmed      func() time.Time
 	rand           io.Reader
 	ids            *invoice.IDs
 	creates        *batch.Batcher[*create, error]
@@ -138,13 +143,16 @@ func New(cfg Config) *Service {
 	if cfg.Schedule == nil {
 		cfg.Schedule = cfg.Now
 	}
+	if cfg.Confirmed == nil {
+		cfg.Confirmed = func() time.Time { return times.Earlier(cfg.Now(), cfg.Schedule()) }
+	}
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Reader
 	}
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
 		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, gasless: cfg.Gasless, keyring: cfg.Keyring,
-		now: cfg.Now, schedule: cfg.Schedule, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
+		now: cfg.Now, schedule: cfg.Schedule, confirmed: cfg.Confirmed, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}
 	for _, c := range cfg.Chains {
@@ -161,13 +169,3 @@ func (s *Service) seconds() time.Time { return invoice.Unix(s.now().Unix()) }
 
 // scheduled returns Schedule in UTC and whole seconds, as it is stored.
 func (s *Service) scheduled() time.Time { return invoice.Unix(s.schedule().Unix()) }
-
-// earlierNow returns the earlier of Now and Schedule. What has expired by it has
-// expired by both clocks, of which one may have jumped.
-func (s *Service) earlierNow() time.Time {
-	now, scheduled := s.now(), s.schedule()
-	if scheduled.Before(now) {
-		return scheduled
-	}
-	return now
-}

@@ -52,7 +52,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
 			return &SubmittedError{current}
-		case !c.refund.CanBeSent(s.earlierNow()):
+		case !c.refund.CanBeSent(s.confirmed()):
 			return ErrRefundNotOpen
 		case len(c.all) >= invoice.MaxSubmissions:
 			return ErrTooManySubmissions

@@ -7,11 +7,16 @@ import (
 	"time"
 )
 
-// ClockReading is the last stored reading of the schedule's clock. Both fields are
-// zero before the first reading.
+// ClockReading is the last stored reading of the schedule's clock. Now and Source are
+// zero before the first reading, and the other fields before the first one by a program
+// that knows them.
 type ClockReading struct {
 	Now    time.Time // of the schedule's clock
 	Source time.Time // of the clock that it follows
+	// Offset is the smallest distance of Source from Now since Since, and Before the smallest
+	// one of the period before.
+	Since          time.Time
+	Before, Offset time.Duration
 }
 
 // ReadClock updates the schedule's clock. It calls next with the last reading and
@@ -19,16 +24,18 @@ type ClockReading struct {
 // source is the database's clock on PostgreSQL, which all replicas share, and own
 // on SQLite. Times have a resolution of milliseconds. next may be called more than
 // once.
-func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) time.Time) (now time.Time, err error) {
+func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) ClockReading) (now ClockReading, err error) {
 	err = s.heartbeat(ctx, func(tx *Tx) error {
 		// The row is inserted first, so that it can be locked.
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err
 		}
 		last, err := queryRow(ctx, &tx.queries, func(row scanner) (r ClockReading, err error) {
-			err = row.Scan(milliseconds{&r.Now}, milliseconds{&r.Source})
+			var before, offset int64
+			err = row.Scan(milliseconds{&r.Now}, milliseconds{&r.Source}, nullInt{&before}, nullInt{&offset}, milliseconds{&r.Since})
+			r.Before, r.Offset = time.Duration(before)*time.Millisecond, time.Duration(offset)*time.Millisecond
 			return r, err
-		}, "SELECT now_ms, source_ms FROM schedule_clock WHERE id = 1"+tx.forUpdate())
+		}, "SELECT now_ms, source_ms, offset_before_ms, offset_ms, offset_since_ms FROM schedule_clock WHERE id = 1"+tx.forUpdate())
 		if err != nil {
 			return err
 		}
@@ -41,15 +48,17 @@ func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last Clo
 				return err
 			}
 		}
-		now = next(last, source).Truncate(time.Millisecond)
-		n, err := tx.exec(ctx, "UPDATE schedule_clock SET now_ms = $1, source_ms = $2 WHERE id = 1", now.UnixMilli(), source.UnixMilli())
+		now = next(last, source)
+		now.Now = now.Now.Truncate(time.Millisecond)
+		n, err := tx.exec(ctx, `UPDATE schedule_clock SET now_ms = $1, source_ms = $2, offset_before_ms = $3, offset_ms = $4, offset_since_ms = $5 WHERE id = 1`,
+			now.Now.UnixMilli(), source.UnixMilli(), now.Before.Milliseconds(), now.Offset.Milliseconds(), now.Since.UnixMilli())
 		if err == nil && n == 0 {
 			err = errors.New("its row is gone")
 		}
 		return err
 	})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the schedule's clock: %w", err)
+		return ClockReading{}, fmt.Errorf("read the schedule's clock: %w", err)
 	}
 	return now, nil
 }

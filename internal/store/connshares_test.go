@@ -123,7 +123,9 @@ func TestHeartbeats(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), store.ShareWait)
 	defer cancel()
 	must(t, s.Ping(ctx))
-	_, err := s.ReadClock(ctx, at(1), func(_ store.ClockReading, source time.Time) time.Time { return source })
+	_, err := s.ReadClock(ctx, at(1), func(_ store.ClockReading, source time.Time) store.ClockReading {
+		return store.ClockReading{Now: source}
+	})
 	must(t, err)
 	_, err = s.ShareWork(ctx, "holder", []string{"work"}, []string{"work"}, at(1), at(2))
 	must(t, err)

@@ -22,7 +22,9 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			s := storetest.Open(t, u)
 			db := storetest.SQL(t, u)
 			fill(t, s)
-			_, err := s.ReadClock(t.Context(), time.Unix(1, 0), func(_ store.ClockReading, source time.Time) time.Time { return source })
+			_, err := s.ReadClock(t.Context(), time.Unix(1, 0), func(_ store.ClockReading, source time.Time) store.ClockReading {
+				return store.ClockReading{Now: source}
+			})
 			must(t, err)
 			account := "0x" + strings.Repeat("7", 40)
 			const link, linkValues = "(id, merchant_id, slug, archived, title, currency, chain_key, lifetime, created_at, changed_at)",
