@@ -24,7 +24,8 @@ func newMerchant(env environment) *cobra.Command {
 		Short: "manage merchants",
 		Long: `Manages merchants: with --config in the database that the configuration names, else
 through a service. A running service notices a change within a second.`,
-	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env), newMerchantRelease(env), newMerchantStorage(env), newMerchantQuotas(env))
+	}, newMerchantCreate(env), newMerchantList(env), newMerchantShow(env), newMerchantUpdate(env), newMerchantRelease(env), newMerchantStorage(env), newMerchantQuotas(env),
+		newMerchantRetire(env), newMerchantResume(env))
 }
 
 // merchantCommand returns a command about the merchant with an id, the service that its

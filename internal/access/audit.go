@@ -75,6 +75,8 @@ const (
 	ActionSignInLink        Action = "session.link"
 	ActionMerchantCreate    Action = "merchant.create"
 	ActionMerchantUpdate    Action = "merchant.update"
+	ActionMerchantRetire    Action = "merchant.retire"
+	ActionMerchantResume    Action = "merchant.resume"
 	ActionAllowList         Action = "merchant.allowlist"
 	ActionAddressLost       Action = "merchant.address.lost"
 	ActionAddressRelease    Action = "merchant.address.release"

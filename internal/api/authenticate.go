@@ -156,7 +156,7 @@ func unauthorizedDetail(err error) string {
 	if errors.Is(err, apikey.ErrMissing) {
 		return "The request has no key. Send one in the header Authorization: Bearer qk_live_…"
 	}
-	for _, known := range []error{access.ErrMalformed, access.ErrChecksum, apikey.ErrWrongMode, apikey.ErrUnknown, apikey.ErrRevoked, apikey.ErrExpired} {
+	for _, known := range []error{access.ErrMalformed, access.ErrChecksum, apikey.ErrWrongMode, apikey.ErrUnknown, apikey.ErrRevoked, apikey.ErrExpired, apikey.ErrNoMerchant} {
 		if errors.Is(err, known) {
 			return "The key " + known.Error() + "."
 		}

@@ -139,6 +139,8 @@ var problems = []struct {
 	{merchant.ErrNotHeld, apitypes.CodeNotFound, "The merchant does not hold this address."},
 	{merchant.ErrConfigured, apitypes.CodeConfiguredMerchant, "This merchant is set in the service's configuration; change it there."},
 	{merchant.ErrExists, apitypes.CodeMerchantExists, "A merchant with this id exists; PATCH changes it."},
+	{merchant.ErrLeft, apitypes.CodeMerchantExists, "The service's configuration had a merchant with this id, and the request names no address that it held. If this is the same company, the operator runs quittance merchant resume; otherwise choose another id."},
+	{merchant.ErrRetired, apitypes.CodeMerchantExists, "The merchant with this id was retired, and the id is not used again; choose another one."},
 	{merchant.ErrForbidden, apitypes.CodeForbidden, "Only the operator may do this. A merchant's own key may change its allowedAddresses, with the delay."},
 	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},

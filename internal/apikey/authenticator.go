@@ -23,6 +23,8 @@ var (
 	ErrUnknown   = errors.New("is not known here: it belongs to another installation, or was never created")
 	ErrRevoked   = errors.New("was revoked")
 	ErrExpired   = errors.New("has expired")
+	// ErrNoMerchant: the key works again once its merchant does.
+	ErrNoMerchant = errors.New("is of a merchant that this service does not have, or that was retired")
 )
 
 // prefixConfigured begins the id of the operator's key that the configuration names.
@@ -45,8 +47,8 @@ func IsConfigured(keyID string) bool { return strings.HasPrefix(keyID, prefixCon
 // recordInterval is how often uses of keys are stored, and recordTimeout bounds one time.
 const recordInterval, recordTimeout = 10 * time.Second, 5 * time.Second
 
-// AuthenticatorConfig is the configuration of an Authenticator. Admit and Configured are
-// optional.
+// AuthenticatorConfig is the configuration of an Authenticator. Admit, Known and Configured
+// are optional.
 type AuthenticatorConfig struct {
 	Store  KeyReader
 	Admit  Admit       // if nil, every key is read
@@ -54,6 +56,8 @@ type AuthenticatorConfig struct {
 	Open   bool        // requests without a key act for the operator
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Known reports whether the service has a merchant. If it is nil, it has all.
+	Known func(merchantID string) bool
 	// Configured is the operator's key that the configuration names, or the zero Key.
 	Configured access.Key
 }
@@ -135,7 +139,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 		return access.Principal{}, err
 	}
 	now := a.cfg.Now()
-	if err := refused(found.Record, now); err != nil {
+	if err := a.refused(found.Record, now); err != nil {
 		return access.Principal{}, err
 	}
 	a.uses.note(found, now)
@@ -143,7 +147,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 }
 
 // PrincipalOf returns the principal of a key by its id, or of no key if that is empty, as
-// it is now. Errors are ErrMissing, ErrUnknown, ErrRevoked, ErrExpired and internal ones.
+// it is now. Errors are ErrMissing, ErrUnknown, ErrRevoked, ErrExpired, ErrNoMerchant and internal ones.
 func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.Principal, error) {
 	switch {
 	case keyID == "" && a.cfg.Open:
@@ -158,12 +162,23 @@ func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.P
 		err = ErrUnknown
 	}
 	if err == nil {
-		err = refused(found, a.cfg.Now())
+		err = a.refused(found, a.cfg.Now())
 	}
 	if err != nil {
 		return access.Principal{}, err
 	}
 	return found.Principal(), nil
+}
+
+// refused returns the error of a key that is not active or whose merchant is not known, or nil.
+func (a *Authenticator) refused(r access.Record, now time.Time) error {
+	if err := refused(r, now); err != nil {
+		return err
+	}
+	if r.MerchantID != "" && a.cfg.Known != nil && !a.cfg.Known(r.MerchantID) {
+		return ErrNoMerchant
+	}
+	return nil
 }
 
 // refused returns the error of a key that is not active, or nil.

@@ -9,7 +9,7 @@ import (
 // IsRefusal reports whether an error of Authenticate says that the presented key is
 // wrong.
 func IsRefusal(err error) bool {
-	for _, refusal := range []error{access.ErrMalformed, access.ErrChecksum, ErrWrongMode, ErrUnknown, ErrRevoked, ErrExpired} {
+	for _, refusal := range []error{access.ErrMalformed, access.ErrChecksum, ErrWrongMode, ErrUnknown, ErrRevoked, ErrExpired, ErrNoMerchant} {
 		if errors.Is(err, refusal) {
 			return true
 		}

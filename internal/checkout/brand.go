@@ -44,16 +44,15 @@ func (s pageInput) refersToMerchant(st state) bool {
 	return false
 }
 
-// findMerchant returns the profile of a merchant, which is zero without one.
-func (c *Checkout) findMerchant(ctx context.Context, id string) (invoice.Merchant, error) {
+// findMerchant returns the profile of a merchant, which is zero without one, and whether it may have invoices.
+func (c *Checkout) findMerchant(ctx context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	if c.merchants == nil {
-		return invoice.Merchant{}, nil
+		return m, true, nil
 	}
-	m, _, err := c.merchants.Find(ctx, id)
-	if err != nil {
-		return m, fmt.Errorf("read merchant %s: %w", id, err)
+	if m, known, err = c.merchants.Find(ctx, id); err != nil {
+		return m, false, fmt.Errorf("read merchant %s: %w", id, err)
 	}
-	return m, nil
+	return m, known, nil
 }
 
 // logo answers with the logo of the invoice's merchant. The page adds a hash of the logo to

@@ -242,7 +242,10 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	if !ok && !found.Archived {
 		return link{}, fmt.Errorf("payment link %s is in %s, which chain %q is not configured with; add it again, or archive the link", found.ID, found.Currency, ch.Key)
 	}
-	profile, err := c.findMerchant(r.Context(), found.MerchantID)
+	profile, known, err := c.findMerchant(r.Context(), found.MerchantID)
+	if err == nil && !known {
+		return link{}, errNoLink
+	}
 	return link{found, profile, token, locale.For(r)}, err
 }
 

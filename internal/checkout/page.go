@@ -182,7 +182,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if s.following, err = c.follow(ctx, ch.Key, s.newestBlock()); err != nil {
 		return pageInput{}, err
 	}
-	if s.profile, err = c.findMerchant(ctx, inv.MerchantID); err != nil {
+	if s.profile, _, err = c.findMerchant(ctx, inv.MerchantID); err != nil {
 		return pageInput{}, err
 	}
 	s.now = invoice.Unix(c.now().Unix())

@@ -164,7 +164,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if !ok {
 		return refund, v, fmt.Errorf("refund %s is in token %s, which chain %q is not configured with; add it again", refund.ID, refund.Token, ch.Key)
 	}
-	profile, err := c.findMerchant(r.Context(), refund.MerchantID)
+	profile, _, err := c.findMerchant(r.Context(), refund.MerchantID)
 	if err != nil {
 		return refund, v, err
 	}

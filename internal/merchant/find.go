@@ -30,22 +30,36 @@ func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, know
 	now := m.now()
 	found, ok := m.cache.get(id, now)
 	if !ok {
-		found.merchant, err = m.conf.Store.Merchant(ctx, id)
-		found.exists, found.readAt = err == nil, now
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if found, err = m.read(ctx, id, now); err != nil {
 			return invoice.Merchant{}, false, err
 		}
 		m.cache.put(id, found)
 	}
 	if !found.exists {
-		return invoice.Merchant{ID: id, LoopbackReturns: m.conf.AcceptAll}, m.conf.AcceptAll, nil
+		return invoice.Merchant{ID: id, LoopbackReturns: m.conf.AcceptAll}, m.conf.AcceptAll && !found.retired, nil
 	}
 	is := found.merchant.At(now)
 	is.LoopbackReturns = m.conf.AcceptAll
-	return is, true, nil
+	return is, !found.retired, nil
 }
 
-// Known reports whether a merchant exists. It is true if that cannot be read: what the
+// read reads a merchant, and whether its id was retired.
+func (m *Manager) read(ctx context.Context, id string, now time.Time) (found cached, err error) {
+	found.readAt = now
+	found.merchant, err = m.conf.Store.Merchant(ctx, id)
+	if found.exists = err == nil; err != nil && !errors.Is(err, store.ErrNotFound) {
+		return found, err
+	}
+	switch h, err := m.conf.Store.MerchantHolder(ctx, id); {
+	case err == nil:
+		found.retired = !h.RetiredAt.IsZero()
+	case !errors.Is(err, store.ErrNotFound):
+		return found, err
+	}
+	return found, nil
+}
+
+// Known reports whether a merchant exists and was not retired. It is true if that cannot be read: what the
 // caller reads or writes next fails then, with an error that says so.
 func (m *Manager) Known(id string) bool {
 	_, known, err := m.Find(context.Background(), id)
@@ -56,6 +70,7 @@ func (m *Manager) Known(id string) bool {
 type cached struct {
 	merchant invoice.Merchant
 	exists   bool
+	retired  bool // its id is not used again
 	readAt   time.Time
 }
 

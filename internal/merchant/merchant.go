@@ -110,7 +110,7 @@ func (m *Manager) List(ctx context.Context, by access.Principal, after string, l
 }
 
 // Create creates a merchant with a change of an empty one. Errors are ErrForbidden,
-// ErrConfigured, ErrExists and *invoice.FieldError.
+// ErrConfigured, ErrExists, ErrLeft, ErrRetired and *invoice.FieldError.
 func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error) {
 	if !by.IsOperator() {
 		return invoice.Merchant{}, ErrForbidden
@@ -127,6 +127,9 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c 
 		return invoice.Merchant{}, err
 	}
 	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := m.takeOver(ctx, tx, created); err != nil {
+			return err
+		}
 		if err := tx.InsertMerchant(ctx, created); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ type Access struct {
 func (s *Server) buildAccess() {
 	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
 		Store: s.store, Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		Known: s.merchants.Known,
 	})
 	s.keys = apikey.NewManager(apikey.ManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,

@@ -69,7 +69,29 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
 		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
 	})
+	left, err := s.merchants.RecordConfigured(ctx, s.cfg.Merchants.webhooks())
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		if l.Uses.Open+l.Uses.Waiting+l.Uses.Keys > 0 {
+			s.cfg.Logger.Warn("a merchant is not in the configuration any more: its keys and payment links do not work, and events without an endpoint wait; "+
+				"add it again, create it with quittance merchant create, or retire it with quittance merchant retire",
+				"merchant", l.ID, "since", l.At, "open_invoices", l.Uses.Open, "waiting_events", l.Uses.Waiting, "keys", l.Uses.Keys)
+		}
+	}
 	return s.merchants.HoldConfigured(ctx)
+}
+
+// webhooks returns the URLs of the configured merchants that have one, by id.
+func (m Merchants) webhooks() map[string]string {
+	all := make(map[string]string)
+	for id, e := range m.Endpoints {
+		if e.URL != "" {
+			all[id] = e.URL
+		}
+	}
+	return all
 }
 
 // directory implements settle.Merchants.

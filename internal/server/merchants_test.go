@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -92,5 +96,72 @@ func TestConfiguredProfiles(t *testing.T) {
 	}
 	if cafe := got["cafe"]; cafe.Tolerance != (invoice.Tolerance{}) || len(got) != 2 {
 		t.Errorf("the cafe is %+v, of %d merchants", cafe, len(got))
+	}
+}
+
+// TestMerchantLeaves removes a merchant from the configuration. Its key and its payment link stop working, a warning names
+// what is left, and its id is not given to another company. All of it works again when it is back.
+func TestMerchantLeaves(t *testing.T) {
+	t.Parallel()
+	url, log := storetest.Migrated(t), new(logtest.Buffer)
+	chain, _ := scripted(t, "house", 5)
+	config := func(shop ...invoice.AllowedAddress) Config {
+		m := Merchants{Endpoints: map[string]poster.Endpoint{"cafe": {}}, Allowed: map[string][]invoice.AllowedAddress{}}
+		if shop != nil {
+			m.Endpoints["shop"], m.Allowed["shop"] = poster.Endpoint{}, shop
+		}
+		return Config{Database: url, Chains: []Chain{chain}, Merchants: m, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	}
+	home := invoice.AllowedAddress{ChainKey: "house", Address: invoice.Address(bytes.Repeat([]byte{0x11}, 20))}
+	r := startServer(t, config(home))
+	if a := createFor(t, r.url, "shop", "house"); a.status != http.StatusCreated {
+		t.Fatalf("a create: %d %s", a.status, a.body)
+	}
+	var made struct{ Secret string }
+	unmarshal(t, ask(t, http.MethodPost, r.url+"/api/keys", `{"name":"shop","merchantId":"shop","scopes":["invoices:read"]}`).body, &made)
+	var created struct{ Link struct{ Slug string } }
+	unmarshal(t, ask(t, http.MethodPost, r.url+"/api/payment-links", `{"title":"Coffee","amount":"1000000","currency":"USDC","chainKey":"house",
+		"merchantAddress":"0x1111111111111111111111111111111111111111","merchantId":"shop"}`).body, &created)
+	check := func(what, base string, key, link int) {
+		t.Helper()
+		withKey := func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+made.Secret) }
+		if a := ask(t, http.MethodGet, base+"/api/invoices", "", withKey); a.status != key {
+			t.Errorf("%s, the key gets %d %s, want %d", what, a.status, a.body, key)
+		}
+		if a := ask(t, http.MethodGet, base+"/pay/shop/"+created.Link.Slug, ""); a.status != link {
+			t.Errorf("%s, the link gets %d, want %d", what, a.status, link)
+		}
+	}
+	check("in the configuration", r.url, http.StatusOK, http.StatusOK)
+	end := func(r *running) {
+		t.Helper()
+		r.stop()
+		if err := <-r.ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(r)
+
+	r = startServer(t, config())
+	check("not in it", r.url, http.StatusUnauthorized, http.StatusNotFound)
+	for _, want := range []string{"not in the configuration any more", "merchant=shop", "open_invoices=", "waiting_events=", "keys=1"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log)
+		}
+	}
+	end(r)
+
+	another := config(invoice.AllowedAddress{ChainKey: "house", Address: invoice.Address{2}})
+	another.Access, another.Now, another.Rand, another.Listeners = Access{Mode: access.Test, Open: true}, time.Now, rand.Reader, listenOn(t, Address{})
+	if err := Run(t.Context(), another); err == nil || !strings.Contains(err.Error(), "quittance merchant resume shop") {
+		t.Errorf("another company: %v", err)
+	}
+	check("back", startServer(t, config(home)).url, http.StatusOK, http.StatusOK)
+}
+
+func unmarshal(t *testing.T, body string, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(body), to); err != nil {
+		t.Fatalf("%v: %s", err, body)
 	}
 }

@@ -1,0 +1,190 @@
+package merchant_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// started is a start of the service with the merchant "shop" in its configuration, or without.
+type started struct {
+	without bool
+	allowed []invoice.AllowedAddress
+	webhook string
+}
+
+// start compares the configuration with the database, as a start does.
+func (w *world) start(t *testing.T, is started) ([]merchant.Left, error) {
+	t.Helper()
+	configured, webhooks := map[string]invoice.Merchant{}, map[string]string{}
+	if !is.without {
+		configured["shop"] = invoice.Merchant{ID: "shop", Configured: true, Allowed: is.allowed}
+		webhooks["shop"] = is.webhook
+	}
+	w.Manager = merchant.New(merchant.Config{Store: w.db, Configured: configured, Chains: []string{"base"}, Now: func() time.Time { return w.now }})
+	checked, wrong := w.CompareConfigured(t.Context(), webhooks)
+	left, err := w.RecordConfigured(t.Context(), webhooks)
+	if len(checked) != len(left) || (wrong == nil) != (err == nil) {
+		t.Errorf("the comparison says %v, %v, and the start %v, %v", checked, wrong, left, err)
+	}
+	if err == nil {
+		err = w.HoldConfigured(t.Context())
+	}
+	return left, err
+}
+
+// TestIDOfAnotherCompany starts the service with configurations, one after the other. The last one is refused if its
+// merchant may be another company than the one that had invoices.
+func TestIDOfAnotherCompany(t *testing.T) {
+	list := func(all ...invoice.AllowedAddress) []invoice.AllowedAddress { return all }
+	none := started{without: true}
+	for name, test := range map[string]struct {
+		starts  []started
+		refused string
+	}{
+		"another address after an absence":          {[]started{{allowed: list(home)}, none, {allowed: list(bank)}}, "names no address that it held"},
+		"one of two addresses is new":               {[]started{{allowed: list(home)}, none, {allowed: list(home, bank)}}, "names no address that it held"},
+		"nothing tells them apart":                  {[]started{{}, none, {}}, "names no address that it held"},
+		"another URL after an absence":              {[]started{{webhook: "https://a.example"}, none, {webhook: "https://b.example"}}, "names no address that it held"},
+		"all addresses and the URL at once":         {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, "has another webhookUrl and none"},
+		"the same address after an absence":         {[]started{{allowed: list(home)}, none, none, {allowed: list(home), webhook: "https://b.example"}}, ""},
+		"the same URL after an absence":             {[]started{{webhook: "https://a.example"}, none, {webhook: "https://a.example"}}, ""},
+		"another URL":                               {[]started{{webhook: "https://a.example"}, {webhook: "https://b.example"}}, ""},
+		"all addresses":                             {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://a.example"}}, ""},
+		"all addresses and then the URL":            {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, ""},
+		"a first list":                              {[]started{{webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, ""},
+		"a first start of a database that is older": {[]started{{allowed: list(bank)}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, w *world) {
+				storetest.Schedule(t, w.db, "shop", 0, 3, 1000)
+				last := len(test.starts) - 1
+				for _, is := range test.starts[:last] {
+					if _, err := w.start(t, is); err != nil {
+						t.Fatal(err)
+					}
+					w.pass(time.Hour)
+				}
+				_, err := w.start(t, test.starts[last])
+				if test.refused == "" {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "quittance merchant resume shop") {
+					t.Fatalf("the start: %v; want %q and the command", err, test.refused)
+				}
+				if err := w.Resume(t.Context(), operator, "shop"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.start(t, test.starts[last]); err != nil {
+					t.Errorf("after the command: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestUnusedIDComesBack removes a merchant without anything that another company could get.
+func TestUnusedIDComesBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}, {allowed: []invoice.AllowedAddress{bank}}} {
+			if _, err := w.start(t, is); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestLeft names what belongs to a merchant that left the configuration, and creates it in the database.
+func TestLeft(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		storetest.Schedule(t, w.db, "shop", 0, 3, 1000)
+		if left, err := w.start(t, started{allowed: []invoice.AllowedAddress{home}}); err != nil || len(left) != 0 {
+			t.Errorf("with the merchant: %v, %v", left, err)
+		}
+		w.pass(time.Hour)
+		gone := w.now
+		for range 2 {
+			left, err := w.start(t, started{without: true})
+			want := store.MerchantUses{Open: 1, Waiting: 3}
+			if err != nil || len(left) != 1 || left[0].ID != "shop" || !left[0].At.Equal(gone) || left[0].Uses != want {
+				t.Errorf("without it: %+v, %v; want %+v since %s", left, err, want, gone)
+			}
+			w.pass(time.Hour)
+		}
+		if w.Known("shop") {
+			t.Error("a merchant that left is known")
+		}
+		name := "Shop"
+		for what, c := range map[string]invoice.MerchantChange{
+			"no address": {Name: &name}, "another address": {Name: &name, DefaultAddresses: map[string]invoice.Address{"base": bank.Address}},
+		} {
+			if _, err := w.Create(t.Context(), operator, "shop", c); !errors.Is(err, merchant.ErrLeft) {
+				t.Errorf("a create with %s: %v, want ErrLeft", what, err)
+			}
+		}
+		if _, err := w.Create(t.Context(), operator, "shop", invoice.MerchantChange{Name: &name, DefaultAddresses: map[string]invoice.Address{"base": home.Address}}); err != nil {
+			t.Errorf("a create with its address: %v", err)
+		}
+		if left, err := w.start(t, started{without: true}); err != nil || len(left) != 0 || !w.Known("shop") {
+			t.Errorf("a merchant in the database left: %v, %v", left, err)
+		}
+	})
+}
+
+// TestRetire retires a merchant of the database and one that left the configuration, and resumes one.
+func TestRetire(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		storetest.Schedule(t, w.db, "shop", 0, 1, 1000)
+		if err := w.Retire(t.Context(), operator, "shop"); !errors.Is(err, merchant.ErrConfigured) {
+			t.Errorf("a configured one: %v", err)
+		}
+		if err := w.Retire(t.Context(), acme, "acme"); !errors.Is(err, merchant.ErrForbidden) {
+			t.Errorf("by a merchant: %v", err)
+		}
+		if err := w.Resume(t.Context(), operator, "acme"); !errors.Is(err, merchant.ErrNotFound) {
+			t.Errorf("one that needs no decision: %v", err)
+		}
+		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}} {
+			if _, err := w.start(t, is); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Retire(t.Context(), operator, "nobody"); !errors.Is(err, merchant.ErrNotFound) {
+			t.Errorf("one that does not exist: %v", err)
+		}
+		for _, id := range []string{"acme", "shop"} {
+			if err := w.Retire(t.Context(), operator, id); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Retire(t.Context(), operator, id); !errors.Is(err, merchant.ErrRetired) {
+				t.Errorf("%s a second time: %v", id, err)
+			}
+			if w.Known(id) {
+				t.Errorf("%s is known", id)
+			}
+		}
+		name := "Other"
+		if _, err := w.Create(t.Context(), operator, "shop", invoice.MerchantChange{Name: &name}); !errors.Is(err, merchant.ErrRetired) {
+			t.Errorf("a create with a retired id: %v", err)
+		}
+		if _, err := w.start(t, started{allowed: []invoice.AllowedAddress{home}}); err == nil || !strings.Contains(err.Error(), "the merchant id shop was retired") {
+			t.Errorf("a start with a retired id: %v", err)
+		}
+		if err := w.Resume(t.Context(), operator, "acme"); err != nil || !w.Known("acme") {
+			t.Errorf("resumed: %v", err)
+		}
+		if got := w.actions(t); len(got) < 2 || got[0] != access.ActionMerchantResume || got[1] != access.ActionMerchantRetire {
+			t.Errorf("the log has %v", got)
+		}
+	})
+}

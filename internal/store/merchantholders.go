@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// MerchantHolder is what the database remembers of a merchant of the configuration, or of one that was retired.
+type MerchantHolder struct {
+	MerchantID string
+	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
+	Webhook    string                   // SHA-256 of its URL then, in hex, or ""
+	Since      time.Time                // the first start with it
+	LeftAt     time.Time                // the first start without it; zero while the configuration has it
+	RetiredAt  time.Time                // zero unless it was retired
+}
+
+const holderColumns = "merchant_id, addresses, webhook_sha256, since, left_at, retired_at"
+
+func scanHolder(row scanner) (h MerchantHolder, err error) {
+	err = row.Scan(&h.MerchantID, parsedColumn[[]invoice.AllowedAddress]{&h.Allowed, parseAllowed}, &h.Webhook,
+		seconds{&h.Since}, seconds{&h.LeftAt}, seconds{&h.RetiredAt})
+	return h, err
+}
+
+// MerchantHolders returns all holders, in the order of their ids.
+func (q *queries) MerchantHolders(ctx context.Context) ([]MerchantHolder, error) {
+	return queryAll(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders ORDER BY merchant_id")
+}
+
+// MerchantHolder returns the holder of a merchant id, or ErrNotFound.
+func (q *queries) MerchantHolder(ctx context.Context, merchantID string) (MerchantHolder, error) {
+	return queryRow(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders WHERE merchant_id = $1", merchantID)
+}
+
+// PutMerchantHolder inserts or replaces a holder.
+func (tx *Tx) PutMerchantHolder(ctx context.Context, h MerchantHolder) error {
+	allowed, err := allowedText(h.Allowed)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, "INSERT INTO merchant_holders ("+holderColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (merchant_id) DO UPDATE SET addresses = excluded.addresses, webhook_sha256 = excluded.webhook_sha256,
+			since = excluded.since, left_at = excluded.left_at, retired_at = excluded.retired_at`,
+		h.MerchantID, allowed, h.Webhook, h.Since.Unix(), orNull(h.LeftAt), orNull(h.RetiredAt))
+	return err
+}
+
+// DeleteMerchantHolder forgets who held a merchant id. It returns ErrNotFound if that is not known.
+func (tx *Tx) DeleteMerchantHolder(ctx context.Context, merchantID string) error {
+	n, err := tx.exec(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// MerchantsWithoutHolder returns the ids of merchants that have no profile and no holder.
+func (q *queries) MerchantsWithoutHolder(ctx context.Context) ([]string, error) {
+	return queryAll(ctx, q, scanID, `SELECT id FROM merchants m WHERE NOT EXISTS (SELECT 1 FROM merchant_profiles p WHERE p.merchant_id = m.id)
+		AND NOT EXISTS (SELECT 1 FROM merchant_holders h WHERE h.merchant_id = m.id) ORDER BY id`)
+}
+
+// HoldsAll reports whether a merchant holds all of the addresses.
+func (q *queries) HoldsAll(ctx context.Context, merchantID string, addresses []invoice.Address) (bool, error) {
+	for _, address := range addresses {
+		n, err := queryRow(ctx, q, scanCount, `SELECT count(*) FROM held_addresses h WHERE h.address = $1 AND (h.sole_holder = $2 OR
+			EXISTS (SELECT 1 FROM address_grants g WHERE g.address = h.address AND g.merchant_id = $2))`, address.String(), merchantID)
+		if err != nil || n == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// MaxCountedUses bounds the counts of MerchantUses.
+const MaxCountedUses = 1000
+
+// MerchantUses is what would be touched if somebody else had a merchant's id. Each count ends at MaxCountedUses.
+type MerchantUses struct {
+	Open    int // invoices that can still be paid, and drafts
+	Waiting int // events that wait to be delivered
+	Keys    int // that were not revoked
+	Past    int // other invoices, and payment links
+}
+
+// Any reports whether there is a use.
+func (u MerchantUses) Any() bool { return u.Open+u.Waiting+u.Keys+u.Past > 0 }
+
+// MerchantUses counts what belongs to a merchant.
+func (q *queries) MerchantUses(ctx context.Context, merchantID string) (u MerchantUses, err error) {
+	for _, count := range []struct {
+		to   *int
+		rows string
+	}{
+		{&u.Open, "invoices WHERE merchant_id = $1 AND status IN ('open', 'draft')"},
+		{&u.Waiting, "deliveries WHERE merchant_id = $1"},
+		{&u.Keys, "api_keys WHERE merchant_id = $1 AND revoked_at IS NULL"},
+		{&u.Past, "invoices WHERE merchant_id = $1 AND status NOT IN ('open', 'draft')"},
+		{&u.Past, "payment_links WHERE merchant_id = $1"},
+	} {
+		n, err := queryRow(ctx, q, scanCount, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d) AS bounded", count.rows, MaxCountedUses), merchantID)
+		if err != nil {
+			return u, fmt.Errorf("count what belongs to the merchant %s: %w", merchantID, err)
+		}
+		*count.to += n
+	}
+	return u, nil
+}
