@@ -2733,6 +2733,10 @@ type ServiceStatus struct {
 	Deliveries DeliveryQueues `json:"deliveries"`
 	Limits     []LimitInForce `json:"limits"`
 	Chains     []ChainStatus  `json:"chains"`
+
+	// Isolated Whether it is a copy that `quittance serve --isolated` runs. Every response of a copy has the header
+	// `X-Service-Copy`.
+	Isolated bool `json:"isolated,omitempty"`
 }
 
 // SettlementReport defines model for SettlementReport.

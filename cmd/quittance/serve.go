@@ -33,14 +33,22 @@ func newServe(env environment) *cobra.Command {
 		Short: "run the service on your database and your chains",
 		Long: `Runs the service on the database, merchants, providers and chains that the
 configuration names, until it is stopped by Ctrl-C or SIGTERM. FILE is YAML, or
-JSON. docs/configuration.md explains every setting.`,
+JSON. docs/configuration.md explains every setting.
+
+With --isolated it runs on a copy of the database, to test a backup. It opens one loopback
+address and no other door, sends nothing out except reads from nodes, and refuses requests
+that would change something. Every page, every response and the log say that it is a copy.
+docs/operations.md explains the test.`,
 		Example: `  quittance serve --config quittance.yaml --check
-  quittance serve --config quittance.yaml`,
+  quittance serve --config quittance.yaml
+  quittance serve --config restored.yaml --isolated`,
 		Args: noArgs, SuggestFor: []string{"run", "start", "server"},
 	}
 	path := requiredConfigFlag(cmd)
 	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
 	verbose := cmd.Flags().Bool("verbose", false, "log at level debug, whatever log.level says")
+	isolated := cmd.Flags().Bool("isolated", false, "run on a copy of the database, unnoticed by others")
+	listen := cmd.Flags().String("listen", isolatedListen, "loopback `ADDRESS` of the isolated copy; port 0 chooses a free one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {
@@ -49,7 +57,15 @@ JSON. docs/configuration.md explains every setting.`,
 		if *check {
 			return printCheck(env, *path, cfg)
 		}
-		return runServe(cmd.Context(), env, cfg, *verbose)
+		if *isolated {
+			if err := config.CheckLoopback(*listen); err != nil {
+				return usageError{fmt.Errorf("--listen %w", err)}
+			}
+			cfg.Addresses = []config.Address{{Listen: *listen, Doors: []string{config.PublicDoor, config.APIDoor, config.OperatorDoor}}}
+		} else if cmd.Flags().Changed("listen") {
+			return usageError{errors.New("--listen is for --isolated; without it the setting listen says where the service listens")}
+		}
+		return runServe(cmd.Context(), env, cfg, serveOptions{verbose: *verbose, isolated: *isolated})
 	}
 	return cmd
 }
@@ -86,8 +102,14 @@ func printCheck(env environment, path string, cfg config.Config) error {
 	return err
 }
 
-func runServe(ctx context.Context, env environment, cfg config.Config, verbose bool) error {
-	if verbose {
+// isolatedListen is where an isolated copy listens by default.
+const isolatedListen = "127.0.0.1:8090"
+
+// serveOptions are the flags of serve.
+type serveOptions struct{ verbose, isolated bool }
+
+func runServe(ctx context.Context, env environment, cfg config.Config, options serveOptions) error {
+	if options.verbose {
 		cfg.Log.Level = slog.LevelDebug
 	}
 	logger := env.serviceLogger(cfg.Log)
@@ -96,11 +118,15 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	}
 	limitMemory(os.DirFS("/"), os.Getenv("GOMEMLIMIT"), logger)
 	defer heaproom.Keep()()
-	tracer, stopTraces, err := otlp.Start(ctx, otlp.Config{Version: readBuild().Version, Logger: logger})
-	if err != nil {
-		return err
+	var tracer trace.Tracer
+	if !options.isolated { // traces leave the process
+		var stopTraces func()
+		var err error
+		if tracer, stopTraces, err = otlp.Start(ctx, otlp.Config{Version: readBuild().Version, Logger: logger}); err != nil {
+			return err
+		}
+		defer stopTraces()
 	}
-	defer stopTraces()
 	addresses := addressesOf(cfg)
 	listeners, err := server.ListenAll(ctx, addresses)
 	if err != nil {
@@ -112,7 +138,9 @@ func runServe(ctx context.Context, env environment, cfg config.Config, verbose b
 	defer ignoreHangups(logger)()
 	log.SetFlags(0)
 	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport logs there
-	if err := server.Run(ctx, serverConfig(cfg, listeners, logger, tracer)); err != nil {
+	run := serverConfig(cfg, listeners, logger, tracer)
+	run.Isolated = options.isolated
+	if err := server.Run(ctx, run); err != nil {
 		return err
 	}
 	logger.Info("stopped")

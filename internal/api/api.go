@@ -231,7 +231,9 @@ type Config struct {
 	RefundNow func() time.Time
 	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
 	SignatureNow func() time.Time
-	Logger       *slog.Logger
+	// Closed returns why the service sends nothing out, or "". While it does not, no refund is on offer. Nil means never.
+	Closed func() string
+	Logger *slog.Logger
 	// Refused, when set, is called for each stream, waiting request, report and export that
 	// a limit refuses, with the limit's name.
 	Refused func(limit string)
@@ -258,6 +260,7 @@ type API struct {
 	now           func() time.Time
 	refundNow     func() time.Time // by which it is judged whether a refund has expired
 	signatureNow  func() time.Time
+	closed        func() string
 	logger        *slog.Logger
 	pages         *slots // of lists
 	feed          Feed
@@ -287,6 +290,9 @@ func New(c Config) *API {
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
+	if c.Closed == nil {
+		c.Closed = func() string { return "" }
+	}
 	if c.RefundNow == nil {
 		c.RefundNow = c.Now
 	}
@@ -297,7 +303,7 @@ func New(c Config) *API {
 		c.OnProblem = func(context.Context, apitypes.Problem) {}
 	}
 	a := &API{
-		onProblem: c.OnProblem, operations: c.Operations,
+		onProblem: c.OnProblem, operations: c.Operations, closed: c.Closed,
 		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
 		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
 		pings: newSlots("pings", MaxOwnPings, MaxPings, c.Refused), settling: newSlots("settling", MaxOwnSettling, MaxSettling, c.Refused),
@@ -344,5 +350,12 @@ func (a *API) ForbiddenHost() http.Handler {
 func (a *API) ForbiddenOrigin() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "A web page of another origin may not change anything here.")
+	})
+}
+
+// ForbiddenInCopy returns a handler that answers forbidden to a request that would change an isolated copy.
+func (a *API) ForbiddenInCopy() http.Handler {
+	return a.serve(func(http.ResponseWriter, *http.Request) error {
+		return problemf(apitypes.CodeForbidden, "This is an isolated copy of the service, which can be read and not changed; send this request to the live service.")
 	})
 }

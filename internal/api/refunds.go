@@ -127,7 +127,7 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 	refund.Status = refund.StatusAt(now)
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund, now)}
 	network, known := a.chains[refund.ChainKey]
-	if known && refund.CanBeSent(now) {
+	if known && refund.CanBeSent(now) && a.closed() == "" {
 		var err error
 		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
 			return err

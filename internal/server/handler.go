@@ -28,7 +28,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Endpoints: s.endpoints, Merchants: s.merchants,
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
-		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s},
+		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s}, Closed: s.gate.Closed,
 	})
 	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
 		return s.page.ReceiptMail(ctx, invoiceID, language)
@@ -48,8 +48,9 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		limited := func(h http.Handler) http.Handler { return s.limits.perAddress(errs.writeError, h) }
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
 		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, s.onlyCurrent(rt.writeError, rt))
+		h.isolated = s.cfg.Isolated
 		requests := ratelimit.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
-		return withDeadline(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h)))))
+		return withDeadline(s.markCopy(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h))))))
 	}
 }
 

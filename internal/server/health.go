@@ -58,6 +58,7 @@ type health struct {
 	Database string        `json:"database"`
 	Chains   []chainHealth `json:"chains"`
 	Stalled  []stalledWork `json:"stalled,omitempty"`
+	Isolated bool          `json:"isolated,omitempty"` // this is a copy that sends nothing out
 	// Certificate is what is wrong with the TLS certificate. It does not affect
 	// readiness.
 	Certificate string `json:"certificate,omitempty"`
@@ -126,7 +127,7 @@ func (s *Server) health(ctx context.Context, withoutChains bool) health {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	stopping := s.stopping.Load()
-	h := health{Ready: !stopping, Stopping: stopping, Database: databaseOK}
+	h := health{Ready: !stopping, Stopping: stopping, Database: databaseOK, Isolated: s.cfg.Isolated}
 	if err := s.store.Ping(ctx); err != nil {
 		h.Ready, h.Database = false, "unreachable"
 		s.cfg.Logger.Error("health check of the database failed", "err", err)

@@ -99,6 +99,7 @@ type directory struct {
 	Merchants
 	endpoints *endpoint.Directory
 	merchants *merchant.Manager
+	isolated  bool
 }
 
 // Find returns a merchant, and whether invoices may be created for it.
@@ -109,8 +110,11 @@ func (d directory) Find(ctx context.Context, id string) (invoice.Merchant, bool,
 // WantsEvents reports whether deliveries of the merchant's events are scheduled.
 // Without AcceptAll they always are, even if this replica has no endpoint of the
 // merchant: another replica may have one, and an event that is not scheduled when it
-// is emitted is never delivered.
+// is emitted is never delivered. An isolated copy schedules none.
 func (d directory) WantsEvents(merchantID string) bool {
+	if d.isolated {
+		return false
+	}
 	_, named := d.Endpoints[merchantID]
 	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.HasOwnEndpoint(merchantID)
 }

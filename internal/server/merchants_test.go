@@ -51,7 +51,7 @@ func TestMerchants(t *testing.T) {
 		"nowhere to send to":  {quiet, "other", true, false},
 		"through the API":     {quiet, "owner", true, true},
 	} {
-		d := directory{test.merchants, endpoints, nil}
+		d := directory{test.merchants, endpoints, nil, false}
 		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants {
 			t.Errorf("%s: known %v, wants events %v", name, d.Known(test.id), d.WantsEvents(test.id))
 		}

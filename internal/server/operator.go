@@ -49,7 +49,7 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 	h := s.health(ctx, false)
 	out := apitypes.ServiceStatus{
 		Version: s.cfg.Build.Version, Commit: s.cfg.Build.Commit, GoVersion: runtime.Version(), Database: s.store.Product(), DatabaseState: h.Database,
-		Ready: h.Ready, Certificate: h.Certificate, Stalled: make([]apitypes.StalledWork, len(h.Stalled)), Limits: s.limitsInForce(), Chains: make([]apitypes.ChainStatus, len(s.chains)),
+		Ready: h.Ready, Isolated: s.cfg.Isolated, Certificate: h.Certificate, Stalled: make([]apitypes.StalledWork, len(h.Stalled)), Limits: s.limitsInForce(), Chains: make([]apitypes.ChainStatus, len(s.chains)),
 	}
 	for i, stalled := range h.Stalled {
 		out.Stalled[i] = apitypes.StalledWork{Work: stalled.Work, Seconds: stalled.Seconds}

@@ -24,6 +24,8 @@ type requestFilter struct {
 	board   *dashboard.Dashboard // renders those of its own pages
 	limited func(http.Handler) http.Handler
 	next    http.Handler
+	// isolated refuses requests that could change something.
+	isolated bool
 }
 
 // newOrigins returns a protection against unsafe requests from foreign origins. The
@@ -75,6 +77,8 @@ func (g *requestFilter) refusal(r *http.Request) http.Handler {
 		return g.api.ForbiddenOrigin()
 	case !isClean(r.URL.EscapedPath()):
 		return g.api.NotFound()
+	case g.isolated && changes(r):
+		return g.api.ForbiddenInCopy()
 	}
 	return nil
 }

@@ -95,8 +95,10 @@ func (s *Server) onlyCurrent(writeError errorWriter, next http.Handler) http.Han
 // startWork starts what reads, writes and sends, until ctx ends or others run a newer revision.
 func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	ctx = s.whileCurrent(ctx, group)
-	group.Go(s.runWorker(ctx, s.worker.Run))
-	group.Go(func() error { return s.runMailer(ctx) })
+	if !s.cfg.Isolated {
+		group.Go(s.runWorker(ctx, s.worker.Run))
+		group.Go(func() error { return s.runMailer(ctx) })
+	}
 	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
 		cleaner := s.cleaner(s.store)

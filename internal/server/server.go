@@ -110,8 +110,11 @@ type Config struct {
 	// OpenFiles is how many file descriptors the process may use; 0 means the
 	// system's limit.
 	OpenFiles int
-	Build     Build
-	Tracer    trace.Tracer // nil: no traces
+	// Isolated runs the service on a copy of a database that others must not notice: at loopback addresses, read-only to
+	// requests, and sending nothing out except reads from nodes.
+	Isolated bool
+	Build    Build
+	Tracer   trace.Tracer // nil: no traces
 	// Player plays scenarios, for a development service only.
 	Player dashboard.Player
 	// Routes are additional routes by pattern, for a development service only.
@@ -165,6 +168,7 @@ type Server struct {
 	replica    string                           // a random id
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
 
+	gate             gate
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
 	adoptNext        time.Time         // before which adopt has nothing to do
@@ -182,6 +186,13 @@ func newServer(cfg Config) (*Server, error) {
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
 	var err error
+	if cfg.Isolated {
+		if s.cfg, err = isolate(s.cfg); err != nil {
+			return nil, err
+		}
+		s.gate.close(isolatedReason)
+		s.cfg.Logger.Warn("isolated copy: nothing is sent out, and requests change nothing")
+	}
 	if s.origins, err = newOrigins(s.cfg.Hosts, s.cfg.PublicURL); err != nil {
 		return nil, fmt.Errorf("public names: %w", err)
 	}
@@ -287,7 +298,7 @@ func (s *Server) build(ctx context.Context) error {
 	s.feed = eventfeed.New(eventfeed.Config{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.openings = newOpenings(s.store, s.cfg.Now, s.cfg.Logger)
 	s.settle = settle.New(settle.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants, s.cfg.Isolated}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
 			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,8 +67,21 @@ func (f File) Send(w http.ResponseWriter, r *http.Request, cacheControl string) 
 	return send(w, r, http.StatusOK, f.mediaType, f.body, f.gzipped)
 }
 
-// SendHTML answers with a page. Errors are of the connection.
+// CopyHeader is a header of every response of an isolated copy of the service.
+const CopyHeader = "X-Service-Copy"
+
+// copyNotice is what pages of an isolated copy begin with.
+const copyNotice = `<p role="note" lang="en"><mark>This is an isolated copy of the service, for a test. Pay nothing here: what happens here is unknown to the live service.</mark></p>`
+
+// SendHTML answers with a page. If the response has the CopyHeader, the page says that it is a copy. Errors are of the
+// connection.
 func SendHTML(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
+	if w.Header().Get(CopyHeader) != "" {
+		if start, rest, ok := bytes.Cut(body, []byte("<body")); ok {
+			tag, after, _ := bytes.Cut(rest, []byte(">"))
+			body = slices.Concat(start, []byte("<body"), tag, []byte(">"+copyNotice), after)
+		}
+	}
 	return send(w, r, status, "text/html; charset=utf-8", body, func() []byte { return compressPage(body) })
 }
 

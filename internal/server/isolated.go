@@ -1,0 +1,57 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/quittance/quittance/internal/webpage"
+)
+
+// isolatedReason is why the gate of an isolated copy is closed.
+const isolatedReason = "this service runs on a copy of the database, with --isolated"
+
+// isolatedPosts are the requests with unsafe methods that an isolated copy takes: those of a person who signs in to
+// look at it.
+var isolatedPosts = []string{"/dashboard/sign-in", "/dashboard/sign-out", "/dashboard/confirm", "/dashboard/language"}
+
+// isolate returns the configuration of an isolated copy: without keys, mail, certificates, public names and a standby,
+// and with all events kept. It fails if others could reach a listener.
+func isolate(cfg Config) (Config, error) {
+	for _, l := range cfg.Listeners {
+		if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+			return cfg, fmt.Errorf("an isolated copy listens on %s, which others can reach; want a loopback address", l.Addr())
+		}
+		l.https = false
+	}
+	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", nil, nil
+	cfg.KeepEvents, cfg.KeepAttempts, cfg.StopDelay = 0, 0, 0
+	cfg.TestWallet, cfg.Player, cfg.Routes = nil, nil, nil
+	cfg.Chains = slices.Clone(cfg.Chains)
+	for i := range cfg.Chains {
+		cfg.Chains[i].OperatorKey, cfg.Chains[i].Gasless = nil, nil
+	}
+	cfg.Logger = cfg.Logger.With("isolated", true)
+	return cfg, nil
+}
+
+// changes reports whether a request could change something in an isolated copy.
+func changes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return !slices.Contains(isolatedPosts, r.URL.Path)
+}
+
+// markCopy has every response of an isolated copy show that it is one.
+func (s *Server) markCopy(next http.Handler) http.Handler {
+	if !s.cfg.Isolated {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(webpage.CopyHeader, "isolated")
+		next.ServeHTTP(w, r)
+	})
+}
