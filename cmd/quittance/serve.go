@@ -48,6 +48,7 @@ docs/operations.md explains the test.`,
 	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
 	verbose := cmd.Flags().Bool("verbose", false, "log at level debug, whatever log.level says")
 	isolated := cmd.Flags().Bool("isolated", false, "run on a copy of the database, unnoticed by others")
+	isCopy := cmd.Flags().Bool("copy", false, "with --isolated: the database is a copy, though not one by quittance backup")
 	listen := cmd.Flags().String("listen", isolatedListen, "loopback `ADDRESS` of the isolated copy; port 0 chooses a free one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(*path)
@@ -62,10 +63,10 @@ docs/operations.md explains the test.`,
 				return usageError{fmt.Errorf("--listen %w", err)}
 			}
 			cfg.Addresses = []config.Address{{Listen: *listen, Doors: []string{config.PublicDoor, config.APIDoor, config.OperatorDoor}}}
-		} else if cmd.Flags().Changed("listen") {
-			return usageError{errors.New("--listen is for --isolated; without it the setting listen says where the service listens")}
+		} else if *isCopy || cmd.Flags().Changed("listen") {
+			return usageError{errors.New("--listen and --copy are for --isolated; without it the setting listen says where the service listens")}
 		}
-		return runServe(cmd.Context(), env, cfg, serveOptions{verbose: *verbose, isolated: *isolated})
+		return runServe(cmd.Context(), env, cfg, serveOptions{verbose: *verbose, isolated: *isolated, isCopy: *isCopy})
 	}
 	return cmd
 }
@@ -106,7 +107,7 @@ func printCheck(env environment, path string, cfg config.Config) error {
 const isolatedListen = "127.0.0.1:8090"
 
 // serveOptions are the flags of serve.
-type serveOptions struct{ verbose, isolated bool }
+type serveOptions struct{ verbose, isolated, isCopy bool }
 
 func runServe(ctx context.Context, env environment, cfg config.Config, options serveOptions) error {
 	if options.verbose {
@@ -139,7 +140,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, options s
 	log.SetFlags(0)
 	log.SetOutput(server.NetLog(logger, slog.LevelWarn)) // http.Transport logs there
 	run := serverConfig(cfg, listeners, logger, tracer)
-	run.Isolated = options.isolated
+	run.Isolated, run.IsCopy = options.isolated, options.isCopy
 	if err := server.Run(ctx, run); err != nil {
 		return err
 	}

@@ -21,11 +21,7 @@ func (s *Server) prepareStore(ctx context.Context) error {
 	if err := s.store.CheckWritable(ctx); err != nil {
 		return err
 	}
-	r, err := s.store.Recovery(ctx)
-	if err == nil {
-		err = r.Err()
-	}
-	if err != nil {
+	if err := s.checkRecovery(ctx); err != nil {
 		return err
 	}
 	if err := s.checkIntact(ctx); err != nil {
@@ -43,4 +39,17 @@ func (s *Server) checkIntact(ctx context.Context) error {
 		s.cfg.Logger.Info("the database is too large to be checked for damage at the start; `quittance backup` checks all of it")
 	}
 	return err
+}
+
+// checkRecovery returns an error that says what to do if the database is a copy, or may have been restored from one. An
+// isolated service runs on nothing else, and marks the copy.
+func (s *Server) checkRecovery(ctx context.Context) error {
+	if s.cfg.Isolated {
+		return s.store.MarkIsolated(ctx, s.cfg.IsCopy, s.cfg.Now())
+	}
+	r, err := s.store.Recovery(ctx)
+	if err != nil {
+		return err
+	}
+	return r.Err()
 }

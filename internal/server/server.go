@@ -113,8 +113,11 @@ type Config struct {
 	// Isolated runs the service on a copy of a database that others must not notice: at loopback addresses, read-only to
 	// requests, and sending nothing out except reads from nodes.
 	Isolated bool
-	Build    Build
-	Tracer   trace.Tracer // nil: no traces
+	// IsCopy says that the database is a copy, which an isolated service marks as one. One that store.Backup made is
+	// marked already.
+	IsCopy bool
+	Build  Build
+	Tracer trace.Tracer // nil: no traces
 	// Player plays scenarios, for a development service only.
 	Player dashboard.Player
 	// Routes are additional routes by pattern, for a development service only.

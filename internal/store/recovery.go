@@ -24,12 +24,17 @@ type Recovery struct {
 	State  RecoveryState
 	Reason string    // what was found; empty if the state is normal
 	Since  time.Time // when the state began; of a copy, when it was made
+	// Isolated is when serve --isolated first ran on the copy; zero if it never did. SetRecovery does not set it.
+	Isolated time.Time
 }
 
 // Err returns an error that says what was found and what to do, or nil if the state is normal.
 func (r Recovery) Err() error {
-	if r.State == RecoveryNormal {
+	switch {
+	case r.State == RecoveryNormal:
 		return nil
+	case !r.Isolated.IsZero():
+		return ErrIsolated
 	}
 	return RestoredError{r}
 }
@@ -53,10 +58,10 @@ func (e RestoredError) Error() string {
 }
 
 // recoveryColumns are those of Recovery.
-const recoveryColumns = "state, reason, since"
+const recoveryColumns = "state, reason, since, isolated_at"
 
 func scanRecovery(row scanner) (r Recovery, err error) {
-	err = row.Scan(&r.State, &r.Reason, seconds{&r.Since})
+	err = row.Scan(&r.State, &r.Reason, seconds{&r.Since}, seconds{&r.Isolated})
 	return r, err
 }
 
@@ -69,11 +74,14 @@ func (q *queries) Recovery(ctx context.Context) (Recovery, error) {
 	return r, nil
 }
 
-// SetRecovery sets the state of the database.
+// SetRecovery sets the state of the database. It returns ErrIsolated for a copy that ran in isolation.
 func (tx *Tx) SetRecovery(ctx context.Context, r Recovery) error {
-	_, err := tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3 WHERE id = 1", string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
+	n, err := tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3 WHERE id = 1 AND isolated_at IS NULL", string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
 	if err != nil {
 		return fmt.Errorf("record that the database is in state %s: %w", r.State, err)
+	}
+	if n == 0 {
+		return ErrIsolated
 	}
 	return nil
 }

@@ -48,13 +48,10 @@ func TestBackupIsMarked(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for name, older := range map[string]bool{"this version": false, "an older version": true} {
 		url := storetest.SQLite(t)
-		s := storetest.Open(t, url)
 		if older {
-			db := storetest.SQL(t, url)
-			for _, statement := range []string{"DROP TABLE recovery", "DELETE FROM goose_db_version WHERE version_id = 107"} {
-				_, err := db.ExecContext(t.Context(), statement)
-				must(t, err)
-			}
+			must(t, store.MigrateTo(t.Context(), url, 106)) // recovery is of the next
+		} else {
+			storetest.Open(t, url)
 		}
 		path := filepath.Join(t.TempDir(), "copy.db")
 		must(t, store.Backup(t.Context(), url, path, at))
@@ -63,7 +60,10 @@ func TestBackupIsMarked(t *testing.T) {
 		if r.State != store.RecoveryBackup || !r.Since.Equal(at) || !strings.Contains(r.Err().Error(), "quittance recover --config FILE") {
 			t.Errorf("%s: the copy is %+v: %v", name, r, r.Err())
 		}
-		if r, err := s.Recovery(t.Context()); !older && (err != nil || r.State != store.RecoveryNormal) {
+		if older {
+			continue
+		}
+		if r, err := storetest.Open(t, url).Recovery(t.Context()); err != nil || r.State != store.RecoveryNormal {
 			t.Errorf("%s: the database is %+v, %v", name, r, err)
 		}
 	}

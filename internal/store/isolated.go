@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Errors of isolated copies.
+var (
+	// ErrNoCopy: a database is not known to be a copy.
+	ErrNoCopy = errors.New(`the database is not marked as a copy, as one that "quittance backup" made is. If it was restored from a dump or an archive ` +
+		`and no service uses it, repeat the command with --copy, which marks it: no service starts on it afterwards`)
+	// ErrIsolated: a copy was served in isolation, and cannot become the live database.
+	ErrIsolated = errors.New(`the database is a copy that "quittance serve --isolated" has run on. Its events were sent to no merchant, ` +
+		`so it cannot become the live database; restore the backup again, and use that copy`)
+)
+
+// MarkIsolated records that the service runs on a copy in isolation. It returns ErrNoCopy unless the database is marked
+// as a copy, or copied says that it is one, which marks it.
+func (s *Store) MarkIsolated(ctx context.Context, copied bool, now time.Time) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		r, err := tx.Recovery(ctx)
+		if err != nil {
+			return err
+		}
+		if r.State != RecoveryBackup {
+			if !copied {
+				return ErrNoCopy
+			}
+			r = Recovery{State: RecoveryBackup, Reason: "serve --isolated --copy was run on it", Since: now}
+		}
+		_, err = tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3, isolated_at = coalesce(isolated_at, $4) WHERE id = 1",
+			string(r.State), r.Reason, invoice.UnixSeconds(r.Since), invoice.UnixSeconds(now))
+		if err != nil {
+			return fmt.Errorf("mark the copy: %w", err)
+		}
+		return nil
+	})
+}
