@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
@@ -149,4 +150,20 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, writeError errorW
 		writeError(w, r, err)
 	}
 	return err == nil
+}
+
+// newBudget divides the process's file descriptors among its parts.
+func (s *Server) newBudget() (descriptors.Budget, error) {
+	limit := s.cfg.OpenFiles
+	if limit == 0 {
+		var err error
+		if limit, err = descriptors.Limit(); err != nil {
+			return descriptors.Budget{}, err
+		}
+	}
+	nodes := 0
+	for _, c := range s.cfg.Chains {
+		nodes += len(c.RPC)
+	}
+	return descriptors.New(limit, nodes)
 }

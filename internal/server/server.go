@@ -257,22 +257,6 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return s.serve(ctx)
 }
 
-// newBudget divides the process's file descriptors among its parts.
-func (s *Server) newBudget() (descriptors.Budget, error) {
-	limit := s.cfg.OpenFiles
-	if limit == 0 {
-		var err error
-		if limit, err = descriptors.Limit(); err != nil {
-			return descriptors.Budget{}, err
-		}
-	}
-	nodes := 0
-	for _, c := range s.cfg.Chains {
-		nodes += len(c.RPC)
-	}
-	return descriptors.New(limit, nodes)
-}
-
 // build builds the components and connects them.
 func (s *Server) build(ctx context.Context) error {
 	if err := chain.CheckDistinct(s.networks()); err != nil {
