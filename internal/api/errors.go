@@ -188,7 +188,10 @@ func problemFor(err error) *problemError {
 	var submitted *settle.SubmittedError
 	var attributed *settle.AttributedError
 	var used *settle.UsedError
+	var down interface{ Unavailable() string }
 	switch {
+	case errors.As(err, &down):
+		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
 	case errors.As(err, &decided), errors.As(err, &attributed):
@@ -219,10 +222,6 @@ func problemFor(err error) *problemError {
 	}
 	if detail := unauthorizedDetail(err); detail != "" {
 		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
-	}
-	var told interface{ Unavailable() string }
-	if errors.As(err, &told) {
-		return &problemError{code: apitypes.CodeUnavailable, detail: told.Unavailable()}
 	}
 	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}

@@ -138,11 +138,11 @@ func (a *API) knownChain(key string) string {
 // unknown. known is false if the currency is not configured there.
 func (a *API) decimals(chainKey, currency string) (int, bool) {
 	if chainKey != "" {
-		token, ok := a.chains[chainKey].Token(currency)
+		token, ok := a.chains[chainKey].TokenNamed(currency)
 		return token.Decimals, ok
 	}
 	for _, c := range a.chains {
-		if token, ok := c.Token(currency); ok {
+		if token, ok := c.TokenNamed(currency); ok {
 			return token.Decimals, true
 		}
 	}

@@ -217,6 +217,16 @@ func (c Chain) Token(currency string) (Token, bool) {
 	return c.Tokens[i], true
 }
 
+// TokenNamed returns a token of a currency, to show amounts in it: the configured one, or else a former one.
+func (c Chain) TokenNamed(currency string) (Token, bool) {
+	all := c.AllTokens()
+	i := slices.IndexFunc(all, func(t Token) bool { return t.Currency == currency })
+	if i < 0 {
+		return Token{}, false
+	}
+	return all[i], true
+}
+
 // TokenAt returns the chain's token at a contract address, and whether the
 // chain has one there. It may be a former one.
 func (c Chain) TokenAt(a invoice.Address) (Token, bool) {

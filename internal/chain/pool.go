@@ -89,14 +89,7 @@ func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 // contracts included, and waits for that until ctx ends. It calls no node: the indexer checks
 // each one before it uses it. The error is an ErrMismatch, without waiting, if no node matches.
 func (p *Pool) Verified(ctx context.Context) error {
-	p.mu.Lock()
-	var mismatch error
-	for _, node := range p.nodes {
-		if mismatch = node.health.misconfigErr; mismatch == nil {
-			break
-		}
-	}
-	p.mu.Unlock()
+	mismatch := p.Mismatch()
 	select {
 	case <-p.verified:
 		return nil
@@ -111,6 +104,18 @@ func (p *Pool) Verified(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Mismatch returns an ErrMismatch if no node matches the chain's configuration, and nil if one does or was not checked.
+func (p *Pool) Mismatch() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, node := range p.nodes {
+		if err = node.health.misconfigErr; err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // Usable returns the nodes to call now, best first: healthy nodes in the

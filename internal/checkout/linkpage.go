@@ -238,7 +238,7 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	if !ok && !found.Archived {
 		return link{}, fmt.Errorf("payment link %s is on chain %q, which is not configured; add it to the configuration again, or archive the link", found.ID, found.ChainKey)
 	}
-	token, ok := ch.Token(found.Currency)
+	token, ok := ch.TokenNamed(found.Currency)
 	if !ok && !found.Archived {
 		return link{}, fmt.Errorf("payment link %s is in %s, which chain %q is not configured with; add it again, or archive the link", found.ID, found.Currency, ch.Key)
 	}

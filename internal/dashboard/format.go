@@ -47,7 +47,7 @@ func durationParts(text *locale.Text, seconds int64) []string {
 
 // money returns an element with an amount of minor units in units of its token; see major.
 func (d *Dashboard) money(minor, currency, chainKey string) template.HTML {
-	token, ok := d.chains[chainKey].Token(currency)
+	token, ok := d.chains[chainKey].TokenNamed(currency)
 	if !ok {
 		return major(minor, nil, currency)
 	}

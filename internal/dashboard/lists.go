@@ -289,7 +289,7 @@ func applyAmount(d *Dashboard, query url.Values, text string) {
 func (d *Dashboard) anyDecimals() int {
 	decimals := 0
 	for _, ch := range d.chains {
-		for _, token := range ch.Tokens {
+		for _, token := range ch.AllTokens() {
 			decimals = max(decimals, token.Decimals)
 		}
 	}

@@ -179,7 +179,7 @@ func (d *Dashboard) paymentOf(r *http.Request) (apitypes.Payment, error) {
 
 // decimals returns the decimals of a payment's token.
 func (d *Dashboard) decimals(p apitypes.Payment) int {
-	token, _ := d.chains[p.ChainKey].Token(p.Currency)
+	token, _ := d.chains[p.ChainKey].TokenNamed(p.Currency)
 	return token.Decimals
 }
 

@@ -72,7 +72,7 @@ func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
 		current = &row.Submission
 	}
 	network := d.chains[refund.ChainKey]
-	token, _ := network.Token(refund.Currency)
+	token, _ := network.TokenNamed(refund.Currency)
 	data := walletRefund{
 		From: refund.From, Amount: refund.Amount, Currency: refund.Currency, Decimals: token.Decimals, ChainID: network.ID,
 		Network: chain.NetworkName(refund.ChainKey), Coin: network.Coin(), RPC: network.WalletNodes(), State: refundState(found), Submission: current,

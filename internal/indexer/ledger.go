@@ -14,6 +14,10 @@ import (
 type Ledger interface {
 	// Cursor returns how far the chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	// Genesis returns the oldest block that is remembered of a chain, or nil.
+	Genesis(ctx context.Context, chainKey string) (*invoice.Header, error)
+	// SetGenesis remembers the oldest block of a chain, unless one is remembered.
+	SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error
 	// SinceFirstInvoice returns how long ago the first invoice of a chain that was never
 	// read was created; ok is false before the first invoice.
 	SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)

@@ -34,8 +34,9 @@ type memory struct {
 	lines    []invoice.Header // of each Confirm
 	fills    []uint64         // the last block of each Fill
 	gaveWay  int              // calls of GiveWay
-	due      int              // calls of Expire that it takes until nothing is left
-	expired  []uint64         // the newest block at each of these
+	genesis  *invoice.Header
+	due      int      // calls of Expire that it takes until nothing is left
+	expired  []uint64 // the newest block at each of these
 	unread   map[invoice.Hash]settle.UnreadTransaction
 	audits   []store.ChainAudit
 	notices  []time.Time // of which no payment is stored
@@ -419,4 +420,19 @@ func (m *memory) count(status invoice.PaymentStatus) int {
 		}
 	}
 	return n
+}
+
+func (m *memory) Genesis(context.Context, string) (*invoice.Header, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.genesis, nil
+}
+
+func (m *memory) SetGenesis(_ context.Context, _ string, at invoice.Header) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.genesis == nil {
+		m.genesis = &at
+	}
+	return nil
 }

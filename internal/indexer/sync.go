@@ -40,6 +40,9 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	if err := n.ready(ctx); err != nil {
 		return false, err
 	}
+	if err := ix.checkIdentity(ctx, n); err != nil {
+		return false, err
+	}
 	if err := ix.checkDistinct(ctx, n); err != nil {
 		return false, err
 	}

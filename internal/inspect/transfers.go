@@ -34,10 +34,10 @@ func (s Source) transfers(r *chain.Receipt, tx *transaction) []Transfer {
 	})
 }
 
-// nativeIsToken reports whether a configured token is the network's native coin, whose
+// nativeIsToken reports whether a token of the chain is the network's native coin, whose
 // transfers are logged by another contract.
 func (s Source) nativeIsToken() bool {
-	for _, t := range s.Chain.Tokens {
+	for _, t := range s.Chain.AllTokens() {
 		if t.Movements != nil {
 			return true
 		}
@@ -54,7 +54,7 @@ func (s Source) transfer(log *types.Log) (Transfer, bool) {
 		Token: invoice.Address(log.Address), Amount: invoice.AmountFromBytes([wordLen]byte(log.Data)),
 		From: invoice.Address(common.BytesToAddress(log.Topics[1][:])), To: invoice.Address(common.BytesToAddress(log.Topics[2][:])),
 	}
-	for _, t := range s.Chain.Tokens {
+	for _, t := range s.Chain.AllTokens() {
 		for _, e := range t.Emitters() {
 			if common.Address(e.Address) == log.Address && e.Topic == log.Topics[0] {
 				m.Token, m.Currency, m.Amount = t.Address, t.Currency, scaled(m.Amount, e.Decimals-t.Decimals)

@@ -93,6 +93,22 @@ func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
 	return nil
 }
 
+// verifyChain is settle.Config.VerifyChain. A chain that was verified before is taken to be right while its nodes
+// do not answer.
+func (s *Server) verifyChain(ctx context.Context, chainKey string) error {
+	run := s.byKey[chainKey]
+	if run == nil {
+		return nil
+	}
+	if err := run.pool.Mismatch(); err != nil {
+		return err
+	}
+	if known, _ := s.remembered.Chain(chainKey); known.Genesis != nil || known.Read {
+		return nil
+	}
+	return run.pool.Verified(ctx)
+}
+
 // others returns the keys of the other chains in the order of the configuration,
 // and how many of them precede the chain of the given key.
 func (s *Server) others(key string) (keys []string, before int) {

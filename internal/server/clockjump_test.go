@@ -54,6 +54,11 @@ func built(t *testing.T, cfg Config) *Server {
 			run.pool.Close()
 		}
 	})
+	for _, run := range s.chains { // as the indexer does before it reads
+		if err := run.pool.Nodes()[0].Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 

@@ -301,7 +301,7 @@ func (s *Server) build(ctx context.Context) error {
 			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
 			OnAuthorization: countAuthorizations(s.registry),
 		},
-		VerifyContracts: s.verifyContracts, Gasless: s.gasless(),
+		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(),
 	})
 	if err := s.buildChains(); err != nil {
 		return err

@@ -38,8 +38,8 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // open its commitment, or a draft without these. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a rule or names an
 // address of another merchant. It returns an *ratelimit.ExceededError for a merchant that has used up
-// its quota. Other errors are *ReferenceTakenError, ErrUnverified, ErrIdempotencyMismatch and
-// ErrIdempotencyInProgress.
+// its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
+// ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	if req.IdempotencyKey != "" {
 		return s.createOnce(ctx, req)
@@ -76,7 +76,7 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 		}
 	}
 	if c.inv.Status == invoice.Open {
-		if err := s.verifyFactory(ctx, c.inv); err != nil {
+		if err := s.checkOpen(ctx, c.inv); err != nil {
 			return invoice.Invoice{}, err
 		}
 	}

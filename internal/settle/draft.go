@@ -122,7 +122,7 @@ var errAmountTaken = errors.New("transfer amount taken")
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
 	draft, err := s.store.Invoice(ctx, id)
 	if err == nil && by.Sees(draft.MerchantID) && draft.Status == invoice.Drafted {
-		err = s.verifyFactory(ctx, draft)
+		err = s.checkOpen(ctx, draft)
 	}
 	if err != nil {
 		return invoice.Invoice{}, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/store"
@@ -94,6 +95,11 @@ type Config struct {
 	// given those that are stored with its endpoint. Nil means no optional events.
 	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals        Signals
+	// Remembered is what Remember returned; zero if nothing is remembered.
+	Remembered drift.Remembered
+	// VerifyChain returns nil if the nodes of a chain serve that chain, with its tokens, as far as is known. Nil
+	// means that this is not checked.
+	VerifyChain func(ctx context.Context, chainKey string) error
 	// VerifyContracts returns nil if a node has confirmed the code of a chain's contracts
 	// since the start, and otherwise asks one. Nil means that they are not verified.
 	VerifyContracts func(ctx context.Context, chainKey string) error
@@ -120,6 +126,8 @@ type Service struct {
 	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	signals        Signals
 	verify         func(ctx context.Context, chainKey string) error // Config.VerifyContracts
+	verifyChain    func(ctx context.Context, chainKey string) error // Config.VerifyChain
+	missed         *missedBlocks
 	gasless        Gasless
 	keyring        *keyring.Keyring
 	now            func() time.Time
@@ -151,7 +159,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
-		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, gasless: cfg.Gasless, keyring: cfg.Keyring,
+		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, verifyChain: cfg.VerifyChain, missed: newMissedBlocks(cfg.Remembered), gasless: cfg.Gasless, keyring: cfg.Keyring,
 		now: cfg.Now, schedule: cfg.Schedule, confirmed: cfg.Confirmed, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}

@@ -137,6 +137,11 @@ func (tx *Tx) SetGenesis(ctx context.Context, chainKey string, at invoice.Header
 		chainKey, at.Hash.String(), int64(at.Number))
 }
 
+// ClearMissed records that no blocks are left to read again for a token.
+func (tx *Tx) ClearMissed(ctx context.Context, chainKey string, token invoice.Address) error {
+	return tx.send(ctx, nil, "UPDATE known_tokens SET missed_through = NULL WHERE chain_key = $1 AND address = $2", chainKey, token.String())
+}
+
 // RetireChain records that the chain id of a chain may have another key.
 func (tx *Tx) RetireChain(ctx context.Context, chainKey string, now time.Time) error {
 	return tx.send(ctx, nil, "UPDATE known_chains SET retired_at = $2 WHERE chain_key = $1", chainKey, invoice.UnixSeconds(now))

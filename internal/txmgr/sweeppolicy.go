@@ -72,7 +72,7 @@ func (k *sweepWork) postpone(reason string) {
 // one that was served last.
 func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, cost *big.Int) ([]store.QueuedSweep, error) {
 	var due []store.QueuedSweep
-	for _, token := range k.w.conf.Chain.Tokens {
+	for _, token := range k.w.conf.Chain.AllTokens() {
 		least, ok := k.w.conf.Chain.Sweep.Least(token, cost)
 		if !ok || len(due) == limit {
 			continue

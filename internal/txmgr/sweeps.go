@@ -61,10 +61,11 @@ func (k *sweepWork) count(ctx context.Context) error {
 	return nil
 }
 
-// tokens returns the tokens of the chain.
+// tokens returns the tokens of the chain, former ones too.
 func (k *sweepWork) tokens() []invoice.Address {
-	tokens := make([]invoice.Address, len(k.w.conf.Chain.Tokens))
-	for i, t := range k.w.conf.Chain.Tokens {
+	all := k.w.conf.Chain.AllTokens()
+	tokens := make([]invoice.Address, len(all))
+	for i, t := range all {
 		tokens[i] = t.Address
 	}
 	return tokens

@@ -1,0 +1,94 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// checkIdentity fails if the node's oldest block is not the one that is remembered of the chain: it serves another
+// chain with the same chain id. Each node is checked once. The first node's answer is remembered, unless another
+// node contradicts it, or it lacks the newest final block.
+func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
+	of := chainPair{n.Node, ix.cfg.Chain.Key}
+	at, asked := ix.distinctChecks[of]
+	if asked && (at.IsZero() || ix.cfg.Now().Sub(at) < distinctEvery) {
+		return nil
+	}
+	genesis, err := ix.cfg.Ledger.Genesis(ctx, ix.cfg.Chain.Key)
+	if err != nil {
+		return err
+	}
+	found, ok, err := ix.oldestBlock(ctx, n, genesis)
+	if err != nil {
+		return err
+	}
+	ix.distinctChecks[of] = ix.cfg.Now()
+	if !ok {
+		return nil
+	}
+	if genesis == nil {
+		if recorded, err := ix.recordGenesis(ctx, n, found); err != nil || !recorded {
+			return err
+		}
+	}
+	if c := (drift.Chain{Key: ix.cfg.Chain.Key, Genesis: genesis}).CompareGenesis(found); c != nil {
+		mismatch := fmt.Errorf("%w: %s", chain.ErrMismatch, c)
+		n.ReportMisconfigured(mismatch)
+		delete(ix.distinctChecks, of)
+		return &nodeError{node: n.Node, err: mismatch, reported: true}
+	}
+	ix.distinctChecks[of] = time.Time{}
+	return nil
+}
+
+// oldestBlock returns the node's block at the height of the one that is remembered or, without one, its block 0,
+// or startBlock if it has no block 0. ok is false if it has none of them.
+func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Header) (h invoice.Header, ok bool, err error) {
+	heights := []uint64{0}
+	if known != nil {
+		heights[0] = known.Number
+	} else if first := ix.cfg.Chain.StartBlock; first != nil {
+		heights = append(heights, *first)
+	}
+	for _, number := range heights {
+		headers, err := n.headers(ctx, number)
+		if err == nil {
+			return headers[0].Header, true, nil
+		}
+		if !errors.Is(err, chain.ErrNotFound) {
+			return h, false, err
+		}
+	}
+	return h, false, nil
+}
+
+// recordGenesis remembers the oldest block of a node. It does not if the node lacks the newest final block, or other
+// nodes have another one.
+func (ix *Indexer) recordGenesis(ctx context.Context, n node, oldest invoice.Header) (bool, error) {
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
+	if err != nil {
+		return false, err
+	}
+	if cursor.Started {
+		headers, err := n.headers(ctx, cursor.Confirmed.Number)
+		if errors.Is(err, chain.ErrNotFound) || err == nil && headers[0].Hash != cursor.Confirmed.Hash {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	var undecided *NoQuorumError
+	if err := ix.verifyBlockHash(ctx, n, oldest, invoice.Header{}); errors.As(err, &undecided) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, ix.cfg.Ledger.SetGenesis(ctx, ix.cfg.Chain.Key, oldest)
+}

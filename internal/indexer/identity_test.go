@@ -1,0 +1,56 @@
+package indexer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestGenesisIsRemembered restarts a chain's indexer with a node of another chain with the same chain id. Nothing of
+// that chain is recorded, also if the newest final block is on neither.
+func TestGenesisIsRemembered(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(9)
+	f.catchUp(t)
+	if f.ledger.genesis == nil || f.ledger.genesis.Number != 0 || f.ledger.genesis.Hash != invoice.Hash(f.chain.Blocks()[0].Hash) {
+		t.Fatalf("the genesis %+v is remembered, want block 0", f.ledger.genesis)
+	}
+	before := f.ledger.cursor
+	other := newFixture(t, nil)
+	other.ledger = f.ledger
+	f.ledger.genesis = &invoice.Header{Hash: invoice.Hash{1}}
+	other.restart(t, nil)
+	_, err := other.sync(t.Context())
+	if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "another chain with the same chain id") {
+		t.Errorf("got %v, want an ErrMismatch that says so", err)
+	}
+	if got := other.state(0); got != chain.StateMisconfigured {
+		t.Errorf("the node is %s, want misfit", got)
+	}
+	if f.ledger.cursor != before {
+		t.Errorf("the cursor moved to %+v", f.ledger.cursor)
+	}
+}
+
+// TestGenesisOfReadChain starts on a chain that an earlier version read. The node's oldest block is remembered only if
+// the node has the newest final block.
+func TestGenesisOfReadChain(t *testing.T) {
+	for has, want := range map[bool]bool{true: true, false: false} {
+		f := newFixture(t, nil)
+		f.chain.MineEmpty(9)
+		f.catchUp(t)
+		f.ledger.genesis = nil
+		if !has {
+			f.ledger.cursor.Confirmed.Hash = invoice.Hash{1}
+		}
+		f.restart(t, nil)
+		f.chain.Mine()
+		_, _ = f.sync(t.Context()) //nolint:errcheck // it fails on another chain, as before
+		if got := f.ledger.genesis != nil; got != want {
+			t.Errorf("the node has the final block: %t; its genesis is remembered: %t", has, got)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// five is 5 units.
+var five = invoice.NewAmount(5_000_000)
+
+// secondToken is a token that a replica adds to its configuration.
+var secondToken = invoice.Address{0xee}
+
+// withTokens returns the chain with these tokens only.
+func withTokens(c Chain, tokens ...chain.Token) Chain {
+	c.Tokens = tokens
+	return c
+}
+
+// createIn creates an invoice of 5 units at an address of its own, and returns its id and address.
+func createIn(t *testing.T, base, currency string, n int) (id string, address invoice.Address, a answer) {
+	t.Helper()
+	address = invoice.Address{0xad, byte(n)}
+	a = ask(t, http.MethodPost, base+"/api/invoices", fmt.Sprintf(
+		`{"merchantId":"m","merchantAddress":%q,"amount":"5000000","currency":%q,"chainKey":"house","expiresAt":%d}`,
+		address, currency, time.Now().Add(300*24*time.Hour).Unix()))
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(a.body), &made); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	return made.ID, address, a
+}
+
+// end stops the service, and waits for it.
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startError returns the error of a start with a chain.
+func startError(t *testing.T, database string, c Chain) error {
+	t.Helper()
+	return Run(t.Context(), Config{
+		Listeners: listenOn(t, Address{}), Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler), Access: Access{Mode: access.Test, Open: true},
+	})
+}
+
+// awaitPaid waits until an invoice is paid.
+func awaitPaid(t *testing.T, base, id string) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for {
+		a := ask(t, http.MethodGet, base+"/api/invoices/"+id, "")
+		if strings.Contains(a.body, `"status":"paid"`) {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			t.Fatalf("the invoice is not paid: %d %s", a.status, a.body)
+		}
+	}
+}
+
+// TestTokenAddedByRollingRestart adds a token with a replica that starts while another one still reads the chain
+// without it. No payment is lost, the other replica stops its work, and says why.
+func TestTokenAddedByRollingRestart(t *testing.T) {
+	t.Parallel()
+	database := storetest.MigratedPostgres(t)
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	blocks.Token(secondToken, 6)
+	usdc := c.Tokens[0]
+	eurc := chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
+	start := func(tokens ...chain.Token) string {
+		return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}}).url
+	}
+	old := start(usdc)
+	await(t, old, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	if _, _, a := createIn(t, old, "EURC", 0); a.status != http.StatusBadRequest {
+		t.Fatalf("the old replica takes EURC: %d %s", a.status, a.body)
+	}
+	current := start(usdc, eurc)
+	var ids []string
+	for n := range 8 {
+		id, address, a := createIn(t, current, "EURC", n)
+		if a.status != http.StatusCreated {
+			t.Fatalf("create: %d %s", a.status, a.body)
+		}
+		ids = append(ids, id)
+		blocks.Mine(chaintest.NamedTx(fmt.Sprint("payment ", n), chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+	}
+	blocks.MineEmpty(3)
+	for _, id := range ids {
+		awaitPaid(t, current, id)
+	}
+	h := await(t, old, "stop", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Revision != "" })
+	if want := "runs configuration revision 1; the others run 2; restart it with the current configuration"; h.Revision != want {
+		t.Errorf("/readyz says %q, want %q", h.Revision, want)
+	}
+	for _, path := range []string{"/api/invoices", "/checkout/" + ids[0], "/dashboard"} {
+		if a := ask(t, http.MethodGet, old+path, ""); a.status != http.StatusServiceUnavailable {
+			t.Errorf("the old replica answers %s with %d %s", path, a.status, a.body)
+		}
+	}
+
+	// A restart with the former configuration is refused while the other replica runs. One with the current one is not.
+	if err := startError(t, database, withTokens(c, usdc)); err == nil || !strings.Contains(err.Error(), "other replicas run revision 2") {
+		t.Errorf("a start with the former configuration: %v, want a refusal", err)
+	}
+	third := start(eurc, usdc)
+	await(t, third, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	await(t, current, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Revision == "" })
+}
+
+// TestRemovedToken removes a token while an invoice in it is open. Its checkout works, its payment settles it, and no new
+// invoice in it is taken.
+func TestRemovedToken(t *testing.T) {
+	t.Parallel()
+	for name, url := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := url(t)
+			c, blocks, _ := scriptedChain(t, "house", 7)
+			blocks.Token(secondToken, 6)
+			moved := invoice.Address{0xef}
+			blocks.Token(moved, 6)
+			usdc, eurc := c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
+			start := func(tokens ...chain.Token) *running {
+				return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}})
+			}
+			first := start(usdc, eurc)
+			id, address, a := createIn(t, first.url, "EURC", 1)
+			if a.status != http.StatusCreated {
+				t.Fatalf("create: %d %s", a.status, a.body)
+			}
+			first.end(t)
+			blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+			blocks.MineEmpty(3)
+
+			second := start(usdc)
+			if a := ask(t, http.MethodGet, second.url+"/checkout/"+id, ""); a.status != http.StatusOK {
+				t.Errorf("the checkout answers %d", a.status)
+			}
+			if _, _, a := createIn(t, second.url, "EURC", 2); a.status != http.StatusBadRequest || !strings.Contains(a.body, `"field":"currency"`) {
+				t.Errorf("an invoice in the removed token: %d %s", a.status, a.body)
+			}
+			awaitPaid(t, second.url, id)
+			second.end(t)
+
+			third := start(usdc, chain.Token{Currency: "EURC", Address: moved, Decimals: 6})
+			both := map[invoice.Address]string{}
+			for n, token := range []invoice.Address{moved} {
+				id, address, a := createIn(t, third.url, "EURC", 3+n)
+				if a.status != http.StatusCreated {
+					t.Fatalf("an invoice at the new address: %d %s", a.status, a.body)
+				}
+				both[token] = id
+				blocks.Mine(chaintest.NamedTx(fmt.Sprint("wrong ", n), chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+				blocks.MineEmpty(3)
+				if a := ask(t, http.MethodGet, third.url+"/api/invoices/"+id, ""); !strings.Contains(a.body, `"status":"open"`) {
+					t.Errorf("a payment in the former token changed the invoice: %s", a.body)
+				}
+				blocks.Mine(chaintest.NamedTx(fmt.Sprint("right ", n), chaintest.Transfer(token, invoice.Address{0xaa}, address, five)))
+				blocks.MineEmpty(3)
+				awaitPaid(t, third.url, id)
+			}
+		})
+	}
+}
+
+// TestContradictionDoesNotStart renames a chain, a currency, and changes a chain id.
+func TestContradictionDoesNotStart(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	c, _, _ := scriptedChain(t, "house", 7)
+	first := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	first.end(t)
+	for want, change := range map[string]func(*Chain){
+		"the database knows as house": func(c *Chain) { c.Key = "home" },
+		"is USDC in the database":     func(c *Chain) { c.Tokens = slices.Clone(c.Tokens); c.Tokens[0].Currency = "USDX" },
+		"has chain id 7":              func(c *Chain) { c.ID = 8 },
+	} {
+		changed := c
+		change(&changed)
+		err := startError(t, database, changed)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "quittance chain") {
+			t.Errorf("got %v, want an error with %q and a command", err, want)
+		}
+	}
+}
+
+// TestUnverifiedChainTakesNoInvoices starts with nodes that serve another chain id, and after a chain was verified
+// with a node that is down.
+func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	c, _, _ := scriptedChain(t, "house", 7)
+	wrong := c
+	wrong.ID = 8
+	first := startServer(t, Config{Database: database, Chains: []Chain{wrong}, Merchants: Merchants{AcceptAll: true}})
+	if _, _, a := createIn(t, first.url, "USDC", 1); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "No node of house has confirmed") {
+		t.Errorf("with another chain id: %d %s", a.status, a.body)
+	}
+	first.end(t)
+	second := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	second.end(t)
+	down := c
+	down.RPC = []string{"http://127.0.0.1:1"}
+	third := startServer(t, Config{Database: database, Chains: []Chain{down}, Merchants: Merchants{AcceptAll: true}})
+	if _, _, a := createIn(t, third.url, "USDC", 2); a.status != http.StatusCreated {
+		t.Errorf("with a node that is down: %d %s", a.status, a.body)
+	}
+}
