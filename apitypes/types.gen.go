@@ -1386,6 +1386,9 @@ type EventRecord struct {
 
 	// Attempts The attempts that are still kept, in order. Present when the event is fetched by its id.
 	Attempts []Attempt `json:"attempts,omitempty"`
+
+	// Redelivered True in a stream with `include=deliveries` if the event comes again because it was redelivered. Absent otherwise.
+	Redelivered bool `json:"redelivered,omitempty"`
 }
 
 // EventType The type of an event. More types may be added.

@@ -32,6 +32,7 @@ type Client struct {
 	retries        int
 	clock          Clock
 	random         io.Reader
+	positions      positions
 }
 
 // Option configures a Client.

@@ -29,9 +29,12 @@ func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventR
 // RedeliverEvents reschedules the deliveries of the selected events, and returns their
 // number. After an error, some may be rescheduled.
 func (c *Client) RedeliverEvents(ctx context.Context, r apitypes.RedeliverEventsRequest) (n int64, err error) {
-	for {
+	for moved := moves(0); ; {
 		var answer apitypes.RedeliverEventsResponse
 		if err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/events/redeliver")}, r, &answer); err != nil {
+			if r.Cursor, err = moved.from(err); err == nil {
+				continue
+			}
 			return n, err
 		}
 		n += answer.Redelivered

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,9 +128,18 @@ func (f EventFilter) query() url.Values {
 // Events lists events with the state of their deliveries, newest first. It requests pages
 // as needed, and ends after an error.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
-	return list(ctx, c, c.path("api/events"), f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
+	all := list(ctx, c, c.path("api/events"), f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
 		return page.Events, page.NextCursor
 	})
+	return func(yield func(apitypes.EventRecord, error) bool) {
+		var got recent
+		for e, err := range all {
+			got.before = got.ids // the list may begin again
+			if (err != nil || !got.repeats(e.ID())) && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // Positions at which EventsAfter can begin.
@@ -142,22 +152,44 @@ const (
 // recorded, and the position after them. after is AfterStart, AfterEnd or the position
 // that the previous call returned, which is valid for as long as events are stored. Each
 // event is returned exactly once. Without new events the page is empty.
+//
+// If the service's database was restored from a backup, the events from there on are returned, but none
+// whose id is among the last [MaxRecentEvents] before after that this client returned. If events behind
+// after are not stored any longer, the error is an [*EventsLostError], and next is where to go on.
 func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []apitypes.EventRecord, next string, err error) {
 	query := f.query()
 	query.Set("after", after)
 	if f.PageSize != 0 {
 		query.Set("limit", strconv.Itoa(f.PageSize))
 	}
-	u := c.path("api/events")
-	u.RawQuery = query.Encode()
-	var page apitypes.EventList
-	if err := c.get(ctx, u, &page); err != nil {
-		return nil, after, err
+	got := c.positions.take(after)
+	next = after
+	defer func() { c.positions.put(next, got) }()
+	for moved := moves(0); ; {
+		query.Set("after", after)
+		u := c.path("api/events")
+		u.RawQuery = query.Encode()
+		var page apitypes.EventList
+		if err := c.get(ctx, u, &page); err != nil {
+			if after, err = moved.from(err); err != nil {
+				if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
+					next = lost.Position
+				}
+				return nil, next, err
+			}
+			got.move()
+			continue
+		}
+		if page.NextCursor == "" {
+			return nil, next, errors.New("client: the response has no position")
+		}
+		events = slices.DeleteFunc(page.Events, func(e apitypes.EventRecord) bool { return got.repeats(e.ID()) })
+		if len(events) > 0 || len(page.Events) == 0 {
+			next = page.NextCursor
+			return events, next, nil
+		}
+		after = page.NextCursor // the caller has all of them
 	}
-	if page.NextCursor == "" {
-		return nil, after, errors.New("client: the response has no position")
-	}
-	return page.Events, page.NextCursor, nil
 }
 
 func set(query url.Values, name, value string) {
@@ -182,6 +214,7 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 	}
 	return func(yield func(T, error) bool) {
 		var none T
+		moved := moves(0)
 		for cursor := ""; ; {
 			u := *from
 			asked := make(url.Values, len(query)+1)
@@ -192,6 +225,9 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 			u.RawQuery = asked.Encode()
 			var page P
 			if err := c.get(ctx, &u, &page); err != nil {
+				if cursor, err = moved.from(err); err == nil {
+					continue
+				}
 				yield(none, err)
 				return
 			}

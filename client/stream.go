@@ -38,15 +38,38 @@ type StreamedEvent struct {
 // of EventsAfter. after is AfterStart, AfterEnd or a position. A broken stream is continued
 // where it broke, so that each event is yielded once. The sequence ends with ctx, or after an
 // error that would not change. f.Delivery and f.PageSize must not be set.
+//
+// If the service's database was restored from a backup, the sequence continues from there, without the
+// events whose ids are among the last [MaxRecentEvents] that it, and the sequence or page which
+// ended at after, yielded. If events behind the position are not stored any longer, it ends with
+// an [*EventsLostError].
 func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
+		got, given := c.positions.take(after), after // given is the position that the caller has
+		defer func() { c.positions.put(given, got) }()
+		deliver := func(e StreamedEvent, err error) bool {
+			if err == nil && got.repeats(e.Event.ID) {
+				return true
+			}
+			given = e.Position
+			return yield(e, err)
+		}
+		moved := moves(0)
 		for failures := 0; ; {
-			next, more, err := c.stream(ctx, f, after, yield)
+			next, more, err := c.stream(ctx, f, after, deliver)
 			if next != after {
-				after, failures = next, 0
+				after, failures, moved = next, 0, 0
 			}
 			if !more {
 				return
+			}
+			if next, err = moved.from(err); err == nil {
+				after = next
+				got.move()
+				continue
+			}
+			if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
+				given = lost.Position
 			}
 			delay, ok := c.delay(failures, err)
 			if !ok || !retryable(request{repeatable: true}, err) {
@@ -89,15 +112,18 @@ type StreamedDelivery struct {
 
 // StreamDeliveries yields the events after a position as StreamEvents does, each with its
 // delivery, and again when it is redelivered. The first message comes at once. A broken
-// stream is not continued: the sequence ends with an error. If the service is too old for
+// stream is not continued: the sequence ends with an error. After a restore of the service's
+// database, and if events are lost, it does what StreamEvents does. If the service is too old for
 // such streams, that is an [*Error] with the code [apitypes.CodeNotFound] or
 // [apitypes.CodeInvalidField] for the field include.
 func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after string) iter.Seq2[StreamedDelivery, error] {
 	return func(yield func(StreamedDelivery, error) bool) {
 		query := f.query()
 		query.Set("include", "deliveries")
+		got, given := c.positions.take(after), after
+		defer func() { c.positions.put(given, got) }()
 		more := true
-		err := c.readStream(ctx, query, after, func(position string, data []byte) bool {
+		read := func(position string, data []byte) bool {
 			message := StreamedDelivery{Position: position}
 			var err error
 			if data != nil {
@@ -107,11 +133,27 @@ func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after stri
 			if err != nil || data != nil && len(message.Record.Event) == 0 {
 				err = fmt.Errorf("client: the stream of deliveries has another message (%.100q): %w", data, cmp.Or(err, errors.ErrUnsupported))
 			}
+			if err == nil && data != nil && !message.Record.Redelivered && got.repeats(message.Record.ID()) {
+				message.Record = nil
+			}
+			given = position
 			more = yield(message, err) && err == nil
 			return more
-		})
-		if more {
+		}
+		for moved := moves(0); ; {
+			err := c.readStream(ctx, query, after, read)
+			if !more {
+				return
+			}
+			if after, err = moved.from(err); err == nil {
+				got.move()
+				continue
+			}
+			if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
+				given = lost.Position
+			}
 			yield(StreamedDelivery{}, err)
+			return
 		}
 	}
 }

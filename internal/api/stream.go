@@ -65,6 +65,7 @@ type eventStream struct {
 type streamed struct {
 	event store.EventRow
 	at    eventfeed.Position
+	again bool // it was redelivered
 }
 
 // streamEvents answers GET /api/events/stream.
@@ -250,7 +251,7 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	var all []streamed
 	for _, e := range news.Events {
 		if s.matches(e) {
-			all = append(all, streamed{e, eventfeed.Position{Event: e.Seq, Change: s.after.Change}})
+			all = append(all, streamed{event: e, at: eventfeed.Position{Event: e.Seq, Change: s.after.Change}})
 		}
 	}
 	again, err := s.redelivered(ctx, news)
@@ -311,7 +312,7 @@ func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all
 		case err != nil:
 			return nil, fmt.Errorf("read a redelivered event: %w", err)
 		case s.matches(e):
-			all = append(all, streamed{e, eventfeed.Position{Event: news.Through.Event, Change: c.Seq}})
+			all = append(all, streamed{event: e, at: eventfeed.Position{Event: news.Through.Event, Change: c.Seq}, again: true})
 		}
 	}
 	return all, nil
@@ -327,8 +328,10 @@ func (s *eventStream) matches(e store.EventRow) bool {
 func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
 	data := e.event.Body
 	if s.deliveries {
+		record := apiconv.EventRecord(e.event)
+		record.Redelivered = e.again
 		var err error
-		if data, err = apiconv.JSON(apiconv.EventRecord(e.event)); err != nil {
+		if data, err = apiconv.JSON(record); err != nil {
 			return nil, fmt.Errorf("encode the event %s: %w", e.event.ID, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,9 +25,16 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("answered %d %s: %s", p.Status, p.Code, p.Detail)
 }
 
-// get decodes the answer to a GET. Errors are *problem and internal ones.
+// get decodes the answer to a GET. Errors are *problem and internal ones. A list that does not continue
+// from the cursor is read from where it does.
 func (s service) get(ctx context.Context, path string, query url.Values, answer any) error {
-	return s.call(ctx, http.MethodGet, path, query, "", nil, answer)
+	err := s.call(ctx, http.MethodGet, path, query, "", nil, answer)
+	var refused *problem
+	if query.Has("cursor") && errors.As(err, &refused) && refused.Code == apitypes.CodeCursorGone {
+		query.Set("cursor", refused.After)
+		err = s.call(ctx, http.MethodGet, path, query, "", nil, answer)
+	}
+	return err
 }
 
 // send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem

@@ -142,6 +142,7 @@ func (f *follower) follow(ctx context.Context) (err error) {
 			return ctx.Err()
 		case answered:
 			backoff = 0
+		case f.skip(err):
 		case refused(err) && !isTooOld(err): // another replica may be older
 			return err
 		default:
@@ -159,6 +160,8 @@ func (f *follower) poll(ctx context.Context) error {
 		switch {
 		case err == nil:
 			backoff = 0
+		case f.skip(err):
+			more = true
 		case ctx.Err() != nil || !f.begun || refused(err):
 			return err
 		default:
@@ -169,6 +172,17 @@ func (f *follower) poll(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// skip continues behind events that are lost.
+func (f *follower) skip(err error) bool {
+	var lost *client.EventsLostError
+	if !errors.As(err, &lost) {
+		return false
+	}
+	f.cfg.Out.note("Events are lost: " + lost.Detail)
+	f.after = lost.Position
+	return true
 }
 
 // refused reports whether a retry would fail too.

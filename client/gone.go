@@ -1,0 +1,123 @@
+package client
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+const (
+	// MaxRecentEvents bounds the events that a client remembers behind a position. If the
+	// service's database was restored from a backup, they are not given to the caller again.
+	MaxRecentEvents = 10_000
+	// maxPositions bounds the positions behind which a client remembers events.
+	maxPositions = 16
+	// maxMoves bounds the answers in a row that the log does not continue from a position.
+	maxMoves = 8
+)
+
+// EventsLostError says that the service did not keep the events behind a position until they
+// were asked for. They cannot be had any more: compare with the lists of invoices and payments.
+type EventsLostError struct {
+	// Position is where the events that are left begin: StreamEvents, StreamDeliveries and
+	// EventsAfter continue there.
+	Position string
+	Detail   string // what the service said
+}
+
+// Error returns what the service said.
+func (e *EventsLostError) Error() string { return "client: events are lost: " + e.Detail }
+
+// moves follows a log that does not continue from the positions that were asked for.
+type moves int
+
+// from returns the position from which to continue after an error. Otherwise it returns the error,
+// which is an *EventsLostError if events are lost.
+func (m *moves) from(err error) (position string, _ error) {
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Code != apitypes.CodeCursorGone || refused.After == "" {
+		return "", err
+	}
+	if refused.Reason == "removed" {
+		return "", &EventsLostError{Position: refused.After, Detail: refused.Detail}
+	}
+	if *m++; *m > maxMoves {
+		return "", err
+	}
+	return refused.After, nil
+}
+
+// recent is the ids of the events that a caller got last.
+type recent struct {
+	before map[string]struct{} // what it got last before the log did not continue: these may come again
+	ids    map[string]struct{}
+	order  []string
+	next   int // in order, which is a ring once it is full
+}
+
+// move notes that the log did not continue from a position.
+func (r *recent) move() {
+	if len(r.before) > MaxRecentEvents || r.before == nil {
+		r.before = make(map[string]struct{}, len(r.ids))
+	}
+	maps.Copy(r.before, r.ids)
+}
+
+// repeats notes an event. It reports whether the caller got it before the log did not continue.
+func (r *recent) repeats(id string) bool {
+	if _, known := r.before[id]; known {
+		return true
+	}
+	if _, known := r.ids[id]; known || id == "" {
+		return false
+	}
+	if r.ids == nil {
+		r.ids = make(map[string]struct{})
+	}
+	if len(r.order) < MaxRecentEvents {
+		r.order = append(r.order, id)
+	} else {
+		delete(r.ids, r.order[r.next])
+		r.order[r.next] = id
+		r.next = (r.next + 1) % MaxRecentEvents
+	}
+	r.ids[id] = struct{}{}
+	return false
+}
+
+// positions has what callers got before the positions that they were given last.
+type positions struct {
+	mu  sync.Mutex
+	all []behind // the one that was given longest ago first
+}
+
+type behind struct {
+	position string
+	got      *recent
+}
+
+// take returns what the caller got who continues from a position, and forgets it.
+func (p *positions) take(position string) *recent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.all, func(b behind) bool { return b.position == position })
+	if i < 0 || position == AfterStart || position == AfterEnd {
+		return new(recent)
+	}
+	got := p.all[i].got
+	p.all = slices.Delete(p.all, i, i+1)
+	return got
+}
+
+// put remembers what a caller got before a position.
+func (p *positions) put(position string, got *recent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = slices.DeleteFunc(p.all, func(b behind) bool { return b.position == position })
+	if p.all = append(p.all, behind{position, got}); len(p.all) > maxPositions {
+		p.all = slices.Delete(p.all, 0, 1)
+	}
+}
