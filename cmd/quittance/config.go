@@ -47,6 +47,15 @@ be started with the configuration, else with 1.`,
 		if err != nil {
 			return err
 		}
+		of, webhooks := merchantsConfig(cfg), make(map[string]string)
+		for _, m := range cfg.Merchants {
+			webhooks[m.ID] = m.WebhookURL
+		}
+		merchants, err := admin.MerchantDifferences(cmd.Context(), of, webhooks)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, merchants...)
 		return cmp.Or(printChanges(env, changes), drift.Refuse(changes))
 	}
 	return cmd

@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/store"
@@ -22,6 +24,27 @@ type MerchantsConfig struct {
 // database, which it creates if it is missing. It is safe while the service runs.
 func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*merchant.Manager) error) error {
 	return withMerchants(ctx, c, func(_ *store.Store, m *merchant.Manager) error { return do(m) })
+}
+
+// MerchantDifferences compares the configured merchants, and their webhook URLs, with those that the database remembers.
+func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[string]string) (all []drift.Change, err error) {
+	err = WithMerchants(ctx, c, func(m *merchant.Manager) error {
+		left, err := m.CompareConfigured(ctx, webhooks)
+		var refused *merchant.RefusedError
+		if errors.As(err, &refused) {
+			for _, fault := range refused.Faults {
+				all = append(all, drift.Change{Kind: drift.Dangerous, Text: fault.Error()})
+			}
+			return nil
+		}
+		for _, l := range left {
+			all = append(all, drift.Change{Kind: drift.Harmless, Text: fmt.Sprintf(
+				"merchant %s is not in the configuration any more: its keys and payment links do not work; it has %d open invoices, %d waiting events and %d keys",
+				l.ID, l.Uses.Open, l.Uses.Waiting, l.Uses.Keys)})
+		}
+		return err
+	})
+	return all, err
 }
 
 func withMerchants(ctx context.Context, c MerchantsConfig, do func(*store.Store, *merchant.Manager) error) (err error) {

@@ -25,6 +25,12 @@ var (
 	ErrRetired = errors.New("the id was retired, and is not used again; choose another id")
 )
 
+// RefusedError names merchants of the configuration that may be other companies than those that had their ids.
+type RefusedError struct{ Faults []error }
+
+// Error joins the faults, each of which says what to do.
+func (e *RefusedError) Error() string { return errors.Join(e.Faults...).Error() }
+
 // Left is a merchant that the configuration had and has no more.
 type Left struct {
 	ID   string
@@ -43,7 +49,7 @@ type holders interface {
 
 // RecordConfigured compares the configured merchants, and the webhook URLs that the configuration has for them,
 // with those that the database remembers, and records them. It returns the merchants that left the configuration and are not in the database
-// either. The error names ids that may be of another company now; nothing is recorded then.
+// either. After a *RefusedError nothing is recorded.
 func (m *Manager) RecordConfigured(ctx context.Context, webhooks map[string]string) (left []Left, err error) {
 	if m.conf.AcceptAll {
 		return nil, nil
@@ -101,7 +107,7 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 		delete(known, id)
 	}
 	if len(refused) > 0 {
-		return nil, nil, errors.Join(refused...)
+		return nil, nil, &RefusedError{refused}
 	}
 	gone, err := m.gone(ctx, db, known)
 	for _, h := range gone {

@@ -27,6 +27,9 @@ func (s *Server) prepareStore(ctx context.Context) error {
 	if err := s.checkIntact(ctx); err != nil {
 		return err
 	}
+	if s.store.Created() && !s.cfg.Merchants.AcceptAll {
+		s.cfg.Logger.Warn("the database was empty, and a new installation begins in it; if there was one before, stop this service and correct the setting database")
+	}
 	return s.store.BeginFirstTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
 }
 

@@ -133,6 +133,9 @@ func (s *Server) health(ctx context.Context, withoutChains bool) health {
 		s.cfg.Logger.Error("health check of the database failed", "err", err)
 	} else if s.clock.Err() != nil { // the clock logs it
 		h.Ready, h.Database = false, "takes no writes"
+	} else if err := s.store.CheckWritable(ctx); err != nil {
+		h.Ready, h.Database = false, "takes no writes"
+		s.cfg.Logger.Error("check of writes to the database failed", "err", err)
 	}
 	for _, run := range s.chains {
 		c := healthOf(run.status(s.cfg.Now()))

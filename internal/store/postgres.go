@@ -151,7 +151,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-func (p *postgresDB) migrate(ctx context.Context) (err error) {
+func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
 	set := settings(migrationSettings)
 	if p.pooled {
 		set = func(context.Context, *pgx.Conn) error { return nil }
@@ -162,13 +162,30 @@ func (p *postgresDB) migrate(ctx context.Context) (err error) {
 	// since a lock of the session would not be this process's behind a pooler.
 	locked, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, locked.Rollback()) }()
 	if err := waitForMigrationLock(ctx, locked); err != nil {
-		return fmt.Errorf("wait for another process that migrates: %w", err)
+		return false, fmt.Errorf("wait for another process that migrates: %w", err)
 	}
-	return migrate(ctx, db, goose.DialectPostgres, postgresMigrations())
+	if created, err = isEmpty(ctx, db); err != nil {
+		return false, err
+	}
+	return created, migrate(ctx, db, goose.DialectPostgres, postgresMigrations())
+}
+
+// isEmpty reports whether the schema has no tables. It returns an error if another schema has them, since the
+// connection then has another search_path than before, probably.
+func isEmpty(ctx context.Context, db *sql.DB) (bool, error) {
+	var empty bool
+	var elsewhere string
+	err := db.QueryRowContext(ctx, `SELECT to_regclass('merchants') IS NULL, COALESCE((SELECT n.nspname FROM pg_namespace n WHERE (SELECT count(*) FROM pg_class c
+		WHERE c.relnamespace = n.oid AND c.relname IN ('goose_db_version', 'settlement_addresses', 'deliveries')) = 3 ORDER BY 1 LIMIT 1), '')`).Scan(&empty, &elsewhere)
+	if err == nil && empty && elsewhere != "" {
+		err = fmt.Errorf("the schema to which the search_path of the connection leads has no tables of quittance, and the schema %q has them; "+
+			"set the search_path back (ALTER ROLE … SET search_path), or use another database for another installation", elsewhere)
+	}
+	return empty, err
 }
 
 // migrationPoll is how often a process asks for the lock of migrations.
@@ -217,7 +234,9 @@ func (p *postgresDB) ping(ctx context.Context) error {
 
 func (p *postgresDB) checkWritable(ctx context.Context) error {
 	var standby, readOnly bool
-	err := p.db.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").Scan(&standby, &readOnly)
+	var missing string
+	err := p.heartbeats.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', COALESCE(("+missingPrivilege+"), '')").
+		Scan(&standby, &readOnly, &missing)
 	switch at := address(p.config); {
 	case err != nil:
 		return fmt.Errorf("ask %s whether it takes writes: %w", at, err)
@@ -225,8 +244,18 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 		return fmt.Errorf("%s is a standby and takes no writes; name the primary, or all hosts, in the URL", at)
 	case readOnly:
 		return fmt.Errorf("%s takes no writes: default_transaction_read_only is on, for the server, the database or the user; turn it off", at)
+	case missing != "":
+		return fmt.Errorf("the role of the connection to %s lacks the privilege %s; as the owner of the tables, run "+
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA … TO …", at, missing)
 	}
 	return nil
 }
+
+// missingPrivilege selects a privilege that the role lacks on a table with the owner of "invoices". Nobody changes an
+// entry of the audit log, and only a command deletes some.
+const missingPrivilege = `SELECT privilege || ' on ' || c.relname FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+	AND c.relowner = (SELECT relowner FROM pg_class WHERE oid = to_regclass('invoices')) AND c.relname <> 'goose_db_version'
+	AND NOT (c.relname LIKE 'audit\_%' AND privilege IN ('UPDATE', 'DELETE')) AND NOT has_table_privilege(c.oid, privilege) ORDER BY 1 LIMIT 1`
 
 func (p *postgresDB) close() error { return errors.Join(p.db.Close(), p.heartbeats.Close()) }

@@ -105,16 +105,20 @@ func (db *sqliteDB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
 	return db.update(ctx, fn)
 }
 
-func (db *sqliteDB) migrate(ctx context.Context) error {
+func (db *sqliteDB) migrate(ctx context.Context) (created bool, err error) {
+	err = db.write.QueryRowContext(ctx, "SELECT count(*) = 0 FROM sqlite_master WHERE name = 'merchants'").Scan(&created)
+	if err != nil {
+		return false, err
+	}
 	if err := migrate(ctx, db.write, goose.DialectSQLite3); err != nil {
-		return err
+		return false, err
 	}
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	db.writer = startGroupWriter(conn)
-	return nil
+	return created, nil
 }
 
 func (db *sqliteDB) ping(ctx context.Context) error { return db.read.PingContext(ctx) }

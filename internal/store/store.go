@@ -36,6 +36,7 @@ type Store struct {
 	queries // outside a transaction
 	dialect dialect
 	standby *standby // nil without one
+	created bool     // Open found no tables
 
 	// revision is the configuration revision of this process; 0 for one that may write under any.
 	revision atomic.Int64
@@ -63,8 +64,8 @@ type dialect interface {
 	update(ctx context.Context, fn func(*Tx) error) error
 	// heartbeat runs fn in a transaction that waits for no connection of other work.
 	heartbeat(ctx context.Context, fn func(*Tx) error) error
-	// migrate brings the schema to the newest version.
-	migrate(ctx context.Context) error
+	// migrate brings the schema to the newest version, and reports whether there were no tables.
+	migrate(ctx context.Context) (created bool, err error)
 	// load fills an empty database.
 	load(ctx context.Context, s *Store, rows iter.Seq2[Rows, error], report func(LoadProgress)) error
 	// ping reports whether the database answers.
@@ -83,7 +84,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	migrating, cancel := context.WithTimeoutCause(ctx, migrateTimeout, ErrTimeout)
 	defer cancel()
-	if err := classify(migrating, s.dialect.migrate(migrating)); err != nil {
+	if err := classify(migrating, s.migrate(migrating)); err != nil {
 		err = cmp.Or(s.CheckWritable(ctx), fmt.Errorf("bring the database's schema up to date: %w", err))
 		return nil, errors.Join(err, s.Close())
 	}
@@ -102,6 +103,15 @@ func OpenUnchanged(ctx context.Context, url string) (s *Store, err error) {
 	}
 	return s, err
 }
+
+// migrate brings the schema to the newest version.
+func (s *Store) migrate(ctx context.Context) (err error) {
+	s.created, err = s.dialect.migrate(ctx)
+	return err
+}
+
+// Created reports whether Open found an empty database.
+func (s *Store) Created() bool { return s.created }
 
 // redact keeps the scheme of a URL alone, since the rest may hold credentials.
 func redact(url string) string {

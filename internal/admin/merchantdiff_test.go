@@ -1,0 +1,48 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestMerchantDifferences compares configurations without the merchant "shop", and with another company in its place.
+func TestMerchantDifferences(t *testing.T) {
+	t.Parallel()
+	url := storetest.Migrated(t)
+	storetest.Schedule(t, storetest.Open(t, url), "shop", 0, 2, 1000)
+	config := func(shop ...invoice.AllowedAddress) admin.MerchantsConfig {
+		c := admin.MerchantsConfig{Database: url, Configured: map[string]invoice.Merchant{}}
+		if shop != nil {
+			c.Configured["shop"] = invoice.Merchant{ID: "shop", Configured: true, Allowed: shop}
+		}
+		return c
+	}
+	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
+	for _, is := range []admin.MerchantsConfig{config(one), config()} {
+		if err := admin.WithMerchants(t.Context(), is, func(m *merchant.Manager) error {
+			_, err := m.RecordConfigured(t.Context(), nil)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		config admin.MerchantsConfig
+		kind   drift.Kind
+		want   string
+	}{
+		{config(), drift.Harmless, "it has 1 open invoices, 2 waiting events and 0 keys"},
+		{config(two), drift.Dangerous, "quittance merchant resume shop"},
+	} {
+		got, err := admin.MerchantDifferences(t.Context(), test.config, nil)
+		if err != nil || len(got) != 1 || got[0].Kind != test.kind || !strings.Contains(got[0].Text, test.want) {
+			t.Errorf("%v, %v; want %s: %s", got, err, test.kind, test.want)
+		}
+	}
+}
