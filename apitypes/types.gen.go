@@ -2737,6 +2737,9 @@ type ServiceStatus struct {
 	Limits     []LimitInForce `json:"limits"`
 	Chains     []ChainStatus  `json:"chains"`
 
+	// CopiedAt Unix seconds.
+	CopiedAt Time `json:"copiedAt,omitempty"`
+
 	// Isolated Whether it is a copy that `quittance serve --isolated` runs. Every response of a copy has the header
 	// `X-Service-Copy`.
 	Isolated bool `json:"isolated,omitempty"`

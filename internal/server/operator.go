@@ -61,6 +61,13 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 	if out.Deliveries, err = s.deliveryQueues(ctx); err != nil {
 		return out, err
 	}
+	if s.cfg.Isolated {
+		copied, err := s.store.Recovery(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.CopiedAt = copied.Since.Unix()
+	}
 	for i, run := range s.chains {
 		if out.Chains[i], err = s.chainStatus(ctx, run); err != nil {
 			return out, err

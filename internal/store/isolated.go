@@ -20,7 +20,7 @@ var (
 )
 
 // MarkIsolated records that the service runs on a copy in isolation. It returns ErrNoCopy unless the database is marked
-// as a copy, or copied says that it is one, which marks it.
+// as a copy, or copied says that it is one, which marks it; it is taken to be as old as its newest event.
 func (s *Store) MarkIsolated(ctx context.Context, copied bool, now time.Time) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		r, err := tx.Recovery(ctx)
@@ -31,7 +31,11 @@ func (s *Store) MarkIsolated(ctx context.Context, copied bool, now time.Time) er
 			if !copied {
 				return ErrNoCopy
 			}
-			r = Recovery{State: RecoveryBackup, Reason: "serve --isolated --copy was run on it", Since: now}
+			newest, err := queryAll(ctx, &tx.queries, scanTime, "SELECT created_at FROM events ORDER BY seq DESC LIMIT 1")
+			if err != nil {
+				return fmt.Errorf("read the newest event: %w", err)
+			}
+			r = Recovery{State: RecoveryBackup, Reason: "serve --isolated --copy was run on it", Since: append(newest, now)[0]}
 		}
 		_, err = tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3, isolated_at = coalesce(isolated_at, $4) WHERE id = 1",
 			string(r.State), r.Reason, invoice.UnixSeconds(r.Since), invoice.UnixSeconds(now))
