@@ -20,7 +20,8 @@ func newChain(env environment) *cobra.Command {
 		Use: "chain COMMAND", GroupID: groupService,
 		Short: "look after the chains of a service",
 		Long:  "Looks after the chains of a service.",
-	}, newChainStatus(env), newChainRescan(env), newChainUnread(env), newChainResume(env), newChainDeploy(env))
+	}, newChainStatus(env), newChainRescan(env), newChainUnread(env), newChainResume(env), newChainDeploy(env),
+		newChainRename(env), newChainRetire(env), newChainRetireToken(env))
 }
 
 // chainFlag adds the flag for a chain's key. Shells complete it from the configuration

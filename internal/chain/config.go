@@ -14,7 +14,6 @@ import (
 // Chain describes a network that the service takes payments on.
 type Chain struct {
 	Key        string // the interface's chainKey
-	IDKey      string // that ids of payments, refunds and sweeps are made of; empty for Key
 	ID         uint64 // of EIP-155
 	RPC        []string
 	Nodes      []NodeSettings // of the nodes of RPC, in its order; nodes beyond its end have no settings

@@ -70,12 +70,11 @@ func withAddress(known []invoice.Address, a invoice.Address) []invoice.Address {
 }
 
 // Configure returns the chains of a configuration with what is remembered of them: the tokens that
-// they are read for although the configuration names them no more, and the key of their ids.
+// they are read for although the configuration names them no more.
 func (r Remembered) Configure(chains []chain.Chain) []chain.Chain {
 	all := slices.Clone(chains)
 	for i := range all {
 		known, _ := r.Chain(all[i].Key)
-		all[i].IDKey = known.IDKey
 		all[i].Former = nil
 		for _, t := range known.Tokens {
 			if _, ok := all[i].TokenAt(t.Address); !ok && !t.Retired() {
@@ -88,4 +87,15 @@ func (r Remembered) Configure(chains []chain.Chain) []chain.Chain {
 		}
 	}
 	return all
+}
+
+// IDKeys returns the first keys of renamed chains, by their keys.
+func (r Remembered) IDKeys() map[string]string {
+	first := make(map[string]string)
+	for _, c := range r.Chains {
+		if c.IDKey != c.Key {
+			first[c.Key] = c.IDKey
+		}
+	}
+	return first
 }

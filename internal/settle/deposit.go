@@ -74,7 +74,7 @@ func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address
 	var ids []string
 	for _, e := range b.entries {
 		if e.sweepOf = deposits[e.From]; e.sweepOf != "" {
-			e.sweepID = invoice.TransferID(invoice.PrefixSweep, e.ChainKey, e.TxHash, e.Ordinal)
+			e.sweepID = b.tx.TransferID(invoice.PrefixSweep, e.Transfer)
 			continue
 		}
 		if e.depositOf = deposits[e.To]; e.depositOf != "" {

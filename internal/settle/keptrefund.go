@@ -73,7 +73,7 @@ func (b *transferBatch) judgeRefunds(ctx context.Context, p invoice.Payment) err
 // if none does. It was not prepared, because only refunds of final payments are.
 func (b *transferBatch) matchAgain(ctx context.Context, was invoice.Refund) error {
 	e := &entry{Transfer: was.Transfer, refundID: was.ID}
-	id := invoice.TransferID(invoice.PrefixPayment, e.ChainKey, e.TxHash, e.Ordinal)
+	id := b.tx.TransferID(invoice.PrefixPayment, e.Transfer)
 	if _, ok, err := b.payment(ctx, id); err != nil {
 		return err
 	} else if ok {

@@ -200,7 +200,7 @@ func confirmedRefunds(ctx context.Context, tx *store.Tx, paymentID string) ([]in
 
 // storedRefund returns the refund that a transfer is stored as, or a zero Refund.
 func storedRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
-	refunds, err := tx.RefundsByID(ctx, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	refunds, err := tx.RefundsByID(ctx, []string{tx.TransferID(invoice.PrefixRefund, t)})
 	if len(refunds) > 0 {
 		r = refunds[0]
 	}

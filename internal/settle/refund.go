@@ -265,7 +265,7 @@ func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
 	ofRefund := make(map[string]string)
 	ids := make([]string, 0, len(set))
 	for id, p := range set {
-		refundID := invoice.TransferID(invoice.PrefixRefund, p.ChainKey, p.TxHash, p.Ordinal)
+		refundID := b.tx.TransferID(invoice.PrefixRefund, p.Transfer)
 		ofRefund[refundID] = id
 		ids = append(ids, refundID)
 	}

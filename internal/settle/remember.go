@@ -77,6 +77,7 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 	})
 	if err == nil {
 		db.SetRevision(number)
+		db.SetIDKeys(after.IDKeys())
 	}
 	return after, changes, err
 }

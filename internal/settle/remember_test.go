@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -101,5 +102,117 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 		w.must(err)
 		w.Service = w.service(func(c *settle.Config) { c.Store = again })
 		w.create()
+	})
+}
+
+// TestTokenReturns retires a token, and configures it again. The blocks that were read without it are read
+// again.
+func TestTokenReturns(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
+		w.must(err)
+		_, err = w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(err)
+		w.must(settle.RetireToken(t.Context(), w.db.store, w.chainKey, eurc, at(start)))
+		for n := range 3 {
+			w.mine(start + int64(n) + 1)
+		}
+		after, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
+		w.must(err)
+		cur, err := w.Cursor(t.Context(), w.chainKey)
+		w.must(err)
+		if cur.Gap == nil || cur.Gap.Next != cur.Indexed.Number-2 || cur.Gap.Last != cur.Indexed.Number {
+			t.Errorf("read up to %d, the gap is %+v, want the last three blocks", cur.Indexed.Number, cur.Gap)
+		}
+		w.Service = w.service(func(c *settle.Config) { c.Remembered = after })
+		inEURC := w.draft()
+		inEURC.Currency = "EURC"
+		var missed *settle.MissedBlocksError
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: inEURC}); !errors.As(err, &missed) {
+			t.Errorf("an invoice in the token that returned: %v, want a refusal until the blocks are read", err)
+		}
+		w.create()
+		w.final()
+		w.fill(cur.Gap.Next, cur.Indexed, w.blocks[len(w.blocks)-3:]...)
+		for range 2 {
+			if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: inEURC}); err != nil {
+				t.Errorf("after the blocks are read: %v", err)
+			}
+		}
+		now, err := w.db.store.Remembered(t.Context())
+		w.must(err)
+		if known, _ := now.Chains[0].TokenAt(eurc); known.MissedThrough != nil || known.Retired() {
+			t.Errorf("remembered %+v, want no missed blocks", known)
+		}
+	})
+}
+
+func TestRetireToken(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
+		w.must(err)
+		retire := func() error { return settle.RetireToken(t.Context(), w.db.store, w.chainKey, eurc, at(start)) }
+		var refused *settle.TokenInUseError
+		if err := retire(); !errors.As(err, &refused) {
+			t.Errorf("a configured token: %v, want a refusal", err)
+		}
+		inv := w.create(func(d *invoice.Draft) { d.Currency = "EURC" })
+		_, err = w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(err)
+		if err := retire(); !errors.As(err, &refused) {
+			t.Errorf("a token with an open invoice: %v, want a refusal", err)
+		}
+		_, err = w.Void(t.Context(), w.own(), inv.ID)
+		w.must(err)
+		w.must(retire())
+	})
+}
+
+// TestRenameChain renames a chain under an open invoice and a payment. Both keep their ids, also when the block is read
+// again, and no row has the former key.
+func TestRenameChain(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, err := w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(err)
+		paid, open := w.create(), w.create(deposited)
+		w.mine(start+1, w.pay(paid.TransferAmount))
+		was := w.payment(w.blocks[len(w.blocks)-1].Transfers[0])
+		from, to := w.chainKey, w.chainKey+"-renamed"
+		fresh := storetest.Open(t, w.db.url)
+		w.must(settle.RenameChain(t.Context(), fresh, from, to, at(start)))
+		if err := settle.RenameChain(t.Context(), fresh, from, to, at(start)); !errors.Is(err, settle.ErrUnknownChain) {
+			t.Errorf("a second rename: %v, want %v", err, settle.ErrUnknownChain)
+		}
+		var stale *drift.StaleError
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); w.db.store.Shared() && !errors.As(err, &stale) {
+			t.Errorf("a replica that runs creates an invoice: %v", err)
+		}
+
+		w.chainKey = to
+		after, err := w.remember(fresh, "", w.configuration(usdcToken))
+		w.must(err)
+		if known, _ := after.Chain(to); known.IDKey != from || !known.Read {
+			t.Errorf("remembered %+v", known)
+		}
+		w.Service = w.service(func(c *settle.Config) { c.Store = fresh })
+		for _, inv := range []invoice.Invoice{paid, open} {
+			got, err := fresh.Invoice(t.Context(), inv.ID)
+			if w.must(err); got.ChainKey != to || got.DepositAddress != inv.DepositAddress || got.CommitmentID != inv.CommitmentID {
+				t.Errorf("the invoice became %+v", got)
+			}
+		}
+		for i := range w.blocks {
+			for j := range w.blocks[i].Transfers {
+				w.blocks[i].Transfers[j].ChainKey = to
+			}
+		}
+		w.final()
+		gap, err := w.Rescan(t.Context(), to, 101)
+		w.must(err)
+		w.fill(gap.Next, w.blocks[len(w.blocks)-1].Header, w.blocks[1:]...)
+		payments, err := fresh.PaymentsOfInvoices(t.Context(), []string{paid.ID})
+		if w.must(err); len(payments) != 1 || payments[0].ID != was.ID || payments[0].ChainKey != to || payments[0].Status != invoice.Confirmed {
+			t.Errorf("payments %+v, want %s confirmed", payments, was.ID)
+		}
 	})
 }

@@ -149,11 +149,11 @@ func (b *transferBatch) load(ctx context.Context) error {
 			continue
 		}
 		if ours[e.To] || e.depositOf != "" {
-			e.paymentID = invoice.TransferID(invoice.PrefixPayment, e.ChainKey, e.TxHash, e.Ordinal)
+			e.paymentID = b.tx.TransferID(invoice.PrefixPayment, e.Transfer)
 			ids = append(ids, e.paymentID)
 		}
 		if ours[e.From] {
-			e.refundID = invoice.TransferID(invoice.PrefixRefund, e.ChainKey, e.TxHash, e.Ordinal)
+			e.refundID = b.tx.TransferID(invoice.PrefixRefund, e.Transfer)
 		}
 	}
 	if err := b.loadAuthorizations(ctx); err != nil {

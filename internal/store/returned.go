@@ -44,7 +44,7 @@ func (q *queries) refundsOrphanedSince(ctx context.Context, refunds []invoice.Re
 	byPayment := make(map[string]string)
 	for _, r := range refunds {
 		if r.Status == invoice.Orphaned {
-			id := invoice.TransferID(invoice.PrefixPayment, r.ChainKey, r.TxHash, r.Ordinal)
+			id := q.TransferID(invoice.PrefixPayment, r.Transfer)
 			ids, asPayments, byPayment[id] = append(ids, r.ID), append(asPayments, id), r.ID
 		}
 	}

@@ -139,7 +139,7 @@ func (s *Store) heartbeat(ctx context.Context, fn func(*Tx) error) error {
 func (s *Store) traced(ctx context.Context, fn func(*Tx) error, update func(context.Context, func(*Tx) error) error) error {
 	ctx, span := tracing.StartChild(ctx, "database transaction", trace.SpanKindClient)
 	err := update(ctx, func(tx *Tx) error {
-		tx.revision = s.revision.Load()
+		tx.revision, tx.idKeys = s.revision.Load(), s.idKeys
 		return fn(tx)
 	})
 	if span.IsRecording() {
@@ -198,6 +198,8 @@ type queries struct {
 	onError func(error)
 	// standby may run queries, unless it is nil.
 	standby *standby
+	// idKeys are the first keys of renamed chains, by their keys.
+	idKeys map[string]string
 }
 
 // withTimeout returns the context of a statement.

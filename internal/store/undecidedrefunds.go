@@ -16,7 +16,7 @@ var undecidedRefundColumns = strings.TrimSuffix(transferColumns, ", status, obse
 func (tx *Tx) DeferRefunds(ctx context.Context, transfers []invoice.Transfer) error {
 	rows := make([][]any, len(transfers))
 	for i, t := range transfers {
-		rows[i] = transferValues(refundID(t), t)
+		rows[i] = transferValues(tx.TransferID(invoice.PrefixRefund, t), t)
 	}
 	return tx.insert(ctx, insertion{"undecided_refunds", strings.Split(undecidedRefundColumns, ", "),
 		`ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
@@ -42,7 +42,7 @@ func (q *queries) UndecidedRefunds(ctx context.Context, chainKey string, from, t
 func (tx *Tx) DeleteUndecidedRefunds(ctx context.Context, transfers []invoice.Transfer) error {
 	ids := make([]string, len(transfers))
 	for i, t := range transfers {
-		ids[i] = refundID(t)
+		ids[i] = tx.TransferID(invoice.PrefixRefund, t)
 	}
 	return sendIn(ctx, &tx.queries, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
@@ -53,8 +53,4 @@ func (q *queries) MayBeRefunded(ctx context.Context, p invoice.Transfer) (bool, 
 	found, err := q.whichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
 		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")
 	return len(found) > 0, err
-}
-
-func refundID(t invoice.Transfer) string {
-	return invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
 }

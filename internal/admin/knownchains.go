@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// RetireToken ends the reading of a token that left the configuration and has no live state. The service may run.
+func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.Address) error {
+	return withStore(ctx, c.Database, func(db *store.Store) error {
+		return settle.RetireToken(ctx, db, chainKey, token, c.Now())
+	})
+}
+
+// RetireChain lets the chain id of a chain have another key. No service may use a SQLite database; replicas that use a
+// PostgreSQL database stop their work.
+func RetireChain(ctx context.Context, c Config, chainKey string) error {
+	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RetireChain(ctx, db, chainKey, c.Now()) })
+}
+
+// RenameChain gives a chain another key in all rows. No service may use a SQLite database; replicas that use a
+// PostgreSQL database stop their work.
+func RenameChain(ctx context.Context, c Config, from, to string) error {
+	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RenameChain(ctx, db, from, to, c.Now()) })
+}
+
+// RememberedChain returns what is remembered of a chain, or settle.ErrUnknownChain.
+func RememberedChain(ctx context.Context, c Config, chainKey string) (known drift.Chain, err error) {
+	err = withStore(ctx, c.Database, func(db *store.Store) error {
+		was, err := db.Remembered(ctx)
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if known, ok = was.Chain(chainKey); !ok {
+			return settle.ErrUnknownChain
+		}
+		return nil
+	})
+	return known, err
+}
+
+// withStopped is withStore while no service runs on a SQLite database.
+func withStopped(ctx context.Context, database string, do func(*store.Store) error) (err error) {
+	unlock, err := store.LockService(database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return withStore(ctx, database, do)
+}

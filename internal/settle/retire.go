@@ -1,0 +1,154 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// ErrUnknownChain means that the service was never configured with a chain.
+var ErrUnknownChain = errors.New("the database knows no such chain")
+
+// TokenInUseError is the error of retiring a token that still has to be read.
+type TokenInUseError struct {
+	Token      chain.Token
+	ChainKey   string
+	Configured bool // by the newest revision
+	Uses       store.TokenUses
+}
+
+// Error names what needs the token.
+func (e *TokenInUseError) Error() string {
+	if e.Configured {
+		return fmt.Sprintf("%s is in the configuration of chain %s; remove it there, and restart the service first", e.Token.Currency, e.ChainKey)
+	}
+	var uses []string
+	for _, u := range []struct {
+		n    int
+		what string
+	}{
+		{e.Uses.OpenInvoices, "open invoices or drafts"},
+		{e.Uses.PendingPayments, "payments that are not final"},
+		{e.Uses.OpenRefunds, "refunds that are not final"},
+		{e.Uses.UnsweptDeposits, "deposits that are not swept"},
+	} {
+		if u.n > 0 {
+			uses = append(uses, fmt.Sprintf("%d %s", u.n, u.what))
+		}
+	}
+	return fmt.Sprintf("%s on chain %s still has %s; wait for these, or void, cancel and sweep them first", e.Token.Currency, e.ChainKey, strings.Join(uses, ", "))
+}
+
+// RetireToken ends the reading of a token that left the configuration and has no live state. Replicas that run go on
+// reading it until they are restarted. It fails with ErrUnknownChain, store.ErrNotFound or a *TokenInUseError.
+func RetireToken(ctx context.Context, db *store.Store, chainKey string, token invoice.Address, now time.Time) error {
+	return db.Update(ctx, func(tx *store.Tx) error {
+		known, err := lockKnown(ctx, tx, chainKey)
+		if err != nil {
+			return err
+		}
+		t, ok := known.TokenAt(token)
+		if !ok || t.Retired() {
+			return fmt.Errorf("token %s of chain %s: %w", chain.Checksum(token), chainKey, store.ErrNotFound)
+		}
+		cursors, err := tx.LockBlocks(ctx, []string{chainKey})
+		if err != nil {
+			return err
+		}
+		uses, err := tx.TokenUses(ctx, chainKey, token)
+		if err != nil {
+			return err
+		}
+		if configured := t.Configured && known.Configured; configured || uses != (store.TokenUses{}) {
+			return &TokenInUseError{t.Token, chainKey, configured, uses}
+		}
+		if err := tx.RetireToken(ctx, chainKey, token, cursors[chainKey].Indexed.Number); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+			Action: access.ActionTokenRetire, Object: chainKey, Before: auditedToken{t.Currency, chain.Checksum(token)},
+		}))
+	})
+}
+
+// auditedToken is a token in the audit log.
+type auditedToken struct {
+	Currency string `json:"currency"`
+	Token    string `json:"token"` // address
+}
+
+// RetireChain lets the chain id of a chain have another key from then on. The key cannot be used again. Replicas that
+// run stop their work.
+func RetireChain(ctx context.Context, db *store.Store, chainKey string, now time.Time) error {
+	return db.Update(ctx, func(tx *store.Tx) error {
+		if _, err := lockKnown(ctx, tx, chainKey); err != nil {
+			return err
+		}
+		if err := stopReplicas(ctx, tx, "retire "+chainKey, now, chainKey); err != nil {
+			return err
+		}
+		if err := tx.RetireChain(ctx, chainKey, now); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{Action: access.ActionChainRetire, Object: chainKey}))
+	})
+}
+
+// RenameChain gives a chain another key, in all rows at once. Ids stay as they are. Replicas that run stop their work.
+func RenameChain(ctx context.Context, db *store.Store, from, to string, now time.Time) error {
+	return db.Update(ctx, func(tx *store.Tx) error {
+		if _, err := lockKnown(ctx, tx, from); err != nil {
+			return err
+		}
+		if _, err := lockKnown(ctx, tx, to); !errors.Is(err, ErrUnknownChain) {
+			return errors.Join(err, fmt.Errorf("the database has used the key %s already; choose one that was never used", to))
+		}
+		if err := stopReplicas(ctx, tx, "rename "+from, now, from, to); err != nil {
+			return err
+		}
+		if err := tx.RenameChain(ctx, from, to); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+			Action: access.ActionChainRename, Object: to, Before: auditedChain{from}, After: auditedChain{to},
+		}))
+	})
+}
+
+// auditedChain is a chain in the audit log.
+type auditedChain struct {
+	ChainKey string `json:"chainKey"`
+}
+
+// lockKnown returns what is remembered of a chain, and has starts wait until the transaction ends.
+func lockKnown(ctx context.Context, tx *store.Tx, chainKey string) (drift.Chain, error) {
+	if err := tx.LockConfiguration(ctx); err != nil {
+		return drift.Chain{}, err
+	}
+	was, err := tx.Remembered(ctx)
+	known, ok := was.Chain(chainKey)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", chainKey, ErrUnknownChain)
+	}
+	return known, err
+}
+
+// stopReplicas begins a revision that no configuration has, so that replicas that run stop before they write more.
+func stopReplicas(ctx context.Context, tx *store.Tx, why string, now time.Time, chainKeys ...string) error {
+	if _, err := tx.LockBlocks(ctx, chainKeys); err != nil {
+		return err
+	}
+	newest, err := tx.NewestRevision(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return tx.InsertRevision(ctx, drift.Revision{Number: newest.Number + 1, Hash: fmt.Sprint(why, " ", newest.Number+1)}, now)
+}
