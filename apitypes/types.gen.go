@@ -1361,7 +1361,8 @@ type EmbedOrigin = string
 // ErrorCode The error, for programs. More codes may be added; handle an unknown one by its status.
 type ErrorCode string
 
-// EventID Id of the event, the same at every delivery.
+// EventID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+// if it is recorded again after the database was restored from a backup.
 type EventID = string
 
 // EventList defines model for EventList.
@@ -1568,7 +1569,8 @@ type Invoice struct {
 
 // InvoiceCreatedEvent defines model for InvoiceCreatedEvent.
 type InvoiceCreatedEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -1596,7 +1598,8 @@ type InvoiceException string
 
 // InvoiceExpiredEvent defines model for InvoiceExpiredEvent.
 type InvoiceExpiredEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -1620,7 +1623,8 @@ type InvoiceList struct {
 
 // InvoicePaidEvent defines model for InvoicePaidEvent.
 type InvoicePaidEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -2242,7 +2246,8 @@ type PaymentList struct {
 
 // PaymentReceivedEvent defines model for PaymentReceivedEvent.
 type PaymentReceivedEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -2255,7 +2260,8 @@ type PaymentReceivedEvent struct {
 
 // PaymentRefundedEvent defines model for PaymentRefundedEvent.
 type PaymentRefundedEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -2278,7 +2284,8 @@ type PaymentStatus string
 
 // PaymentUnattributedEvent defines model for PaymentUnattributedEvent.
 type PaymentUnattributedEvent struct {
-	// ID Id of the event, the same at every delivery.
+	// ID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	ID   EventID `json:"id"`
 	Type string  `json:"type"`
 
@@ -3038,7 +3045,8 @@ type TimelineEntry struct {
 	// Error Why an attempt was not a success.
 	Error string `json:"error,omitempty"`
 
-	// EventID Id of the event, the same at every delivery.
+	// EventID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
 	EventID EventID `json:"eventId,omitempty"`
 
 	// EventType The type of an event. More types may be added.

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -102,14 +103,32 @@ func TransferID(prefix, chainKey string, tx Hash, ordinal int) string {
 	return prefix + crockford.EncodeToString(h.Sum(nil)[:16])
 }
 
+// EventID names an event by what it is about: its type, subject, merchant and invoice. So it has
+// the same id when it is recorded again, by a service whose database was restored from a backup. Its
+// first bytes are those of the invoice's id, which have the time, so that neighbours in an
+// index are written at about the same time.
+func EventID(typ EventType, subject, merchantID, invoiceID string) string {
+	u := hashParts("event", string(typ), subject, merchantID, invoiceID)
+	const timeBytes = 6
+	if made, err := crockford.DecodeString(strings.TrimPrefix(invoiceID, PrefixInvoice)); err == nil && len(made) == len(u) {
+		copy(u[:timeBytes], made)
+	}
+	return PrefixEvent + crockford.EncodeToString(u)
+}
+
 // DeliveryID names the delivery of an event by what the event is about, so that its
 // receiver can recognise it: a service whose database was restored from a backup reads
 // the chain again and delivers the events since then under the same ids.
 func DeliveryID(typ EventType, subject, merchantID, invoiceID string) string {
+	return PrefixDelivery + crockford.EncodeToString(hashParts(string(typ), subject, merchantID, invoiceID))
+}
+
+// hashParts returns 16 bytes of the hash of texts without zero bytes.
+func hashParts(parts ...string) []byte {
 	h := sha256.New()
-	for _, part := range []string{string(typ), subject, merchantID, invoiceID} {
+	for _, part := range parts {
 		io.WriteString(h, part) //nolint:errcheck // a hash never fails to write
 		h.Write([]byte{0})
 	}
-	return PrefixDelivery + crockford.EncodeToString(h.Sum(nil)[:16])
+	return h.Sum(nil)[:16]
 }

@@ -198,3 +198,29 @@ func TestDeliveryID(t *testing.T) {
 		seen[id] = true
 	}
 }
+
+// TestEventID wants the same id for the same event, which begins as the invoice's does, and another
+// one where any part of what it is about differs.
+func TestEventID(t *testing.T) {
+	t.Parallel()
+	made := invoice.NewIDs(func() time.Time { return time.Unix(1_800_000_000, 0) }, rand.Reader).New(invoice.PrefixInvoice)
+	first := invoice.EventID(invoice.EventPaid, made, "shop", made)
+	if again := invoice.EventID(invoice.EventPaid, made, "shop", made); again != first {
+		t.Errorf("the same event is %s, and then %s", first, again)
+	}
+	if got, want := decodeID(t, "evt_", first)[:6], decodeID(t, "inv_", made)[:6]; !bytes.Equal(got, want) {
+		t.Errorf("it begins with %x, and the invoice with %x", got, want)
+	}
+	ids := []string{
+		first, invoice.EventID(invoice.EventExpired, made, "shop", made), invoice.EventID(invoice.EventPaid, made+"0", "shop", made),
+		invoice.EventID(invoice.EventPaid, made, "shop2", made), invoice.EventID(invoice.EventPaid, made, "shop", ""),
+		invoice.EventID(invoice.EventPaid, "inv_1", "shop", "inv_1"), // an invoice with an id of another form
+		"evt_" + strings.TrimPrefix(invoice.DeliveryID(invoice.EventPaid, made, "shop", made), "dlv_"),
+	}
+	for i, id := range ids {
+		decodeID(t, "evt_", id)
+		if slices.Index(ids, id) != i {
+			t.Errorf("the id %s is twice in %v", id, ids)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv i
 // and never changes.
 func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
 	now := s.seconds()
-	id := s.ids.New(invoice.PrefixEvent)
+	id := invoice.EventID(typ, subject, merchantID, invoiceID)
 	body, err := apiconv.EventBody(id, typ, now, data)
 	if err != nil {
 		return err

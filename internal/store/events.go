@@ -58,10 +58,11 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 			return err
 		}
 	}
-	rows, numbers := make([][]any, len(events)), make(map[string]int64, len(events))
-	for i, e := range events {
+	fresh := firstOfEach(events)
+	rows, numbers := make([][]any, len(fresh)), make(map[string]int64, len(fresh))
+	for i, e := range fresh {
 		numbers[e.ID] = seq + int64(i) + 1
-		rows[i] = eventValues(e, numbers[e.ID])
+		rows[i] = eventValues(*e, numbers[e.ID])
 	}
 	inserted, err := tx.insertReturningKeys(ctx, insertion{"events", eventColumns, "ON CONFLICT (subject, type) DO NOTHING"}, rows)
 	if err != nil {
@@ -69,14 +70,28 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []Event) error {
 	}
 	maps.DeleteFunc(numbers, func(id string, _ int64) bool { return !inserted[id] })
 	var deliveries [][]any
-	for i := range events {
-		e := &events[i]
+	for _, e := range fresh {
 		e.insertedAs(numbers[e.ID], others)
 		if e.Seq != 0 && e.DeliveryID != "" {
 			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.Due.UnixMilli(), unixMilli(e.LeaseUntil)), e.Due.Add(delivery.RetryWindow).UnixMilli(), orNull(e.LeaseID)})
 		}
 	}
 	return tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, ""}, deliveries)
+}
+
+// firstOfEach returns the first event of each id, and leaves the others out.
+func firstOfEach(events []Event) []*Event {
+	seen, first := make(map[string]bool, len(events)), make([]*Event, 0, len(events))
+	for i := range events {
+		e := &events[i]
+		if e.Seq = 0; seen[e.ID] {
+			e.LeaseID, e.LeaseUntil = "", time.Time{}
+			continue
+		}
+		seen[e.ID] = true
+		first = append(first, e)
+	}
+	return first
 }
 
 var eventColumns = []string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"}

@@ -34,11 +34,11 @@ func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error 
 		return err
 	}
 	leaser, now := leaserOf(events)
-	text := func(column func(e Event) string) []string { return each(events, column) }
-	byID := make(map[string]*Event, len(events))
-	for i := range events {
-		events[i].Seq = 0
-		byID[events[i].ID] = &events[i]
+	fresh := firstOfEach(events)
+	text := func(column func(e *Event) string) []string { return each(fresh, column) }
+	byID := make(map[string]*Event, len(fresh))
+	for _, e := range fresh {
+		byID[e.ID] = e
 	}
 	return tx.send(ctx, func(row scanner) error {
 		var id string
@@ -49,8 +49,8 @@ func (tx *Tx) insertEventsOnPostgres(ctx context.Context, events []Event) error 
 		byID[id].insertedAs(seq, others)
 		return nil
 	}, insertEvents, leaser, now.UnixMilli(), delivery.RetryWindow.Milliseconds(),
-		text(func(e Event) string { return e.ID }), text(func(e Event) string { return string(e.Type) }), text(func(e Event) string { return e.Subject }),
-		text(func(e Event) string { return e.MerchantID }), text(func(e Event) string { return e.InvoiceID }), text(func(e Event) string { return string(e.Body) }),
-		each(events, func(e Event) int64 { return invoice.UnixSeconds(e.CreatedAt) }), text(func(e Event) string { return e.DeliveryID }),
-		each(events, func(e Event) int64 { return e.Due.UnixMilli() }), each(events, func(e Event) int64 { return unixMilli(e.LeaseUntil) }))
+		text(func(e *Event) string { return e.ID }), text(func(e *Event) string { return string(e.Type) }), text(func(e *Event) string { return e.Subject }),
+		text(func(e *Event) string { return e.MerchantID }), text(func(e *Event) string { return e.InvoiceID }), text(func(e *Event) string { return string(e.Body) }),
+		each(fresh, func(e *Event) int64 { return invoice.UnixSeconds(e.CreatedAt) }), text(func(e *Event) string { return e.DeliveryID }),
+		each(fresh, func(e *Event) int64 { return e.Due.UnixMilli() }), each(fresh, func(e *Event) int64 { return unixMilli(e.LeaseUntil) }))
 }

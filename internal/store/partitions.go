@@ -82,7 +82,7 @@ func (s *Store) makePartition(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		before, err := tx.eventNextTo(ctx, "< $1 ORDER BY id DESC", now.Add(-partitionSpan))
+		before, _, err := tx.firstSeqs(ctx, now.Add(-partitionSpan))
 		if err != nil {
 			return err
 		}

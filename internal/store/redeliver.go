@@ -56,11 +56,6 @@ type RedeliverFilter struct {
 	OnlyFailed             bool
 }
 
-// clockSkew is by how much the order of events' numbers may differ from that of
-// their times: replicas' clocks differ, and an event is made before it is
-// committed.
-const clockSkew = 5 * time.Minute
-
 // bound narrows the numbers to those that events of these times can have.
 func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 	created := Span{From: f.CreatedFrom}
@@ -75,39 +70,11 @@ func (f *RedeliverFilter) bound(ctx context.Context, q *queries) error {
 	return err
 }
 
-// seqsOf returns bounds of the numbers that events which were created in a span can have:
-// they are behind the first and, unless it is 0, up to the second.
-func (q *queries) seqsOf(ctx context.Context, created Span) (after, through int64, err error) {
-	if created.From.After(invoice.Unix(0).Add(clockSkew)) {
-		if after, err = q.eventNextTo(ctx, "< $1 ORDER BY id DESC", created.From.Add(-clockSkew)); err != nil {
-			return 0, 0, err
-		}
-	}
-	if created.To.IsZero() {
-		return after, 0, nil
-	}
-	behind, err := q.eventNextTo(ctx, ">= $1 ORDER BY id", created.To.Add(clockSkew))
-	if behind != 0 {
-		through = max(1, behind-1) // 0 would be no bound
-	}
-	return after, through, err
-}
-
 // matches reports whether an event's delivery is finished and the event was
 // created in the filter's seconds.
 func (f *RedeliverFilter) matches(r EventRow) bool {
 	finished := r.Status == delivery.Delivered || r.Status == delivery.Failed
 	return finished && !r.CreatedAt.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !r.CreatedAt.After(f.CreatedTo))
-}
-
-// eventNextTo returns the number of the event whose id is next to a time; 0
-// if that side has no event.
-func (q *queries) eventNextTo(ctx context.Context, side string, at time.Time) (int64, error) {
-	seq, err := queryRow(ctx, q, scanSeq, "SELECT seq FROM events WHERE id "+side+" LIMIT 1", invoice.FirstID(invoice.PrefixEvent, at))
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
-	return seq, err
 }
 
 // RedeliverMany schedules finished deliveries again, at most so many in one

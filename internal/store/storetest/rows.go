@@ -52,7 +52,7 @@ func Events(tb testing.TB, db *DB, merchant string) []store.Event {
 		}
 		return e, err
 	}, `SELECT e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, COALESCE(e.delivery_id, ''), COALESCE(d.due_ms, 0)
-		FROM events e LEFT JOIN deliveries d ON d.seq = e.seq WHERE e.merchant_id = $1 ORDER BY e.id`, merchant)
+		FROM events e LEFT JOIN deliveries d ON d.seq = e.seq WHERE e.merchant_id = $1 ORDER BY e.seq`, merchant)
 }
 
 // IntentRow is an intent and its progress.
