@@ -3310,6 +3310,9 @@ type WebhookSecret struct {
 
 	// ValidUntil Unix seconds.
 	ValidUntil Time `json:"validUntil,omitempty"`
+
+	// ReplacedAt Unix seconds.
+	ReplacedAt Time `json:"replacedAt,omitempty"`
 }
 
 // WebhookSecretResponse defines model for WebhookSecretResponse.

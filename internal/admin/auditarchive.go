@@ -196,15 +196,19 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 	return lines.Err()
 }
 
-// SignCheckpoints signs the checkpoints of the audit log under the keyring's newest key.
-func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
+// SignCheckpoints signs the checkpoints of the audit log under the keyring's newest key. Those whose signature
+// no key of the keyring verifies are an error, unless their key is lost: then they are signed, and counted as unverified.
+func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
+	return unverified, db.Update(ctx, func(tx *store.Tx) error {
+		unverified = 0
 		all, err := tx.AuditCheckpoints(ctx)
 		if err != nil {
 			return err
 		}
 		for _, c := range all {
-			if err := c.Verify(k); err != nil {
+			if err := c.Verify(k); keyLost && errors.Is(err, keyring.ErrNoKey) {
+				unverified++
+			} else if err != nil {
 				return err
 			}
 			if err := tx.SignAuditCheckpoint(ctx, c.Signed(k)); err != nil {

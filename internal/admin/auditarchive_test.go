@@ -138,6 +138,26 @@ func TestArchiveWithFutureDate(t *testing.T) {
 	})
 }
 
+// TestCheckpointsOfALostKey signs a checkpoint again whose key is lost, but none that was changed.
+func TestCheckpointsOfALostKey(t *testing.T) {
+	eachArchived(t, func(t *testing.T, a *archived) {
+		a.write(3, 72*time.Hour)
+		a.archive()
+		newer := keyring.New(keyringtest.Key(t))
+		if _, err := a.verify(newer, nil); !errors.Is(err, keyring.ErrNoKey) {
+			t.Errorf("before: %v", err)
+		}
+		for want := 1; want >= 0; want-- {
+			if all, unverified, err := admin.ReplaceSecrets(t.Context(), a.url, newer); err != nil || len(all) != 0 || unverified != want {
+				t.Errorf("replaced %+v, signed %d unverified, %v; want %d", all, unverified, err, want)
+			}
+		}
+		if _, err := a.verify(newer, a.files); err != nil {
+			t.Errorf("after: %v", err)
+		}
+	})
+}
+
 // TestDamagedArchive changes an archive, its checkpoint, and the entries that were not archived.
 func TestDamagedArchive(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {

@@ -195,7 +195,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 		w.PausedUntil = v.Breaker.Until.Unix()
 	}
 	for i, s := range v.Secrets {
-		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: invoice.UnixSeconds(s.CreatedAt), ValidUntil: invoice.UnixSeconds(s.ValidUntil)}
+		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: invoice.UnixSeconds(s.CreatedAt), ValidUntil: invoice.UnixSeconds(s.ValidUntil), ReplacedAt: invoice.UnixSeconds(s.ReplacedAt)}
 	}
 	return w
 }

@@ -102,7 +102,7 @@ func Open(ctx context.Context, c Config) (*Directory, error) {
 	}
 	for _, id := range keys {
 		if c.Keyring == nil || !c.Keyring.Has(id) {
-			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys", id)
+			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys, or, if it is lost, give every endpoint a new secret: quittance secrets replace --config FILE", id)
 		}
 	}
 	owners, err := c.Store.EndpointOwners(ctx)

@@ -453,6 +453,88 @@ func TestMasterKeys(t *testing.T) {
 	})
 }
 
+// TestReplaceLost loses a master key: endpoints whose secrets were sealed under it get new ones, which
+// sign, and are shown as replaced until a ping was answered.
+func TestReplaceLost(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := &world{db: db, now: time.Unix(start, 0)}
+		lost, kept, newer := keyringtest.Key(t), keyringtest.Key(t), keyringtest.Key(t)
+		value := "v"
+		secrets := make(map[string]string)
+		put := func(k *keyring.Keyring, id string, headers ...endpoint.HeaderChange) {
+			t.Helper()
+			if err := w.openWith(t, k); err != nil {
+				t.Fatal(err)
+			}
+			_, secret, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://" + id + ".example/", Headers: headers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets[id] = secret
+		}
+		put(keyring.New(lost), "cafe", endpoint.HeaderChange{Name: "X-Key", Value: &value})
+		put(keyring.New(lost), "bean")
+		put(keyring.New(kept, lost), "kept", endpoint.HeaderChange{Name: "X-Key", Value: &value})
+		put(keyring.New(kept, lost), "staged")
+		if err := w.openWith(t, keyring.New(lost, kept)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Stage(t.Context(), "staged"); err != nil {
+			t.Fatal(err)
+		}
+		left := keyring.New(newer, kept)
+		if err := w.openWith(t, left); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
+			t.Errorf("without the key it opens: %v", err)
+		}
+		all, err := endpoint.ReplaceLost(t.Context(), db, left, func() time.Time { return w.now }, rand.Reader)
+		if err != nil || len(all) != 3 {
+			t.Fatalf("replaced %+v, %v", all, err)
+		}
+		for i, want := range []endpoint.Replaced{
+			{"bean", "https://bean.example/", all[0].Secret, false}, {"cafe", "https://cafe.example/", all[1].Secret, true}, {"staged", "https://staged.example/", "", false},
+		} {
+			if all[i] != want || want.Secret == secrets[want.MerchantID] {
+				t.Errorf("replaced %+v, want %+v", all[i], want)
+			}
+		}
+		if err := w.openWith(t, left); err != nil {
+			t.Fatal(err)
+		}
+		secrets["bean"], secrets["cafe"] = all[0].Secret, all[1].Secret
+		for id, secret := range secrets {
+			if got := w.signing(t, id); got.Secret != secret || len(got.Others) != 0 || len(got.Headers) != len(map[string][]int{"kept": {1}}[id]) {
+				t.Errorf("%s: %+v, want the secret %s", id, got, secret)
+			}
+		}
+		for _, answer := range []string{"refused", ""} {
+			if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Secrets) != 1 || !v.Secrets[0].ReplacedAt.Equal(w.now) {
+				t.Errorf("before a ping was answered: %+v, %v", v.Secrets, err)
+			}
+			w.answer = answer
+			if _, err := w.PingMerchant(t.Context(), "cafe"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() {
+			t.Errorf("after a ping was answered: %+v, %v", v.Secrets, err)
+		}
+		if _, _, err := w.Stage(t.Context(), "bean"); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := w.Promote(t.Context(), "bean"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() || !v.Secrets[1].ReplacedAt.IsZero() {
+			t.Errorf("after another rotation: %+v, %v", v.Secrets, err)
+		}
+		for action, want := range map[access.Action]int{access.ActionSecretsReplace: 3, access.ActionSecretConfirm: 1} {
+			if entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
+				t.Errorf("%s: the log has %+v, %v; want %d", action, entries, err, want)
+			}
+		}
+		if all, err := endpoint.ReplaceLost(t.Context(), db, left, time.Now, rand.Reader); err != nil || len(all) != 0 {
+			t.Errorf("replaced again: %+v, %v", all, err)
+		}
+	})
+}
+
 // TestReseal takes more than one batch.
 func TestReseal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/delivery"
@@ -140,7 +141,25 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delive
 	if !ok {
 		return delivery.Attempt{}, ErrNone
 	}
-	return d.ping(ctx, e)
+	made, err := d.ping(ctx, e)
+	if err != nil || made.Error != "" {
+		return made, err
+	}
+	return made, d.confirm(ctx, merchantID, e.URL)
+}
+
+// confirm records that the endpoint at the URL answered a ping that a secret signed which took the place of a
+// lost one.
+func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
+	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
+	if err != nil {
+		return err
+	}
+	waits := func(r store.SecretRow) bool { return r.State == store.SecretActive && !r.ReplacedAt.IsZero() }
+	if row := rows[merchantID]; row.URL != url || !slices.ContainsFunc(row.Secrets, waits) {
+		return nil
+	}
+	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *store.Tx) error { return tx.ConfirmSecret(ctx, merchantID) })
 }
 
 // ping posts a body with an event's envelope, with new ids.

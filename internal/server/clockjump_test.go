@@ -145,7 +145,7 @@ func TestServiceOffAtNight(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		insert("INSERT INTO endpoint_secrets VALUES ('m', $1, 'x', $2, 'retiring', 1, $3)", n+1, cfg.Keyring.KeyID(), now().Add(day).Unix())
+		insert("INSERT INTO endpoint_secrets VALUES ('m', $1, 'x', $2, 'retiring', 1, $3, NULL)", n+1, cfg.Keyring.KeyID(), now().Add(day).Unix())
 		insert("INSERT INTO sign_in_links (token_hash, key_id, expires_at) VALUES ($1, 'key', $2)", fmt.Sprintf("%064d", n), now().Add(day).Unix())
 		s.requests.Add(requestlog.Entry{MerchantID: "m", At: now(), Method: "GET", Status: 200})
 		s.requests.Flush(t.Context())

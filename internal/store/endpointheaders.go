@@ -11,7 +11,7 @@ import (
 const HeadersVersion = 0
 
 // selectHeaders reads the headers of endpoints as secrets.
-const selectHeaders = "SELECT merchant_id, 0, sealed, key_id, '', NULL, NULL FROM endpoint_headers "
+const selectHeaders = "SELECT merchant_id, 0, sealed, key_id, '', NULL, NULL, NULL FROM endpoint_headers "
 
 // headers returns the encrypted headers of the merchants' endpoints that have headers.
 func (q *queries) headers(ctx context.Context, merchantIDs []string) (map[string]SecretRow, error) {

@@ -42,6 +42,9 @@ type SecretRow struct {
 	State      SecretState
 	CreatedAt  time.Time
 	ValidUntil time.Time // how long a retiring one still signs; zero for others
+	// ReplacedAt is when it took the place of others whose master key was lost. It is zero once the
+	// endpoint answered a ping, and for others.
+	ReplacedAt time.Time
 }
 
 // Endpoints returns the endpoints of those of the merchants that have one,
@@ -162,11 +165,11 @@ func (tx *Tx) forgetBreaker(ctx context.Context, merchantID string) error {
 	return err
 }
 
-const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, valid_until" //nolint:gosec // the names of columns
+const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, valid_until, replaced_at" //nolint:gosec // the names of columns
 
 func scanSecret(row scanner) (r SecretRow, err error) {
 	var sealed string
-	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, seconds{&r.CreatedAt}, seconds{&r.ValidUntil}); err != nil {
+	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, seconds{&r.CreatedAt}, seconds{&r.ValidUntil}, seconds{&r.ReplacedAt}); err != nil {
 		return r, err
 	}
 	r.Sealed, err = base64.StdEncoding.DecodeString(sealed)
@@ -210,8 +213,8 @@ func (tx *Tx) insertSecret(ctx context.Context, r SecretRow, seal Seal) (version
 	if r.Sealed, r.KeyID, err = seal(r.Version); err != nil {
 		return 0, err
 	}
-	n, err := tx.exec(ctx, "INSERT INTO endpoint_secrets ("+secretColumns+") VALUES ($1, $2, $3, $4, $5, $6, NULL) ON CONFLICT DO NOTHING",
-		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), invoice.UnixSeconds(r.CreatedAt))
+	n, err := tx.exec(ctx, "INSERT INTO endpoint_secrets ("+secretColumns+") VALUES ($1, $2, $3, $4, $5, $6, NULL, $7) ON CONFLICT DO NOTHING",
+		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), invoice.UnixSeconds(r.CreatedAt), orNull(r.ReplacedAt))
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}
@@ -235,7 +238,7 @@ func (tx *Tx) PromoteSecret(ctx context.Context, staged SecretRow, url string, v
 	case at != url:
 		return fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, ErrURLChanged)
 	}
-	if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3 WHERE merchant_id = $1 AND state = 'active'
+	if _, err := tx.exec(ctx, `UPDATE endpoint_secrets SET state = 'retiring', valid_until = $3, replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'
 		AND EXISTS (SELECT 1 FROM endpoint_secrets AS staged WHERE staged.merchant_id = $1 AND staged.version = $2 AND staged.state = 'staged' AND staged.sealed = $4)`,
 		staged.MerchantID, staged.Version, invoice.UnixSeconds(validUntil), sealed); err != nil {
 		return err
@@ -272,6 +275,35 @@ func (s *Store) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64,
 // headers of endpoints are encrypted.
 func (q *queries) MasterKeyIDs(ctx context.Context) ([]string, error) {
 	return queryAll(ctx, q, scanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
+}
+
+// MerchantsSealedUnder returns up to limit merchants of whose secrets or headers some are encrypted under
+// one of the master keys.
+func (tx *Tx) MerchantsSealedUnder(ctx context.Context, keyIDs []string, limit int) ([]string, error) {
+	of := "SELECT merchant_id FROM %s WHERE key_id IN " + parameterList(0, len(keyIDs))
+	return queryAll(ctx, &tx.queries, scanID, fmt.Sprintf(of+" UNION "+of+" ORDER BY merchant_id LIMIT %d", "endpoint_secrets", "endpoint_headers", limit), toAny(keyIDs)...)
+}
+
+// ReplaceLostSecrets deletes the merchant's secrets and headers that are encrypted under one of the master keys.
+// If the merchant has no active secret then, it creates one and reports that.
+func (tx *Tx) ReplaceLostSecrets(ctx context.Context, merchantID string, keyIDs []string, now time.Time, seal Seal) (replaced bool, err error) {
+	args := append([]any{merchantID}, toAny(keyIDs)...)
+	for _, table := range []string{"endpoint_secrets", "endpoint_headers"} {
+		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE merchant_id = $1 AND key_id IN "+parameterList(1, len(keyIDs)), args...); err != nil {
+			return false, err
+		}
+	}
+	_, err = tx.insertSecret(ctx, SecretRow{MerchantID: merchantID, State: SecretActive, CreatedAt: now, ReplacedAt: now}, seal)
+	if errors.Is(err, ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ConfirmSecret records that the merchant's endpoint knows the active secret, which took the place of others.
+func (tx *Tx) ConfirmSecret(ctx context.Context, merchantID string) error {
+	_, err := tx.exec(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
+	return err
 }
 
 // SecretsNotUnder returns up to limit secrets, and then headers, that are not

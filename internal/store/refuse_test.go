@@ -224,15 +224,15 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO breakers VALUES ('m', 'ajar', 1, 1, 0, 0, 0, 0)",
 				"INSERT INTO breakers VALUES ('m', 'open', 1, 1, 0, 0, 0, 0)", // without a pause
 				"INSERT INTO breakers VALUES ('m', 'closed', 1, 0, 0, 0, 0, 0)",
-				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'retiring', 1, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'retiring', 1, NULL, NULL)",
 				"INSERT INTO endpoint_headers VALUES ('m', NULL, 'k')",
 				"INSERT INTO endpoint_headers VALUES ('" + strings.Repeat("m", 65) + "', 'x', 'k')",
 				"INSERT INTO endpoint_headers VALUES ('m', '" + strings.Repeat("x", 32769) + "', 'k')",
-				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, 1)",
-				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, NULL), ('m', 2, '', 'k', 'active', 1, NULL)",
-				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'staged', 1, NULL), ('m', 2, '', 'k', 'staged', 1, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, 1, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'active', 1, NULL, NULL), ('m', 2, '', 'k', 'active', 1, NULL, NULL)",
+				"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'staged', 1, NULL, NULL), ('m', 2, '', 'k', 'staged', 1, NULL, NULL)",
 
-				"INSERT INTO schedule_clock VALUES (2, 1, 1)", // another clock
+				"INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (2, 1, 1)", // another clock
 				"UPDATE schedule_clock SET id = 2",
 				"UPDATE schedule_clock SET id = NULL",
 				"UPDATE schedule_clock SET now_ms = -1",
