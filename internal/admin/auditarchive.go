@@ -141,18 +141,26 @@ func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, befo
 				}
 				continue
 			}
-			for _, e := range younger {
-				if err := errors.Join(v.Next(e), to.Encode(apiconv.AuditEntry(e))); err != nil {
-					return n, err
-				}
-				n++
+			if err := writeAll(v, younger, to); err != nil {
+				return n, err
 			}
+			n += int64(len(younger))
 			younger = younger[:0]
 		}
 		if len(page) < archiveBatch {
 			return n, nil
 		}
 	}
+}
+
+// writeAll verifies and writes entries.
+func writeAll(v *access.Verifier, entries []access.Entry, to *json.Encoder) error {
+	for _, e := range entries {
+		if err := errors.Join(v.Next(e), to.Encode(apiconv.AuditEntry(e))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readArchives returns the entries in files, one after the other.

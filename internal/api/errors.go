@@ -190,8 +190,6 @@ func problemFor(err error) *problemError {
 	var used *settle.UsedError
 	var down interface{ Unavailable() string }
 	switch {
-	case errors.As(err, &down):
-		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
 	case errors.As(err, &decided), errors.As(err, &attributed):
@@ -222,6 +220,9 @@ func problemFor(err error) *problemError {
 	}
 	if detail := unauthorizedDetail(err); detail != "" {
 		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
+	}
+	if errors.As(err, &down) {
+		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	}
 	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // position is a place in the logs, as cursors carry it. Numbers are those of its timeline.
@@ -201,4 +202,4 @@ func (h history) gone(scope string, next position, reason string) error {
 }
 
 // at formats a time for a detail.
-func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func at(t time.Time) string { return times.Format(t, time.UTC, time.RFC3339) }

@@ -23,15 +23,15 @@ func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Rem
 			after.Chains = append(after.Chains, Chain{Key: c.Key, IDKey: c.Key})
 		}
 		height, read := indexed[c.Key]
-		if from, ok := after.Chains[i].apply(c, height, read); ok {
+		if from, ok := applyTo(&after.Chains[i], c, height, read); ok {
 			missed[c.Key] = from
 		}
 	}
 	return after, missed
 }
 
-// apply changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
-func (c *Chain) apply(now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
+// applyTo changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
+func applyTo(c *Chain, now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
 	c.ID, c.Configured = now.ID, true
 	for i := range c.Tokens {
 		c.Tokens[i].Configured = false

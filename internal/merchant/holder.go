@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // Errors of an id that another company may have had.
@@ -163,11 +164,10 @@ func fingerprint(url string) string {
 func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
-			was.MerchantID, was.RetiredAt.UTC().Format(time.DateOnly)), nil
+			was.MerchantID, times.Format(was.RetiredAt, time.UTC, time.DateOnly)), nil
 	}
 	if was.LeftAt.IsZero() {
-		if len(was.Allowed) > 0 && len(is.Allowed) > 0 && !slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) }) &&
-			was.Webhook != "" && is.Webhook != "" && was.Webhook != is.Webhook {
+		if sharesNothing(was, is) {
 			return mayDiffer(is.MerchantID, "has another webhookUrl and none of its former allowedAddresses"), nil
 		}
 		return nil, nil
@@ -185,7 +185,15 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 	if err != nil || !uses.Any() {
 		return nil, err
 	}
-	return mayDiffer(is.MerchantID, fmt.Sprintf("was not in it on %s, and names no address that it held before", was.LeftAt.UTC().Format(time.DateOnly))), nil
+	return mayDiffer(is.MerchantID, fmt.Sprintf("was not in it on %s, and names no address that it held before", times.Format(was.LeftAt, time.UTC, time.DateOnly))), nil
+}
+
+// sharesNothing reports whether the webhook and all addresses of a configured merchant changed at once.
+func sharesNothing(was, is store.MerchantHolder) bool {
+	if len(was.Allowed) == 0 || len(is.Allowed) == 0 || was.Webhook == "" || is.Webhook == "" || was.Webhook == is.Webhook {
+		return false
+	}
+	return !slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
 }
 
 // mayDiffer is the fault of an id that may be of another company.

@@ -55,7 +55,8 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 	work, end := context.WithCancel(ctx)
 	group.Go(func() error {
 		defer end()
-		for wait.Sleep(ctx, revisionInterval, nil) && s.isCurrent(ctx) {
+		for current := true; current && wait.Sleep(ctx, revisionInterval, nil); {
+			current = s.isCurrent(ctx)
 		}
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 		defer cancel()
@@ -76,7 +77,7 @@ func (s *Server) isCurrent(ctx context.Context) bool {
 		return true // other errors are those of the database, which /readyz shows
 	}
 	s.stale.Store(stale)
-	s.cfg.Logger.Error("this replica stops its work: it "+stale.Error(), "revision", stale.Own, "newest", stale.Newest)
+	s.cfg.Logger.Error("this replica stops its work, other replicas run a newer configuration; restart it with that", "revision", stale.Own, "newest", stale.Newest)
 	return false
 }
 

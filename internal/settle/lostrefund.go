@@ -28,7 +28,7 @@ func (b *transferBatch) restorePrepared(ctx context.Context, e *entry) error {
 	if err != nil || !ok {
 		return err
 	}
-	if p.ChainKey != e.ChainKey || p.Token != e.Token || p.RefundedFrom() != e.From || p.Status == invoice.Orphaned || !p.Before(e.Position) {
+	if !paysBack(e, p) {
 		return nil
 	}
 	if err := b.refundSums.load(ctx, p.ID); err != nil {
@@ -41,6 +41,11 @@ func (b *transferBatch) restorePrepared(ctx context.Context, e *entry) error {
 		return err // the id is another refund's
 	}
 	return b.insertLost(ctx, e, p, invoice.RefundRecord{ID: refundID, Tag: tag, CreatedAt: preparedAt.Truncate(time.Second)})
+}
+
+// paysBack reports whether a transfer can be a refund of a payment.
+func paysBack(e *entry, p invoice.Payment) bool {
+	return p.ChainKey == e.ChainKey && p.Token == e.Token && p.RefundedFrom() == e.From && p.Status != invoice.Orphaned && p.Before(e.Position)
 }
 
 // insertLost completes the record of a refund from its transfer and its payment, and stores it.

@@ -60,7 +60,7 @@ func TestLostRefundIsRecognized(t *testing.T) {
 
 // TestLostPaymentAndRefund reads a payment and its refund in one block, in a database that has neither.
 func TestLostPaymentAndRefund(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create(amount(1000))
 		pay := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
 		refundID := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)

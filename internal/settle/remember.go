@@ -58,22 +58,14 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 			if after, err = applyRevision(ctx, tx, was, start, revision); err != nil {
 				return err
 			}
-		}
-		if start.Replica != "" {
-			if err := tx.RunRevision(ctx, start.Replica, number, start.Scheduled, start.Scheduled.Add(RevisionTTL)); err != nil {
+			if err := tx.AppendAudit(ctx, revisionEntry(ctx, start.Now, revision, changes)); err != nil {
 				return err
 			}
 		}
-		if !raised {
+		if start.Replica == "" {
 			return nil
 		}
-		texts := make([]string, len(changes))
-		for i, c := range changes {
-			texts[i] = c.Text
-		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, start.Now, access.Change{
-			Action: access.ActionConfigRevision, Object: fmt.Sprint(revision.Number), After: auditedRevision{texts},
-		}))
+		return tx.RunRevision(ctx, start.Replica, number, start.Scheduled, start.Scheduled.Add(RevisionTTL))
 	})
 	if err == nil {
 		db.SetRevision(number)
@@ -85,6 +77,15 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 // auditedRevision is a revision in the audit log.
 type auditedRevision struct {
 	Changes []string `json:"changes"`
+}
+
+// revisionEntry is the entry of the audit log about a new revision.
+func revisionEntry(ctx context.Context, now time.Time, r drift.Revision, changes []drift.Change) access.Entry {
+	texts := make([]string, len(changes))
+	for i, c := range changes {
+		texts[i] = c.Text
+	}
+	return access.NewEntry(ctx, now, access.Change{Action: access.ActionConfigRevision, Object: fmt.Sprint(r.Number), After: auditedRevision{texts}})
 }
 
 // nextRevision returns the revision of a replica that starts, and whether it is a new one.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // ErrNoBackup is returned by Backup for a database that has tools of its own.
@@ -100,7 +101,7 @@ func markBackup(ctx context.Context, path string, now time.Time) (err error) {
 		return fmt.Errorf("mark the backup: %w", err)
 	}
 	_, err = db.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = ?, since = ?",
-		"this file is a copy that quittance backup made at "+now.UTC().Format(time.RFC3339), now.Unix())
+		"this file is a copy that quittance backup made at "+times.Format(now, time.UTC, time.RFC3339), now.Unix())
 	if err != nil {
 		return fmt.Errorf("mark the backup: %w", err)
 	}

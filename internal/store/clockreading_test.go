@@ -22,7 +22,7 @@ func TestClockReading(t *testing.T) {
 			{Now: base.Add(time.Hour), Since: base.Add(time.Minute), Before: -time.Hour, Offset: 290 * 365 * 24 * time.Hour},
 			{Now: base.Add(2 * time.Hour), Since: base.Add(time.Hour), Before: 5 * time.Millisecond, Offset: -290 * 365 * 24 * time.Hour},
 		} {
-			got, err := s.ReadClock(t.Context(), base, func(stored store.ClockReading, source time.Time) store.ClockReading {
+			got, err := s.ReadClock(t.Context(), base, func(stored store.ClockReading, _ time.Time) store.ClockReading {
 				stored.Source = time.Time{} // on PostgreSQL it is its own clock
 				if diff := gocmp.Diff(last, stored); diff != "" {
 					t.Errorf("stored (-want +got):\n%s", diff)

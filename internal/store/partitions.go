@@ -122,26 +122,25 @@ func (s *Store) dropPartition(ctx context.Context, before time.Time) (dropped bo
 			if p.to > newest {
 				return nil
 			}
-			over, err := tx.isOver(ctx, p, before)
-			if err != nil {
+			if dropped, err = tx.dropIfOver(ctx, p, before); dropped || err != nil {
 				return err
-			}
-			if !over { // a later one may be, if a clock was wrong
-				continue
-			}
-			kept, err := tx.hasPending(ctx, p)
-			if err != nil {
-				return err
-			}
-			if !kept {
-				_, err = tx.exec(ctx, "DROP TABLE "+p.name)
-				dropped = err == nil
-				return err
-			}
+			} // a later one may be over, if a clock was wrong
 		}
 		return nil
 	})
 	return dropped, err
+}
+
+// dropIfOver drops a partition, unless one of its events is to be kept.
+func (tx *Tx) dropIfOver(ctx context.Context, p partition, before time.Time) (dropped bool, err error) {
+	if over, err := tx.isOver(ctx, p, before); !over || err != nil {
+		return false, err
+	}
+	if kept, err := tx.hasPending(ctx, p); kept || err != nil {
+		return false, err
+	}
+	_, err = tx.exec(ctx, "DROP TABLE "+p.name)
+	return err == nil, err
 }
 
 // isOver reports whether the events of a partition were created before a time: nine tenths of its last

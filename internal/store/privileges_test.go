@@ -34,7 +34,7 @@ func TestMissingPrivilege(t *testing.T) {
 	run("CREATE ROLE $role LOGIN")
 	t.Cleanup(func() {
 		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
-			if _, err := db.Exec(statement); err != nil { //nolint:noctx // the test's context has ended
+			if _, err := db.Exec(statement); err != nil { // the test's context has ended
 				t.Error(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/times"
 )
 
 // RecoveryState says whether a database may have been restored from a backup.
@@ -54,7 +55,7 @@ func (e RestoredError) Error() string {
 	case RecoverySuspected, RecoveryNormal:
 	}
 	return fmt.Sprintf(`%s: %s (since %s). Stop every replica and run "quittance recover --config FILE", which reads the chains `+
-		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, e.Recovery.Since.UTC().Format(time.RFC3339), last)
+		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, times.Format(e.Recovery.Since, time.UTC, time.RFC3339), last)
 }
 
 // recoveryColumns are those of Recovery.
