@@ -53,7 +53,7 @@ func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Paym
 	if err := b.save(ctx); err != nil { // the record refers to its payment
 		return err
 	}
-	// Whoever sends the transfer chooses the id, and with it the time.
+	// The sender of the transfer chooses the id, and with it the time.
 	r.CreatedAt = times.Earlier(times.Later(r.CreatedAt, p.BlockTime), e.BlockTime)
 	r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey = p.ID, p.InvoiceID, p.MerchantID, p.ChainKey
 	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
