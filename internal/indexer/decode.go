@@ -162,7 +162,7 @@ func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
 		}
 		by := invoice.Address(logs[i].Address)
 		if p, err := contracts.ParsePaid(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryPaid, CommitmentID: invoice.Hash(p.ID)})
+			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryPaid, CommitmentID: invoice.Hash(p.ID), Merchant: invoice.Address(p.Merchant)})
 		} else if id, err := contracts.ParseOpened(logs[i]); err == nil {
 			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryOpened, CommitmentID: invoice.Hash(id)})
 		} else if id, err := contracts.ParseClosed(logs[i]); err == nil {

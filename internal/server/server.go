@@ -172,6 +172,7 @@ type Server struct {
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
 
 	gate             gate
+	recovering       bool              // Recover runs, and not the service
 	deliveryWake     chan struct{}     // wakes the webhook worker
 	registryCursor   string            // last invoice that AdoptRegistries has processed
 	adoptNext        time.Time         // before which adopt has nothing to do
@@ -287,7 +288,7 @@ func (s *Server) build(ctx context.Context) error {
 	s.settle = settle.New(settle.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants, s.cfg.Isolated}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
 		Signals: settle.Signals{
-			LeaseEvents: s.worker.LeaseEvents, WakeDeliverer: countEvents(s.registry, s.committed),
+			LeaseEvents: s.leaseEvents(), WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					wait.Wake(run.wake)
@@ -301,7 +302,7 @@ func (s *Server) build(ctx context.Context) error {
 			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
 			OnAuthorization: countAuthorizations(s.registry),
 		},
-		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(),
+		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(), Recovery: s.recovering,
 	})
 	if err := s.buildChains(); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 const readingWork = "indexer:"
 
 // newShare returns this replica's share of the chains to be read. It is nil where no other
-// service can use the database.
+// service can use the database, and in a recovery.
 func (s *Server) newShare() *replicas.Share {
-	if !s.store.Shared() {
+	if !s.store.Shared() || s.recovering {
 		return nil
 	}
 	var works []string

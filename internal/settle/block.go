@@ -29,6 +29,7 @@ type RegistryEvent struct {
 	Registry     invoice.Address
 	Kind         RegistryEventKind
 	CommitmentID invoice.Hash
+	Merchant     invoice.Address // who was paid; zero unless it was paid
 }
 
 // RegistryEventKind is the state that a commitment moved to.

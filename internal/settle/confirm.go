@@ -184,8 +184,12 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 // expire expires up to a batch of open invoices whose expiresAt is before the time of the chain's
 // finalized block, and reports whether there may be more than it handles at
 // once. Payments up to that block are counted, except those in the gap and
-// undecided ones: invoices that these could pay do not expire yet.
+// undecided ones: invoices that these could pay do not expire yet. During a recovery none expires, since
+// the registry may have closed it for another reason.
 func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor, batch int) (more bool, err error) {
+	if s.recovery {
+		return false, nil
+	}
 	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)
 	if err != nil {
 		return false, err

@@ -73,11 +73,17 @@ func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address
 	}
 	var ids []string
 	for _, e := range b.entries {
+		e.fromLost, e.toLost = store.IsLostDeposit(deposits[e.From]), store.IsLostDeposit(deposits[e.To])
+		if e.fromLost {
+			continue
+		}
 		if e.sweepOf = deposits[e.From]; e.sweepOf != "" {
 			e.sweepID = b.tx.TransferID(invoice.PrefixSweep, e.Transfer)
 			continue
 		}
-		if e.depositOf = deposits[e.To]; e.depositOf != "" {
+		if e.depositOf = deposits[e.To]; e.toLost {
+			e.depositOf = ""
+		} else if e.depositOf != "" {
 			ids = append(ids, e.depositOf)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// lostRefundReason is the reason of a prepared refund whose record was made from its transfer.
-const lostRefundReason = "Recovered from the chain: the database had lost what was prepared"
+// LostRefundReason is the reason of a prepared refund whose record was made from its transfer.
+const LostRefundReason = "Recovered from the chain: the database had lost what was prepared"
 
 // restorePrepared makes the record of a prepared refund that the database has lost, if the tag of the
 // transfer names a payment that it refunds. Without the record, the money would be offered again after
@@ -57,7 +57,7 @@ func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Paym
 	r.CreatedAt = times.Earlier(times.Later(r.CreatedAt, p.BlockTime), e.BlockTime)
 	r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey = p.ID, p.InvoiceID, p.MerchantID, p.ChainKey
 	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
-	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, lostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
+	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, LostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
 	if r.ManyInvoices, err = b.tx.HasPaidManyInvoices(ctx, p, invoice.ManyInvoices); err != nil {
 		return err
 	}

@@ -115,6 +115,9 @@ type Config struct {
 	// Now and Schedule.
 	Confirmed func() time.Time
 	Rand      io.Reader // nil is crypto/rand
+	// Recovery is set while the chains are read after a restored backup: commitments that the database
+	// lacks are recorded, and no invoice expires.
+	Recovery bool
 }
 
 // Service runs the use cases. It is safe for concurrent use.
@@ -140,6 +143,7 @@ type Service struct {
 	holdings       *holdingCache
 	suffixes       *suffixCache
 	quotas         quotas
+	recovery       bool
 	asking         atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
 }
 
@@ -160,7 +164,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
 		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, verifyChain: cfg.VerifyChain, missed: newMissedBlocks(cfg.Remembered), gasless: cfg.Gasless, keyring: cfg.Keyring,
-		now: cfg.Now, schedule: cfg.Schedule, confirmed: cfg.Confirmed, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand),
+		now: cfg.Now, schedule: cfg.Schedule, confirmed: cfg.Confirmed, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand), recovery: cfg.Recovery,
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}
 	for _, c := range cfg.Chains {

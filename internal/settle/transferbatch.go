@@ -65,6 +65,8 @@ type entry struct {
 	sweepID   string // empty when it is no sweep
 	depositOf string // the invoice whose deposit address receives it; empty without one
 	sweepOf   string // the invoice whose deposit address it comes from; empty without one
+	fromLost  bool   // it comes from the deposit address of a lost invoice, so that it is a sweep of which nothing is recorded
+	toLost    bool   // the deposit address of a lost invoice receives it
 
 	// bound is the authorization that made it, with its invoice; zero without one that the
 	// service accepted.
@@ -145,10 +147,10 @@ func (b *transferBatch) load(ctx context.Context) error {
 	}
 	var ids []string
 	for _, e := range b.entries {
-		if e.sweepID != "" {
+		if e.sweepID != "" || e.fromLost {
 			continue
 		}
-		if ours[e.To] || e.depositOf != "" {
+		if ours[e.To] || e.toLost || e.depositOf != "" {
 			e.paymentID = b.tx.TransferID(invoice.PrefixPayment, e.Transfer)
 			ids = append(ids, e.paymentID)
 		}

@@ -20,14 +20,15 @@ func (tx *Tx) insertDeposits(ctx context.Context, invoices []invoice.Invoice) er
 }
 
 // Deposits returns the invoices whose deposit addresses are among the addresses, by
-// address.
+// address. Those of lost invoices have ids that IsLostDeposit recognizes.
 func (q *queries) Deposits(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]string, error) {
 	rows := make([][]any, len(among))
 	for n, a := range among {
 		rows[n] = []any{int64(n), chainKey, a.String()}
 	}
 	ids, err := q.lookUp(ctx, []string{"n BIGINT", "chain", "account"}, rows,
-		"SELECT invoice_id FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account")
+		`SELECT coalesce((SELECT invoice_id FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account),
+			(SELECT '`+lostDeposit+`' || commitment_id FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account))`)
 	found := make(map[invoice.Address]string)
 	for n, id := range ids {
 		if id != "" {
@@ -40,7 +41,8 @@ func (q *queries) Deposits(ctx context.Context, chainKey string, among []invoice
 // WatchedAddresses returns which of the addresses are settlement or deposit addresses on
 // the chain.
 func (q *queries) WatchedAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
-	return q.whichAddresses(ctx, chainKey, among, isSettlement+" UNION ALL SELECT 1 FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account")
+	return q.whichAddresses(ctx, chainKey, among, isSettlement+" UNION ALL SELECT 1 FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account"+
+		" UNION ALL SELECT 1 FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account")
 }
 
 // AreDeposits returns which of the addresses are deposit addresses on any chain.

@@ -48,8 +48,9 @@ func (tx *Tx) insertMerchants(ctx context.Context, ids []string, now time.Time) 
 	return tx.insert(ctx, insertion{"merchants", []string{"id", "created_at"}, "ON CONFLICT DO NOTHING"}, rows)
 }
 
-// isSettlement selects the settlement address account on chain.
-const isSettlement = "settlement_addresses WHERE chain_key = chain AND address = account"
+// isSettlement selects the settlement address account on chain, also that of a lost invoice.
+const isSettlement = "settlement_addresses WHERE chain_key = chain AND address = account" +
+	" UNION ALL SELECT 1 FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account AND commitment_id IS NULL"
 
 // SettlementAddresses returns which of the addresses are settlement addresses
 // on the chain.

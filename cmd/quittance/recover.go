@@ -1,0 +1,93 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/server"
+)
+
+func newRecover(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "recover --config FILE", GroupID: groupService,
+		Short: "make a restored database ready to be served",
+		Long: `Prepares a database that was restored from a backup, so that serve starts on it. Stop
+every replica before. It starts a new timeline, ends all sessions and links that sign
+in, and reads the chains from the backup on; nothing is sent out meanwhile. It finds
+invoices that the backup lacks by their commitments on chain, and records payments
+to them. It prints what a person must check, and --report writes it to a file, as JSON
+if the name ends in .json, or else as Markdown.
+
+The backup does not know which keys of the API were revoked since. Say which ones stay
+valid: --keep-keys all, none, or their ids. The others are revoked.
+
+It may be stopped at any time and run again. serve starts once it has ended with 0.
+
+With --dismiss it does none of this, and ends a false alarm: nothing was restored.`,
+		Example: `  quittance recover --config quittance.yaml --report recovery.md
+  quittance recover --config quittance.yaml --report recovery.md --keep-keys all
+  quittance recover --config quittance.yaml --dismiss`,
+		Args: noArgs,
+	}
+	path := configFlag(cmd)
+	keep := cmd.Flags().StringSlice("keep-keys", nil, "keys of the API that stay valid: all, none, or `ID,ID`")
+	to := cmd.Flags().String("report", "", "write the report to `FILE`")
+	dismiss := cmd.Flags().Bool("dismiss", false, "nothing was restored: let serve start")
+	cmd.MarkFlagsMutuallyExclusive("dismiss", "keep-keys")
+	cmd.MarkFlagsMutuallyExclusive("dismiss", "report")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
+		}
+		ctx := asCommand(cmd.Context())
+		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep})
+		switch {
+		case err == nil && *dismiss:
+			_, err := fmt.Fprintln(env.stdout, "The database counts as it was before. serve starts on it.")
+			return err
+		case err != nil && !errors.Is(err, server.ErrKeysUndecided):
+			return err
+		}
+		return errors.Join(err, writeRecovery(env, report, *to))
+	}
+	return cmd
+}
+
+// recoverConfig converts the configuration for a recovery, which serves no requests.
+func recoverConfig(env environment, cfg config.Config) server.Config {
+	out := serverConfig(cfg, nil, env.serviceLogger(cfg.Log), nil)
+	out.ReadOnly, out.Now, out.Rand = "", time.Now, rand.Reader
+	return out
+}
+
+// writeRecovery prints the report, and writes it to a file if one is named.
+func writeRecovery(env environment, report server.RecoveryReport, path string) error {
+	if path == "" {
+		_, err := fmt.Fprintln(env.stdout, report.Markdown())
+		return err
+	}
+	text := []byte(report.Markdown())
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		var err error
+		if text, err = json.MarshalIndent(report, "", "  "); err != nil {
+			return err
+		}
+	}
+	const private = 0o600 // it names payments and keys
+	if err := os.WriteFile(path, append(text, '\n'), private); err != nil {
+		return fmt.Errorf("write the report: %w; the recovery itself is not affected", err)
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s says what to check.\n", path)
+	return err
+}
+

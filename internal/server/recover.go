@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// Limits of a recovery.
+const (
+	// recoverPoll is how often it is checked how far the chains are read.
+	recoverPoll = 50 * time.Millisecond
+	// replicaPatience is for how long a replica that was killed counts as running, at most.
+	replicaPatience = 5 * time.Second
+	// maxPasses bounds how often the chains are read from the backup on. A pass that finds lost
+	// invoices watches more addresses, so that another one follows.
+	maxPasses = 5
+)
+
+// ErrReplicaRuns: a recovery needs the database for itself.
+var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
+
+// RecoverOptions are the choices of a recovery.
+type RecoverOptions struct {
+	// Dismiss ends a false alarm: nothing was restored.
+	Dismiss bool
+	// KeepKeys says which keys of the API stay valid: KeepAll, KeepNone, or their ids. The database does not
+	// know which of them were revoked since the backup. The others are revoked. If it is empty and there are
+	// keys, the recovery does not end.
+	KeepKeys []string
+}
+
+// Values of RecoverOptions.KeepKeys.
+const (
+	KeepAll  = "all"
+	KeepNone = "none"
+)
+
+// Recover prepares a database that was restored from a backup for Run: it starts a new timeline, ends
+// sessions and links that sign in, and reads the chains from the backup on, while nothing goes out. It returns
+// what a person must check. If it fails, the database stays in recovery, and Recover continues when it is called
+// again. Every replica must be stopped.
+func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report RecoveryReport, err error) {
+	s, err := newServer(cfg)
+	if err != nil {
+		return report, err
+	}
+	s.recovering = true
+	unlock, err := store.LockService(cfg.Database)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if s.store, err = store.Open(ctx, cfg.Database); err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, s.store.Close()) }()
+	for _, check := range []func(context.Context) error{s.store.CheckWritable, s.checkAlone, s.checkIntact} {
+		if err := check(ctx); err != nil {
+			return report, err
+		}
+	}
+	if o.Dismiss {
+		return report, s.dismissRecovery(ctx)
+	}
+	if err := s.beginRecovery(ctx); err != nil {
+		return report, err
+	}
+	if err := s.build(ctx); err != nil {
+		return report, err
+	}
+	defer func() { s.closePools() }()
+	if err := s.readPast(ctx); err != nil {
+		return report, err
+	}
+	return s.endRecovery(ctx, o)
+}
+
+// checkAlone returns ErrReplicaRuns if a replica uses the database. A SQLite database was locked.
+func (s *Server) checkAlone(ctx context.Context) error {
+	if !s.store.Shared() {
+		return nil
+	}
+	c, err := clock.Open(ctx, clock.Config{Store: s.store, Wall: s.cfg.Now, Logger: s.cfg.Logger})
+	if err != nil {
+		return err
+	}
+	for waited := time.Duration(0); ; waited += time.Second {
+		live, err := s.store.HasLiveReplica(ctx, c.Now().UnixMilli())
+		if err != nil || !live {
+			return err
+		}
+		if waited >= replicaPatience {
+			return ErrReplicaRuns
+		}
+		if !wait.Sleep(ctx, time.Second, nil) {
+			return ctx.Err()
+		}
+	}
+}
+
+// dismissRecovery makes the state normal again without a recovery.
+func (s *Server) dismissRecovery(ctx context.Context) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.Recovery(ctx)
+		if err != nil {
+			return err
+		}
+		if was.State == store.RecoveryUnderWay {
+			return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
+		}
+		if was.State == store.RecoveryNormal {
+			return nil
+		}
+		return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()})
+	})
+}
+
+// auditedRecovery is the state of the database in the audit log.
+type auditedRecovery struct {
+	State    store.RecoveryState `json:"state"`
+	Reason   string              `json:"reason,omitempty"`
+	Timeline string              `json:"timeline,omitempty"` // that began
+}
+
+// setRecovery changes the state of the database and records it in the audit log.
+func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Action, was, is store.Recovery) error {
+	all, err := tx.Timelines(ctx)
+	if err != nil {
+		return err
+	}
+	after := auditedRecovery{State: is.State, Reason: is.Reason}
+	if len(all) > 0 {
+		after.Timeline = all[len(all)-1].ID
+	}
+	if err := tx.SetRecovery(ctx, is); err != nil {
+		return err
+	}
+	return tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{
+		Action: action, Object: "database", Before: auditedRecovery{State: was.State, Reason: was.Reason}, After: after,
+	}))
+}
+
+// beginRecovery starts a timeline and ends sessions, unless a recovery has begun already.
+func (s *Server) beginRecovery(ctx context.Context) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.Recovery(ctx)
+		if err != nil || was.State == store.RecoveryUnderWay {
+			return err
+		}
+		is := store.Recovery{State: store.RecoveryUnderWay, Reason: was.Reason, Since: s.cfg.Now()}
+		if was.State == store.RecoveryNormal {
+			is.Reason = "nothing was found, and a person asked for the recovery"
+		}
+		if _, err := tx.StartTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
+			return err
+		}
+		if err := tx.RecoverFrom(ctx); err != nil {
+			return err
+		}
+		if _, _, err := tx.EndSessions(ctx); err != nil {
+			return err
+		}
+		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
+	})
+}
+
+// readPast reads the chains from the backup on to their heads, and again for the lost invoices that it finds.
+func (s *Server) readPast(ctx context.Context) error {
+	if err := s.settle.RecordRegistries(ctx); err != nil {
+		return fmt.Errorf("record the registries: %w", err)
+	}
+	from, err := s.store.RecoveredFrom(ctx)
+	if err != nil {
+		return err
+	}
+	watched := make(map[string]int) // lost addresses by chain
+	for range maxPasses {
+		if err := s.readToHeads(ctx); err != nil {
+			return err
+		}
+		more := false
+		for _, c := range s.cfg.Chains {
+			n, err := s.settle.WatchLost(ctx, c.Key)
+			if err != nil {
+				return err
+			}
+			if n > watched[c.Key] {
+				watched[c.Key], more = n, true
+				if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
+					return fmt.Errorf("read %s again: %w", c.Key, err)
+				}
+			}
+		}
+		if !more {
+			return nil
+		}
+		s.closePools()
+		if err := s.buildChains(); err != nil {
+			return err
+		}
+	}
+	return s.readToHeads(ctx)
+}
+
+// closePools closes the connections to the nodes and forgets the workers of the chains.
+func (s *Server) closePools() {
+	for _, run := range s.chains {
+		run.pool.Close()
+	}
+	s.chains = nil
+	clear(s.byKey)
+}
+
+// readToHeads runs the indexers until each chain is read to its head.
+func (s *Server) readToHeads(ctx context.Context) (err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	for _, run := range s.chains {
+		group.Go(func() error { return run.indexer.Run(ctx) })
+	}
+	defer func() {
+		stop()
+		err = errors.Join(err, group.Wait())
+	}()
+	for {
+		behind := 0
+		for _, run := range s.chains {
+			at, err := s.isAtHead(ctx, run)
+			if err != nil {
+				return err
+			}
+			if !at {
+				behind++
+			}
+		}
+		if behind == 0 {
+			return nil
+		}
+		if !wait.Sleep(ctx, recoverPoll, nil) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// isAtHead reports whether all blocks of a chain up to its head were read.
+func (s *Server) isAtHead(ctx context.Context, run *chainWorkers) (bool, error) {
+	st := run.indexer.Status()
+	if st.Halted != "" {
+		return false, fmt.Errorf("%s is halted: %s; see \"quittance chain resume\", then run this again", run.Key, st.Halted)
+	}
+	if st.Succeeded.IsZero() || st.Error != "" || st.Head == 0 || st.Indexed < st.Head {
+		return false, nil
+	}
+	cur, err := s.settle.Cursor(ctx, run.Key)
+	return err == nil && cur.Gap == nil, err
+}
+
+// leaseEvents returns what leases deliveries to this process; nil in a recovery, which sends nothing.
+func (s *Server) leaseEvents() func([]store.Event) {
+	if s.recovering {
+		return nil
+	}
+	return s.worker.LeaseEvents
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/times"
+)
+
+// maxReported bounds each list of a report, and recoveryKeys the keys that are read at a time.
+const (
+	maxReported  = 10_000
+	recoveryKeys = 500
+)
+
+// ErrKeysUndecided: somebody must say which keys of the API stay valid.
+var ErrKeysUndecided = errors.New("the chains are read, but it is not decided which keys of the API stay valid: any of them may have been revoked since the backup. " +
+	`Run this again with --keep-keys all, --keep-keys none, or --keep-keys ID,ID: the others are revoked`)
+
+// RecoveryReport is what a person must check after a recovery.
+type RecoveryReport struct {
+	Reason   string         `json:"reason"`    // why the database was recovered
+	BegunAt  int64          `json:"begunAt"`   // Unix seconds
+	Timeline string         `json:"timeline"`  // that began
+	LastSeq  int64          `json:"lastEvent"` // number of the last event that the abandoned timeline shares
+	Audit    ReportedHead   `json:"auditHead"` // of the log as it was restored
+	Chains   []ReportedPast `json:"chains"`
+	Refunds  []string       `json:"refunds"` // ids of the prepared refunds that were recognized on chain
+	Keys     []ReportedKey  `json:"keys"`    // that were active in the backup
+}
+
+// ReportedHead is the head of the audit log, to be compared with an archived one.
+type ReportedHead struct {
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// ReportedPast is what was found on a chain.
+type ReportedPast struct {
+	ChainKey string            `json:"chainKey"`
+	From     uint64            `json:"fromBlock"` // the first block that the backup had not read
+	To       uint64            `json:"toBlock"`
+	Lost     []ReportedInvoice `json:"lostInvoices"`   // that the database does not have
+	Closed   []ReportedInvoice `json:"closedInvoices"` // open here, and closed on chain before they expired
+	Watched  int               `json:"watchedAddresses"`
+	Payments []ReportedPayment `json:"unattributedPayments"`
+}
+
+// ReportedInvoice is an invoice that the database lost, or of which it lost what became of it.
+type ReportedInvoice struct {
+	OnChainID string `json:"onChainInvoiceId"`
+	InvoiceID string `json:"invoiceId,omitempty"`
+	Block     uint64 `json:"block"`
+}
+
+// ReportedPayment is a payment since the backup that belongs to no invoice.
+type ReportedPayment struct {
+	ID        string `json:"id"`
+	TxHash    string `json:"txHash"`
+	To        string `json:"to"`
+	Amount    string `json:"amount"`
+	Currency  string `json:"currency"`
+	OnChainID string `json:"lostInvoice,omitempty"` // of the lost invoice that it was for, as far as is known
+}
+
+// ReportedKey is a key of the API that the backup had as active.
+type ReportedKey struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	MerchantID string `json:"merchantId,omitempty"` // empty: the operator
+	CreatedAt  int64  `json:"createdAt"`
+	Kept       bool   `json:"kept"`
+}
+
+// endRecovery writes the report, decides about the keys and makes the state normal.
+func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report RecoveryReport, err error) {
+	if report, err = s.recoveryReport(ctx); err != nil {
+		return report, err
+	}
+	if len(report.Keys) > 0 && len(o.KeepKeys) == 0 {
+		return report, ErrKeysUndecided
+	}
+	for i, k := range report.Keys {
+		report.Keys[i].Kept = slices.Contains(o.KeepKeys, KeepAll) || slices.Contains(o.KeepKeys, k.ID)
+	}
+	for _, id := range o.KeepKeys {
+		if id != KeepAll && id != KeepNone && !slices.ContainsFunc(report.Keys, func(k ReportedKey) bool { return k.ID == id }) {
+			return report, fmt.Errorf("there is no active key %s; the report lists them", id)
+		}
+	}
+	return report, s.store.Update(ctx, func(tx *store.Tx) error {
+		if err := s.revokeKeys(ctx, tx, report.Keys); err != nil {
+			return err
+		}
+		was, err := tx.Recovery(ctx)
+		if err != nil {
+			return err
+		}
+		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()})
+	})
+}
+
+// revokeKeys revokes the keys that are not kept.
+func (s *Server) revokeKeys(ctx context.Context, tx *store.Tx, keys []ReportedKey) error {
+	if err := tx.LockKeys(ctx); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.Kept {
+			continue
+		}
+		r, err := tx.Key(ctx, k.ID)
+		if err != nil {
+			return err
+		}
+		r.RevokedAt = s.cfg.Now()
+		if err := tx.UpdateKey(ctx, r); err != nil {
+			return err
+		}
+		if err := tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{MerchantID: r.MerchantID, Action: access.ActionKeyRevoke, Object: r.ID})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoveryReport reads what was found.
+func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err error) {
+	state, err := s.store.Recovery(ctx)
+	if err != nil {
+		return report, err
+	}
+	all, err := s.store.Timelines(ctx)
+	if err != nil {
+		return report, err
+	}
+	t := all[len(all)-1]
+	report = RecoveryReport{Reason: state.Reason, BegunAt: state.Since.Unix(), Timeline: t.ID, LastSeq: t.LastSeq, Audit: ReportedHead{Seq: t.LastAudit}}
+	if t.LastAudit > 0 {
+		entries, err := s.store.AuditEntries(ctx, store.AuditFilter{Before: t.LastAudit + 1, Limit: 1})
+		if err != nil {
+			return report, err
+		}
+		if len(entries) > 0 {
+			report.Audit.Hash = entries[0].Hash.String()
+		}
+	}
+	from, err := s.store.RecoveredFrom(ctx)
+	if err != nil {
+		return report, err
+	}
+	for _, c := range s.cfg.Chains {
+		past, err := s.reportPast(ctx, c.Key, from[c.Key])
+		if err != nil {
+			return report, err
+		}
+		report.Chains = append(report.Chains, past)
+	}
+	if report.Refunds, err = s.store.RefundsByReason(ctx, settle.LostRefundReason, maxReported); err != nil {
+		return report, err
+	}
+	report.Keys, err = s.activeKeys(ctx)
+	return report, err
+}
+
+// reportPast reads what was found on a chain.
+func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past ReportedPast, err error) {
+	cur, err := s.settle.Cursor(ctx, key)
+	if err != nil {
+		return past, err
+	}
+	past = ReportedPast{ChainKey: key, From: from, To: cur.Indexed.Number}
+	lost, err := s.store.LostInvoices(ctx, key)
+	if err != nil {
+		return past, err
+	}
+	for _, l := range lost {
+		found := ReportedInvoice{OnChainID: l.CommitmentID.String(), InvoiceID: l.InvoiceID, Block: l.Block}
+		if l.Closed {
+			past.Closed = append(past.Closed, found)
+		} else {
+			past.Lost = append(past.Lost, found)
+		}
+	}
+	if past.Watched, err = s.store.LostAddresses(ctx, key); err != nil {
+		return past, err
+	}
+	payments, err := s.store.UnattributedSince(ctx, key, from, maxReported)
+	for _, p := range payments {
+		id, err := s.store.LostPayment(ctx, p)
+		if err != nil {
+			return past, err
+		}
+		found := ReportedPayment{ID: p.ID, TxHash: p.TxHash.String(), To: p.To.String(), Amount: p.Amount.String(), Currency: p.Currency}
+		if !id.IsZero() {
+			found.OnChainID = id.String()
+		}
+		past.Payments = append(past.Payments, found)
+	}
+	return past, err
+}
+
+// activeKeys returns the keys that are valid.
+func (s *Server) activeKeys(ctx context.Context) (active []ReportedKey, err error) {
+	for before := ""; ; {
+		keys, err := s.store.Keys(ctx, store.KeyFilter{Before: before, Limit: recoveryKeys})
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			if k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(s.cfg.Now())) {
+				active = append(active, ReportedKey{ID: k.ID, Name: k.Name, MerchantID: k.MerchantID, CreatedAt: k.CreatedAt.Unix()})
+			}
+			before = k.ID
+		}
+		if len(keys) < recoveryKeys {
+			return active, nil
+		}
+	}
+}
+
+// Markdown returns the report as a document.
+func (r RecoveryReport) Markdown() string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("# Recovery of %s\n", times.Format(time.Unix(r.BegunAt, 0), time.UTC, time.RFC3339))
+	p("Why: %s.\n", r.Reason)
+	p("- Timeline `%s` began behind event %d. All sessions and links that sign in have ended.", r.Timeline, r.LastSeq)
+	p("- The audit log was restored up to entry %d, `%s`. If an archived head is newer, the entries between are lost here.\n", r.Audit.Seq, r.Audit.Hash)
+	for _, c := range r.Chains {
+		p("## %s: blocks %d to %d\n", c.ChainKey, c.From, c.To)
+		p("%d invoices are lost, and %d addresses are watched for them. Ask their merchants for copies, and import these with `quittance recover import`.\n", len(c.Lost), c.Watched)
+		for _, l := range c.Lost {
+			p("- `%s`, announced in block %d", l.OnChainID, l.Block)
+		}
+		p("\n%d open invoices were closed on chain before they expired: somebody made them void, or attributed a payment by hand. Decide about each: they do not expire.\n", len(c.Closed))
+		for _, l := range c.Closed {
+			p("- `%s`, closed in block %d", l.InvoiceID, l.Block)
+		}
+		p("\n%d payments since the backup belong to no invoice:\n", len(c.Payments))
+		for _, f := range c.Payments {
+			note := ""
+			if f.OnChainID != "" {
+				note = ", for the lost invoice `" + f.OnChainID + "`"
+			}
+			p("- `%s`: %s %s minor units to `%s`, transaction `%s`%s", f.ID, f.Amount, f.Currency, f.To, f.TxHash, note)
+		}
+		p("")
+	}
+	p("## Refunds\n\n%d prepared refunds that were sent since the backup were recognized: %s.\n", len(r.Refunds), strings.Join(r.Refunds, ", "))
+	p("## Keys of the API\n")
+	for _, k := range r.Keys {
+		kept := "revoked"
+		if k.Kept {
+			kept = "kept"
+		}
+		p("- `%s` %q of %s: %s", k.ID, k.Name, orOperator(k.MerchantID), kept)
+	}
+	p("\n%s", recoveryChecks)
+	return b.String()
+}
+
+func orOperator(merchantID string) string {
+	if merchantID == "" {
+		return "the operator"
+	}
+	return merchantID
+}
+
+// recoveryChecks are what the database cannot know.
+const recoveryChecks = `## Check by hand
+
+No chain knows what people decided since the backup. Compare with the merchants and with archived audit entries:
+
+- invoices that were made void, amounts that were accepted or waived, and payments that were attributed or dismissed by hand;
+- merchants, keys, payment links, settlement addresses and webhook secrets that were added, changed or revoked;
+- settlement addresses that were used first after the backup: payments to them are found only once their invoices are imported;
+- refunds that were sent and not mined yet: do not send them again;
+- drafts, and customers whose data was erased: erase it again.`
