@@ -254,8 +254,11 @@ func (r RecoveryReport) Markdown() string {
 		}
 		p("")
 	}
-	p("## Refunds\n\n%d prepared refunds that were sent since the backup were recognized: %s.\n", len(r.Refunds), strings.Join(r.Refunds, ", "))
-	p("## Keys of the API\n")
+	p("## Refunds\n\n%d prepared refunds were recognized on chain that the backup lacked.\n", len(r.Refunds))
+	for _, id := range r.Refunds {
+		p("- `%s`", id)
+	}
+	p("\n## Keys of the API\n")
 	for _, k := range r.Keys {
 		kept := "revoked"
 		if k.Kept {

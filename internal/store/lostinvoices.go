@@ -90,7 +90,7 @@ const lostDeposit = "lost:"
 func IsLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
 
 // LostPayment returns the commitment of the lost invoice that a payment without an invoice was for: that of its
-// deposit address, or the one that its evidence names. It is zero if there is none.
+// deposit address, or the one that its evidence names. It is zero if neither exists.
 func (q *queries) LostPayment(ctx context.Context, p invoice.Payment) (invoice.Hash, error) {
 	id, err := queryRow(ctx, q, func(row scanner) (h invoice.Hash, err error) {
 		err = row.Scan(hashCol(&h))

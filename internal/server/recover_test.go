@@ -1,0 +1,186 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// recoverConfig returns the configuration of a recovery of a database.
+func recoverConfig(url string, c Chain) Config {
+	return Config{
+		Database: url, Chains: []Chain{c}, Access: Access{Mode: access.Test, Open: true}, Now: time.Now, Rand: rand.Reader,
+		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}},
+	}
+}
+
+// createdInvoice creates an invoice and returns it.
+func createdInvoice(t *testing.T, base string) (inv apitypes.CreateInvoiceResponse) {
+	t.Helper()
+	a := ask(t, http.MethodPost, base+"/api/invoices", fmt.Sprintf(`{"merchantId": "m", "merchantAddress": "0x1111111111111111111111111111111111111111",
+		"amount": "1000000", "currency": "USDC", "chainKey": "house", "expiresAt": %d}`, chaintest.GenesisTime+100_000)) // by the chain's time
+	if err := json.Unmarshal([]byte(a.body), &inv); err != nil || a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s, %v", a.status, a.body, err)
+	}
+	return inv
+}
+
+// TestRecover restores a backup after the chain has gone on: an invoice was paid, one was closed, and others
+// were made, of which one was paid at a settlement address that was used first after the backup.
+func TestRecover(t *testing.T) {
+	t.Parallel()
+	config, c, _ := scriptedChain(t, "house", 7)
+	config.Registry = invoice.Address{0x60}
+	c.Contract(config.Registry)
+	url := storetest.Migrated(t)
+	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: url})
+	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed == 3 })
+	paid, closed := createdInvoice(t, live.url), createdInvoice(t, live.url)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	must(t, store.Backup(t.Context(), url, path, time.Now()))
+	live.stop()
+	must(t, <-live.ended)
+
+	hash := func(text string) invoice.Hash {
+		h, err := invoice.ParseHash(text)
+		must(t, err)
+		return h
+	}
+	merchant, payer, lost, elsewhere := address(t, "0x1111111111111111111111111111111111111111"), invoice.Address{0xbb}, invoice.Hash{0x77}, invoice.Address{0x99}
+	amount := invoice.NewAmount(1_000_000)
+	id := hash(string(paid.OnChainInvoiceID))
+	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, merchant, amount), chaintest.Paid(config.Registry, id, payer, merchant, testToken, amount)))
+	c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, lost), chaintest.Closed(config.Registry, hash(string(closed.OnChainInvoiceID)))))
+	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, amount), chaintest.Paid(config.Registry, invoice.Hash{0x78}, payer, elsewhere, testToken, amount)))
+	c.MineEmpty(1)
+	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, invoice.NewAmount(6)))) // not final
+
+	copied := "sqlite:" + path
+	report, err := Recover(t.Context(), recoverConfig(copied, config), RecoverOptions{})
+	must(t, err)
+	if len(report.Chains) != 1 || report.Timeline == "" || !strings.Contains(report.Reason, "quittance backup") {
+		t.Fatalf("reported %+v", report)
+	}
+	past := report.Chains[0]
+	if past.From != 4 || len(past.Lost) != 2 || len(past.Closed) != 1 || past.Closed[0].InvoiceID != closed.ID {
+		t.Errorf("found %+v", past)
+	}
+	found := make(map[string]string) // amounts and lost invoices of the payments
+	for _, p := range past.Payments {
+		found[p.To+" "+p.Amount] = p.OnChainID
+	}
+	want := map[string]string{elsewhere.String() + " 1000000": invoice.Hash{0x78}.String(), elsewhere.String() + " 6": ""}
+	for key, id := range want {
+		if found[key] != id {
+			t.Errorf("the payment %s is for %q, want %q", key, found[key], id)
+		}
+	}
+	if len(found) != len(want) {
+		t.Errorf("unattributed are %v, want %v", found, want)
+	}
+	if text := report.Markdown(); !strings.Contains(text, lost.String()) || !strings.Contains(text, closed.ID) {
+		t.Errorf("the document lacks an invoice:\n%s", text)
+	}
+	again := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: copied})
+	for id, want := range map[string]string{paid.ID: `"status":"paid"`, closed.ID: `"status":"open"`} {
+		if a := ask(t, http.MethodGet, again.url+"/api/invoices/"+id, ""); a.status != http.StatusOK || !strings.Contains(a.body, want) {
+			t.Errorf("an invoice is %d %s, want %s", a.status, a.body, want)
+		}
+	}
+	if _, err := storetest.Open(t, copied).Timelines(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecoverAsksAboutKeys requires a decision about the keys of a backup. Until it is made, the service does not
+// start, and nothing is done twice. A false alarm is dismissed without.
+func TestRecoverAsksAboutKeys(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			s := storetest.Open(t, url)
+			config, _, _ := scriptedChain(t, "house", 7)
+			must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
+			state := func(reason string) {
+				t.Helper()
+				must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
+			}
+			state("a false alarm")
+			_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
+			must(t, err)
+			must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+				for _, id := range []string{"key_00000000000000000000000001", "key_00000000000000000000000002"} {
+					key := access.Record{ID: id, Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
+					if err := tx.LockKeys(t.Context()); err != nil {
+						return err
+					}
+					if err := tx.InsertKey(t.Context(), key); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			state("a lost past")
+			for range 2 {
+				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+				if !errors.Is(err, ErrKeysUndecided) || len(report.Keys) != 2 {
+					t.Fatalf("undecided keys: %v, %+v", err, report.Keys)
+				}
+			}
+			if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoveryUnderWay || r.Reason != "a lost past" {
+				t.Errorf("the database is %+v, %v", r, err)
+			}
+			_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000003"}})
+			if err == nil {
+				t.Error("a key that does not exist was kept")
+			}
+			_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
+			if err == nil {
+				t.Error("a recovery that had begun was dismissed")
+			}
+			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000001"}})
+			must(t, err)
+			for _, k := range report.Keys {
+				r, err := s.Key(t.Context(), k.ID)
+				if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
+					t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
+				}
+			}
+			all, err := s.Timelines(t.Context())
+			if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != store.RecoveryNormal {
+				t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
+			}
+		})
+	}
+}
+
+func address(t *testing.T, text apitypes.Address) invoice.Address {
+	t.Helper()
+	a, err := invoice.ParseAddress(strings.ToLower(string(text)))
+	must(t, err)
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
