@@ -90,4 +90,3 @@ func writeRecovery(env environment, report server.RecoveryReport, path string) e
 	_, err := fmt.Fprintf(env.stdout, "%s says what to check.\n", path)
 	return err
 }
-
