@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
@@ -42,6 +43,10 @@ func (s *Server) remember(ctx context.Context) error {
 	s.remembered, s.cfg.Chains = after, slices.Clone(s.cfg.Chains)
 	for i, c := range after.Configure(s.networks()) {
 		s.cfg.Chains[i].Chain = c
+		for _, t := range c.Former {
+			s.cfg.Logger.Info("token is read although it is not configured, for payments that may still come", "chain", c.Key,
+				"currency", t.Currency, "token", chain.Checksum(t.Address))
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
@@ -67,19 +68,25 @@ func startError(t *testing.T, database string, c Chain) error {
 // awaitPaid waits until an invoice is paid.
 func awaitPaid(t *testing.T, base, id string) {
 	t.Helper()
+	awaitBody(t, base+"/api/invoices/"+id, `"status":"paid"`)
+}
+
+// awaitBody waits until an answer holds a text.
+func awaitBody(t *testing.T, url, text string) {
+	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for {
-		a := ask(t, http.MethodGet, base+"/api/invoices/"+id, "")
-		if strings.Contains(a.body, `"status":"paid"`) {
+		a := ask(t, http.MethodGet, url, "")
+		if strings.Contains(a.body, text) {
 			return
 		}
 		select {
 		case <-poll.C:
 		case <-deadline.C:
-			t.Fatalf("the invoice is not paid: %d %s", a.status, a.body)
+			t.Fatalf("no %s: %d %s", text, a.status, a.body)
 		}
 	}
 }
@@ -155,6 +162,12 @@ func TestRemovedToken(t *testing.T) {
 			if a.status != http.StatusCreated {
 				t.Fatalf("create: %d %s", a.status, a.body)
 			}
+			pending, pendingAt, a := createIn(t, first.url, "EURC", 9)
+			if a.status != http.StatusCreated {
+				t.Fatalf("create: %d %s", a.status, a.body)
+			}
+			blocks.Mine(chaintest.NamedTx("pending payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, pendingAt, five)))
+			awaitBody(t, first.url+"/api/payments?include=pending", `"status":"pending"`)
 			first.end(t)
 			blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
 			blocks.MineEmpty(3)
@@ -167,6 +180,7 @@ func TestRemovedToken(t *testing.T) {
 				t.Errorf("an invoice in the removed token: %d %s", a.status, a.body)
 			}
 			awaitPaid(t, second.url, id)
+			awaitPaid(t, second.url, pending)
 			second.end(t)
 
 			third := start(usdc, chain.Token{Currency: "EURC", Address: moved, Decimals: 6})
@@ -185,6 +199,66 @@ func TestRemovedToken(t *testing.T) {
 				blocks.Mine(chaintest.NamedTx(fmt.Sprint("right ", n), chaintest.Transfer(token, invoice.Address{0xaa}, address, five)))
 				blocks.MineEmpty(3)
 				awaitPaid(t, third.url, id)
+			}
+		})
+	}
+}
+
+// TestRetiredTokenReturns mines a payment in a token that was retired, and configures the token again. The payment is
+// recorded, and invoices in the token are taken once the blocks are read.
+func TestRetiredTokenReturns(t *testing.T) {
+	t.Parallel()
+	for name, url := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := url(t)
+			c, blocks, _ := scriptedChain(t, "house", 7)
+			blocks.Token(secondToken, 6)
+			usdc, eurc := c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
+			start := func(tokens ...chain.Token) *running {
+				return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}})
+			}
+			pay := func(name string, to invoice.Address) {
+				blocks.Mine(chaintest.NamedTx(name, chaintest.Transfer(secondToken, invoice.Address{0xaa}, to, five)))
+				blocks.MineEmpty(3)
+			}
+			first := start(usdc, eurc)
+			id, address, _ := createIn(t, first.url, "EURC", 1)
+			pay("payment", address)
+			awaitPaid(t, first.url, id)
+			first.end(t)
+			second := start(usdc)
+			await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+			second.end(t)
+			db := storetest.Open(t, database)
+			if err := settle.RetireToken(t.Context(), db, "house", secondToken, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			third := start(usdc)
+			pay("unseen", address)
+			head := blocks.Head().Number
+			await(t, third.url, "the payment's block", func(_ int, h health) bool { return h.Chains[0].Indexed == head })
+			if a := ask(t, http.MethodGet, third.url+"/api/payments?include=unattributed", ""); strings.Count(a.body, `"txHash"`) != 1 {
+				t.Fatalf("payments in a retired token: %s", a.body)
+			}
+			third.end(t)
+			blocks.MineEmpty(3) // what was read becomes final
+			fourth := start(usdc, eurc)
+			unseen := chaintest.NamedTx("unseen").Hash.String()
+			poll := time.NewTicker(20 * time.Millisecond)
+			defer poll.Stop()
+			for polls := 0; ; polls++ {
+				_, _, a := createIn(t, fourth.url, "EURC", 2)
+				if a.status == http.StatusCreated {
+					break
+				}
+				if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "were read without EURC") || polls > 1000 {
+					t.Fatalf("an invoice in the token that returned: %d %s", a.status, a.body)
+				}
+				<-poll.C
+			}
+			if a := ask(t, http.MethodGet, fourth.url+"/api/payments?include=unattributed", ""); !strings.Contains(a.body, unseen) {
+				t.Errorf("invoices are taken, and the payment is not recorded: %s", a.body)
 			}
 		})
 	}
