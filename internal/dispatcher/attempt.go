@@ -22,6 +22,13 @@ type job struct {
 	endpoint poster.Endpoint
 }
 
+// reasons say why deliveries are put back, by the fault.
+var reasons = map[poster.Fault]string{
+	poster.FaultAddress:  "no local port is left for connections to the endpoint's address",
+	poster.FaultStopped:  "this process did not run for a while, or its clock was set",
+	poster.FaultShortage: "this process ran out of a resource, or cannot use its proxy",
+}
+
 // deliver makes one attempt and has its outcome recorded.
 func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o := delivery.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
@@ -47,8 +54,8 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		return finished{outcome: o} // this worker stopped it, which says nothing about the endpoint
 	}
 	if a.Fault != poster.FaultTheirs {
-		w.log.add("fault", func(count int) {
-			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: this process ran out of a resource", "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
+		w.log.add(fmt.Sprint("fault:", a.Fault), func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: "+reasons[a.Fault], "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
 		})
 		return finished{outcome: o, fault: a.Fault}
 	}

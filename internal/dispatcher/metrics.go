@@ -54,7 +54,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		putBack: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_webhook_put_back_total",
-			Help: "Deliveries put back without an attempt, since this process had run out of a resource such as file descriptors.",
+			Help: "Deliveries put back without an attempt, since this process had run out of a resource such as file descriptors, or had not run for a while.",
 		}),
 		stalled: register.NewCounter(prometheus.CounterOpts{
 			Name: "quittance_webhook_stalled_total",

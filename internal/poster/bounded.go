@@ -13,9 +13,15 @@ import (
 // has ended.
 const overrun = 500 * time.Millisecond
 
-// overslept is by how much an exchange exceeds its limit only when this process
-// was not running.
-const overslept = 3 * time.Second
+// oversleep is by how much an exchange exceeds its limit only when this process
+// was not running, or its clock was set.
+const oversleep = 3 * time.Second
+
+// overslept reports whether an exchange may have failed because this process was not running. If
+// there was an answer, it is the endpoint's.
+func overslept(a Answer, took, limit time.Duration) bool {
+	return a.Err != nil && a.Code == 0 && took > limit+oversleep
+}
 
 // bounded runs an exchange under the time limit. An exchange that does not end
 // when its context does is abandoned: its connection is closed, so that its
@@ -23,7 +29,7 @@ const overslept = 3 * time.Second
 func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) (a Answer) {
 	began := time.Now()
 	defer func() {
-		if a.Err != nil && time.Since(began) > p.timeout+overslept {
+		if overslept(a, time.Since(began), p.timeout) {
 			a.Fault = FaultStopped
 		}
 	}()

@@ -1,0 +1,4 @@
+package dispatcher
+
+// Reasons are reasons, for its test.
+var Reasons = reasons
