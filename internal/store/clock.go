@@ -26,6 +26,9 @@ type ClockReading struct {
 // once.
 func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) ClockReading) (now ClockReading, err error) {
 	err = s.heartbeat(ctx, func(tx *Tx) error {
+		if err := tx.probeDisk(ctx); err != nil {
+			return err
+		}
 		// The row is inserted first, so that it can be locked.
 		if _, err := tx.exec(ctx, "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING"); err != nil {
 			return err
@@ -61,4 +64,21 @@ func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last Clo
 		return ClockReading{}, fmt.Errorf("read the schedule's clock: %w", err)
 	}
 	return now, nil
+}
+
+// probeDisk fails if PostgreSQL's disk is full. The write of a reading shows it too late: it replaces a row
+// in its page, and its WAL goes to a segment that has its size already. So the probe makes PostgreSQL write a temporary
+// file of some 100 kB, which leaves nothing behind, in the catalog, the WAL or a table.
+func (tx *Tx) probeDisk(ctx context.Context) error {
+	if !tx.postgres {
+		return nil
+	}
+	if _, err := tx.exec(ctx, "SET LOCAL work_mem = '64kB'"); err != nil { // the least, so that the rows do not fit
+		return err
+	}
+	_, err := queryRow(ctx, &tx.queries, scanSeq, "SELECT count(*) FROM generate_series(1, 10000)")
+	if err != nil {
+		return fmt.Errorf("write a temporary file: %w", err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,8 @@ type Options struct {
 	// Fsync makes commits durable, as in production. Without it the server
 	// never waits for the disk: right for tests, dishonest for benchmarks.
 	Fsync bool
+	// Dir is the folder for its files, in which the server's user may make and remove some. Empty means a usual one.
+	Dir string
 	// Settings are further settings of the server, as name=value.
 	Settings []string
 }
@@ -80,8 +83,8 @@ func newCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	parent := memoryDir()
-	if opts.Fsync {
+	parent := cmp.Or(opts.Dir, memoryDir())
+	if opts.Fsync && opts.Dir == "" {
 		parent = tempDir()
 	}
 	dir, err := srv.mkdirTemp(parent)
