@@ -39,7 +39,8 @@ func (c Change) String() string {
 
 // Configured is the configuration of everything that decides about money.
 type Configured struct {
-	Chains []chain.Chain
+	Chains    []chain.Chain
+	Merchants map[string]invoice.Merchant // by id
 }
 
 // Remembered is what the database knows of earlier configurations.

@@ -185,4 +185,20 @@ func TestHash(t *testing.T) {
 			t.Errorf("another %s has the same hash", name)
 		}
 	}
+	home, bank := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
+	of := func(m invoice.Merchant) string {
+		return drift.Configured{Merchants: map[string]invoice.Merchant{m.ID: m}}.Hash()
+	}
+	shop := invoice.Merchant{ID: "shop", Allowed: []invoice.AllowedAddress{home, bank}, Collection: invoice.Direct}
+	for name, m := range map[string]invoice.Merchant{
+		"id": {ID: "cafe", Allowed: shop.Allowed}, "list": {ID: "shop", Allowed: shop.Allowed[:1]}, "collection": {ID: "shop", Allowed: shop.Allowed, Collection: invoice.Deposit},
+		"tolerance": {ID: "shop", Allowed: shop.Allowed, Tolerance: invoice.Tolerance{BasisPoints: 1}},
+	} {
+		if of(m) == of(shop) {
+			t.Errorf("another %s of a merchant has the same hash", name)
+		}
+	}
+	if other := (invoice.Merchant{ID: "shop", Allowed: []invoice.AllowedAddress{bank, home}, Timezone: "Europe/Berlin"}); of(other) != of(shop) {
+		t.Error("the order of addresses, or a time zone, changes the hash")
+	}
 }

@@ -1,13 +1,16 @@
 package drift
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // Revision is a configuration that replicas run.
@@ -25,6 +28,15 @@ func (c Configured) Hash() string {
 		tokens := slices.SortedFunc(slices.Values(c.Tokens), func(a, b chain.Token) int { return cmp.Compare(a.Address.String(), b.Address.String()) })
 		for _, t := range tokens {
 			fmt.Fprintf(h, "token %q %s %d\n", t.Currency, t.Address, t.Decimals)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Merchants)) {
+		m := c.Merchants[id]
+		fmt.Fprintf(h, "merchant %q %s %s\n", id, m.Tolerance, cmp.Or(m.Collection, invoice.Direct))
+		for _, a := range slices.SortedFunc(slices.Values(m.Allowed), func(a, b invoice.AllowedAddress) int {
+			return cmp.Or(cmp.Compare(a.ChainKey, b.ChainKey), bytes.Compare(a.Address[:], b.Address[:]))
+		}) {
+			fmt.Fprintf(h, "allowed %q %s\n", a.ChainKey, a.Address)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

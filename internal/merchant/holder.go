@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -151,49 +153,44 @@ func (m *Manager) gone(ctx context.Context, db holders, known map[string]store.M
 	return gone, nil
 }
 
-// fingerprint returns what is stored of a webhook URL.
-func fingerprint(url string) string {
-	if url == "" {
+// fingerprint returns what is stored of a webhook URL: its host, since its path may change, and may hold a secret.
+func fingerprint(raw string) string {
+	at, err := url.Parse(raw)
+	if err != nil || at.Host == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(url))
+	sum := sha256.Sum256([]byte(strings.ToLower(at.Host)))
 	return hex.EncodeToString(sum[:])
 }
 
-// sameCompany returns a fault if a configured merchant may be another company than the one that had its id.
+// sameCompany returns a fault if a configured merchant may be another company than the one that had its id. One
+// address in common, or the same host of the webhook URL, shows that it is the same; so does an entry like the former
+// one. Without that, an entry that had nothing to tell it by is believed while it stays, but not when it returns.
 func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
 			was.MerchantID, times.Format(was.RetiredAt, time.UTC, time.DateOnly)), nil
 	}
-	if was.LeftAt.IsZero() {
-		if sharesNothing(was, is) {
-			return mayDiffer(is.MerchantID, "has another webhookUrl and none of its former allowedAddresses"), nil
-		}
+	common := slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
+	stays, nameless := was.LeftAt.IsZero(), len(was.Allowed) == 0 && was.Webhook == ""
+	like := len(was.Allowed)+len(is.Allowed) == 0 && was.Webhook == is.Webhook
+	if common || like || was.Webhook != "" && was.Webhook == is.Webhook || stays && nameless {
 		return nil, nil
 	}
-	same := len(was.Allowed)+len(is.Allowed) == 0 && was.Webhook != "" && was.Webhook == is.Webhook
 	if len(is.Allowed) > 0 {
-		if same, err = db.HoldsAll(ctx, is.MerchantID, addressesOf(is.Allowed)); err != nil {
+		if held, err := db.HoldsAll(ctx, is.MerchantID, addressesOf(is.Allowed)); err != nil || held {
 			return nil, err
 		}
-	}
-	if same {
-		return nil, nil
 	}
 	uses, err := db.MerchantUses(ctx, is.MerchantID)
 	if err != nil || !uses.Any() {
 		return nil, err
 	}
-	return mayDiffer(is.MerchantID, fmt.Sprintf("was not in it on %s, and names no address that it held before", times.Format(was.LeftAt, time.UTC, time.DateOnly))), nil
-}
-
-// sharesNothing reports whether the webhook and all addresses of a configured merchant changed at once.
-func sharesNothing(was, is store.MerchantHolder) bool {
-	if len(was.Allowed) == 0 || len(is.Allowed) == 0 || was.Webhook == "" || is.Webhook == "" || was.Webhook == is.Webhook {
-		return false
+	why := "has none of its former allowedAddresses, and no webhookUrl with the former host"
+	if !stays {
+		why += fmt.Sprintf(", and was not in it on %s", times.Format(was.LeftAt, time.UTC, time.DateOnly))
 	}
-	return !slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
+	return mayDiffer(is.MerchantID, why), nil
 }
 
 // mayDiffer is the fault of an id that may be of another company.

@@ -45,22 +45,38 @@ func (w *world) start(t *testing.T, is started) ([]merchant.Left, error) {
 func TestIDOfAnotherCompany(t *testing.T) {
 	list := func(all ...invoice.AllowedAddress) []invoice.AllowedAddress { return all }
 	none := started{without: true}
+	const hookA, hookB, pathA = "https://a.example/1", "https://b.example/1", "https://a.example/2"
+	const differs = "has none of its former allowedAddresses"
 	for name, test := range map[string]struct {
 		starts  []started
 		refused string
 	}{
-		"another address after an absence":          {[]started{{allowed: list(home)}, none, {allowed: list(bank)}}, "names no address that it held"},
-		"one of two addresses is new":               {[]started{{allowed: list(home)}, none, {allowed: list(home, bank)}}, "names no address that it held"},
-		"nothing tells them apart":                  {[]started{{}, none, {}}, "names no address that it held"},
-		"another URL after an absence":              {[]started{{webhook: "https://a.example"}, none, {webhook: "https://b.example"}}, "names no address that it held"},
-		"all addresses and the URL at once":         {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, "has another webhookUrl and none"},
-		"the same address after an absence":         {[]started{{allowed: list(home)}, none, none, {allowed: list(home), webhook: "https://b.example"}}, ""},
-		"the same URL after an absence":             {[]started{{webhook: "https://a.example"}, none, {webhook: "https://a.example"}}, ""},
-		"another URL":                               {[]started{{webhook: "https://a.example"}, {webhook: "https://b.example"}}, ""},
-		"all addresses":                             {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://a.example"}}, ""},
-		"all addresses and then the URL":            {[]started{{allowed: list(home), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, ""},
-		"a first list":                              {[]started{{webhook: "https://a.example"}, {allowed: list(bank), webhook: "https://b.example"}}, ""},
-		"a first start of a database that is older": {[]started{{allowed: list(bank)}}, ""},
+		// Another company in the place of the former one.
+		"all addresses":                    {[]started{{allowed: list(home)}, {allowed: list(bank)}}, differs},
+		"all addresses and the host":       {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(bank), webhook: hookB}}, differs},
+		"the host":                         {[]started{{webhook: hookA}, {webhook: hookB}}, differs},
+		"a first list and the host":        {[]started{{webhook: hookA}, {allowed: list(bank), webhook: hookB}}, differs},
+		"no list any more, and a URL":      {[]started{{allowed: list(home)}, {webhook: hookB}}, differs},
+		"nothing of before":                {[]started{{allowed: list(home), webhook: hookA}, {}}, differs},
+		"another address after an absence": {[]started{{allowed: list(home)}, none, {allowed: list(bank)}}, "was not in it on"},
+		"another host after an absence":    {[]started{{webhook: hookA}, none, {webhook: hookB}}, "was not in it on"},
+		"a first list after an absence":    {[]started{{}, none, {allowed: list(bank)}}, "was not in it on"},
+		"a first URL after an absence":     {[]started{{}, none, {webhook: hookB}}, "was not in it on"},
+		// The same company.
+		"another path":                       {[]started{{webhook: hookA}, {webhook: pathA}}, ""},
+		"all addresses, and the host stays":  {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(bank), webhook: pathA}}, ""},
+		"the host, and an address stays":     {[]started{{allowed: list(home, bank), webhook: hookA}, {allowed: list(bank), webhook: hookB}}, ""},
+		"one address more, then one less":    {[]started{{allowed: list(home)}, {allowed: list(home, bank)}, {allowed: list(bank)}}, ""},
+		"a first list":                       {[]started{{webhook: hookA}, {allowed: list(bank), webhook: hookA}}, ""},
+		"a first list without a URL":         {[]started{{}, {allowed: list(bank)}}, ""},
+		"a first list and a first URL":       {[]started{{}, {allowed: list(bank), webhook: hookB}}, ""},
+		"the URL is set by the API now":      {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(home)}}, ""},
+		"the same after an absence":          {[]started{{allowed: list(home)}, none, none, {allowed: list(home), webhook: hookB}}, ""},
+		"one address stays over an absence":  {[]started{{allowed: list(home)}, none, {allowed: list(home, bank)}}, ""},
+		"the host stays over an absence":     {[]started{{webhook: hookA}, none, {webhook: pathA}}, ""},
+		"an old instance restarts once":      {[]started{{}, none, {}}, ""},
+		"an address from before the list":    {[]started{{allowed: list(bank)}, {allowed: list(bank, home)}, {allowed: list(home)}, none, {allowed: list(bank)}}, ""},
+		"a first start of an older database": {[]started{{allowed: list(bank)}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {

@@ -54,7 +54,7 @@ func (m Merchants) profiles() map[string]invoice.Merchant {
 
 // buildMerchants builds the manager of the merchants. It fails if a configured merchant is
 // in the database too, because the rules there, such as its allowed addresses, would no
-// longer be in force.
+// longer be in force, or if its id may be of another company now.
 func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 	configured := s.cfg.Merchants.profiles()
 	for id := range configured {
@@ -69,6 +69,12 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
 		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
 	})
+	_, err := s.merchants.CompareConfigured(ctx, s.cfg.Merchants.webhooks())
+	return err
+}
+
+// recordMerchants has the database remember the configured merchants, and warns of those that left.
+func (s *Server) recordMerchants(ctx context.Context) error {
 	left, err := s.merchants.RecordConfigured(ctx, s.cfg.Merchants.webhooks())
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ var staleRoutes = []string{"/healthz", "/readyz", "/status", "/metrics"}
 // remember compares the configuration with what the database remembers, and sets the chains to what they
 // are to be read for. It fails if the configuration contradicts the database.
 func (s *Server) remember(ctx context.Context) error {
-	start := settle.Start{Configured: drift.Configured{Chains: s.networks()}, Now: s.cfg.Now(), Scheduled: s.clock.Now()}
+	start := settle.Start{Configured: drift.Configured{Chains: s.networks(), Merchants: s.cfg.Merchants.profiles()}, Now: s.cfg.Now(), Scheduled: s.clock.Now()}
 	if s.store.Shared() {
 		s.replica = s.ids.New("rep_")
 		start.Replica = s.replica

@@ -270,14 +270,17 @@ func (s *Server) build(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.remember(ctx); err != nil {
-		return err
-	}
 	var keys []string
 	for _, c := range s.cfg.Chains {
 		keys = append(keys, c.Key)
 	}
-	if err := s.buildMerchants(ctx, keys); err != nil {
+	if err := s.buildMerchants(ctx, keys); err != nil { // before the others stop their work for this configuration
+		return err
+	}
+	if err := s.remember(ctx); err != nil {
+		return err
+	}
+	if err := s.recordMerchants(ctx); err != nil {
 		return err
 	}
 	if err := s.buildDelivery(ctx); err != nil {

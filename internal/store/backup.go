@@ -41,7 +41,11 @@ func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	if err := makeEmpty(partial); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(partial)) }()
+	defer func() {
+		if failed := os.Remove(partial); !errors.Is(failed, fs.ErrNotExist) { // it has its name
+			err = errors.Join(err, failed)
+		}
+	}()
 	if err := copyDatabase(ctx, from, partial); err != nil {
 		return err
 	}
@@ -54,10 +58,18 @@ func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	if err := syncFile(partial); err != nil {
 		return err
 	}
-	if err := os.Link(partial, path); err != nil { // unlike a rename it replaces no file
+	if err := renameNew(partial, path); err != nil {
 		return fmt.Errorf("name the backup: %w", err)
 	}
 	return syncFile(filepath.Dir(path))
+}
+
+// linkNew renames a file by a link, which unlike a rename replaces no file.
+func linkNew(from, to string) error {
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
 }
 
 // makeEmpty creates a file that its owner alone can read.

@@ -23,6 +23,9 @@ func RecordedTx(tx *Tx, report func(query string, args []any)) *Tx {
 	return &Tx{queries: queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
 }
 
+// OwnTables returns the tables that migrations create.
+func OwnTables() []string { return ownTables() }
+
 // recorder reports the statements that pass through it.
 type recorder struct {
 	runner

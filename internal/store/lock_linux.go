@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,8 +26,18 @@ func lockFile(path string) (io.Closer, error) {
 	switch err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock); {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
 		return nil, errors.Join(inUse(path, " under another path"), f.Close())
+	case slices.Contains([]error{unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP, unix.ENOLCK}, err): // the lock file is all that such a file system has
 	case err != nil:
-		return nil, errors.Join(fmt.Errorf("lock %s: %w; keep the database on a file system that can lock files", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// renameNew renames a file unless the other name is taken. It has one name at any moment.
+func renameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // not every file system has it
+		return linkNew(from, to)
+	}
+	return err
 }

@@ -12,7 +12,7 @@ import (
 type MerchantHolder struct {
 	MerchantID string
 	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
-	Webhook    string                   // SHA-256 of its URL then, in hex, or ""
+	Webhook    string                   // SHA-256 of the host of its URL then, in hex, or ""
 	Since      time.Time                // the first start with it
 	LeftAt     time.Time                // the first start without it; zero while the configuration has it
 	RetiredAt  time.Time                // zero unless it was retired

@@ -6,12 +6,31 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"sync"
 
 	"github.com/pressly/goose/v3"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
+
+var createsTable = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
+
+// ownTables returns the names of the tables that migrations create. Other programs may have tables next to them.
+var ownTables = sync.OnceValue(func() (names []string) {
+	for _, dir := range []fs.FS{migrations, folders} {
+		_ = fs.WalkDir(dir, ".", func(path string, _ fs.DirEntry, err error) error { // of an embedded file system, which cannot fail
+			if text, err := fs.ReadFile(dir, path); err == nil {
+				for _, match := range createsTable.FindAllStringSubmatch(string(text), -1) {
+					names = append(names, match[1])
+				}
+			}
+			return err
+		})
+	}
+	return names
+})
 
 // migrate applies the migrations that the database lacks, each in a
 // transaction. It fails if a newer program has changed the schema. The options

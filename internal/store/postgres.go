@@ -235,7 +235,7 @@ func (p *postgresDB) ping(ctx context.Context) error {
 func (p *postgresDB) checkWritable(ctx context.Context) error {
 	var standby, readOnly bool
 	var missing string
-	err := p.heartbeats.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', COALESCE(("+missingPrivilege+"), '')").
+	err := p.heartbeats.QueryRowContext(ctx, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', COALESCE(("+missingPrivilege+"), '')", ownTables()).
 		Scan(&standby, &readOnly, &missing)
 	switch at := address(p.config); {
 	case err != nil:
@@ -251,11 +251,11 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 	return nil
 }
 
-// missingPrivilege selects a privilege that the role lacks on a table with the owner of "invoices". Nobody changes an
-// entry of the audit log, and only a command deletes some.
+// missingPrivilege selects a privilege that the role lacks on one of the named tables. Nobody changes an entry of the
+// audit log, and only a command deletes some.
 const missingPrivilege = `SELECT privilege || ' on ' || c.relname FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege
 	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-	AND c.relowner = (SELECT relowner FROM pg_class WHERE oid = to_regclass('invoices')) AND c.relname <> 'goose_db_version'
+	AND c.relname = ANY ($1)
 	AND NOT (c.relname LIKE 'audit\_%' AND privilege IN ('UPDATE', 'DELETE')) AND NOT has_table_privilege(c.oid, privilege) ORDER BY 1 LIMIT 1`
 
 func (p *postgresDB) close() error { return errors.Join(p.db.Close(), p.heartbeats.Close()) }
