@@ -50,6 +50,18 @@ func (m *moves) from(err error) (position string, _ error) {
 	return refused.After, nil
 }
 
+// follow does what from does for a caller who got events, and has a position.
+func (m *moves) follow(err error, got *recent, given *string) (position string, _ error) {
+	if position, err = m.from(err); err == nil {
+		got.move()
+		return position, nil
+	}
+	if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
+		*given = lost.Position
+	}
+	return "", err
+}
+
 // recent is the ids of the events that a caller got last.
 type recent struct {
 	before map[string]struct{} // what it got last before the log did not continue: these may come again

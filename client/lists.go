@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -171,13 +172,9 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 		u.RawQuery = query.Encode()
 		var page apitypes.EventList
 		if err := c.get(ctx, u, &page); err != nil {
-			if after, err = moved.from(err); err != nil {
-				if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
-					next = lost.Position
-				}
+			if after, err = moved.follow(err, got, &next); err != nil {
 				return nil, next, err
 			}
-			got.move()
 			continue
 		}
 		if page.NextCursor == "" {
@@ -216,21 +213,12 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 		var none T
 		moved := moves(0)
 		for cursor := ""; ; {
-			u := *from
-			asked := make(url.Values, len(query)+1)
-			for name, values := range query {
-				asked[name] = values
-			}
-			set(asked, "cursor", cursor)
-			u.RawQuery = asked.Encode()
-			var page P
-			if err := c.get(ctx, &u, &page); err != nil {
-				if cursor, err = moved.from(err); err == nil {
-					continue
-				}
+			page, next, err := listPage[P](ctx, c, from, query, cursor, &moved)
+			if err != nil {
 				yield(none, err)
 				return
 			}
+			cursor = next
 			elements, next := split(page)
 			for _, element := range elements {
 				if !yield(element, nil) {
@@ -245,6 +233,21 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 				return
 			}
 			cursor = next
+		}
+	}
+}
+
+// listPage returns the page of a list behind a cursor, or behind the one from which the list continues.
+func listPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Values, cursor string, moved *moves) (page P, at string, err error) {
+	for {
+		u, asked := *from, maps.Clone(query)
+		set(asked, "cursor", cursor)
+		u.RawQuery = asked.Encode()
+		if err = c.get(ctx, &u, &page); err == nil {
+			return page, cursor, nil
+		}
+		if cursor, err = moved.from(err); err != nil {
+			return page, "", err
 		}
 	}
 }

@@ -63,26 +63,26 @@ func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) 
 			if !more {
 				return
 			}
-			if next, err = moved.from(err); err == nil {
+			if next, err = moved.follow(err, got, &given); err == nil {
 				after = next
-				got.move()
 				continue
 			}
-			if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
-				given = lost.Position
-			}
-			delay, ok := c.delay(failures, err)
-			if !ok || !retryable(request{repeatable: true}, err) {
+			if err := c.awaitRetry(ctx, failures, err); err != nil {
 				yield(StreamedEvent{}, err)
 				return
 			}
 			failures++
-			if err := c.clock.Sleep(ctx, delay); err != nil {
-				yield(StreamedEvent{}, err)
-				return
-			}
 		}
 	}
+}
+
+// awaitRetry waits until a stream that failed is to be continued. It returns the error if it is not.
+func (c *Client) awaitRetry(ctx context.Context, failures int, err error) error {
+	delay, ok := c.delay(failures, err)
+	if !ok || !retryable(request{repeatable: true}, err) {
+		return err
+	}
+	return c.clock.Sleep(ctx, delay)
 }
 
 // stream reads one stream of events to its end. It returns the position behind the last
@@ -124,15 +124,7 @@ func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after stri
 		defer func() { c.positions.put(given, got) }()
 		more := true
 		read := func(position string, data []byte) bool {
-			message := StreamedDelivery{Position: position}
-			var err error
-			if data != nil {
-				message.Record = new(apitypes.EventRecord)
-				err = json.Unmarshal(data, message.Record)
-			}
-			if err != nil || data != nil && len(message.Record.Event) == 0 {
-				err = fmt.Errorf("client: the stream of deliveries has another message (%.100q): %w", data, cmp.Or(err, errors.ErrUnsupported))
-			}
+			message, err := parseDelivery(position, data)
 			if err == nil && data != nil && !message.Record.Redelivered && got.repeats(message.Record.ID()) {
 				message.Record = nil
 			}
@@ -145,17 +137,24 @@ func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after stri
 			if !more {
 				return
 			}
-			if after, err = moved.from(err); err == nil {
-				got.move()
-				continue
+			if after, err = moved.follow(err, got, &given); err != nil {
+				yield(StreamedDelivery{}, err)
+				return
 			}
-			if lost := (*EventsLostError)(nil); errors.As(err, &lost) {
-				given = lost.Position
-			}
-			yield(StreamedDelivery{}, err)
-			return
 		}
 	}
+}
+
+// parseDelivery reads a message of a stream of deliveries.
+func parseDelivery(position string, data []byte) (message StreamedDelivery, err error) {
+	if message.Position = position; data == nil {
+		return message, nil
+	}
+	message.Record = new(apitypes.EventRecord)
+	if err = json.Unmarshal(data, message.Record); err != nil || len(message.Record.Event) == 0 {
+		err = fmt.Errorf("client: the stream of deliveries has another message (%.100q): %w", data, cmp.Or(err, errors.ErrUnsupported))
+	}
+	return message, err
 }
 
 // readStream calls each with the messages of one stream until it returns false or the stream

@@ -130,8 +130,9 @@ type Reader interface {
 	// Decisions returns the matching decisions, newest first.
 	Decisions(ctx context.Context, f store.DecisionFilter) ([]invoice.Decision, error)
 	report.Reader
-	// LogState returns what decides which positions in the logs can be continued.
-	LogState(ctx context.Context) (store.LogState, error)
+	// LogState returns what decides which positions in the logs can be continued by a reader of a
+	// merchant's events, or of all.
+	LogState(ctx context.Context, merchantID string) (store.LogState, error)
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
 	// MerchantStorage returns what a merchant has stored, and its quotas.

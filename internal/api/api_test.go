@@ -48,6 +48,7 @@ type backend struct {
 
 	timelines []store.Timeline // newEventBackend sets the first one
 	removed   int64            // events up to it were removed
+	removedOf map[string]int64 // of merchants
 
 	attempts []delivery.Attempt      // of every event
 	redone   []store.RedeliverFilter // of the calls of RedeliverMany
@@ -281,10 +282,13 @@ func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
 }
 
-func (b *backend) LogState(ctx context.Context) (store.LogState, error) {
+func (b *backend) LogState(ctx context.Context, merchantID string) (store.LogState, error) {
 	state := store.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
 	if len(b.timelines) == 0 {
 		state.Timelines = []store.Timeline{{Number: 1, ID: "tml_1"}}
+	}
+	if merchantID != "" {
+		state.Removed = b.removedOf[merchantID]
 	}
 	return state, b.fail(ctx)
 }

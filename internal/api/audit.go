@@ -24,7 +24,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	h, err := a.history(r.Context())
+	h, err := a.history(r.Context(), "")
 	if err != nil {
 		return err
 	}

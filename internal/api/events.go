@@ -35,7 +35,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	h, err := a.history(r.Context())
+	h, err := a.history(r.Context(), filter.MerchantID)
 	if err != nil {
 		return err
 	}
@@ -59,13 +59,13 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 		}
 	}
 	scope := q.catchUpScope()
-	h, after, err := a.beginAfter(r.Context(), q, scope)
+	h, after, err := a.beginAfter(r.Context(), q, scope, filter.MerchantID)
 	if err != nil {
 		return err
 	}
 	filter.After = &after.Event
 	page := a.eventPage(limit, possible, filter)
-	page.read = a.whileStored(scope, &after, page.read)
+	page.read = a.whileStored(scope, filter.MerchantID, &after, page.read)
 	page.cursor = func(last *store.EventRow, more bool) string {
 		if last != nil {
 			after.Event = last.Seq
@@ -79,7 +79,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 }
 
 // beginAfter returns the position that the parameter after names.
-func (a *API) beginAfter(ctx context.Context, q *query, scope string) (h history, after position, err error) {
+func (a *API) beginAfter(ctx context.Context, q *query, scope, merchantID string) (h history, after position, err error) {
 	from, _ := q.get("after")
 	isCursor := from != afterStart && from != afterEnd
 	if isCursor {
@@ -88,7 +88,7 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope string) (h history
 	if q.err != nil {
 		return h, after, q.err
 	}
-	switch h, err = a.history(ctx); {
+	switch h, err = a.history(ctx, merchantID); {
 	case err != nil:
 	case isCursor:
 		after, err = h.resume(scope, after)
@@ -102,7 +102,7 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope string) (h history
 
 // whileStored returns the read of a page that begins at a position, which it advances. It ends the
 // page, or fails if it is empty, when retention has removed events before they were read.
-func (a *API) whileStored(scope string, after *position, read readPage[store.EventRow]) readPage[store.EventRow] {
+func (a *API) whileStored(scope, merchantID string, after *position, read readPage[store.EventRow]) readPage[store.EventRow] {
 	begun, ended := false, false
 	return func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
 		if last != nil {
@@ -112,7 +112,7 @@ func (a *API) whileStored(scope string, after *position, read readPage[store.Eve
 		if err != nil {
 			return nil, "", err
 		}
-		h, err := a.history(ctx)
+		h, err := a.history(ctx, merchantID)
 		if err != nil {
 			return nil, "", err
 		}

@@ -10,32 +10,27 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
 // position is a place in the logs, as cursors carry it. Numbers are those of its timeline.
 type position struct {
-	timeline string // id; empty in cursors of versions without timelines, which belong to the first one
-	root     string // id of the first timeline
-	shared   int64  // number of the last event that its timeline shares with the first one; MaxInt64 of the first one
+	timeline string // id; empty for the first one, as in cursors of versions without timelines
+	root     string // id of the first timeline; empty with an empty timeline
+	shared   int64  // number of the last event that its timeline shares with the first one, which does not count for that
 	eventfeed.Position
 	removed int64 // its reader knows that events up to this number were removed
 }
 
-// key returns the position as the key of a cursor:
-// timeline[/root.shared]:event[.change][~removed].
+// key returns the position as the key of a cursor: [timeline/root.shared:]event[.change][~removed].
 func (p position) key() string {
 	text := strconv.FormatInt(p.Event, 10)
 	if p.Change >= 0 {
 		text += "." + strconv.FormatInt(p.Change, 10)
 	}
-	switch p.timeline {
-	case "":
-		return text
-	case p.root:
-		text = p.timeline + ":" + text
-	default:
+	if p.timeline != "" {
 		text = fmt.Sprintf("%s/%s.%d:%s", p.timeline, p.root, p.shared, text)
 	}
 	if p.removed > p.Event {
@@ -64,19 +59,13 @@ func parsePositionKey(key string) (p position, ok bool) {
 		return n
 	}
 	timeline, rest, named := strings.Cut(key, ":")
-	p.Change, p.shared = -1, math.MaxInt64
-	if !named {
+	if p.Change = -1; !named {
 		rest = key
 	} else {
-		var branched bool
-		p.timeline, p.root, branched = strings.Cut(timeline, "/")
-		if branched {
-			var shared string
-			p.root, shared, _ = strings.Cut(p.root, ".")
-			p.shared = number(shared)
-		} else {
-			p.root = p.timeline
-		}
+		var shared string
+		p.timeline, timeline, _ = strings.Cut(timeline, "/")
+		p.root, shared, _ = strings.Cut(timeline, ".")
+		p.shared = number(shared)
 		ok = ok && p.timeline != "" && p.root != ""
 	}
 	rest, removed, knows := strings.Cut(rest, "~")
@@ -93,9 +82,14 @@ func parsePositionKey(key string) (p position, ok bool) {
 // history says which positions can be continued.
 type history struct{ store.LogState }
 
-// history reads it.
-func (a *API) history(ctx context.Context) (history, error) {
-	state, err := a.reader.LogState(ctx)
+// history reads it for a reader of the events of a merchant or, if that is empty, of all.
+func (a *API) history(ctx context.Context, merchantID string) (history, error) {
+	if merchantID != "" && !invoice.ValidMerchantID(merchantID) { // it has no events, and may not be valid in a database
+		state, err := a.reader.LogState(ctx, "")
+		state.Removed = 0
+		return history{state}, err
+	}
+	state, err := a.reader.LogState(ctx, merchantID)
 	return history{state}, err
 }
 
@@ -113,15 +107,16 @@ func (h history) since(first int) (event, change int64) {
 
 // at returns a position on the current timeline.
 func (h history) at(event, change, removed int64) position {
-	shared, _ := h.since(1)
-	return position{
-		timeline: h.current().ID, root: h.Timelines[0].ID, shared: shared,
-		Position: eventfeed.Position{Event: event, Change: change}, removed: removed,
+	p := position{Position: eventfeed.Position{Event: event, Change: change}, removed: removed}
+	if len(h.Timelines) > 1 { // before, a replica of a version without timelines may get the cursor
+		p.timeline, p.root = h.current().ID, h.Timelines[0].ID
+		p.shared, _ = h.since(1)
 	}
+	return p
 }
 
 // start returns the position before the oldest event. Its reader does not expect what was removed.
-func (h history) start() position { return h.at(0, -1, h.Removed) }
+func (h history) start() position { return h.at(max(0, h.Oldest-1), -1, h.Removed) }
 
 // Why a cursor is gone: the member reason.
 const (
@@ -161,8 +156,10 @@ func (h history) move(scope string, p position) (position, error) {
 	if p.Event <= event {
 		return next, nil
 	}
-	if event == 0 {
-		next.removed = h.Removed // from the beginning, whatever that is
+	if event == 0 { // from the beginning, whatever that is
+		change := next.Change
+		next = h.start()
+		next.Change = change
 	}
 	return next, h.gone(scope, next, reason)
 }
@@ -171,7 +168,7 @@ func (h history) move(scope string, p position) (position, error) {
 func (h history) resume(scope string, p position) (position, error) {
 	next, err := h.move(scope, p)
 	if err == nil && max(next.Event, next.removed) < h.Removed {
-		next.removed = h.Removed
+		next.Event, next.removed = max(next.Event, h.Oldest-1), h.Removed
 		err = h.gone(scope, next, goneRemoved)
 	}
 	return next, err
@@ -191,6 +188,8 @@ func (h history) resumeBefore(scope string, p position, shared, head int64, reas
 func (h history) gone(scope string, next position, reason string) error {
 	detail := "The database was restored from a backup at " + at(h.current().StartedAt) + ", and other events follow than those that were lost; some come again, with the ids that they had. Continue with after."
 	switch {
+	case reason == goneRestored && len(h.Timelines) == 1:
+		detail = "The database lacks events up to this cursor: an older copy of it seems to have been put in its place. Continue with after; events may come again, with the ids that they had."
 	case reason == goneReplaced:
 		detail = "This cursor is of a database that was replaced by the current one, or by the backup that it was restored from. Continue with after; events may come again, with the ids that they had."
 	case reason == goneRemoved && h.RemovedBefore.IsZero():

@@ -38,26 +38,26 @@ func TestCursorGone(t *testing.T) {
 		"its end":              {key: "tml_3/tml_1.5:8", want: "0"},
 		"an older one, before the next branched off":        {key: "tml_2/tml_1.6:5", want: "6"},
 		"an older one, behind that":                         {key: "tml_2/tml_1.6:6", want: "restored tml_3/tml_1.5:5"},
-		"the first one, before both branched off":           {key: "tml_1:5", want: "6"},
-		"the first one, between":                            {key: "tml_1:6", want: "restored tml_3/tml_1.5:5"},
-		"the first one, behind both":                        {key: "tml_1:99.9", want: "restored tml_3/tml_1.5:5.3"},
-		"one of a version without timelines":                {key: "5", want: "6"},
-		"one of a version without timelines, behind both":   {key: "6", want: "restored tml_3/tml_1.5:5"},
+		"the first one, before both branched off":           {key: "5", want: "6"},
+		"the first one, between":                            {key: "6", want: "restored tml_3/tml_1.5:5"},
+		"the first one, behind both":                        {key: "99.9", want: "restored tml_3/tml_1.5:5.3"},
 		"an unknown one of this installation":               {key: "tml_x/tml_1.4:9", want: "replaced tml_3/tml_1.5:4"},
 		"an unknown one that branched off later":            {key: "tml_x/tml_1.7:9", want: "replaced tml_3/tml_1.5:5"},
 		"an unknown one, before it branched off":            {key: "tml_x/tml_1.4:3", want: "4"},
-		"one of another installation":                       {key: "tml_x:2", want: "replaced tml_3/tml_1.5:0"},
 		"a restored one of another installation":            {key: "tml_x/tml_y.4:2", want: "replaced tml_3/tml_1.5:0"},
 		"a log that lost its end":                           {key: "tml_3/tml_1.5:9", want: "restored tml_3/tml_1.5:5"},
-		"a first log that lost its end":                     {timelines: restored[:1], key: "tml_1:9", want: "restored tml_1:0"},
-		"an unknown one, of a database that was not marked": {timelines: restored[:1], key: "tml_x/tml_1.4:9.9", want: "replaced tml_1:4.0"},
+		"a first log that lost its end":                     {timelines: restored[:1], key: "9", want: "restored 0"},
+		"an unknown one, of a database that was not marked": {timelines: restored[:1], key: "tml_x/tml_1.4:9.9", want: "replaced 4.0"},
+		"the only timeline":                                 {timelines: restored[:1], key: "7", want: "8"},
+		"removed events of the only timeline":               {timelines: restored[:1], removed: 7, key: "6", want: "removed 6~7"},
+		"removed events of the only timeline, known":        {timelines: restored[:1], removed: 7, key: "6~7", want: "7"},
 		"removed events":                                    {removed: 7, key: "tml_3/tml_1.5:6", want: "removed tml_3/tml_1.5:6~7"},
 		"removed events, which is known":                    {removed: 7, key: "tml_3/tml_1.5:6~7", want: "7"},
 		"more removed events than are known":                {removed: 7, key: "tml_3/tml_1.5:2~6", want: "removed tml_3/tml_1.5:2~7"},
 		"behind what was removed":                           {removed: 7, key: "tml_3/tml_1.5:7", want: "8"},
-		"what was removed from another timeline":            {removed: 5, key: "tml_1:2~9", want: "3"},
-		"a branch, with removed events":                     {removed: 7, key: "tml_1:6", want: "restored tml_3/tml_1.5:5"},
-		"one of another installation, with removed events":  {removed: 7, key: "tml_x:2", want: "replaced tml_3/tml_1.5:0~7"},
+		"what was removed from another timeline":            {removed: 5, key: "2~9", want: "3"},
+		"a branch, with removed events":                     {removed: 7, key: "6", want: "restored tml_3/tml_1.5:5"},
+		"one of another installation, with removed events":  {removed: 7, key: "tml_x/tml_y.4:2", want: "replaced tml_3/tml_1.5:0~7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestListCursorGone(t *testing.T) {
 			last, top = 3, 8
 		}
 		at := func(n int) string {
-			return path + "?limit=1&cursor=" + api.FormatCursor(scope, fmt.Sprintf("tml_1:%d", n))
+			return path + "?limit=1&cursor=" + api.FormatCursor(scope, fmt.Sprintf("%d", n))
 		}
 		if w := do(h, "GET", at(last+1), ""); w.Code != http.StatusOK {
 			t.Errorf("%s: before the branch: answered %d %s", path, w.Code, w.Body)
@@ -152,7 +152,7 @@ func TestListCursorGone(t *testing.T) {
 	}
 	const scope = `redeliver "" "" "" 0 0 true`
 	again := func(n int) string {
-		return fmt.Sprintf(`{"failedOnly":true,"cursor":%q}`, api.FormatCursor(scope, fmt.Sprintf("tml_1:%d", n)))
+		return fmt.Sprintf(`{"failedOnly":true,"cursor":%q}`, api.FormatCursor(scope, fmt.Sprintf("%d", n)))
 	}
 	if w := do(h, "POST", "/api/events/redeliver", again(1)); w.Code != http.StatusOK {
 		t.Errorf("before the branch: answered %d %s", w.Code, w.Body)
@@ -168,12 +168,12 @@ func TestPagesEndWhereEventsWereRemoved(t *testing.T) {
 		b := newEventBackend(200)
 		locked := &removing{backend: b, at: part}
 		h := newReaderAPI(t, locked)
-		w := do(h, "GET", "/api/events?limit=200&after="+api.FormatCursor(eventScope, "tml_1:1"), "")
+		w := do(h, "GET", "/api/events?limit=200&after="+api.FormatCursor(eventScope, "1"), "")
 		got := fmt.Sprint(w.Code)
 		if w.Code == http.StatusOK {
 			list := decode[apitypes.EventList](t, w, http.StatusOK)
 			got = fmt.Sprint(len(list.Events))
-			if key, _, _ := api.PositionKey(eventScope, list.NextCursor); key != "tml_1:5" {
+			if key, _, _ := api.PositionKey(eventScope, list.NextCursor); key != "5" {
 				t.Errorf("part %d: the page ends at %s", part, key)
 			}
 			if w = do(h, "GET", "/api/events?after="+list.NextCursor, ""); w.Code != http.StatusGone {
@@ -215,4 +215,30 @@ func (r *removing) Events(ctx context.Context, f store.EventFilter) ([]store.Eve
 
 func newReaderAPI(t *testing.T, r *removing) http.Handler {
 	return api.New(api.Config{Reader: r.backend, Events: r, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+}
+
+// TestQuietMerchantsLoseNothing follows a merchant of whose events no one was removed, from before what was
+// removed of others.
+func TestQuietMerchantsLoseNothing(t *testing.T) {
+	t.Parallel()
+	b := newEventBackend(8)
+	b.removed, b.removedOf = 7, map[string]int64{"bean": 6}
+	h := newAPI(t, b)
+	for merchant, want := range map[string]string{"acme": "5", "bean": "removed 3~6"} {
+		scope := fmt.Sprintf("events after merchantId=[%q] type=[] invoiceId=[]", merchant)
+		w := do(h, "GET", "/api/events?limit=1&merchantId="+merchant+"&after="+api.FormatCursor(scope, "3"), "")
+		got := ""
+		if w.Code == http.StatusOK {
+			for _, n := range numbersOf(t, decode[apitypes.EventList](t, w, http.StatusOK)) {
+				got = fmt.Sprint(n + 1)
+			}
+		} else {
+			p := decode[apitypes.Problem](t, w, http.StatusGone)
+			key, _, _ := api.PositionKey(scope, p.After)
+			got = p.Reason + " " + key
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", merchant, got, want)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h, err := a.history(r.Context())
+	h, err := a.history(r.Context(), "")
 	if err != nil {
 		return err
 	}

@@ -109,9 +109,9 @@ func (s *eventStream) begin(q *query) error {
 		if !q.values.Has("after") {
 			q.values.Set("after", afterEnd)
 		}
-		_, s.after, err = s.api.beginAfter(s.r.Context(), q, s.scope)
+		_, s.after, err = s.api.beginAfter(s.r.Context(), q, s.scope, s.filter.MerchantID)
 	} else {
-		s.after, err = s.api.continueStream(s.r.Context(), s.scope, last)
+		s.after, err = s.continueAfter(last)
 	}
 	switch {
 	case err != nil:
@@ -128,17 +128,17 @@ func (s *eventStream) begin(q *query) error {
 	return nil
 }
 
-// continueStream returns the position in the values of the header with the id of the last event.
-func (a *API) continueStream(ctx context.Context, scope string, last []string) (position, error) {
-	p, ok := parsePosition(scope, last[0])
+// continueAfter returns the position in the values of the header with the id of the last event.
+func (s *eventStream) continueAfter(last []string) (position, error) {
+	p, ok := parsePosition(s.scope, last[0])
 	if !ok || len(last) > 1 {
 		return p, invalidField(headerLastEventID, "must be the id of an event of a stream with the same filters")
 	}
-	h, err := a.history(ctx)
+	h, err := s.api.history(s.r.Context(), s.filter.MerchantID)
 	if err != nil {
 		return p, err
 	}
-	return h.resume(scope, p)
+	return h.resume(s.scope, p)
 }
 
 // id returns the id of a message: the cursor of a position.
@@ -280,7 +280,7 @@ func (s *eventStream) readLogs(ctx context.Context, through eventfeed.Position) 
 	} else if n > 0 {
 		news.Through.Event = max(news.Through.Event, news.Events[n-1].Seq)
 	}
-	h, err := s.api.history(ctx)
+	h, err := s.api.history(ctx, s.filter.MerchantID)
 	if err != nil {
 		return news, err
 	}

@@ -39,17 +39,21 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 	if err != nil {
 		return after, false, err
 	}
-	type candidate struct{ seq, createdAt, pending int64 }
+	type candidate struct {
+		seq, createdAt, pending int64
+		merchantID              string
+	}
 	events, err := queryAll(ctx, &tx.queries, func(row scanner) (c candidate, err error) {
-		err = row.Scan(&c.seq, &c.createdAt, nullInt{&c.pending})
+		err = row.Scan(&c.seq, &c.createdAt, &c.merchantID, nullInt{&c.pending})
 		return c, err
-	}, `SELECT seq, created_at, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
+	}, `SELECT seq, created_at, merchant_id, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
 		FROM events WHERE seq > $1 ORDER BY seq LIMIT $2`, after, limit)
 	if err != nil {
 		return after, false, err
 	}
 	done = after
 	var old []int64
+	highest := make(map[string]int64) // removed number, by merchant, and of all
 	for _, e := range events {
 		if e.createdAt >= before.Unix() || e.seq == newest {
 			continue
@@ -57,6 +61,7 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 		done = e.seq
 		if e.pending == 0 {
 			old = append(old, e.seq)
+			highest[e.merchantID], highest[""] = e.seq, e.seq
 		}
 	}
 	if more = len(events) == limit; more && done < events[limit-1].seq {
@@ -69,7 +74,7 @@ func (tx *Tx) clean(ctx context.Context, before time.Time, after int64, limit in
 		}
 	}
 	if slices.Contains(tables, "events") {
-		if err := tx.noteRemoved(ctx, old, before); err != nil {
+		if err := tx.noteRemoved(ctx, highest, before); err != nil {
 			return after, false, err
 		}
 	}

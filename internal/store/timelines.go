@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -38,27 +40,33 @@ func (q *queries) Timelines(ctx context.Context) ([]Timeline, error) {
 
 // BeginFirstTimeline starts the first timeline, unless there is one.
 func (s *Store) BeginFirstTimeline(ctx context.Context, id string, now time.Time) error {
-	err := s.Update(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES (1, $1, $2, 0, 0) ON CONFLICT (number) DO NOTHING", id, now.Unix())
-		return err
-	})
+	err := s.Update(ctx, func(tx *Tx) error { return tx.beginFirstTimeline(ctx, id, now) })
 	if err != nil {
 		return fmt.Errorf("start the first timeline: %w", err)
 	}
 	return nil
 }
 
+func (tx *Tx) beginFirstTimeline(ctx context.Context, id string, now time.Time) error {
+	_, err := tx.exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES (1, $1, $2, 0, 0) ON CONFLICT (number) DO NOTHING", id, now.Unix())
+	return err
+}
+
+// firstOf returns the id of the first timeline that begins together with the second one.
+func firstOf(id string) string { return id + "_1" }
+
 // StartTimeline starts a timeline behind the newest event. Services must not run, because they
 // keep the current timeline in memory.
 func (tx *Tx) StartTimeline(ctx context.Context, id string, now time.Time) (Timeline, error) {
-	t := Timeline{Number: 1, ID: id, StartedAt: invoice.Unix(now.Unix())}
+	t := Timeline{ID: id, StartedAt: invoice.Unix(now.Unix())}
+	if err := tx.beginFirstTimeline(ctx, firstOf(id), now); err != nil { // a backup of a version without timelines
+		return Timeline{}, err
+	}
 	all, err := tx.Timelines(ctx)
 	if err != nil {
 		return Timeline{}, err
 	}
-	if n := len(all); n > 0 {
-		t.Number = all[n-1].Number + 1
-	}
+	t.Number = all[len(all)-1].Number + 1
 	if t.LastSeq, err = tx.LastSeq(ctx); err != nil {
 		return Timeline{}, fmt.Errorf("find the newest event: %w", err)
 	}
@@ -78,6 +86,7 @@ func (tx *Tx) StartTimeline(ctx context.Context, id string, now time.Time) (Time
 type LogState struct {
 	Timelines []Timeline // oldest first
 	Head      int64      // number of the newest event, or 0
+	Oldest    int64      // number of the oldest event, or 0
 	// Removed is the highest number of an event that retention removed, or 0. Events with lower
 	// numbers may be stored: those whose deliveries were pending.
 	Removed       int64
@@ -86,33 +95,40 @@ type LogState struct {
 
 var errNoTimeline = errors.New("the database has no timeline: expected the one that the service starts when it opens the database")
 
-// LogState returns what decides which positions in the logs can be continued.
-func (q *queries) LogState(ctx context.Context) (LogState, error) {
+// LogState returns what decides which positions in the logs can be continued, by a reader of the
+// events of a merchant or, if that is empty, of all. What a program without timelines removed counts
+// for readers of all alone, because it did not note whose it was.
+func (q *queries) LogState(ctx context.Context, merchantID string) (LogState, error) {
 	var s LogState
-	var oldest int64
 	var err error
 	s.Timelines, err = queryAll(ctx, q, func(row scanner) (t Timeline, err error) {
-		err = row.Scan(&t.Number, &t.ID, seconds{&t.StartedAt}, &t.LastSeq, &t.LastAudit, nullInt{&s.Head}, nullInt{&oldest}, nullInt{&s.Removed}, seconds{&s.RemovedBefore})
+		err = row.Scan(&t.Number, &t.ID, seconds{&t.StartedAt}, &t.LastSeq, &t.LastAudit, nullInt{&s.Head}, nullInt{&s.Oldest}, nullInt{&s.Removed}, seconds{&s.RemovedBefore})
 		return t, err
 	}, "SELECT "+timelineColumns+`, (SELECT max(seq) FROM events), (SELECT min(seq) FROM events),
-		(SELECT removed_seq FROM event_retention), (SELECT removed_before FROM event_retention) FROM timelines ORDER BY number`)
+		(SELECT removed_seq FROM event_retention WHERE merchant_id = $1), (SELECT removed_before FROM event_retention WHERE merchant_id = $1)
+		FROM timelines ORDER BY number`, merchantID)
 	if err == nil && len(s.Timelines) == 0 {
 		err = errNoTimeline
 	}
 	if err != nil {
 		return LogState{}, fmt.Errorf("read the state of the logs: %w", err)
 	}
-	s.Removed = max(s.Removed, oldest-1) // a program without the mark may have removed events
+	if merchantID == "" {
+		s.Removed = max(s.Removed, s.Oldest-1)
+	}
 	return s, nil
 }
 
-// noteRemoved notes that retention removes the events with the numbers, which are in order and were created before a time.
-func (tx *Tx) noteRemoved(ctx context.Context, seqs []int64, before time.Time) error {
-	if len(seqs) == 0 {
-		return nil
+// noteRemoved notes that retention removes events, which were created before a time. highest has the
+// highest number by merchant, and that of all under the empty id.
+func (tx *Tx) noteRemoved(ctx context.Context, highest map[string]int64, before time.Time) error {
+	for _, merchantID := range slices.Sorted(maps.Keys(highest)) {
+		err := tx.send(ctx, nil, `INSERT INTO event_retention (merchant_id, removed_seq, removed_before) VALUES ($1, $2, $3) ON CONFLICT (merchant_id) DO UPDATE
+			SET removed_seq = excluded.removed_seq, removed_before = excluded.removed_before WHERE excluded.removed_seq > event_retention.removed_seq`,
+			merchantID, highest[merchantID], before.Unix())
+		if err != nil {
+			return err
+		}
 	}
-	_, err := tx.exec(ctx, `INSERT INTO event_retention (id, removed_seq, removed_before) VALUES (1, $1, $2) ON CONFLICT (id) DO UPDATE
-		SET removed_seq = excluded.removed_seq, removed_before = excluded.removed_before WHERE excluded.removed_seq > event_retention.removed_seq`,
-		seqs[len(seqs)-1], before.Unix())
-	return err
+	return nil
 }

@@ -55,9 +55,9 @@ func TestTimelines(t *testing.T) {
 func wantLogState(t *testing.T, s *store.Store, head, removed, before int64) {
 	t.Helper()
 	must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Unix(1000, 0)))
-	got, err := s.LogState(t.Context())
+	got, err := s.LogState(t.Context(), "")
 	must(t, err)
-	want := store.LogState{Timelines: []store.Timeline{{Number: 1, ID: "tml_1", StartedAt: invoice.Unix(1000)}}, Head: head, Removed: removed}
+	want := store.LogState{Timelines: []store.Timeline{{Number: 1, ID: "tml_1", StartedAt: invoice.Unix(1000)}}, Head: head, Oldest: got.Oldest, Removed: removed}
 	if before != 0 {
 		want.RemovedBefore = invoice.Unix(before)
 	}
@@ -72,7 +72,7 @@ func TestLogState(t *testing.T) {
 	for _, fresh := range storetest.MigratedDatabases() {
 		url := fresh(t)
 		s, db := storetest.Open(t, url), storetest.SQL(t, url)
-		if _, err := s.LogState(t.Context()); err == nil {
+		if _, err := s.LogState(t.Context(), ""); err == nil {
 			t.Error("a database without a timeline has a state")
 		}
 		wantLogState(t, s, 0, 0, 0)
@@ -83,5 +83,50 @@ func TestLogState(t *testing.T) {
 			must(t, err)
 		}
 		wantLogState(t, s, 3, 1, 0)
+		if got, err := s.LogState(t.Context(), "m"); got.Removed != 0 || got.Oldest != 2 || err != nil {
+			t.Errorf("for a merchant: %+v, %v", got, err) // it is not known whose was removed
+		}
 	}
+}
+
+// TestRemovedByMerchant removes the events of one of two merchants.
+func TestRemovedByMerchant(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Unix(1000, 0)))
+		insert(t, s, sample("inv_m", "m"), sample("inv_n", "n"))
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			var events []store.Event
+			for i, merchant := range []string{"m", "m", "n", "m"} {
+				id := string(rune('a' + i))
+				events = append(events, store.Event{ID: "evt_" + id, Type: invoice.EventReceived, Subject: id, MerchantID: merchant, InvoiceID: "inv_" + merchant, Body: []byte("{}"), CreatedAt: invoice.Unix(int64(i))})
+			}
+			return tx.InsertEvents(ctx, events)
+		})
+		_, _, err := s.CleanEvents(t.Context(), time.Unix(2, 0), 0, 10)
+		must(t, err)
+		for merchant, want := range map[string]int64{"": 2, "m": 2, "n": 0} {
+			if got, err := s.LogState(t.Context(), merchant); got.Removed != want || err != nil {
+				t.Errorf("of %q were removed up to %d, %v; want %d", merchant, got.Removed, err, want)
+			}
+		}
+	})
+}
+
+// TestTimelineOfAnOlderBackup recovers a backup of a version without timelines.
+func TestTimelineOfAnOlderBackup(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.Schedule(t, s, "m", 0, 3, now)
+		update(t, s, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.StartTimeline(ctx, "tml_2", time.Unix(2000, 0))
+			return err
+		})
+		got, err := s.Timelines(t.Context())
+		must(t, err)
+		want := []store.Timeline{{Number: 1, ID: "tml_2_1", StartedAt: invoice.Unix(2000)}, {Number: 2, ID: "tml_2", StartedAt: invoice.Unix(2000), LastSeq: 3}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }

@@ -8,9 +8,9 @@ CREATE TABLE timelines (
     last_audit BIGINT NOT NULL CHECK (last_audit >= 0)                     -- number of the last entry of the audit log that it shares with the timeline before it
 );
 
--- One row, from the first removal on: what retention removed from the log of events.
+-- What retention removed from the log of events: a row for each merchant, and one for all.
 CREATE TABLE event_retention (
-    id             BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-    removed_seq    BIGINT NOT NULL CHECK (removed_seq >= 0), -- the highest number of an event that was removed; events with lower ones may be stored
-    removed_before BIGINT NOT NULL                           -- Unix seconds: the events that were removed were created before
+    merchant_id    TEXT   NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64),      -- empty: all merchants
+    removed_seq    BIGINT NOT NULL CHECK (removed_seq >= 0),                           -- the highest number of an event that was removed; events with lower ones may be stored
+    removed_before BIGINT NOT NULL                                                     -- Unix seconds: the events that were removed were created before
 );
