@@ -156,6 +156,11 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 // commitment.
 func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
 	s.enqueueIntent(out, invoice.IntentOpen, inv)
+	return s.emitOnlyCreated(out, inv)
+}
+
+// emitOnlyCreated emits invoice.created.
+func (s *Service) emitOnlyCreated(out *outbox, inv invoice.Invoice) error {
 	return s.emit(out, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
 }
 

@@ -1,0 +1,230 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Errors of imports.
+var (
+	// ErrCopyUnproved: neither the chain nor a signature proves a copy.
+	ErrCopyUnproved = errors.New("its commitment is not on the chain, and no secret of the merchant's endpoint signed it; " +
+		"run quittance recover first, or give the delivery with its header X-Service-Signature")
+	// ErrCopyDiffers: the database has the invoice with other terms or details.
+	ErrCopyDiffers = errors.New("the database has this invoice, and it differs; if two copies differ, keep the line that is right")
+	// ErrNoRecovery: no recovery has read the invoice's chain.
+	ErrNoRecovery = errors.New(`no recovery has read its chain; run "quittance recover" first`)
+)
+
+// Values of Imported.Proof.
+const (
+	ProvedByChain     = "chain"
+	provedBySignature = "signature"
+)
+
+// Imported is what became of a copy.
+type Imported struct {
+	Invoice invoice.Invoice
+	Exists  bool // it was in the database already
+	// Proof is what proves the copy: ProvedByChain, or a signature. It is empty for an invoice that exists.
+	Proof string
+	// Void says that the copy was made after a person had made the invoice void. It is open now.
+	Void bool
+}
+
+// ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id, commitment and
+// deposit address, as open. The chain must have its commitment, or one of the secrets must have signed it. Its payments
+// since the backup are attributed by the usual rules, once the chain is read again: those that were recorded without
+// an invoice wait for that. It may be repeated.
+//
+// Errors are those of imports, *ReferenceTakenError, *invoice.FieldError and others that name what is wrong with the copy.
+func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []string) (done Imported, err error) {
+	inv, err := s.copiedInvoice(ctx, c)
+	if err != nil {
+		return done, err
+	}
+	from, err := s.store.RecoveredFrom(ctx)
+	if err != nil {
+		return done, err
+	}
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		cur, err := tx.LockCursor(ctx, inv.ChainKey)
+		if errors.Is(err, store.ErrNotFound) {
+			return ErrNoRecovery
+		}
+		if err != nil {
+			return err
+		}
+		done = Imported{Invoice: inv, Void: c.Invoice.Status == "void"}
+		switch existing, err := tx.Invoice(ctx, inv.ID); {
+		case err == nil && !sameInvoice(existing, inv):
+			return ErrCopyDiffers
+		case err == nil:
+			done.Invoice, done.Exists = existing, true
+			return nil
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		if _, ok := from[inv.ChainKey]; !ok {
+			return ErrNoRecovery
+		}
+		if done.Invoice, done.Proof, err = s.prove(ctx, tx, c, inv, secrets); err != nil {
+			return err
+		}
+		done.Invoice.FromBlock = max(from[inv.ChainKey], 1) - 1
+		if err := s.insertImported(ctx, tx, out, done); err != nil {
+			return err
+		}
+		return readForImport(ctx, tx, done.Invoice, cur, from[inv.ChainKey])
+	})
+	return done, err
+}
+
+// copiedInvoice returns the invoice of a copy, without what depends on its registry.
+func (s *Service) copiedInvoice(ctx context.Context, c InvoiceCopy) (inv invoice.Invoice, err error) {
+	d, transfer, tolerance, err := c.draft()
+	if err != nil {
+		return inv, err
+	}
+	if _, known, err := s.merchants.Find(ctx, d.MerchantID); err != nil || !known {
+		return inv, errors.Join(fmt.Errorf("its merchant %s is not one of this service; create it first", d.MerchantID), err)
+	}
+	network, ok := s.byKey[d.ChainKey]
+	if !ok {
+		return inv, fmt.Errorf("its chain %.80q is not one of this service", d.ChainKey)
+	}
+	token, ok := network.Token(d.Currency)
+	if !ok {
+		return inv, fmt.Errorf("its currency %.80q is not one of the chain %s", d.Currency, d.ChainKey)
+	}
+	inv = invoice.Invoice{
+		Terms: invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
+		ID:    c.Invoice.ID, MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey, Status: invoice.Open, LineItems: d.LineItems,
+		CreatedAt: invoice.Unix(c.Invoice.CreatedAt), Collection: d.Collection, Tolerance: tolerance, TransferAmount: transfer, Details: d.Details,
+	}
+	if inv.Collection == "" {
+		inv.Collection = invoice.Direct
+	}
+	return inv, nil
+}
+
+// sameInvoice reports whether two invoices with one id are the same, apart from what payments change.
+func sameInvoice(a, b invoice.Invoice) bool {
+	return a.Terms.Merchant == b.Terms.Merchant && a.Amount == b.Amount && a.ExpiresAt.Equal(b.ExpiresAt) && a.MerchantID == b.MerchantID &&
+		a.Currency == b.Currency && a.ChainKey == b.ChainKey && a.CreatedAt.Equal(b.CreatedAt) && a.Collection == b.Collection &&
+		a.TransferAmount == b.TransferAmount && a.Tolerance == b.Tolerance && slices.Equal(a.LineItems, b.LineItems) && a.Details.Equal(b.Details)
+}
+
+// prove returns the invoice with its registry, commitment and deposit address, and what proves it. With the commitment
+// on the chain nothing else is asked. A signed one commits to the registry that its own commitment or deposit address
+// names, or else to the configured one.
+func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (invoice.Invoice, string, error) {
+	network := s.byKey[inv.ChainKey]
+	lost, err := tx.LostInvoices(ctx, inv.ChainKey)
+	if err != nil {
+		return inv, "", err
+	}
+	onChain := make(map[invoice.Hash]bool)
+	registries := []invoice.Address{network.Registry, {}}
+	for _, l := range lost {
+		onChain[l.CommitmentID] = !l.Closed
+		if !slices.Contains(registries, l.Registry) {
+			registries = append(registries, l.Registry)
+		}
+	}
+	var signed *invoice.Invoice
+	for _, registry := range registries {
+		try := inv
+		try.Registry, try.CommitmentID = registry, chain.CommitmentID(network.ID, registry, inv.Terms, inv.ID)
+		if try, err = withDepositAddress(try, network); err != nil {
+			return inv, "", err
+		}
+		if !c.names(try) {
+			continue
+		}
+		if onChain[try.CommitmentID] {
+			return try, ProvedByChain, nil
+		}
+		if signed == nil {
+			signed = &try
+		}
+	}
+	switch {
+	case signed == nil:
+		return inv, "", errors.New("its terms do not give its onChainInvoiceId or its depositAddress; the copy was changed, or the chain's registry or factory was another one")
+	case !c.signedBy(secrets):
+		return inv, "", ErrCopyUnproved
+	}
+	return *signed, provedBySignature, nil
+}
+
+// names reports whether the copy's commitment and deposit address are those of an invoice, as far as it has them.
+func (c InvoiceCopy) names(inv invoice.Invoice) bool {
+	return (c.Commitment == "" || strings.EqualFold(c.Commitment, inv.CommitmentID.String())) &&
+		(c.Invoice.DepositAddress == "" || strings.EqualFold(c.Invoice.DepositAddress, chain.Checksum(inv.DepositAddress)))
+}
+
+// insertImported inserts an imported invoice with its event, and the intent to open its commitment unless that is on the
+// chain.
+func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox, done Imported) error {
+	inv := done.Invoice
+	if err := checkDepositAddress(ctx, tx, inv); err != nil {
+		return err
+	}
+	call := &createCall{Value: &create{inv: inv, byMerchant: true, origin: access.OriginFrom(ctx)}}
+	held, err := s.hold(ctx, tx, out, []*createCall{call}, nil)
+	if err != nil {
+		return err
+	}
+	if held.refused[call] {
+		return errNotHeld
+	}
+	at := store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
+	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{at}, s.now()); err != nil {
+		return err
+	}
+	inserted, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
+	if err != nil {
+		return err
+	}
+	if !inserted[inv.ID] {
+		return fmt.Errorf("its transferAmount %s is that of an open invoice at the same address; close that one first", inv.TransferAmount)
+	}
+	taken, err := tx.ReserveReferences(ctx, []invoice.Invoice{inv})
+	if err != nil {
+		return err
+	}
+	if taken[inv.ID] {
+		return fmt.Errorf("its reference %q is to be unique, and another open invoice of the merchant has it", inv.Details.Reference)
+	}
+	if done.Proof != ProvedByChain {
+		return s.emitCreated(out, inv)
+	}
+	return s.emitOnlyCreated(out, inv)
+}
+
+// readForImport schedules the blocks since the backup for reading again, and lets payments to an imported invoice's
+// addresses wait for them.
+func readForImport(ctx context.Context, tx *store.Tx, inv invoice.Invoice, cur store.Cursor, from uint64) error {
+	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, from, []invoice.Address{inv.Merchant, inv.DepositAddress})
+	if err != nil {
+		return err
+	}
+	if err := tx.MarkUndecided(ctx, payments); err != nil || from > cur.Indexed.Number {
+		return err
+	}
+	gap := store.Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
+	if cur.Gap != nil {
+		gap.Next = min(gap.Next, cur.Gap.Next)
+	}
+	cur.Gap, cur.Unread = &gap, &gap.Last
+	return tx.SaveCursor(ctx, inv.ChainKey, cur)
+}

@@ -1,0 +1,22 @@
+package store
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// UnattributedTo returns the payments to addresses in blocks from a number on that have no invoice, of which no person
+// has decided anything, and that do not wait for older blocks already.
+func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
+	for _, address := range to {
+		found, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+			WHERE to_address = $1 AND chain_key = $2 AND block_number >= $3 AND invoice_id IS NULL AND status <> 'orphaned' AND coalesce(use, 'undecided') = 'undecided'
+			AND NOT EXISTS (SELECT 1 FROM undecided_payments WHERE payment_id = payments.id)`, address.String(), chainKey, int64(from))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
