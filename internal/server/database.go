@@ -50,7 +50,7 @@ func (s *Server) checkRecovery(ctx context.Context) error {
 	if s.cfg.Isolated {
 		return s.store.MarkIsolated(ctx, s.cfg.IsCopy, s.cfg.Now())
 	}
-	r, err := s.store.Recovery(ctx)
+	r, err := s.store.NoticeRestore(ctx, s.cfg.Now())
 	if err != nil {
 		return err
 	}

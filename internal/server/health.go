@@ -56,6 +56,7 @@ type health struct {
 	Ready    bool          `json:"ready"`
 	Stopping bool          `json:"stopping,omitempty"`
 	Database string        `json:"database"`
+	Restored string        `json:"restored,omitempty"` // why the database counts as restored from a backup
 	Chains   []chainHealth `json:"chains"`
 	Stalled  []stalledWork `json:"stalled,omitempty"`
 	Isolated bool          `json:"isolated,omitempty"` // this is a copy that sends nothing out
@@ -145,6 +146,9 @@ func (s *Server) health(ctx context.Context, withoutChains bool) health {
 	for _, stall := range s.watchdog.Stalled() {
 		h.Ready = h.Ready && stall.Replaced
 		h.Stalled = append(h.Stalled, stalledWork{stall.Name, int64(stall.For / time.Second), stall.Replaced})
+	}
+	if r := s.restored.Load(); r != nil {
+		h.Ready, h.Restored = false, r.Reason
 	}
 	if stale := s.stale.Load(); stale != nil {
 		h.Ready, h.Revision = false, stale.Error()

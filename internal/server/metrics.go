@@ -73,6 +73,19 @@ func clockOffset(c *clock.Clock) prometheus.Collector {
 	}, func() float64 { return c.Offset().Seconds() })
 }
 
+// databaseRestored shows whether the process has found that its database was restored.
+func (s *Server) databaseRestored() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_database_restored",
+		Help: "1 once this process has found that its database was restored from a backup; it sends nothing out then.",
+	}, func() float64 {
+		if s.restored.Load() != nil {
+			return 1
+		}
+		return 0
+	})
+}
+
 var stalledSeconds = prometheus.NewDesc("quittance_stalled_seconds",
 	"How long work has made no progress, for each piece of work that has made none for a minute.", []string{"work"}, nil)
 

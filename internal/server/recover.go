@@ -145,6 +145,11 @@ func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Ac
 	if err := tx.SetRecovery(ctx, is); err != nil {
 		return err
 	}
+	if is.State == store.RecoveryNormal {
+		if err := tx.AdoptDatabase(ctx); err != nil {
+			return err
+		}
+	}
 	return tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{
 		Action: action, Object: "database", Before: auditedRecovery{State: was.State, Reason: was.Reason}, After: after,
 	}))

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -73,6 +74,33 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 	return work
 }
 
+// whileTrusted returns a context that ends with ctx, or once there is evidence that the database was restored while
+// the service runs. The replica keeps serving /readyz then, and sends nothing out.
+func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) context.Context {
+	work, end := context.WithCancel(ctx)
+	if s.cfg.Isolated {
+		group.Go(func() error {
+			<-ctx.Done()
+			end()
+			return nil
+		})
+		return work
+	}
+	group.Go(func() error {
+		defer end()
+		for wait.Sleep(ctx, revisionInterval, nil) {
+			if r := s.store.Noticed(s.cfg.Now()); r.State != "" && r.State != store.RecoveryNormal {
+				s.restored.Store(&r)
+				s.gate.close(r.Reason)
+				s.cfg.Logger.Error("this replica stops its work: "+r.Err().Error(), "state", string(r.State))
+				return nil
+			}
+		}
+		return nil
+	})
+	return work
+}
+
 // isCurrent reports whether no other replica runs a newer revision, as far as is known.
 func (s *Server) isCurrent(ctx context.Context) bool {
 	now := s.clock.Now()
@@ -90,17 +118,23 @@ func (s *Server) isCurrent(ctx context.Context) bool {
 // report on the replica.
 func (s *Server) onlyCurrent(writeError errorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if stale := s.stale.Load(); stale != nil && !slices.Contains(staleRoutes, r.URL.Path) {
-			writeError(w, r, stale)
+		stale, restored := s.stale.Load(), s.restored.Load()
+		if (stale != nil || restored != nil) && !slices.Contains(staleRoutes, r.URL.Path) {
+			if stale != nil {
+				writeError(w, r, stale)
+			} else {
+				writeError(w, r, store.RestoredError{Recovery: *restored})
+			}
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// startWork starts what reads, writes and sends, until ctx ends or others run a newer revision.
+// startWork starts what reads, writes and sends, until ctx ends, others run a newer revision, or the database turns
+// out to be restored.
 func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
-	ctx = s.whileCurrent(ctx, group)
+	ctx = s.whileTrusted(s.whileCurrent(ctx, group), group)
 	if !s.cfg.Isolated {
 		group.Go(s.runWorker(ctx, s.worker.Run))
 		group.Go(func() error { return s.runMailer(ctx) })

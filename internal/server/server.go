@@ -172,11 +172,12 @@ type Server struct {
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
 
 	gate             gate
-	recovering       bool              // Recover runs, and not the service
-	deliveryWake     chan struct{}     // wakes the webhook worker
-	registryCursor   string            // last invoice that AdoptRegistries has processed
-	adoptNext        time.Time         // before which adopt has nothing to do
-	remainderCursors map[string]string // where assignRemainders ended, by chain
+	restored         atomic.Pointer[store.Recovery] // once there is evidence that the database was restored; set once
+	recovering       bool                           // Recover runs, and not the service
+	deliveryWake     chan struct{}                  // wakes the webhook worker
+	registryCursor   string                         // last invoice that AdoptRegistries has processed
+	adoptNext        time.Time                      // before which adopt has nothing to do
+	remainderCursors map[string]string              // where assignRemainders ended, by chain
 }
 
 // newServer returns a server without a database and without components.
@@ -310,7 +311,7 @@ func (s *Server) build(ctx context.Context) error {
 	if err := s.buildChains(); err != nil {
 		return err
 	}
-	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock),
+	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock), s.databaseRestored(),
 		createsWaiting(s.settle), healthCollector{s.health}, buildInfo(s.cfg.Build))
 	return nil
 }

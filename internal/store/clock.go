@@ -25,6 +25,9 @@ type ClockReading struct {
 // on SQLite. Times have a resolution of milliseconds. next may be called more than
 // once.
 func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last ClockReading, source time.Time) ClockReading) (now ClockReading, err error) {
+	var beat int64
+	var state Recovery
+	known := s.beats.known()
 	err = s.heartbeat(ctx, func(tx *Tx) error {
 		if err := tx.probeDisk(ctx); err != nil {
 			return err
@@ -58,11 +61,15 @@ func (s *Store) ReadClock(ctx context.Context, own time.Time, next func(last Clo
 		if err == nil && n == 0 {
 			err = errors.New("its row is gone")
 		}
+		if err == nil {
+			beat, state, err = tx.beat(ctx, known, own)
+		}
 		return err
 	})
 	if err != nil {
 		return ClockReading{}, fmt.Errorf("read the schedule's clock: %w", err)
 	}
+	s.beats.committed(beat, state)
 	return now, nil
 }
 

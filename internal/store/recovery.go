@@ -58,6 +58,11 @@ func (e RestoredError) Error() string {
 		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, times.Format(e.Recovery.Since, time.UTC, time.RFC3339), last)
 }
 
+// Unavailable is the error for a client.
+func (e RestoredError) Unavailable() string {
+	return "The database may have been restored from a backup, so the service does nothing until its operator has looked at it. Repeat the request later."
+}
+
 // recoveryColumns are those of Recovery.
 const recoveryColumns = "state, reason, since, isolated_at"
 

@@ -40,6 +40,8 @@ type Store struct {
 
 	// revision is the configuration revision of this process; 0 for one that may write under any.
 	revision atomic.Int64
+	// beats are what the process remembers of the database.
+	beats beats
 
 	closing  sync.Once
 	closeErr error

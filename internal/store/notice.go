@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// beats is what a process remembers of the database, to notice that it is another one.
+type beats struct {
+	mu   sync.Mutex
+	last int64       // the beat that was committed last; 0 before the first
+	seen Recovery    // as of the last beat
+	file os.FileInfo // of a SQLite database; nil for PostgreSQL
+}
+
+// beat counts a reading of the clock. If the database has fewer than this process has committed, it was restored
+// while the process ran, which is recorded.
+func (tx *Tx) beat(ctx context.Context, known int64, now time.Time) (beat int64, r Recovery, err error) {
+	beat, err = queryRow(ctx, &tx.queries, scanSeq, "UPDATE recovery SET beat = beat + 1 WHERE id = 1 RETURNING beat")
+	if err != nil {
+		return 0, r, err
+	}
+	if beat <= known {
+		reason := fmt.Sprintf("this process had committed reading %d of the schedule's clock, and the database has only %d: it was restored, or a failover lost commits", known, beat-1)
+		if err := tx.SuspectRestore(ctx, reason, now); err != nil {
+			return 0, r, err
+		}
+	}
+	r, err = tx.Recovery(ctx)
+	return beat, r, err
+}
+
+// committed remembers a beat that was committed.
+func (b *beats) committed(beat int64, r Recovery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = max(b.last, beat)
+	if b.seen.State == "" || b.seen.State == RecoveryNormal {
+		b.seen = r
+	}
+}
+
+func (b *beats) known() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
+// Noticed returns the state of the database as of the last reading of the clock. It never becomes normal again in
+// a process that has seen another state. A SQLite file that was replaced while it is open counts as restored.
+func (s *Store) Noticed(now time.Time) Recovery {
+	s.beats.mu.Lock()
+	defer s.beats.mu.Unlock()
+	if was := s.beats.seen; was.State != "" && was.State != RecoveryNormal {
+		return was
+	}
+	if db, ok := s.dialect.(*sqliteDB); ok {
+		is, err := os.Stat(db.path)
+		switch {
+		case err != nil: // it is moved, or cannot be read now
+		case s.beats.file == nil:
+			s.beats.file = is
+		case !os.SameFile(s.beats.file, is):
+			s.beats.seen = Recovery{State: RecoverySuspected, Reason: "the file " + db.path + " was replaced by another one while the service ran", Since: now}
+		}
+	}
+	return s.beats.seen
+}
+
+// identity is which database of which PostgreSQL cluster this is. Fields that the role may not read are zero.
+type identity struct {
+	cluster            string // system identifier
+	oid                int64  // of the database
+	timeline, position int64  // of the cluster's WAL
+	target             string // setting recovery_target* that is set
+}
+
+// checks are the questions about an identity. Each is asked only if the role may execute the function, because managed
+// services forbid some.
+var checks = []struct{ function, query string }{
+	{"pg_control_system()", "SELECT CAST(system_identifier AS TEXT) FROM pg_control_system()"},
+	{"pg_current_wal_lsn()", "SELECT CAST(pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS BIGINT)"},
+	{"pg_walfile_name(pg_lsn)", "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int::bigint"},
+}
+
+// identify reads the identity.
+func (q *queries) identify(ctx context.Context) (id identity, err error) {
+	scan := []func(row scanner) (struct{}, error){
+		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.cluster) },
+		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.position) },
+		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.timeline) },
+	}
+	for i, check := range checks {
+		may, err := queryRow(ctx, q, func(row scanner) (may bool, err error) { return may, row.Scan(&may) },
+			"SELECT coalesce(has_function_privilege(CAST(to_regprocedure($1) AS oid), 'EXECUTE'), false)", "pg_catalog."+check.function)
+		if err != nil {
+			return id, err
+		}
+		if !may {
+			continue
+		}
+		if _, err := queryRow(ctx, q, scan[i], check.query); err != nil {
+			return id, err
+		}
+	}
+	if id.oid, err = queryRow(ctx, q, scanSeq, "SELECT CAST(oid AS BIGINT) FROM pg_database WHERE datname = current_database()"); err != nil {
+		return id, err
+	}
+	id.target, err = queryRow(ctx, q, func(row scanner) (t string, err error) { return t, row.Scan(nullText(&t)) },
+		`SELECT min(name || ' = ' || setting) FROM pg_settings WHERE setting <> ''
+			AND name IN ('recovery_target', 'recovery_target_time', 'recovery_target_xid', 'recovery_target_name', 'recovery_target_lsn')`)
+	return id, err
+}
+
+// differs returns what shows that a database was restored, given what was stored; empty for nothing. A failover
+// raises the timeline, and so does a recovery to a point in time, whose settings stay.
+func (id identity) differs(was identity) string {
+	switch {
+	case was.cluster != "" && id.cluster != "" && was.cluster != id.cluster:
+		return fmt.Sprintf("the database was last used in the PostgreSQL cluster with system identifier %s, and is now in %s", was.cluster, id.cluster)
+	case was.oid != 0 && was.oid != id.oid:
+		return fmt.Sprintf("the database was last used with oid %d, and has %d now: it was created anew", was.oid, id.oid)
+	case was.timeline != 0 && id.timeline > was.timeline && id.target != "":
+		return fmt.Sprintf("PostgreSQL was recovered to a point in time: its timeline is %d, it was %d, and it has the setting %s", id.timeline, was.timeline, id.target)
+	case was.timeline != 0 && id.timeline == was.timeline && id.position != 0 && id.position < was.position:
+		return fmt.Sprintf("PostgreSQL's WAL was at byte %d, and is at %d", was.position, id.position)
+	}
+	return ""
+}
+
+// NoticeRestore compares the PostgreSQL database with what was stored about it at the last start, records evidence of
+// a restore, and returns the state. In the normal state it stores what the database is now.
+func (s *Store) NoticeRestore(ctx context.Context, now time.Time) (r Recovery, err error) {
+	if !s.postgres {
+		return s.Recovery(ctx)
+	}
+	id, err := s.identify(ctx)
+	if err != nil {
+		return r, fmt.Errorf("identify the database: %w", err)
+	}
+	err = s.Update(ctx, func(tx *Tx) error {
+		was, err := queryRow(ctx, &tx.queries, func(row scanner) (was identity, err error) {
+			return was, row.Scan(nullText(&was.cluster), nullInt{&was.oid}, nullInt{&was.timeline}, nullInt{&was.position})
+		}, "SELECT cluster, database_oid, wal_timeline, wal_position FROM recovery WHERE id = 1 FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		if reason := id.differs(was); reason != "" {
+			if err := tx.SuspectRestore(ctx, reason, now); err != nil {
+				return err
+			}
+		}
+		if r, err = tx.Recovery(ctx); err != nil || r.State != RecoveryNormal {
+			return err
+		}
+		return tx.adopt(ctx, id)
+	})
+	return r, err
+}
+
+// adopt stores what the database is.
+func (tx *Tx) adopt(ctx context.Context, id identity) error {
+	_, err := tx.exec(ctx, "UPDATE recovery SET cluster = $1, database_oid = $2, wal_timeline = $3, wal_position = $4 WHERE id = 1",
+		orNull(id.cluster), orZero(id.oid), orZero(id.timeline), orZero(id.position))
+	return err
+}
+
+// orZero returns null for 0.
+func orZero(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// AdoptDatabase stores what the database is, at the end of a recovery or a false alarm.
+func (tx *Tx) AdoptDatabase(ctx context.Context) error {
+	if !tx.postgres {
+		return nil
+	}
+	id, err := tx.identify(ctx)
+	if err != nil {
+		return fmt.Errorf("identify the database: %w", err)
+	}
+	return tx.adopt(ctx, id)
+}
