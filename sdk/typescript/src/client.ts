@@ -32,6 +32,7 @@ import { Administration } from "./administration.js";
 import { given } from "./connection.js";
 import { exported } from "./export.js";
 import { pages } from "./pages.js";
+import { Moves, Positions, Recent, EventsLostError } from "./gone.js";
 import { stream, type StreamedEvent } from "./stream.js";
 import type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } from "./types.js";
 
@@ -40,6 +41,8 @@ import type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } fr
  * are repeated, unless the repetition could do something twice.
  */
 export class Quittance extends Administration {
+  readonly #positions = new Positions();
+
   /** Creates an open invoice, or a draft. Send the customer to checkoutPage. */
   async createInvoice(body: CreateInvoiceRequest, options: CreateOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
     const header = { "Idempotency-Key": options.idempotencyKey ?? this.uuid() };
@@ -287,28 +290,60 @@ export class Quittance extends Administration {
 
   /**
    * Yields the events after a position as soon as they are recorded: `start`, `end`, or the position of an event. A broken
-   * stream is continued where it broke, so that each event is yielded once.
+   * stream is continued where it broke, so that each event is yielded once. If the service's database was restored from a
+   * backup, it continues from there, without the last 10,000 events that this client gave before the position. It throws an
+   * EventsLostError if events behind the position are not kept any longer.
    */
   streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: CallOptions = {}): AsyncGenerator<StreamedEvent, void> {
     const request = (position: string) => this.request("/api/events/stream", { ...filter, after: position }, "text/event-stream");
-    return stream(request, after, this.options, options.signal ?? new AbortController().signal);
+    return stream(request, after, this.options, options.signal ?? new AbortController().signal, this.#positions);
   }
 
   /** Lists events with the state of their deliveries, newest first. Pages are requested as needed. */
-  listEvents(filter: Filter<"/api/events"> = {}, options: CallOptions = {}): AsyncGenerator<EventRecord, void> {
-    return pages(
+  async *listEvents(filter: Filter<"/api/events"> = {}, options: CallOptions = {}): AsyncGenerator<EventRecord, void> {
+    const got = new Recent(true);
+    for await (const event of pages(
       async (cursor) => (await this.http.GET("/api/events", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.events as EventRecord[],
-    );
+    )) {
+      if (!got.repeats(event.event.id)) {
+        yield event;
+      }
+    }
   }
 
   /**
    * Fetches the events after a position, oldest first: `start`, `end`, or the position that the previous call returned.
-   * Each event is returned exactly once; an empty page means that there are no more yet.
+   * Each event is returned exactly once; an empty page means that there are no more yet. After a restore of the service's
+   * database, and if events are lost, it does what streamEvents does.
    */
   async eventsAfter(after: string, filter: Filter<"/api/events"> = {}, options: CallOptions = {}): Promise<{ events: EventRecord[]; next: string }> {
-    const { data } = await this.http.GET("/api/events", { params: { query: { ...filter, after } }, ...given(options) });
-    return { events: data!.events as EventRecord[], next: data!.nextCursor ?? after };
+    const got = this.#positions.take(after);
+    const moves = new Moves();
+    let next = after;
+    try {
+      for (;;) {
+        let page;
+        try {
+          page = (await this.http.GET("/api/events", { params: { query: { ...filter, after } }, ...given(options) })).data!;
+        } catch (error) {
+          after = moves.from(error);
+          got.move();
+          continue;
+        }
+        after = page.nextCursor ?? after;
+        const events = (page.events as EventRecord[]).filter((e) => !got.repeats(e.event.id));
+        if (events.length > 0 || page.events.length === 0) {
+          next = after;
+          return { events, next };
+        }
+      }
+    } catch (error) {
+      next = error instanceof EventsLostError ? error.position : next;
+      throw error;
+    } finally {
+      this.#positions.put(next, got);
+    }
   }
 
   /** Fetches an event, with its delivery and every attempt. */

@@ -11,6 +11,10 @@ export class QuittanceError extends Error {
   readonly field: string | undefined;
   /** What was wrong with this request, for people. */
   readonly detail: string | undefined;
+  /** With `cursor_gone` and `authorization_refused`: why. */
+  readonly reason: string | undefined;
+  /** With `cursor_gone`: the cursor from which to continue. */
+  readonly after: string | undefined;
   /** The id of the request, to quote to the operator of the service. */
   readonly requestId: string | undefined;
   /** The milliseconds to wait before a retry, or 0 if the service did not say. */
@@ -23,6 +27,8 @@ export class QuittanceError extends Error {
     this.code = problem.code;
     this.field = problem.field;
     this.detail = problem.detail;
+    this.reason = problem.reason;
+    this.after = problem.after;
     this.requestId = problem.requestId ?? response.headers.get("X-Request-Id") ?? undefined;
     this.retryAfterMs = retryAfter(response.headers.get("Retry-After"), now);
   }

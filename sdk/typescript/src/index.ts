@@ -7,6 +7,7 @@
 export { Quittance } from "./client.js";
 export type { QuittanceOptions } from "./connection.js";
 export { QuittanceError } from "./error.js";
+export { EventsLostError } from "./gone.js";
 export type { RetryOptions } from "./retry.js";
 export type { StreamedEvent } from "./stream.js";
 export type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } from "./types.js";

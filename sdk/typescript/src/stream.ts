@@ -1,4 +1,5 @@
 import { QuittanceError } from "./error.js";
+import { EventsLostError, Moves, type Positions } from "./gone.js";
 import { backoff, retryable, sleep, type RetryOptions } from "./retry.js";
 import { parseEvent, type WebhookEvent } from "./webhook/event.js";
 
@@ -14,39 +15,65 @@ const idleMs = 45_000;
 
 /**
  * Yields the events of a stream. A broken one is continued where it broke, until the signal is aborted or after an error
- * that would not change. request returns the request of the stream after a position.
+ * that would not change. request returns the request of the stream after a position. What positions remembers of the
+ * caller is not yielded again after a restore.
  */
 export async function* stream(
   request: (after: string) => Request,
   after: string,
   options: RetryOptions,
   signal: AbortSignal,
+  positions: Positions,
 ): AsyncGenerator<StreamedEvent, void> {
-  for (let failures = 0; ; ) {
-    let failure: unknown = new TypeError("the stream of events ended");
-    let handling = false; // an error now is not the stream's
-    try {
-      for await (const message of messages(request(after), options, signal)) {
-        after = message.id ?? after;
-        failures = 0;
-        if (message.data !== "") {
-          handling = true;
-          yield { position: after, event: parseEvent(message.data) };
-          handling = false;
+  const got = positions.take(after);
+  let given = after; // the position that the caller has
+  try {
+    yield* follow();
+  } catch (error) {
+    given = error instanceof EventsLostError ? error.position : given;
+    throw error;
+  } finally {
+    positions.put(given, got);
+  }
+
+  async function* follow(): AsyncGenerator<StreamedEvent, void> {
+    const moves = new Moves();
+    for (let failures = 0; ; ) {
+      let failure: unknown = new TypeError("the stream of events ended");
+      let handling = false; // an error now is not the stream's
+      try {
+        for await (const message of messages(request(after), options, signal)) {
+          after = message.id ?? after;
+          failures = 0;
+          moves.reset();
+          if (message.data !== "") {
+            handling = true;
+            const event = parseEvent(message.data);
+            if (!got.repeats(event.id)) {
+              given = after;
+              yield { position: after, event };
+            }
+            handling = false;
+          }
         }
+      } catch (error) {
+        if (handling) {
+          throw error;
+        }
+        failure = error;
       }
-    } catch (error) {
-      if (handling) {
-        throw error;
+      signal.throwIfAborted();
+      if (failure instanceof QuittanceError && failure.code === "cursor_gone") {
+        after = moves.from(failure);
+        got.move();
+        continue;
       }
-      failure = error;
+      const delay = backoff(failures++, failure, options);
+      if (delay === undefined || !retryable(failure, true)) {
+        throw failure;
+      }
+      await (options.sleep ?? sleep)(delay, signal);
     }
-    signal.throwIfAborted();
-    const delay = backoff(failures++, failure, options);
-    if (delay === undefined || !retryable(failure, true)) {
-      throw failure;
-    }
-    await (options.sleep ?? sleep)(delay, signal);
   }
 }
 

@@ -2,7 +2,7 @@ import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { Quittance, QuittanceError } from "../dist/esm/index.js";
+import { EventsLostError, Quittance, QuittanceError } from "../dist/esm/index.js";
 
 const now = 1_700_000_000_000;
 const problem = (status, code, headers = {}) => () => Response.json({ status, code, detail: "D." }, { status, headers });
@@ -244,6 +244,72 @@ test("a stream ends with its reader and with its signal", async () => {
   const signal = AbortSignal.abort(new Error("enough"));
   await assert.rejects(ended.quittance.streamEvents({}, "start", { signal }).next(), /enough/);
   await assert.rejects(client(streamed("data: {}\n\n")).quittance.streamEvents().next(), /not an event/);
+});
+
+const gone = (reason, after) => () => Response.json({ status: 410, code: "cursor_gone", detail: "D.", reason, after }, { status: 410 });
+const eventPage = (nextCursor, ...numbers) => ok({ events: numbers.map((n) => ({ event: { id: `evt_${n}` }, merchantId: "acme" })), nextCursor });
+const after = (sent) => sent.map((r) => new URL(r.url).searchParams.get("after"));
+
+test("pages of events go on after restores, without repeating any", async () => {
+  const { quittance, sent } = client(
+    eventPage("c3", 1, 2, 3), gone("restored", "d1"), eventPage("d3", 2, 3), eventPage("d4", 4), gone("replaced", "e0"), gone("removed", "e1"), eventPage("e5", 4, 5),
+    eventPage("c3", 1),
+  );
+  const got = [];
+  let at = "start";
+  for (let n = 0; n < 4; n++) {
+    try {
+      const { events, next } = await quittance.eventsAfter(at);
+      got.push(...events.map((e) => e.event.id));
+      at = next;
+    } catch (error) {
+      assert.ok(error instanceof EventsLostError);
+      got.push("lost");
+      at = error.position;
+    }
+  }
+  assert.deepEqual(got, ["evt_1", "evt_2", "evt_3", "evt_4", "lost", "evt_5"]);
+  assert.deepEqual(after(sent), ["start", "c3", "d1", "d3", "d4", "e0", "e1"]);
+  assert.equal((await quittance.eventsAfter("start")).events.length, 1); // another caller
+});
+
+test("10,000 events are remembered, and 8 moves in a row followed", async () => {
+  const all = Array.from({ length: 10_001 }, (_, n) => n);
+  const { quittance } = client(eventPage("c", ...all), gone("restored", "d"), eventPage("d1", ...all), ...Array.from({ length: 9 }, (_, n) => gone("restored", `f${n}`)));
+  const { next } = await quittance.eventsAfter("start");
+  assert.deepEqual((await quittance.eventsAfter(next)).events.map((e) => e.event.id), ["evt_0"]);
+  await assert.rejects(quittance.eventsAfter("d1"), { code: "cursor_gone", after: "f8" });
+});
+
+test("a stream of events goes on after a restore, and in another stream after a loss", async () => {
+  const { quittance, sent } = client(
+    streamed(message("c1", "evt_1"), message("c2", "evt_2")), gone("restored", "d0"), streamed(message("d1", "evt_2"), message("d2", "evt_3")), gone("removed", "e"),
+    streamed(message("e1", "evt_4")), problem(401, "unauthorized"),
+  );
+  const got = [];
+  let at = "start";
+  for (const want of [EventsLostError, QuittanceError]) {
+    await assert.rejects(async () => {
+      for await (const { position, event } of quittance.streamEvents({}, at)) {
+        got.push(`${position} ${event.id}`);
+      }
+    }, (error) => {
+      at = error.position;
+      return error instanceof want;
+    });
+  }
+  assert.deepEqual(got, ["c1 evt_1", "c2 evt_2", "d2 evt_3", "e1 evt_4"]);
+  assert.deepEqual(after(sent), ["start", "c2", "d0", "d2", "e", "e1"]);
+});
+
+test("a list of events begins again after a restore", async () => {
+  const { quittance, sent } = client(eventPage("c", 5, 4), gone("restored", "d"), eventPage(undefined, 6, 5, 4, 1));
+  const got = [];
+  for await (const { event } of quittance.listEvents()) {
+    got.push(event.id);
+  }
+  assert.deepEqual(got, ["evt_5", "evt_4", "evt_6", "evt_1"]);
+  assert.equal(new URL(sent[2].url).searchParams.get("cursor"), "d");
 });
 
 test("an invoice is awaited", async () => {
