@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ type operated struct {
 	path, key *string
 	admin.Config
 	chain chain.Chain
+	sends bool // it has an operator key
 }
 
 // operatedFlags adds the flags --config and --chain.
@@ -69,6 +71,7 @@ func (o *operated) load() error {
 	for _, c := range o.Chains {
 		if *o.key == "" || c.Key == *o.key {
 			o.chain = c
+			o.sends = slices.ContainsFunc(cfg.Chains, func(f config.Chain) bool { return f.Key == c.Key && f.OperatorKey != nil })
 			return nil
 		}
 	}

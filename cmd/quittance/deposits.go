@@ -155,6 +155,9 @@ the service has recorded nothing of it.`,
 		if err := o.load(); err != nil {
 			return err
 		}
+		if !o.sends {
+			return fmt.Errorf("chain %s has no operator key, so the service cannot send sweeps: set operatorKeyFile or operatorKeyEnv of the chain, or make the call yourself with quittance deposits call", o.chain.Key)
+		}
 		var err error
 		if r.Token, err = tokenFlag(o.chain, *token); err != nil {
 			return usageError{err}

@@ -404,6 +404,11 @@ func TestDepositsSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := configure(t, "127.0.0.1:1", folder)
+	var refused bytes.Buffer
+	if code := run(t.Context(), environment{stdout: &refused, stderr: &refused}, []string{"deposits", "sweep", "--config", file}); code != 1 || !strings.Contains(refused.String(), "chain base has no operator key") {
+		t.Errorf("without an operator key: exit code %d: %s", code, &refused)
+	}
+	withKey(t, file)
 	states := func() string {
 		t.Helper()
 		_, got := answer(t, "deposits", "list", "--config", file, "--json")
@@ -444,5 +449,19 @@ func TestDepositsSweep(t *testing.T) {
 	entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Action: "deposit.sweep", Limit: 10})
 	if err != nil || len(entries) != 5 || !strings.HasPrefix(entries[0].Actor, "cli:") {
 		t.Errorf("the audit log has %+v, %v", entries, err)
+	}
+}
+
+// withKey adds a deposit factory and an operator key to the chain of a configuration.
+func withKey(t *testing.T, file string) {
+	t.Helper()
+	t.Setenv("OPERATOR", strings.Repeat("1", 64))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte(`"chainKey": "base",`), []byte(`"chainKey": "base", "depositFactory": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "operatorKeyEnv": "OPERATOR",`), 1)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

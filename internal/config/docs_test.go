@@ -23,8 +23,33 @@ func TestSettingsAreDocumented(t *testing.T) {
 	addSettings(declared, reflect.TypeFor[file](), "")
 	delete(declared, "chains[].agree") // the former name of quorum
 
+	documented := documentedSettings(string(text))
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
+		t.Errorf("settings in the code (-) and in docs/configuration.md (+):\n%s", diff)
+	}
+}
+
+// TestChangesAreDocumented checks that docs/changing.md says of every setting what a change does to live state. A list,
+// such as chains[], stands for its entries there.
+func TestChangesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/changing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := make(map[string]bool)
+	addSettings(declared, reflect.TypeFor[file](), "")
+	delete(declared, "chains[].agree") // the former name of quorum
+	documented := documentedSettings(string(text))
+	maps.DeleteFunc(documented, func(name string, _ bool) bool { return strings.HasSuffix(name, "[]") })
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
+		t.Errorf("settings in the code (-) and in docs/changing.md (+):\n%s", diff)
+	}
+}
+
+// documentedSettings returns the settings in the first cells of the tables of a page.
+func documentedSettings(text string) map[string]bool {
 	documented := make(map[string]bool)
-	for _, table := range strings.Split(string(text), "\n| setting |")[1:] {
+	for _, table := range strings.Split(text, "\n| setting |")[1:] {
 		table, _, _ = strings.Cut(table, "\n\n")
 		for _, row := range strings.Split(table, "\n| ")[1:] {
 			cell, _, _ := strings.Cut(row, " |")
@@ -33,9 +58,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
-		t.Errorf("settings in the code (-) and in docs/configuration.md (+):\n%s", diff)
-	}
+	return documented
 }
 
 // addSettings adds the paths of the settings that a structure has below path.

@@ -93,7 +93,7 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 	var refused []error
 	for _, id := range slices.Sorted(maps.Keys(m.conf.Configured)) {
 		was, found := known[id]
-		is := store.MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(webhooks[id]), Since: m.now()}
+		is := store.MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(hostOf(webhooks[id])), URL: fingerprint(webhooks[id]), Since: m.now()}
 		if found {
 			is.Since = was.Since
 			fault, err := sameCompany(ctx, db, was, is)
@@ -104,7 +104,7 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 				refused = append(refused, fault)
 			}
 		}
-		if !found || !was.LeftAt.IsZero() || was.Webhook != is.Webhook || !slices.Equal(was.Allowed, is.Allowed) {
+		if !found || !was.LeftAt.IsZero() || was.URL != is.URL || !slices.Equal(was.Allowed, is.Allowed) {
 			changed = append(changed, is)
 		}
 		delete(known, id)
@@ -153,19 +153,27 @@ func (m *Manager) gone(ctx context.Context, db holders, known map[string]store.M
 	return gone, nil
 }
 
-// fingerprint returns what is stored of a webhook URL: its host, since its path may change, and may hold a secret.
-func fingerprint(raw string) string {
-	at, err := url.Parse(raw)
-	if err != nil || at.Host == "" {
+// fingerprint returns what is stored of a text that may hold a secret.
+func fingerprint(text string) string {
+	if text == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.ToLower(at.Host)))
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// hostOf returns the host of a webhook URL, or "".
+func hostOf(raw string) string {
+	at, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(at.Host)
 }
 
 // sameCompany returns a fault if a configured merchant may be another company than the one that had its id. One
 // address in common, or the same host of the webhook URL, shows that it is the same; so does an entry like the former
-// one. Without that, an entry that had nothing to tell it by is believed while it stays, but not when it returns.
+// one. Without that, an entry that had neither may get both while it stays, and must return as it was.
 func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",

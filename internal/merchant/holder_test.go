@@ -204,3 +204,34 @@ func TestRetire(t *testing.T) {
 		}
 	})
 }
+
+// TestBreakerOfTheURL opens a merchant's breaker. It ends with another webhookUrl, and with no other change.
+func TestBreakerOfTheURL(t *testing.T) {
+	for name, fresh := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := fresh(t)
+			w := &world{db: storetest.Open(t, url), now: time.Unix(1_764_000_000, 0)}
+			storetest.Schedule(t, w.db, "shop", 0, 1, 1000)
+			broken := started{webhook: "https://a.example/wrong"}
+			if _, err := w.start(t, broken); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := storetest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
+				VALUES ('shop', 'open', 0, 1, 9, 0, 1, 1, 2)`); err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct {
+				is   started
+				used bool
+			}{{broken, true}, {started{allowed: []invoice.AllowedAddress{home}, webhook: broken.webhook}, true}, {started{webhook: "https://a.example/right"}, false}} {
+				if _, err := w.start(t, step.is); err != nil {
+					t.Fatal(err)
+				}
+				if b, err := w.db.Breakers(t.Context(), []string{"shop"}); err != nil || b["shop"].Used != step.used {
+					t.Errorf("with %+v the breaker is %+v, %v", step.is, b["shop"], err)
+				}
+			}
+		})
+	}
+}

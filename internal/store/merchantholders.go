@@ -13,15 +13,16 @@ type MerchantHolder struct {
 	MerchantID string
 	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
 	Webhook    string                   // SHA-256 of the host of its URL then, in hex, or ""
+	URL        string                   // SHA-256 of the whole URL, likewise
 	Since      time.Time                // the first start with it
 	LeftAt     time.Time                // the first start without it; zero while the configuration has it
 	RetiredAt  time.Time                // zero unless it was retired
 }
 
-const holderColumns = "merchant_id, addresses, webhook_sha256, since, left_at, retired_at"
+const holderColumns = "merchant_id, addresses, webhook_sha256, url_sha256, since, left_at, retired_at"
 
 func scanHolder(row scanner) (h MerchantHolder, err error) {
-	err = row.Scan(&h.MerchantID, parsedColumn[[]invoice.AllowedAddress]{&h.Allowed, parseAllowed}, &h.Webhook,
+	err = row.Scan(&h.MerchantID, parsedColumn[[]invoice.AllowedAddress]{&h.Allowed, parseAllowed}, &h.Webhook, &h.URL,
 		seconds{&h.Since}, seconds{&h.LeftAt}, seconds{&h.RetiredAt})
 	return h, err
 }
@@ -36,16 +37,20 @@ func (q *queries) MerchantHolder(ctx context.Context, merchantID string) (Mercha
 	return queryRow(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders WHERE merchant_id = $1", merchantID)
 }
 
-// PutMerchantHolder inserts or replaces a holder.
+// PutMerchantHolder inserts or replaces a holder. If it has another URL, the breaker of the former one ends.
 func (tx *Tx) PutMerchantHolder(ctx context.Context, h MerchantHolder) error {
 	allowed, err := allowedText(h.Allowed)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, "INSERT INTO merchant_holders ("+holderColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (merchant_id) DO UPDATE SET addresses = excluded.addresses, webhook_sha256 = excluded.webhook_sha256,
+	if _, err := tx.exec(ctx, `DELETE FROM breakers WHERE merchant_id = $1 AND EXISTS (
+		SELECT 1 FROM merchant_holders h WHERE h.merchant_id = $1 AND h.url_sha256 <> $2)`, h.MerchantID, h.URL); err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, "INSERT INTO merchant_holders ("+holderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (merchant_id) DO UPDATE SET addresses = excluded.addresses, webhook_sha256 = excluded.webhook_sha256, url_sha256 = excluded.url_sha256,
 			since = excluded.since, left_at = excluded.left_at, retired_at = excluded.retired_at`,
-		h.MerchantID, allowed, h.Webhook, h.Since.Unix(), orNull(h.LeftAt), orNull(h.RetiredAt))
+		h.MerchantID, allowed, h.Webhook, h.URL, h.Since.Unix(), orNull(h.LeftAt), orNull(h.RetiredAt))
 	return err
 }
 
