@@ -79,12 +79,18 @@ func TestPromtool(t *testing.T) {
 	promtool(t, "test", "rules", "alerts_test.yml")
 }
 
-// TestEachAlertIsTested wants a unit test in which each alert fires.
+// TestEachAlertIsTested wants a unit test in which each alert fires, and its metrics in the one in which nothing does.
 func TestEachAlertIsTested(t *testing.T) {
 	tests := read(t, "alerts_test.yml")
+	healthy, _, _ := strings.Cut(tests, "promql_expr_test:")
 	for _, r := range rules(t) {
 		if !strings.Contains(tests, fmt.Sprintf("- {labels: '{alertname=%q}', value: 1}", r.Alert)) {
-			t.Errorf("no unit test has %s fire", r.Alert)
+			t.Errorf("no unit test has %s fire: add a case to deploy/observability/alerts_test.yml with input_series that make it fire, and its name in exp_samples", r.Alert)
+		}
+		for _, metric := range regexp.MustCompile(`\bquittance_\w+`).FindAllString(r.Expr, -1) {
+			if !strings.Contains(healthy, "'"+metric+"{") {
+				t.Errorf("%s is not tested with a healthy %s: add a series of it to the first case of deploy/observability/alerts_test.yml, in which nothing fires", r.Alert, metric)
+			}
 		}
 	}
 }
@@ -270,7 +276,7 @@ var (
 )
 
 // words are the functions and operators of PromQL that are used.
-var words = strings.Fields("sum max min count abs rate increase changes time clamp_min histogram_quantile and or unless topk vector")
+var words = strings.Fields("sum max min count abs rate increase changes time clamp_min histogram_quantile avg_over_time and or unless topk vector")
 
 // unknownNames returns complaints about the names in an expression.
 func unknownNames(expr string, exported map[string][]string) (complaints []string) {

@@ -91,6 +91,6 @@ func TestAlertsOfATroubledService(t *testing.T) {
 	}
 	text := metricsOf(t, base, "quittance_ready 0", "quittance_database_up 1", `quittance_chain_halted{chain="halted"} 1`,
 		`quittance_webhook_endpoints{breaker="gone"} 1`, "quittance_webhook_waiting_merchants 1")
-	alerttest.Fire(t, text, "QuittanceNotReady", "QuittanceChainHalted", "QuittanceChainHeadStuck", "QuittanceNoUsableNode",
+	alerttest.Fire(t, text, "QuittanceNotReady", "QuittanceChainHalted", "QuittanceChainHeadStuck", "QuittanceNoUsableNode", "QuittanceNodeCooling",
 		"QuittanceEndpointDown", "QuittanceMerchantWithoutEndpoint")
 }

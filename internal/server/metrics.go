@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"regexp"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -63,6 +65,20 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route", "status"}),
 	}
+}
+
+// freeSpace returns a collector of the bytes that the disk of a SQLite database has left.
+func freeSpace(path string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_database_free_bytes",
+		Help: "What the disk of the SQLite database has left, in bytes. NaN where the system does not say.",
+	}, func() float64 {
+		n, err := store.FreeBytes(path)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	})
 }
 
 // clockOffset returns a collector of the schedule's clock offset.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -313,6 +314,9 @@ func (s *Server) build(ctx context.Context) error {
 	}
 	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock), s.databaseRestored(),
 		createsWaiting(s.settle), healthCollector{s.health}, buildInfo(s.cfg.Build))
+	if path, ok := strings.CutPrefix(s.cfg.Database, "sqlite:"); ok {
+		s.registry.MustRegister(freeSpace(path))
+	}
 	return nil
 }
 
