@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/server"
 )
 
 func newConfig(env environment) *cobra.Command {
@@ -17,7 +20,7 @@ func newConfig(env environment) *cobra.Command {
 		Use: "config COMMAND", GroupID: groupService,
 		Short: "check and show the configuration",
 		Long:  "Checks and shows the configuration.",
-	}, newConfigCheck(env), newConfigShow(env))
+	}, newConfigCheck(env), newConfigShow(env), newConfigApply(env))
 }
 
 func newConfigCheck(env environment) *cobra.Command {
@@ -43,22 +46,27 @@ be started with the configuration, else with 1.`,
 		if err := printCheck(env, *path, cfg); err != nil || !*database {
 			return err
 		}
-		changes, err := admin.Differences(cmd.Context(), admin.Config{Database: cfg.Database, Chains: chainsOf(cfg)})
+		changes, err := differences(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		of, webhooks := merchantsConfig(cfg), make(map[string]string)
-		for _, m := range cfg.Merchants {
-			webhooks[m.ID] = m.WebhookURL
-		}
-		merchants, err := admin.MerchantDifferences(cmd.Context(), of, webhooks)
-		if err != nil {
-			return err
-		}
-		changes = append(changes, merchants...)
 		return cmp.Or(printChanges(env, changes), drift.Refuse(changes))
 	}
 	return cmd
+}
+
+// differences returns how a configuration differs from what the database remembers.
+func differences(ctx context.Context, cfg config.Config) ([]drift.Change, error) {
+	changes, err := admin.Differences(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg)})
+	if err != nil {
+		return nil, err
+	}
+	webhooks := make(map[string]string)
+	for _, m := range cfg.Merchants {
+		webhooks[m.ID] = m.WebhookURL
+	}
+	merchants, err := admin.MerchantDifferences(ctx, merchantsConfig(cfg), webhooks)
+	return append(changes, merchants...), err
 }
 
 // printChanges prints how a configuration differs from what the database remembers.
@@ -100,6 +108,44 @@ database or node that the file spells out, it leaves out the parts that may hold
 		}
 		_, err = env.stdout.Write(text)
 		return err
+	}
+	return cmd
+}
+
+func newConfigApply(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply --config FILE --yes",
+		Short: "make the configuration the newest revision",
+		Long: `Makes the configuration of chains, tokens, contracts and merchants the newest revision, as the
+start of a replica does. Replicas that run another one stop their work until they are
+restarted.
+
+It is needed only if replicas with the wrong configuration run, and the start with the
+right one is refused because it was in force before. Without --yes the changes are
+shown, and nothing is changed.`,
+		Example: "  quittance config apply --config quittance.yaml --yes",
+		Args:    noArgs,
+	}
+	path := requiredConfigFlag(cmd)
+	yes := cmd.Flags().Bool("yes", false, "do it; without it, the changes are shown")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
+		}
+		var changes []drift.Change
+		if *yes {
+			changes, err = server.ApplyConfiguration(cmd.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil))
+		} else {
+			changes, err = differences(cmd.Context(), cfg)
+		}
+		if err != nil {
+			return err
+		}
+		if err := printChanges(env, changes); err != nil || *yes {
+			return err
+		}
+		return errNothingChanged
 	}
 	return cmd
 }

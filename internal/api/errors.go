@@ -158,11 +158,15 @@ var problems = []struct {
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
 
-// problemOfInvoice returns the problem for an error of a create that names another invoice, or nil.
+// problemOfInvoice returns the problem for an error of a create that names another invoice, or for an error that says
+// why nothing is done now, or nil.
 func problemOfInvoice(err error) *problemError {
 	var taken *settle.ReferenceTakenError
 	var deleted *settle.DraftDeletedError
+	var down interface{ Unavailable() string }
 	switch {
+	case errors.As(err, &down):
+		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	case errors.As(err, &taken):
 		return &problemError{
 			code: apitypes.CodeReferenceTaken, invoiceID: taken.InvoiceID,
@@ -188,7 +192,6 @@ func problemFor(err error) *problemError {
 	var submitted *settle.SubmittedError
 	var attributed *settle.AttributedError
 	var used *settle.UsedError
-	var down interface{ Unavailable() string }
 	switch {
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
@@ -220,9 +223,6 @@ func problemFor(err error) *problemError {
 	}
 	if detail := unauthorizedDetail(err); detail != "" {
 		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
-	}
-	if errors.As(err, &down) {
-		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	}
 	if store.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}

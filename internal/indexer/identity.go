@@ -12,7 +12,7 @@ import (
 )
 
 // checkIdentity fails if the node's oldest block is not the one that is remembered of the chain: it serves another
-// chain with the same chain id. Each node is checked once. The first node's answer is remembered, unless another
+// chain with the same chain id. Each node is checked once, or again later while it does not return that block. The first node's answer is remembered, unless another
 // node contradicts it, or it lacks the newest final block.
 func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 	of := chainPair{n.Node, ix.cfg.Chain.Key}
@@ -24,13 +24,10 @@ func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	found, ok, err := ix.oldestBlock(ctx, n, genesis)
-	if err != nil {
-		return err
-	}
+	found, ok := ix.oldestBlock(ctx, n, genesis)
 	ix.distinctChecks[of] = ix.cfg.Now()
 	if !ok {
-		return nil
+		return ctx.Err()
 	}
 	if genesis == nil {
 		if recorded, err := ix.recordGenesis(ctx, n, found); err != nil || !recorded {
@@ -48,8 +45,9 @@ func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 }
 
 // oldestBlock returns the node's block at the height of the one that is remembered or, without one, its block 0,
-// or startBlock if it has no block 0. ok is false if it has none of them.
-func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Header) (h invoice.Header, ok bool, err error) {
+// or startBlock if it does not return block 0. ok is false if it returns none of them: nodes that have deleted their
+// history answer with various errors, and serve the chain all the same.
+func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Header) (h invoice.Header, ok bool) {
 	heights := []uint64{0}
 	if known != nil {
 		heights[0] = known.Number
@@ -57,15 +55,11 @@ func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Heade
 		heights = append(heights, *first)
 	}
 	for _, number := range heights {
-		headers, err := n.headers(ctx, number)
-		if err == nil {
-			return headers[0].Header, true, nil
-		}
-		if !errors.Is(err, chain.ErrNotFound) {
-			return h, false, err
+		if headers, err := n.headers(ctx, number); err == nil {
+			return headers[0].Header, true
 		}
 	}
-	return h, false, nil
+	return h, false
 }
 
 // recordGenesis remembers the oldest block of a node. It does not if the node lacks the newest final block, or other
@@ -77,11 +71,8 @@ func (ix *Indexer) recordGenesis(ctx context.Context, n node, oldest invoice.Hea
 	}
 	if cursor.Started {
 		headers, err := n.headers(ctx, cursor.Confirmed.Number)
-		if errors.Is(err, chain.ErrNotFound) || err == nil && headers[0].Hash != cursor.Confirmed.Hash {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
+		if err != nil || headers[0].Hash != cursor.Confirmed.Hash {
+			return false, ctx.Err()
 		}
 	}
 	var undecided *NoQuorumError

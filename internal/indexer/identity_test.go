@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,30 @@ func TestGenesisOfReadChain(t *testing.T) {
 		_, _ = f.sync(t.Context()) // it fails on another chain
 		if got := f.ledger.genesis != nil; got != want {
 			t.Errorf("the node has the final block: %t; its genesis is remembered: %t", has, got)
+		}
+	}
+}
+
+// TestPrunedGenesis reads a chain whose node has deleted its first blocks, and says so with an error of its own.
+func TestPrunedGenesis(t *testing.T) {
+	f := newFixture(t, nil)
+	url := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
+		if q.Method == "eth_getBlockByNumber" && slices.Contains([]string{`"0x0"`, `"0x1"`}, string(q.Params[0])) {
+			return errors.New("pruned history unavailable")
+		}
+		return ask(q)
+	})
+	f.chain.MineEmpty(9)
+	first := uint64(2)
+	for _, start := range []*uint64{nil, &first} {
+		f.ledger = newMemory(merchant)
+		f.restart(t, func(c *Config) { c.Ledger, c.Chain.StartBlock = f.ledger, start }, url)
+		f.catchUp(t)
+		if got := f.ledger.cursor.Indexed.Number; got != 9 {
+			t.Errorf("start block %v: read up to block %d, want 9", start, got)
+		}
+		if got := f.ledger.genesis; (got == nil) != (start == nil) || got != nil && got.Number != first {
+			t.Errorf("start block %v: the genesis %+v is remembered", start, got)
 		}
 	}
 }

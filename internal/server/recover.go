@@ -79,6 +79,9 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 		return report, err
 	}
 	defer func() { s.closePools() }()
+	if err := s.commitConfiguration(ctx); err != nil {
+		return report, err
+	}
 	if err := s.readPast(ctx); err != nil {
 		return report, err
 	}

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -19,6 +21,9 @@ import (
 const (
 	// revisionInterval is how often a replica compares its revision with the newest one.
 	revisionInterval = time.Second
+	// abandonedAfter is how long no replica may run the newest revision before one with an older one ends. A replica
+	// that is restarted needs about as long.
+	abandonedAfter = 15 * time.Second
 	// leaveTimeout bounds giving up the note that a replica runs a revision.
 	leaveTimeout = 5 * time.Second
 )
@@ -26,23 +31,43 @@ const (
 // staleRoutes are the paths that a replica with an older revision still serves.
 var staleRoutes = []string{"/healthz", "/readyz", "/status", "/metrics"}
 
-// remember compares the configuration with what the database remembers, and sets the chains to what they
-// are to be read for. It fails if the configuration contradicts the database.
-func (s *Server) remember(ctx context.Context) error {
-	start := settle.Start{Configured: drift.Configured{Chains: s.networks(), Merchants: s.cfg.Merchants.profiles()}, Now: s.cfg.Now(), Scheduled: s.clock.Now()}
+// errChangedMeanwhile is the error of a start while another replica changed what is remembered.
+var errChangedMeanwhile = errors.New("another replica started with another configuration meanwhile; start again")
+
+// decides returns the settings that decide about money.
+func (c Config) decides() drift.Configured {
+	configured := drift.Configured{Merchants: c.Merchants.profiles()}
+	for _, of := range c.Chains {
+		configured.Chains = append(configured.Chains, of.Chain)
+	}
+	return configured
+}
+
+// ApplyConfiguration makes a configuration the newest revision, although it was an earlier one and other replicas run.
+// These stop their work. It returns the changes.
+func ApplyConfiguration(ctx context.Context, cfg Config) (changes []drift.Change, err error) {
+	db, err := store.Open(ctx, cfg.Database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, changes, err = settle.Remember(ctx, db, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
+	return changes, err
+}
+
+// plan compares the configuration with what the database remembers, and sets the chains to what they
+// are to be read for. It changes nothing in the database. It fails if the configuration contradicts the database.
+func (s *Server) plan(ctx context.Context) error {
+	s.configured = s.cfg.decides()
 	if s.store.Shared() {
 		s.replica = s.ids.New("rep_")
-		start.Replica = s.replica
 	}
-	after, changes, err := settle.Remember(ctx, s.store, start)
+	after, _, err := settle.Remember(ctx, s.store, settle.Start{Configured: s.configured, Now: s.cfg.Now(), Scheduled: s.clock.Now(), Plan: true})
 	if err != nil {
 		return err
 	}
-	for _, c := range changes {
-		s.cfg.Logger.Info("configuration changed", "change", c.String(), "kind", string(c.Kind))
-	}
 	s.remembered, s.cfg.Chains = after, slices.Clone(s.cfg.Chains)
-	for i, c := range after.Configure(s.networks()) {
+	for i, c := range after.Configure(s.configured.Chains) {
 		s.cfg.Chains[i].Chain = c
 		for _, t := range c.Former {
 			s.cfg.Logger.Info("token is read although it is not configured, for payments that may still come", "chain", c.Key,
@@ -52,24 +77,44 @@ func (s *Server) remember(ctx context.Context) error {
 	return nil
 }
 
+// commitConfiguration makes the configuration the newest revision. Replicas with another one stop their work, so it is
+// the last step before the service reads and serves. Nothing may be read or accepted before.
+func (s *Server) commitConfiguration(ctx context.Context) error {
+	after, changes, err := settle.Remember(ctx, s.store, settle.Start{
+		Configured: s.configured, Replica: s.replica, Now: s.cfg.Now(), Scheduled: s.clock.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(after.Configure(s.configured.Chains), s.networks()) {
+		return errChangedMeanwhile
+	}
+	for _, c := range changes {
+		s.cfg.Logger.Info("configuration changed", "change", c.String(), "kind", string(c.Kind))
+	}
+	s.settle.SetRemembered(after)
+	return nil
+}
+
 // whileCurrent returns a context that ends with ctx, or once others run a newer revision. The replica keeps
-// serving /readyz then, and does nothing else until it is restarted.
+// serving /readyz then, and does nothing else until it is restarted. If no replica is left that runs the newer
+// revision, the group ends with an error, so that the replica is started again and takes over.
 func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) context.Context {
 	if s.replica == "" {
 		return ctx
 	}
 	work, end := context.WithCancel(ctx)
 	group.Go(func() error {
-		defer end()
 		for current := true; current && wait.Sleep(ctx, revisionInterval, nil); {
 			current = s.isCurrent(ctx)
 		}
+		end()
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 		defer cancel()
 		if err := s.store.LeaveWork(leaving, s.replica); err != nil {
 			s.cfg.Logger.Warn("note of the running revision not removed, it will expire", "err", err)
 		}
-		return nil
+		return s.awaitAbandoned(ctx)
 	})
 	return work
 }
@@ -99,6 +144,26 @@ func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) contex
 		return nil
 	})
 	return work
+}
+
+// awaitAbandoned returns nil when ctx ends, or an error once no replica has run a newer revision for abandonedAfter.
+func (s *Server) awaitAbandoned(ctx context.Context) error {
+	since := s.clock.Now()
+	for wait.Sleep(ctx, revisionInterval, nil) {
+		now := s.clock.Now()
+		newest, err := s.store.NewestRevision(ctx)
+		if err != nil {
+			since = now
+			continue
+		}
+		if others, err := s.store.RevisionReplicas(ctx, newest.Number, now); err != nil || others > 0 {
+			since = now
+		}
+		if now.Sub(since) >= abandonedAfter {
+			return fmt.Errorf("no replica runs configuration revision %d any more, and this one ran an older one; it ends, and takes over when it is started again", newest.Number)
+		}
+	}
+	return nil
 }
 
 // isCurrent reports whether no other replica runs a newer revision, as far as is known.
@@ -148,4 +213,18 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 		})
 	}
 	s.startChains(ctx, group)
+}
+
+// prepareLedger completes what older versions wrote, and then makes the configuration the newest revision.
+func (s *Server) prepareLedger(ctx context.Context) (err error) {
+	if err := s.settle.RecordRegistries(ctx); err != nil {
+		return fmt.Errorf("record the registries: %w", err)
+	}
+	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
+		return fmt.Errorf("find the registries of older invoices: %w", err)
+	}
+	if err := s.settle.AssignTransferAmounts(ctx); err != nil { // before their chains are read
+		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
+	}
+	return s.commitConfiguration(ctx)
 }

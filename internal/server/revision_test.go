@@ -141,6 +141,60 @@ func TestTokenAddedByRollingRestart(t *testing.T) {
 	await(t, current, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Revision == "" })
 }
 
+// TestFailedStartStopsNoReplica starts a replica with a new token that fails before it serves. The one that runs goes on.
+func TestFailedStartStopsNoReplica(t *testing.T) {
+	t.Parallel()
+	database := storetest.MigratedPostgres(t)
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	blocks.Token(secondToken, 6)
+	old := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
+	await(t, old, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	failing := withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6})
+	failing.RPC = []string{"gopher://127.0.0.1"}
+	if err := startError(t, database, failing); err == nil {
+		t.Fatal("a start with a node of no known scheme succeeds")
+	}
+	db := storetest.Open(t, database)
+	if newest, err := db.NewestRevision(t.Context()); err != nil || newest.Number != 1 {
+		t.Errorf("the newest revision is %d (%v), want 1", newest.Number, err)
+	}
+	if _, _, a := createIn(t, old, "USDC", 1); a.status != http.StatusCreated {
+		t.Errorf("the replica that runs answers %d %s", a.status, a.body)
+	}
+}
+
+// TestAbandonedRevision ends the only replica with the newest revision. The other one, which had stopped its work, ends
+// with an error, and takes over when it is started again. The newer configuration is refused then, until a command
+// makes it the newest again.
+func TestAbandonedRevision(t *testing.T) {
+	t.Parallel()
+	database := storetest.MigratedPostgres(t)
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	blocks.Token(secondToken, 6)
+	more := withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6})
+	start := func(c Chain) *running {
+		return startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	}
+	old := start(c)
+	current := start(more)
+	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
+	current.end(t)
+	if err := <-old.ended; err == nil || !strings.Contains(err.Error(), "no replica runs configuration revision 2 any more") {
+		t.Fatalf("the replica with the older revision ended with %v", err)
+	}
+	old = start(c)
+	await(t, old.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	if err := startError(t, database, more); err == nil || !strings.Contains(err.Error(), "other replicas run revision 3") || !strings.Contains(err.Error(), "quittance config apply") {
+		t.Errorf("a start with the newer configuration: %v, want a refusal that names the command", err)
+	}
+	if _, err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}); err != nil {
+		t.Fatal(err)
+	}
+	current = start(more)
+	await(t, current.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
+}
+
 // TestRemovedToken removes a token while an invoice in it is open. Its checkout works, its payment settles it, and no new
 // invoice in it is taken.
 func TestRemovedToken(t *testing.T) {

@@ -168,6 +168,7 @@ type Server struct {
 	share         *replicas.Share // of the chains; nil if all are this replica's
 	requests      *requestlog.Log
 
+	configured drift.Configured                 // what the configuration says of chains
 	remembered drift.Remembered                 // of chains, once the configuration is applied
 	replica    string                           // a random id
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
@@ -248,14 +249,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			run.pool.Close()
 		}
 	}()
-	if err := s.settle.RecordRegistries(ctx); err != nil {
-		return fmt.Errorf("record the registries: %w", err)
-	}
-	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
-		return fmt.Errorf("find the registries of older invoices: %w", err)
-	}
-	if err := s.settle.AssignTransferAmounts(ctx); err != nil { // before their chains are read
-		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
+	if err := s.prepareLedger(ctx); err != nil {
+		return err
 	}
 	return s.serve(ctx)
 }
@@ -276,10 +271,10 @@ func (s *Server) build(ctx context.Context) error {
 	for _, c := range s.cfg.Chains {
 		keys = append(keys, c.Key)
 	}
-	if err := s.buildMerchants(ctx, keys); err != nil { // before the others stop their work for this configuration
+	if err := s.buildMerchants(ctx, keys); err != nil {
 		return err
 	}
-	if err := s.remember(ctx); err != nil {
+	if err := s.plan(ctx); err != nil {
 		return err
 	}
 	if err := s.recordMerchants(ctx); err != nil {

@@ -18,6 +18,10 @@ type Start struct {
 	Now        time.Time
 	Replica    string    // a random id of the replica; empty if the database has one only
 	Scheduled  time.Time // by the schedule's clock, by which replicas note that they run
+	// Plan has Remember compare, and change nothing.
+	Plan bool
+	// Force makes the configuration the newest revision although it is an earlier one and other replicas run.
+	Force bool
 }
 
 // RevisionTTL is how long a replica counts as running after it noted that last.
@@ -28,12 +32,18 @@ type ReturnedError struct{ Newest int64 }
 
 // Error says what to do.
 func (e *ReturnedError) Error() string {
-	return fmt.Sprintf("this configuration is that of an earlier revision, and other replicas run revision %d. "+
-		"Start with the current configuration; to return to the earlier one, stop all replicas first", e.Newest)
+	return fmt.Sprintf("this configuration is that of an earlier revision, and other replicas run revision %d, which is newer. "+
+		"If theirs is the current one, start with that. If this one is, run quittance config apply --config FILE --yes: the others then stop their work. "+
+		"If all replicas were stopped, start again in %s", e.Newest, RevisionTTL)
 }
 
+// errPlanned rolls a transaction back that only planned.
+var errPlanned = errors.New("planned")
+
 // Remember compares the configuration with what the database remembers, and applies the difference. It returns
-// what is remembered from then on, and the changes. It must run before blocks are read and invoices created.
+// what is remembered from then on, and the changes. It must run before blocks are read and invoices created: with Plan
+// before the components are built, and without it once nothing else can fail, because it stops replicas with another
+// configuration.
 // It fails with a *drift.RefusedError or a *ReturnedError, and changes nothing then.
 func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Remembered, changes []drift.Change, err error) {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
@@ -53,8 +63,7 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 		if err != nil {
 			return err
 		}
-		number, after = revision.Number, was
-		if raised {
+		if number, after = revision.Number, was; raised {
 			if after, err = applyRevision(ctx, tx, was, start, revision); err != nil {
 				return err
 			}
@@ -62,13 +71,20 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 				return err
 			}
 		}
-		if start.Replica == "" {
+		switch {
+		case start.Plan:
+			return errPlanned
+		case start.Replica == "":
 			return nil
 		}
 		return tx.RunRevision(ctx, start.Replica, number, start.Scheduled, start.Scheduled.Add(RevisionTTL))
 	})
-	if err == nil {
+	if errors.Is(err, errPlanned) {
+		err = nil
+	} else if err == nil {
 		db.SetRevision(number)
+	}
+	if err == nil {
 		db.SetIDKeys(after.IDKeys())
 	}
 	return after, changes, err
@@ -99,7 +115,7 @@ func nextRevision(ctx context.Context, tx *store.Tx, start Start) (r drift.Revis
 	if err != nil {
 		return r, false, err
 	}
-	if returned {
+	if returned && !start.Force {
 		others, err := tx.RevisionReplicas(ctx, newest.Number, start.Scheduled)
 		if err != nil {
 			return r, false, err

@@ -87,6 +87,14 @@ func newMissedBlocks(r drift.Remembered) *missedBlocks {
 	return m
 }
 
+// SetRemembered replaces what the service knows of blocks that are read again, by what Remember returned.
+func (s *Service) SetRemembered(r drift.Remembered) {
+	through := newMissedBlocks(r).through
+	s.missed.mu.Lock()
+	defer s.missed.mu.Unlock()
+	s.missed.through = through
+}
+
 func (m *missedBlocks) of(k tokenKey) (through uint64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
