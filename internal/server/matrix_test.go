@@ -162,7 +162,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 	}
 	w.decode(w.call("GET /api/events", merchant, "", admin), &events)
 	payment := store.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
-		ID: "pay_" + merchant, Status: invoice.Confirmed, ObservedAt: time.Unix(100, 0), ConfirmedAt: time.Unix(100, 0),
+		ID: invoice.TransferID(invoice.PrefixPayment, merchant, invoice.Hash{}, 0), Status: invoice.Confirmed, ObservedAt: time.Unix(100, 0), ConfirmedAt: time.Unix(100, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: "house", TxHash: invoice.Hash{n}, Position: invoice.Position{BlockNumber: 1, BlockHash: invoice.Hash{1}, BlockTime: time.Unix(100, 0)},
 			Token: testToken, Currency: "USDC", From: invoice.Address{9}, To: to, Amount: invoice.NewAmount(1_000_000),
