@@ -55,7 +55,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	}
 	if a.Fault != poster.FaultTheirs {
 		w.log.add(fmt.Sprint("fault:", a.Fault), func(count int) {
-			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back: "+reasons[a.Fault], "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back", "reason", reasons[a.Fault], "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
 		})
 		return finished{outcome: o, fault: a.Fault}
 	}
