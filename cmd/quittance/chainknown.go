@@ -10,7 +10,6 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/drift"
 )
 
 // errNothingChanged is the error of a command that changes what the database remembers, without --yes.
@@ -32,7 +31,7 @@ func (k *knownChange) flags(cmd *cobra.Command, required ...string) {
 }
 
 // run says what the command does to the chain and, with --yes, does it.
-func (k *knownChange) run(ctx context.Context, env environment, chainKey string, text func(drift.Chain) string, do func(context.Context, admin.Config) error) error {
+func (k *knownChange) run(ctx context.Context, env environment, chainKey string, text func(admin.KnownChain) string, do func(context.Context, admin.Config) error) error {
 	cfg, err := loadConfig(*k.path)
 	if err != nil {
 		return err
@@ -77,7 +76,7 @@ payment links of the configuration name it, and start the service.`,
 		if *to == "" {
 			return usageError{errors.New("--to is empty; want the chain's new key")}
 		}
-		return k.run(cmd.Context(), env, *from, func(c drift.Chain) string {
+		return k.run(cmd.Context(), env, *from, func(c admin.KnownChain) string {
 			return fmt.Sprintf("The chain %s (chain id %d) becomes %s in the whole database.", c.Key, c.ID, *to)
 		}, func(ctx context.Context, c admin.Config) error { return admin.RenameChain(ctx, c, *from, *to) })
 	}
@@ -104,8 +103,12 @@ Stop the service first. On PostgreSQL, replicas that still run stop their work.`
 	key := cmd.Flags().String("chain", "", "`KEY` of the chain")
 	k.flags(cmd, "chain")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return k.run(cmd.Context(), env, *key, func(c drift.Chain) string {
-			return fmt.Sprintf("The chain %s (chain id %d) is never read again under this key.", c.Key, c.ID)
+		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) string {
+			text := fmt.Sprintf("The chain %s (chain id %d) is never read again under this key.", c.Key, c.ID)
+			if uses := c.Uses.String(); uses != "" {
+				text += fmt.Sprintf("\nIt still has %s. They stay as they are for ever.", uses)
+			}
+			return text
 		}, func(ctx context.Context, c admin.Config) error { return admin.RetireChain(ctx, c, *key) })
 	}
 	return cmd
@@ -135,7 +138,7 @@ configured again later, the blocks since then are read again for it.`,
 		if err != nil {
 			return usageError{fmt.Errorf("--token is %q; want the address of a token", *token)}
 		}
-		return k.run(cmd.Context(), env, *key, func(c drift.Chain) string {
+		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) string {
 			t, _ := c.TokenAt(at)
 			return fmt.Sprintf("The token %s %s of chain %s is read no more.", t.Currency, chain.Checksum(at), c.Key)
 		}, func(ctx context.Context, c admin.Config) error { return admin.RetireToken(ctx, c, *key, at) })

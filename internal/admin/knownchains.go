@@ -29,16 +29,29 @@ func RenameChain(ctx context.Context, c Config, from, to string) error {
 	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RenameChain(ctx, db, from, to, c.Now()) })
 }
 
+// KnownChain is what is remembered of a chain, and what still needs it to be read.
+type KnownChain struct {
+	drift.Chain
+	Uses store.TokenUses // of all its tokens
+}
+
 // RememberedChain returns what is remembered of a chain, or settle.ErrUnknownChain.
-func RememberedChain(ctx context.Context, c Config, chainKey string) (known drift.Chain, err error) {
+func RememberedChain(ctx context.Context, c Config, chainKey string) (known KnownChain, err error) {
 	err = withStore(ctx, c.Database, func(db *store.Store) error {
 		was, err := db.Remembered(ctx)
 		if err != nil {
 			return err
 		}
 		var ok bool
-		if known, ok = was.Chain(chainKey); !ok {
+		if known.Chain, ok = was.Chain(chainKey); !ok {
 			return settle.ErrUnknownChain
+		}
+		for _, t := range known.Tokens {
+			u, err := db.TokenUses(ctx, chainKey, t.Address)
+			if err != nil {
+				return err
+			}
+			known.Uses = known.Uses.Plus(u)
 		}
 		return nil
 	})

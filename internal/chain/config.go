@@ -96,6 +96,9 @@ func (t Token) Emitters() []Emitter {
 // USDC is the code of the currency that every built-in network carries.
 const USDC = "USDC"
 
+// TokenDecimals are the decimals of every token. Suffixes and round amounts are defined in minor units of them.
+const TokenDecimals = 6
+
 // usdcDecimals is the same on all networks.
 const usdcDecimals = 6
 

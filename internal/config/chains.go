@@ -39,10 +39,6 @@ const (
 // seconds.
 const defaultAuditCalls = 4
 
-// tokenDecimals are the decimals of every token, as USDC has them. Suffixes and round amounts are
-// defined in minor units of them.
-const tokenDecimals = 6
-
 func (r *resolver) chain(path string, f chainFile) Chain {
 	c, builtin := chain.Lookup(f.ChainKey)
 	if f.ChainKey == "" {
@@ -219,9 +215,9 @@ func (r *resolver) tokens(path string, files []tokenFile, known chain.Chain) []c
 		}
 		r.unique(currencies, at+".currency", f.Currency)
 		r.unique(addresses, at+".address", strings.ToLower(string(f.Address)))
-		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: tokenDecimals}
-		if f.Decimals != nil && *f.Decimals != scalar(strconv.Itoa(tokenDecimals)) {
-			r.fail(at+".decimals", "is %q; this version takes only tokens with %d decimals, because its limits of small amounts assume them", *f.Decimals, tokenDecimals)
+		t := chain.Token{Currency: f.Currency, Address: r.address(at+".address", f.Address), Decimals: chain.TokenDecimals}
+		if f.Decimals != nil && *f.Decimals != scalar(strconv.Itoa(chain.TokenDecimals)) {
+			r.fail(at+".decimals", "is %q; this version takes only tokens with %d decimals, because its limits of small amounts assume them", *f.Decimals, chain.TokenDecimals)
 		}
 		if same, ok := known.TokenAt(t.Address); ok {
 			t.Movements = same.Movements

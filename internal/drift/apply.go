@@ -32,6 +32,7 @@ func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Rem
 
 // applyTo changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
 func applyTo(c *Chain, now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
+	recorded := c.ID != 0 // else an earlier version may have read the tokens all the time
 	c.ID, c.Configured = now.ID, true
 	for i := range c.Tokens {
 		c.Tokens[i].Configured = false
@@ -41,7 +42,7 @@ func applyTo(c *Chain, now chain.Chain, indexed uint64, read bool) (from uint64,
 		if i < 0 {
 			i = len(c.Tokens)
 			c.Tokens = append(c.Tokens, Token{})
-			if read {
+			if read && recorded {
 				c.Tokens[i].FirstBlock = new(indexed + 1)
 			}
 		}

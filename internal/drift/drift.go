@@ -51,8 +51,8 @@ type Remembered struct {
 // Chain is a chain that was configured.
 type Chain struct {
 	Key        string
-	IDKey      string // that ids of its payments are made of: the first key that the chain had
-	ID         uint64
+	IDKey      string          // that ids of its payments are made of: the first key that the chain had
+	ID         uint64          // 0 if it is known only from what an earlier version read
 	Genesis    *invoice.Header // number and hash of the oldest block that nodes have; nil until one was asked
 	Read       bool            // blocks of it were read
 	Configured bool            // by the newest revision
@@ -148,14 +148,14 @@ func (c Chain) compare(now chain.Chain) []Change {
 	switch {
 	case c.Retired:
 		return []Change{{Kind: Dangerous, Text: fmt.Sprintf("chain %s was retired: configure it under a key that was never used", c.Key)}}
-	case c.ID != now.ID && c.isVerified():
+	case c.ID != 0 && c.ID != now.ID && c.isVerified():
 		return []Change{{
 			Kind: Dangerous, Text: fmt.Sprintf("chain %s has chain id %d in the database, and %d in the configuration: correct chainId, or give the other chain a key of its own", c.Key, c.ID, now.ID),
 			Command: fmt.Sprintf("quittance chain retire --config FILE --chain %s --yes (then use a key that was never used)", c.Key),
 		}}
 	}
 	var all []Change
-	if c.ID != now.ID {
+	if c.ID != 0 && c.ID != now.ID {
 		all = append(all, Change{Kind: Harmless, Text: fmt.Sprintf("the chain id of %s changed from %d to %d before any node confirmed it", c.Key, c.ID, now.ID)})
 	}
 	if !c.Configured {
@@ -199,7 +199,7 @@ func (c Chain) compareToken(t chain.Token) []Change {
 		return []Change{{Kind: Harmless, Text: fmt.Sprintf("%s at %s returned to chain %s, which was read for it all the time", t.Currency, at, c.Key)}}
 	case ok:
 		return nil
-	case !c.Read:
+	case !c.Read || c.ID == 0:
 		return []Change{{Kind: Harmless, Text: fmt.Sprintf("%s at %s is new on chain %s", t.Currency, at, c.Key)}}
 	}
 	return []Change{{Kind: Work, Text: fmt.Sprintf("%s at %s is new on chain %s: the next blocks are read for it, by replicas that know it only", t.Currency, at, c.Key)}}

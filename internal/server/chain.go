@@ -110,14 +110,21 @@ func (s *Server) verifyChain(ctx context.Context, chainKey string) error {
 }
 
 // others returns the keys of the other chains in the order of the configuration,
-// and how many of them precede the chain of the given key.
+// and how many of them precede the chain of the given key. Last are those that left the configuration.
 func (s *Server) others(key string) (keys []string, before int) {
+	configured := make(map[string]bool)
 	for _, c := range s.cfg.Chains {
+		configured[c.Key] = true
 		if c.Key == key {
 			before = len(keys)
 			continue
 		}
 		keys = append(keys, c.Key)
+	}
+	for _, known := range s.remembered.Chains {
+		if !configured[known.Key] && known.Read && !known.Retired {
+			keys = append(keys, known.Key)
+		}
 	}
 	return keys, before
 }

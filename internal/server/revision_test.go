@@ -363,3 +363,26 @@ func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 		t.Errorf("with a node that is down: %d %s", a.status, a.body)
 	}
 }
+
+// TestChainRenamedWithUpgrade renames a chain that only an earlier version read. It is not read under its new key.
+func TestChainRenamedWithUpgrade(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	first := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	first.end(t)
+	db := storetest.SQL(t, database)
+	for _, table := range []string{"known_tokens", "known_contracts", "known_chains", "revisions"} {
+		if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renamed := c
+	renamed.Key = "home"
+	blocks.MineEmpty(3)
+	second := startServer(t, Config{Database: database, Chains: []Chain{renamed}, Merchants: Merchants{AcceptAll: true}})
+	await(t, second.url, "refusal to read", func(_ int, h health) bool {
+		return strings.Contains(h.Chains[0].Error, "serves the blocks of chain house under the key home")
+	})
+}

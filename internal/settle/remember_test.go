@@ -216,3 +216,26 @@ func TestRenameChain(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstStartAfterUpgrade starts on a chain that an earlier version read, which recorded no configuration.
+func TestFirstStartAfterUpgrade(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create()
+		w.create(func(d *invoice.Draft) { d.Currency = "EURC" })
+		renamed := usdcToken
+		renamed.Currency = "USDX"
+		var refused *drift.RefusedError
+		if _, err := w.remember(w.db.store, "", w.configuration(renamed)); !errors.As(err, &refused) {
+			t.Errorf("a currency that was renamed with the upgrade: %v, want a refusal", err)
+		}
+		after, err := w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(err)
+		known, _ := after.Chain(w.chainKey)
+		if len(known.Tokens) != 2 || known.Tokens[0].FirstBlock != nil || known.Tokens[1].FirstBlock != nil || known.ID != 1337 {
+			t.Errorf("remembered %+v", known)
+		}
+		if diff := cmp.Diff([]chain.Token{eurcToken}, after.Configure(w.configuration(usdcToken))[0].Former); diff != "" {
+			t.Errorf("tokens that are read for their invoices (-want +got):\n%s", diff)
+		}
+	})
+}

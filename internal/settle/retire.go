@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -30,21 +29,7 @@ func (e *TokenInUseError) Error() string {
 	if e.Configured {
 		return fmt.Sprintf("%s is in the configuration of chain %s; remove it there, and restart the service first", e.Token.Currency, e.ChainKey)
 	}
-	var uses []string
-	for _, u := range []struct {
-		n    int
-		what string
-	}{
-		{e.Uses.OpenInvoices, "open invoices or drafts"},
-		{e.Uses.PendingPayments, "payments that are not final"},
-		{e.Uses.OpenRefunds, "refunds that are not final"},
-		{e.Uses.UnsweptDeposits, "deposits that are not swept"},
-	} {
-		if u.n > 0 {
-			uses = append(uses, fmt.Sprintf("%d %s", u.n, u.what))
-		}
-	}
-	return fmt.Sprintf("%s on chain %s still has %s; wait for these, or void, cancel and sweep them first", e.Token.Currency, e.ChainKey, strings.Join(uses, ", "))
+	return fmt.Sprintf("%s on chain %s still has %s; wait for these, or void, cancel and sweep them first", e.Token.Currency, e.ChainKey, e.Uses)
 }
 
 // RetireToken ends the reading of a token that left the configuration and has no live state. Replicas that run go on

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -45,6 +46,9 @@ func (q *queries) Remembered(ctx context.Context) (r drift.Remembered, err error
 		err = s.Scan(&c.chainKey, &c.is.kind, addressCol(&c.is.at))
 		return c, err
 	}, "SELECT chain_key, kind, address FROM known_contracts ORDER BY chain_key, kind, address")
+	if err != nil {
+		return r, err
+	}
 	for _, c := range contracts {
 		of := &byKey[c.chainKey].Factories
 		if c.is.kind == contractRelay {
@@ -52,7 +56,37 @@ func (q *queries) Remembered(ctx context.Context) (r drift.Remembered, err error
 		}
 		*of = append(*of, c.is.at)
 	}
+	earlier, err := q.readBefore(ctx)
+	r.Chains = append(r.Chains, earlier...)
 	return r, err
+}
+
+// readBefore returns the chains that only an earlier version read, which recorded no configuration, with the tokens that
+// something still needs.
+func (q *queries) readBefore(ctx context.Context) ([]drift.Chain, error) {
+	chains, err := queryAll(ctx, q, func(row scanner) (drift.Chain, error) {
+		c := drift.Chain{Read: true, Configured: true}
+		err := row.Scan(&c.Key)
+		c.IDKey = c.Key
+		return c, err
+	}, "SELECT chain_key FROM chains WHERE NOT EXISTS (SELECT 1 FROM known_chains AS k WHERE k.chain_key = chains.chain_key) ORDER BY chain_key")
+	for i, c := range chains {
+		if err != nil {
+			break
+		}
+		chains[i].Tokens, err = queryAll(ctx, q, func(row scanner) (drift.Token, error) {
+			t := drift.Token{Configured: true}
+			t.Decimals = chain.TokenDecimals
+			err := row.Scan(addressCol(&t.Address), &t.Currency)
+			return t, err
+		}, `SELECT token, currency FROM invoices WHERE chain_key = $1 AND status = 'open'
+			UNION SELECT token, currency FROM payments WHERE chain_key = $1 AND status = 'pending'
+			UNION SELECT p.token, p.currency FROM refund_records AS r JOIN payments AS p ON p.id = r.payment_id
+				WHERE r.chain_key = $1 AND r.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+			UNION SELECT b.token, p.currency FROM deposit_balances AS b JOIN payments AS p ON p.chain_key = b.chain_key AND p.to_address = b.address AND p.token = b.token
+				WHERE b.chain_key = $1 AND b.since IS NOT NULL ORDER BY 1, 2`, c.Key)
+	}
+	return chains, err
 }
 
 // The kinds of known contracts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -119,6 +120,32 @@ type TokenUses struct {
 	PendingPayments int `json:"pendingPayments"`
 	OpenRefunds     int `json:"openRefunds"` // prepared, sent or in a block that is not final
 	UnsweptDeposits int `json:"unsweptDeposits"`
+}
+
+// Plus returns the sums of two.
+func (u TokenUses) Plus(v TokenUses) TokenUses {
+	return TokenUses{
+		u.OpenInvoices + v.OpenInvoices, u.PendingPayments + v.PendingPayments, u.OpenRefunds + v.OpenRefunds, u.UnsweptDeposits + v.UnsweptDeposits,
+	}
+}
+
+// String names what there is, such as "2 open invoices or drafts".
+func (u TokenUses) String() string {
+	var uses []string
+	for _, use := range []struct {
+		n    int
+		what string
+	}{
+		{u.OpenInvoices, "open invoices or drafts"},
+		{u.PendingPayments, "payments that are not final"},
+		{u.OpenRefunds, "refunds that are not final"},
+		{u.UnsweptDeposits, "deposits that are not swept"},
+	} {
+		if use.n > 0 {
+			uses = append(uses, fmt.Sprintf("%d %s", use.n, use.what))
+		}
+	}
+	return strings.Join(uses, ", ")
 }
 
 // TokenUses counts what still needs a token to be read.
