@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"time"
 
@@ -86,7 +85,7 @@ func (s *Server) commitConfiguration(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(after.Configure(s.configured.Chains), s.networks()) {
+	if !slices.EqualFunc(after.Configure(s.configured.Chains), s.networks(), readTheSame) {
 		return errChangedMeanwhile
 	}
 	for _, c := range changes {
@@ -94,6 +93,11 @@ func (s *Server) commitConfiguration(ctx context.Context) error {
 	}
 	s.settle.SetRemembered(after)
 	return nil
+}
+
+// readTheSame reports whether two configurations of a chain are read for the same former tokens.
+func readTheSame(a, b chain.Chain) bool {
+	return slices.EqualFunc(a.Former, b.Former, func(s, t chain.Token) bool { return s.Address == t.Address && s.Currency == t.Currency })
 }
 
 // whileCurrent returns a context that ends with ctx, or once others run a newer revision. The replica keeps

@@ -71,23 +71,27 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 				return err
 			}
 		}
-		switch {
-		case start.Plan:
-			return errPlanned
-		case start.Replica == "":
-			return nil
-		}
-		return tx.RunRevision(ctx, start.Replica, number, start.Scheduled, start.Scheduled.Add(RevisionTTL))
+		return start.finish(ctx, tx, number)
 	})
-	if errors.Is(err, errPlanned) {
-		err = nil
-	} else if err == nil {
+	if err != nil && !errors.Is(err, errPlanned) {
+		return after, changes, err
+	}
+	db.SetIDKeys(after.IDKeys())
+	if !start.Plan {
 		db.SetRevision(number)
 	}
-	if err == nil {
-		db.SetIDKeys(after.IDKeys())
+	return after, changes, nil
+}
+
+// finish notes that the replica runs the revision. It returns errPlanned for a plan.
+func (s Start) finish(ctx context.Context, tx *store.Tx, number int64) error {
+	switch {
+	case s.Plan:
+		return errPlanned
+	case s.Replica == "":
+		return nil
 	}
-	return after, changes, err
+	return tx.RunRevision(ctx, s.Replica, number, s.Scheduled, s.Scheduled.Add(RevisionTTL))
 }
 
 // auditedRevision is a revision in the audit log.
