@@ -20,7 +20,7 @@ type short struct{ *testing.M }
 
 func (m short) Run() int {
 	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help",
-		"TestScenario.*", "TestClock", "TestServeStops", "TestDevJSON", "TestTriggerTimeout", "TestDevRPCListen")
+		"TestScenario.*", "TestClock", "TestServeStops", "TestDevJSON", "TestTriggerTimeout", "TestChangeEverySetting", "TestDevRPCListen")
 	const parallel = 6 // they wait for blocks
 	testdeps.Parallel(parallel)
 	testdeps.TempInMemory()

@@ -29,8 +29,8 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestChangesAreDocumented checks that docs/changing.md says of every setting what a change does to live state. A list,
-// such as chains[], stands for its entries there.
+// TestChangesAreDocumented checks that docs/changing.md says of every setting what a change does to live state. It
+// has rows for whole lists, such as chains[], too.
 func TestChangesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/changing.md")
 	if err != nil {
