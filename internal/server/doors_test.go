@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -260,7 +261,7 @@ func TestCertificateProblem(t *testing.T) {
 func TestHTTPSWithoutCertificate(t *testing.T) {
 	t.Parallel()
 	listeners := listenOn(t, Address{HTTPS: true})
-	err := Run(t.Context(), Config{Listeners: listeners, Database: storetest.Migrated(t), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	err := Run(t.Context(), Config{Listeners: listeners, Database: storetest.Migrated(t), Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("it ended with %v", err)
 	}
