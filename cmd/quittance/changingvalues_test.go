@@ -27,7 +27,7 @@ const (
 )
 
 // changes has one of every setting.
-func changes(dir, node string) map[string]settingChange { //nolint:funlen // it is a table
+func changes(dir, node string) map[string]settingChange {
 	to := func(v values) settingChange { return settingChange{to: v} }
 	one := func(path string, v any) settingChange { return to(values{path: v}) }
 	key := values{"chains[].registry": "0x00000000000000000000000000000000000000aa", "chains[].operatorKeyEnv": "WRITER"}

@@ -179,10 +179,7 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
 			was.MerchantID, times.Format(was.RetiredAt, time.UTC, time.DateOnly)), nil
 	}
-	common := slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
-	stays, nameless := was.LeftAt.IsZero(), len(was.Allowed) == 0 && was.Webhook == ""
-	like := len(was.Allowed)+len(is.Allowed) == 0 && was.Webhook == is.Webhook
-	if common || like || was.Webhook != "" && was.Webhook == is.Webhook || stays && nameless {
+	if haveCommonMark(was, is) {
 		return nil, nil
 	}
 	if len(is.Allowed) > 0 {
@@ -195,10 +192,21 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 		return nil, err
 	}
 	why := "has none of its former allowedAddresses, and no webhookUrl with the former host"
-	if !stays {
+	if !was.LeftAt.IsZero() {
 		why += fmt.Sprintf(", and was not in it on %s", times.Format(was.LeftAt, time.UTC, time.DateOnly))
 	}
 	return mayDiffer(is.MerchantID, why), nil
+}
+
+// haveCommonMark reports whether two entries of a merchant show that it is the same company.
+func haveCommonMark(was, is store.MerchantHolder) bool {
+	switch {
+	case was.Webhook != "" && was.Webhook == is.Webhook:
+		return true
+	case len(was.Allowed) == 0 && was.Webhook == "": // it had no mark
+		return was.LeftAt.IsZero() || len(is.Allowed) == 0 && is.Webhook == ""
+	}
+	return slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
 }
 
 // mayDiffer is the fault of an id that may be of another company.

@@ -264,15 +264,9 @@ func (m *mover) move(ctx context.Context, table string) (MovedTable, error) {
 	if !slices.Equal(columns, others) {
 		return MovedTable{}, fmt.Errorf("the databases have other columns: %v and %v", columns, others)
 	}
-	selected := "SELECT " + strings.Join(columns, ", ") + " FROM " + table
-	rows, err := m.from.QueryContext(ctx, selected)
+	selected := "SELECT " + strings.Join(columns, ", ") + " FROM " + table //nolint:gosec // names of the catalog
+	read, err := m.copy(ctx, table, columns, selected)
 	if err != nil {
-		return MovedTable{}, err
-	}
-	read := newTally(columns)
-	source := &sourceRows{rows: rows, width: len(columns), tally: read}
-	_, err = m.to.CopyFrom(ctx, pgx.Identifier{table}, columns, source)
-	if err = errors.Join(err, rows.Close()); err != nil {
 		return MovedTable{}, err
 	}
 	written := newTally(columns)
@@ -295,6 +289,18 @@ func (m *mover) move(ctx context.Context, table string) (MovedTable, error) {
 		return MovedTable{}, fmt.Errorf("%s were read, and %s are in the target", read, written)
 	}
 	return MovedTable{Name: table, Rows: read.rows, Amount: read.amount()}, nil
+}
+
+// copy copies the rows of a table, and returns their tally.
+func (m *mover) copy(ctx context.Context, table string, columns []string, selected string) (read *tally, err error) {
+	rows, err := m.from.QueryContext(ctx, selected)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
+	read = newTally(columns)
+	_, err = m.to.CopyFrom(ctx, pgx.Identifier{table}, columns, &sourceRows{rows: rows, width: len(columns), tally: read})
+	return read, err
 }
 
 // sqliteNames returns the names that a query of the source selects.
