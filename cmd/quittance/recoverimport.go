@@ -26,7 +26,8 @@ once serve has read the chains again. Run quittance recover first, and this befo
 Each line of FILE is JSON: the body of an event, an answer of the API, an invoice, or a
 delivery as {"headers": {"X-Service-Signature": "…"}, "body": "…"}. An invoice is created
 if its commitment is on the chain, or if a secret of the merchant's endpoint signed the
-delivery, however long ago. Others are refused, by name. A line has at most %d bytes.
+delivery, however long ago. Others are refused, by name. Events without an invoice's terms,
+such as invoice.paid and payment.received, are skipped. A line has at most %d bytes.
 
 The lines are applied one by one, and FILE may be applied again. It ends with 1 if a line
 was refused.`, settle.MaxCopy),
@@ -39,7 +40,7 @@ was refused.`, settle.MaxCopy),
 		},
 	}
 	path := requiredConfigFlag(cmd)
-	asJSON := jsonFlag(cmd, "write JSON: lines, byChain, bySignature, existing, void, refused")
+	asJSON := jsonFlag(cmd, "write JSON: lines, byChain, bySignature, existing, void, skipped, refused")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		cfg, err := loadConfig(*path)
 		if err != nil {
@@ -71,7 +72,8 @@ type importSummary struct {
 	ByChain     int      `json:"byChain"`     // created, as the chain has their commitment
 	BySignature int      `json:"bySignature"` // created, as the delivery was signed
 	Existing    int      `json:"existing"`
-	Void        []string `json:"void"` // created as open, and void in the copy
+	Void        []string `json:"void"`    // created as open, and void in the copy
+	Skipped     int      `json:"skipped"` // events that do not have the terms of an invoice
 	Refused     int      `json:"refused"`
 }
 
@@ -95,6 +97,8 @@ func importCopies(ctx context.Context, refused io.Writer, file io.Reader, apply 
 			return sum, context.Cause(ctx)
 		}
 		switch {
+		case errors.Is(err, settle.ErrNoTerms):
+			sum.Skipped++
 		case err != nil:
 			sum.Refused++
 			fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
@@ -129,8 +133,8 @@ func (sum importSummary) print(env environment, asJSON bool) error {
 	if asJSON {
 		err = env.writeJSON(sum)
 	} else {
-		_, err = fmt.Fprintf(env.stdout, "%s: %s created whose commitment is on the chain, %d by signature, %d exist already, %d refused.\n",
-			count(sum.Lines, "line"), count(sum.ByChain, "invoice"), sum.BySignature, sum.Existing, sum.Refused)
+		_, err = fmt.Fprintf(env.stdout, "%s: %s created whose commitment is on the chain, %d by signature, %d exist already, %d refused; %s without terms skipped.\n",
+			count(sum.Lines, "line"), count(sum.ByChain, "invoice"), sum.BySignature, sum.Existing, sum.Refused, count(sum.Skipped, "event"))
 		for _, id := range sum.Void {
 			fmt.Fprintf(env.stdout, "%s was void in the copy and is open now; make it void again.\n", id)
 		}

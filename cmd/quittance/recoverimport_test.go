@@ -29,7 +29,8 @@ func TestImportCopies(t *testing.T) {
 		return done, nil
 	}
 	var refused, out strings.Builder
-	sum, err := importCopies(t.Context(), &refused, strings.NewReader(line("1")+"\n"+line("2")+line("3")+"{}\n"+line("4")), apply)
+	sum, err := importCopies(t.Context(), &refused, strings.NewReader(line("1")+"\n"+line("2")+line("3")+"{}\n"+line("4")+`{"id":"evt_1","type":"invoice.paid","data":{"invoice":{"id":"inv_1"}}}`+"\n"+
+		`{"id":"evt_2","type":"payment.received","data":{"payment":{}}}`), apply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestImportCopies(t *testing.T) {
 		t.Errorf("got %s, want %s", &refused, want)
 	}
 	err = sum.print(environment{stdout: &out}, true)
-	if want := `{"lines":5,"byChain":1,"bySignature":1,"existing":1,"void":["inv_00000000000000000000000001"],"refused":2}` + "\n"; out.String() != want || err == nil {
+	if want := `{"lines":7,"byChain":1,"bySignature":1,"existing":1,"void":["inv_00000000000000000000000001"],"skipped":2,"refused":2}` + "\n"; out.String() != want || err == nil {
 		t.Errorf("got %s, %v, want %s", &out, err, want)
 	}
 	if _, err := importCopies(t.Context(), &refused, strings.NewReader(strings.Repeat("x", settle.MaxCopy+2)), apply); err == nil || !strings.Contains(err.Error(), "at most 1048576") {

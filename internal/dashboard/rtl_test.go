@@ -16,6 +16,7 @@ var physical = regexp.MustCompile(`(?:margin|padding|border|inset)-(?:left|right
 func TestStylesFollowText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	fill(w, plain, 1)
 	p := w.named("cafe", "Maria Rossi", access.Admin)
 	sheet := regexp.MustCompile(`/dashboard/static/dashboard\.\w+\.css`).FindString(p.get("/dashboard").body)
 	for _, found := range physical.FindAllStringSubmatch(p.get(sheet).body, -1) {

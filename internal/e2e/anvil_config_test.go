@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/store/storetest"
@@ -54,12 +56,13 @@ func TestAnvilWrongConfig(t *testing.T) {
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()
-	// Invoices on these chains are created, so that there are commitments to open.
+	// No invoice is created on a chain that no node confirms.
 	for key := range says {
 		request := s.draft(1_000_000)
 		request.ChainKey = key
-		if _, err := s.api(r).CreateInvoice(t.Context(), request); err != nil {
-			t.Error(err)
+		var refused *client.Error
+		if _, err := s.api(r).CreateInvoice(t.Context(), request); !errors.As(err, &refused) || refused.Code != apitypes.CodeUnavailable {
+			t.Errorf("an invoice on %s: %v", key, err)
 		}
 	}
 	h := s.awaitHealth(r, func(h health) bool {

@@ -36,6 +36,7 @@ type receiver struct {
 
 	mu       sync.Mutex
 	secret   string
+	restored bool                                                  // the service's database is restored, so that createdAt of an event may change
 	answer   func(w http.ResponseWriter, r *http.Request, e event) // nil accepts
 	events   map[string]*event                                     // by id
 	problems []string                                              // faults that fail the test
@@ -161,7 +162,7 @@ func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request
 		r.events[e.ID] = known
 	case known.DeliveryID != e.DeliveryID:
 		r.problems = append(r.problems, fmt.Sprintf("the event %s came as %s and as %s", e.ID, known.DeliveryID, e.DeliveryID))
-	case !bytes.Equal(known.body, e.body):
+	case !r.restored && !bytes.Equal(known.body, e.body):
 		r.problems = append(r.problems, fmt.Sprintf("the event %s came with other bytes:\n%s\n%s", e.ID, known.body, e.body))
 	}
 	known.attempts++

@@ -100,7 +100,7 @@ func TestRealNode(t *testing.T) {
 			}
 		}
 		for _, id := range []invoice.Hash{registryID, bothID} {
-			if f.ledger.events[settle.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: settle.RegistryPaid, CommitmentID: id}] != 1 {
+			if f.ledger.events[settle.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: settle.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
 				t.Errorf("%s: the payment of %s was not announced: %v", name, id, f.ledger.events)
 			}
 		}

@@ -178,6 +178,7 @@ var notInTable = map[string]string{
 	"checkout.MaxID":           "a longer path is 404 as every unknown one",
 	"invoice.MaxSuffix":        "of a transfer amount",
 	"poster.MaxResponseHeader": "the same as MaxResponse",
+	"store.MaxCountedUses":     "bounds what a message to the operator counts",
 }
 
 // TestLimitsAreDocumented compares the table of limits in docs/operations.md with the

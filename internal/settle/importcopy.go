@@ -17,6 +17,9 @@ import (
 // MaxCopy bounds a merchant's copy of an invoice, in bytes: that of the largest body with headers, quoted in JSON.
 const MaxCopy = 1 << 20
 
+// ErrNoTerms is the error for an event that does not have the terms of an invoice, such as invoice.paid.
+var ErrNoTerms = errors.New("the event does not have the terms of an invoice")
+
 // InvoiceCopy is what a merchant kept of an invoice that the database has lost.
 type InvoiceCopy struct {
 	Invoice    apitypes.Invoice
@@ -43,7 +46,7 @@ type copiedLine struct {
 var invoiceID = regexp.MustCompile(`^inv_[0-9a-hjkmnp-tv-z]{26}$`)
 
 // ParseInvoiceCopy reads one line of a file of copies: the body of an event, an answer of the API, an invoice, or a
-// delivery as {"headers": {…}, "body": "…"}.
+// delivery as {"headers": {…}, "body": "…"}. It returns ErrNoTerms for an event that does not have the terms of an invoice.
 func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 	if len(line) > MaxCopy {
 		return c, fmt.Errorf("it has %d bytes, at most %d are read", len(line), MaxCopy)
@@ -68,10 +71,12 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 		}
 	}
 	switch {
-	case l.Data != nil && l.Data.Invoice != nil:
-		line = l.Data.Invoice
 	case l.Data != nil:
-		return c, fmt.Errorf("it is an event of type %.40q, which holds no invoice", l.Type)
+		line = l.Data.Invoice
+		var terms copiedLine
+		if line == nil || json.Unmarshal(line, &terms) == nil && terms.MerchantAddress == "" {
+			return c, ErrNoTerms
+		}
 	case l.Invoice != nil:
 		line, c.Commitment = l.Invoice, l.OnChainInvoiceID
 	case l.MerchantAddress == "":

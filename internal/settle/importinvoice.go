@@ -212,10 +212,19 @@ func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox,
 }
 
 // readForImport schedules the blocks since the backup for reading again, and lets payments to an imported invoice's
-// addresses wait for them.
+// addresses wait for them. The proof shows that the invoice is older than they are, so they may pay it by their amount.
 func readForImport(ctx context.Context, tx *store.Tx, inv invoice.Invoice, cur store.Cursor, from uint64) error {
-	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, from, []invoice.Address{inv.Merchant, inv.DepositAddress})
+	addresses := []invoice.Address{inv.Merchant, inv.DepositAddress}
+	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, from, addresses)
 	if err != nil {
+		return err
+	}
+	last, err := tx.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	// The transaction records one event, invoice.created, which gets the next number.
+	if err := tx.MoveSeenAfter(ctx, inv.ChainKey, from, addresses, last+1); err != nil {
 		return err
 	}
 	if err := tx.MarkUndecided(ctx, payments); err != nil || from > cur.Indexed.Number {
