@@ -24,7 +24,7 @@ type smallDisk struct {
 // files instead.
 func newSmallDisk(t *testing.T) smallDisk {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "quittance-disk-")
+	dir, err := os.MkdirTemp("", "quittance-disk-") //nolint:usetesting // the user of the server must be able to enter it
 	if err != nil {
 		t.Fatal(err)
 	}

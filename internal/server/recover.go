@@ -26,7 +26,7 @@ const (
 	maxPasses = 5
 )
 
-// ErrReplicaRuns: a recovery needs the database for itself.
+// ErrReplicaRuns is the error of a recovery while a replica runs: it needs the database for itself.
 var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
 
 // RecoverOptions are the choices of a recovery.
@@ -196,21 +196,8 @@ func (s *Server) readPast(ctx context.Context) error {
 		if err := s.readToHeads(ctx); err != nil {
 			return err
 		}
-		more := false
-		for _, c := range s.cfg.Chains {
-			n, err := s.settle.WatchLost(ctx, c.Key)
-			if err != nil {
-				return err
-			}
-			if n > watched[c.Key] {
-				watched[c.Key], more = n, true
-				if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
-					return fmt.Errorf("read %s again: %w", c.Key, err)
-				}
-			}
-		}
-		if !more {
-			return nil
+		if more, err := s.watchLost(ctx, from, watched); !more || err != nil {
+			return err
 		}
 		s.closePools()
 		if err := s.buildChains(); err != nil {
@@ -218,6 +205,25 @@ func (s *Server) readPast(ctx context.Context) error {
 		}
 	}
 	return s.readToHeads(ctx)
+}
+
+// watchLost watches the addresses of lost invoices, and schedules the chains that have more of them than before for
+// reading again. It reports whether there is one.
+func (s *Server) watchLost(ctx context.Context, from map[string]uint64, watched map[string]int) (more bool, err error) {
+	for _, c := range s.cfg.Chains {
+		n, err := s.settle.WatchLost(ctx, c.Key)
+		if err != nil {
+			return false, err
+		}
+		if n <= watched[c.Key] {
+			continue
+		}
+		watched[c.Key], more = n, true
+		if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
+			return false, fmt.Errorf("read %s again: %w", c.Key, err)
+		}
+	}
+	return more, nil
 }
 
 // closePools closes the connections to the nodes and forgets the workers of the chains.

@@ -63,9 +63,9 @@ func TestRecover(t *testing.T) {
 	}
 	merchant, payer, lost, elsewhere := address(t, "0x1111111111111111111111111111111111111111"), invoice.Address{0xbb}, invoice.Hash{0x77}, invoice.Address{0x99}
 	amount := invoice.NewAmount(1_000_000)
-	id := hash(string(paid.OnChainInvoiceID))
+	id := hash(paid.OnChainInvoiceID)
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, merchant, amount), chaintest.Paid(config.Registry, id, payer, merchant, testToken, amount)))
-	c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, lost), chaintest.Closed(config.Registry, hash(string(closed.OnChainInvoiceID)))))
+	c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, lost), chaintest.Closed(config.Registry, hash(closed.OnChainInvoiceID))))
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, amount), chaintest.Paid(config.Registry, invoice.Hash{0x78}, payer, elsewhere, testToken, amount)))
 	c.MineEmpty(1)
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, invoice.NewAmount(6)))) // not final
@@ -173,7 +173,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 
 func address(t *testing.T, text apitypes.Address) invoice.Address {
 	t.Helper()
-	a, err := invoice.ParseAddress(strings.ToLower(string(text)))
+	a, err := invoice.ParseAddress(strings.ToLower(text))
 	must(t, err)
 	return a
 }

@@ -20,7 +20,7 @@ const (
 	recoveryKeys = 500
 )
 
-// ErrKeysUndecided: somebody must say which keys of the API stay valid.
+// ErrKeysUndecided is the error of a recovery that was not given the keys of the API that stay valid.
 var ErrKeysUndecided = errors.New("the chains are read, but it is not decided which keys of the API stay valid: any of them may have been revoked since the backup. " +
 	`Run this again with --keep-keys all, --keep-keys none, or --keep-keys ID,ID: the others are revoked`)
 

@@ -141,7 +141,7 @@ func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) contex
 			if r := s.store.Noticed(s.cfg.Now()); r.State != "" && r.State != store.RecoveryNormal {
 				s.restored.Store(&r)
 				s.gate.close(r.Reason)
-				s.cfg.Logger.Error("this replica stops its work: "+r.Err().Error(), "state", string(r.State))
+				s.cfg.Logger.Error("this replica stops its work, the database may have been restored from a backup", "err", r.Err())
 				return nil
 			}
 		}

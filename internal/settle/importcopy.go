@@ -56,12 +56,7 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 		return c, fmt.Errorf("it is no JSON object of a known kind: %w", err)
 	}
 	if l.Body != nil {
-		for name, value := range l.Headers {
-			if strings.EqualFold(name, webhook.HeaderSignature) {
-				c.Signature = value
-			}
-		}
-		if c.Signature == "" {
+		if c.Signature = l.signature(); c.Signature == "" {
 			return c, fmt.Errorf("its headers lack %s", webhook.HeaderSignature)
 		}
 		c.Body = []byte(*l.Body)
@@ -72,9 +67,7 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 	}
 	switch {
 	case l.Data != nil:
-		line = l.Data.Invoice
-		var terms copiedLine
-		if line == nil || json.Unmarshal(line, &terms) == nil && terms.MerchantAddress == "" {
+		if line = l.Data.Invoice; !hasTerms(line) {
 			return c, ErrNoTerms
 		}
 	case l.Invoice != nil:
@@ -89,6 +82,22 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 		return c, fmt.Errorf("its invoice has the id %.40q; want inv_ and 26 characters", c.Invoice.ID)
 	}
 	return c, nil
+}
+
+// signature returns the header with the signature of a delivery, or nothing.
+func (l copiedLine) signature() string {
+	for name, value := range l.Headers {
+		if strings.EqualFold(name, webhook.HeaderSignature) {
+			return value
+		}
+	}
+	return ""
+}
+
+// hasTerms reports whether the invoice of an event may have its terms. One that cannot be read may.
+func hasTerms(text []byte) bool {
+	var terms copiedLine
+	return len(text) > 0 && (json.Unmarshal(text, &terms) != nil || terms.MerchantAddress != "")
 }
 
 // signedBy reports whether one of the secrets signed the copy, at whatever time: a copy is old.

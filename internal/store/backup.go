@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
 	"github.com/quittance/quittance/internal/times"
 )
 

@@ -8,5 +8,5 @@ func FreeBytes(path string) (int64, error) {
 	if err := unix.Statfs(path, &disk); err != nil {
 		return 0, err
 	}
-	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // no disk has 2^63 bytes
+	return int64(disk.Bavail) * disk.Bsize, nil // no disk has 2^63 bytes
 }

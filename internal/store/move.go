@@ -264,7 +264,7 @@ func (m *mover) move(ctx context.Context, table string) (MovedTable, error) {
 	if !slices.Equal(columns, others) {
 		return MovedTable{}, fmt.Errorf("the databases have other columns: %v and %v", columns, others)
 	}
-	selected := "SELECT " + strings.Join(columns, ", ") + " FROM " + table //nolint:gosec // names of the catalog
+	selected := "SELECT " + strings.Join(columns, ", ") + " FROM " + table // names of the catalog
 	read, err := m.copy(ctx, table, columns, selected)
 	if err != nil {
 		return MovedTable{}, err
