@@ -15,34 +15,35 @@ import (
 // TestSettingsAreDocumented compares the settings that a file can have with the
 // tables of docs/configuration.md.
 func TestSettingsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared := make(map[string]bool)
-	addSettings(declared, reflect.TypeFor[file](), "")
-	delete(declared, "chains[].agree") // the former name of quorum
-
-	documented := documentedSettings(string(text))
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
-		t.Errorf("settings in the code (-) and in docs/configuration.md (+):\n%s", diff)
-	}
+	compareSettings(t, "configuration.md", readSettings(t, "configuration.md"))
 }
 
 // TestChangesAreDocumented checks that docs/changing.md says of every setting what a change does to live state. It
 // has rows for whole lists, such as chains[], too.
 func TestChangesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/changing.md")
+	documented := readSettings(t, "changing.md")
+	maps.DeleteFunc(documented, func(name string, _ bool) bool { return strings.HasSuffix(name, "[]") })
+	compareSettings(t, "changing.md", documented)
+}
+
+// readSettings returns the settings that a page documents.
+func readSettings(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return documentedSettings(string(text))
+}
+
+// compareSettings fails the test unless a page documents exactly the settings that a file can have.
+func compareSettings(t *testing.T, page string, documented map[string]bool) {
+	t.Helper()
 	declared := make(map[string]bool)
 	addSettings(declared, reflect.TypeFor[file](), "")
 	delete(declared, "chains[].agree") // the former name of quorum
-	documented := documentedSettings(string(text))
-	maps.DeleteFunc(documented, func(name string, _ bool) bool { return strings.HasSuffix(name, "[]") })
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
-		t.Errorf("settings in the code (-) and in docs/changing.md (+):\n%s", diff)
+		t.Errorf("settings in the code (-) and in docs/%s (+):\n%s", page, diff)
 	}
 }
 

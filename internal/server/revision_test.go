@@ -96,19 +96,14 @@ func awaitBody(t *testing.T, url, text string) {
 func TestTokenAddedByRollingRestart(t *testing.T) {
 	t.Parallel()
 	database := storetest.MigratedPostgres(t)
-	c, blocks, _ := scriptedChain(t, "house", 7)
-	blocks.Token(secondToken, 6)
+	c, blocks, eurc, start := withTwoTokens(t, database)
 	usdc := c.Tokens[0]
-	eurc := chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
-	start := func(tokens ...chain.Token) string {
-		return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}}).url
-	}
-	old := start(usdc)
+	old := start(usdc).url
 	await(t, old, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	if _, _, a := createIn(t, old, "EURC", 0); a.status != http.StatusBadRequest {
 		t.Fatalf("the old replica takes EURC: %d %s", a.status, a.body)
 	}
-	current := start(usdc, eurc)
+	current := start(usdc, eurc).url
 	var ids []string
 	for n := range 8 {
 		id, address, a := createIn(t, current, "EURC", n)
@@ -137,7 +132,7 @@ func TestTokenAddedByRollingRestart(t *testing.T) {
 		t.Errorf("a start with the former configuration: %v, want a refusal", err)
 	}
 	third := start(eurc, usdc)
-	await(t, third, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	await(t, third.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	await(t, current, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Revision == "" })
 }
 
@@ -195,6 +190,17 @@ func TestAbandonedRevision(t *testing.T) {
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
 }
 
+// withTwoTokens returns a chain with two tokens, and what starts a service that is configured with some of its tokens.
+func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Chain, eurc chain.Token, start func(...chain.Token) *running) {
+	t.Helper()
+	c, blocks, _ = scriptedChain(t, "house", 7)
+	blocks.Token(secondToken, 6)
+	return c, blocks, chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}, func(tokens ...chain.Token) *running {
+		t.Helper()
+		return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}})
+	}
+}
+
 // TestRemovedToken removes a token while an invoice in it is open. Its checkout works, its payment settles it, and no new
 // invoice in it is taken.
 func TestRemovedToken(t *testing.T) {
@@ -202,15 +208,10 @@ func TestRemovedToken(t *testing.T) {
 	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			database := url(t)
-			c, blocks, _ := scriptedChain(t, "house", 7)
-			blocks.Token(secondToken, 6)
+			c, blocks, eurc, start := withTwoTokens(t, url(t))
+			usdc := c.Tokens[0]
 			moved := invoice.Address{0xef}
 			blocks.Token(moved, 6)
-			usdc, eurc := c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
-			start := func(tokens ...chain.Token) *running {
-				return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}})
-			}
 			first := start(usdc, eurc)
 			id, address, a := createIn(t, first.url, "EURC", 1)
 			if a.status != http.StatusCreated {
@@ -238,22 +239,18 @@ func TestRemovedToken(t *testing.T) {
 			second.end(t)
 
 			third := start(usdc, chain.Token{Currency: "EURC", Address: moved, Decimals: 6})
-			both := map[invoice.Address]string{}
-			for n, token := range []invoice.Address{moved} {
-				id, address, a := createIn(t, third.url, "EURC", 3+n)
-				if a.status != http.StatusCreated {
-					t.Fatalf("an invoice at the new address: %d %s", a.status, a.body)
-				}
-				both[token] = id
-				blocks.Mine(chaintest.NamedTx(fmt.Sprint("wrong ", n), chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
-				blocks.MineEmpty(3)
-				if a := ask(t, http.MethodGet, third.url+"/api/invoices/"+id, ""); !strings.Contains(a.body, `"status":"open"`) {
-					t.Errorf("a payment in the former token changed the invoice: %s", a.body)
-				}
-				blocks.Mine(chaintest.NamedTx(fmt.Sprint("right ", n), chaintest.Transfer(token, invoice.Address{0xaa}, address, five)))
-				blocks.MineEmpty(3)
-				awaitPaid(t, third.url, id)
+			id, address, a = createIn(t, third.url, "EURC", 3)
+			if a.status != http.StatusCreated {
+				t.Fatalf("an invoice at the new address: %d %s", a.status, a.body)
 			}
+			blocks.Mine(chaintest.NamedTx("wrong", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+			blocks.MineEmpty(3)
+			if a := ask(t, http.MethodGet, third.url+"/api/invoices/"+id, ""); !strings.Contains(a.body, `"status":"open"`) {
+				t.Errorf("a payment in the former token changed the invoice: %s", a.body)
+			}
+			blocks.Mine(chaintest.NamedTx("right", chaintest.Transfer(moved, invoice.Address{0xaa}, address, five)))
+			blocks.MineEmpty(3)
+			awaitPaid(t, third.url, id)
 		})
 	}
 }
@@ -266,12 +263,8 @@ func TestRetiredTokenReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := url(t)
-			c, blocks, _ := scriptedChain(t, "house", 7)
-			blocks.Token(secondToken, 6)
-			usdc, eurc := c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}
-			start := func(tokens ...chain.Token) *running {
-				return startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, tokens...)}, Merchants: Merchants{AcceptAll: true}})
-			}
+			c, blocks, eurc, start := withTwoTokens(t, database)
+			usdc := c.Tokens[0]
 			pay := func(name string, to invoice.Address) {
 				blocks.Mine(chaintest.NamedTx(name, chaintest.Transfer(secondToken, invoice.Address{0xaa}, to, five)))
 				blocks.MineEmpty(3)
