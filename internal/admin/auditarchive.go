@@ -207,7 +207,7 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 // SignCheckpoints signs the checkpoints of the audit log under the keyring's newest key. Those whose signature
 // no key of the keyring verifies are an error, unless their key is lost: then they are signed, and counted as unverified.
 func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
-	return unverified, db.Update(ctx, func(tx *store.Tx) error {
+	err = db.Update(ctx, func(tx *store.Tx) error {
 		unverified = 0
 		all, err := tx.AuditCheckpoints(ctx)
 		if err != nil {
@@ -225,4 +225,5 @@ func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, k
 		}
 		return nil
 	})
+	return unverified, err
 }

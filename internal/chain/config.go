@@ -212,32 +212,28 @@ func (c Chain) AllTokens() []Token { return slices.Concat(c.Tokens, c.Former) }
 
 // Token returns the chain's token of a currency that takes new invoices, and whether it has one.
 func (c Chain) Token(currency string) (Token, bool) {
-	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.Currency == currency })
-	if i < 0 {
-		return Token{}, false
+	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens)
+}
+
+// findToken returns the first wanted token of the lists.
+func findToken(wanted func(Token) bool, lists ...[]Token) (Token, bool) {
+	for _, list := range lists {
+		if i := slices.IndexFunc(list, wanted); i >= 0 {
+			return list[i], true
+		}
 	}
-	return c.Tokens[i], true
+	return Token{}, false
 }
 
 // TokenNamed returns a token of a currency, to show amounts in it: the configured one, or else a former one.
 func (c Chain) TokenNamed(currency string) (Token, bool) {
-	all := c.AllTokens()
-	i := slices.IndexFunc(all, func(t Token) bool { return t.Currency == currency })
-	if i < 0 {
-		return Token{}, false
-	}
-	return all[i], true
+	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens, c.Former)
 }
 
 // TokenAt returns the chain's token at a contract address, and whether the
 // chain has one there. It may be a former one.
 func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
-	all := c.AllTokens()
-	i := slices.IndexFunc(all, func(t Token) bool { return t.Address == a })
-	if i < 0 {
-		return Token{}, false
-	}
-	return all[i], true
+	return findToken(func(t Token) bool { return t.Address == a }, c.Tokens, c.Former)
 }
 
 // KeepsMoney reports whether an address is a token, the registry, or a deposit factory or

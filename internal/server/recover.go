@@ -50,24 +50,13 @@ const (
 // what a person must check. If it fails, the database stays in recovery, and Recover continues when it is called
 // again. Every replica must be stopped.
 func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report RecoveryReport, err error) {
-	s, err := newServer(cfg)
+	s, closeAll, err := openAlone(ctx, cfg)
 	if err != nil {
 		return report, err
 	}
-	s.recovering = true
-	unlock, err := store.LockService(cfg.Database)
-	if err != nil {
+	defer func() { err = errors.Join(err, closeAll()) }()
+	if err := s.checkIntact(ctx); err != nil {
 		return report, err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if s.store, err = store.Open(ctx, cfg.Database); err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, s.store.Close()) }()
-	for _, check := range []func(context.Context) error{s.store.CheckWritable, s.checkAlone, s.checkIntact} {
-		if err := check(ctx); err != nil {
-			return report, err
-		}
 	}
 	if o.Dismiss {
 		return report, s.dismissRecovery(ctx)
@@ -78,7 +67,6 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	if err := s.build(ctx); err != nil {
 		return report, err
 	}
-	defer func() { s.closePools() }()
 	if err := s.commitConfiguration(ctx); err != nil {
 		return report, err
 	}
@@ -86,6 +74,32 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 		return report, err
 	}
 	return s.endRecovery(ctx, o)
+}
+
+// openAlone opens the database of a service that is stopped, for a process that sends nothing. It fails while a
+// service uses the database. closeAll closes what the server has opened.
+func openAlone(ctx context.Context, cfg Config) (s *Server, closeAll func() error, err error) {
+	if s, err = newServer(cfg); err != nil {
+		return nil, nil, err
+	}
+	s.recovering = true
+	unlock, err := store.LockService(cfg.Database)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.store, err = store.Open(ctx, cfg.Database); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	closeAll = func() error {
+		s.closePools()
+		return errors.Join(s.store.Close(), unlock())
+	}
+	for _, check := range []func(context.Context) error{s.store.CheckWritable, s.checkAlone} {
+		if err := check(ctx); err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+	}
+	return s, closeAll, nil
 }
 
 // checkAlone returns ErrReplicaRuns if a replica uses the database. A SQLite database was locked.
@@ -98,7 +112,7 @@ func (s *Server) checkAlone(ctx context.Context) error {
 		return err
 	}
 	for waited := time.Duration(0); ; waited += time.Second {
-		live, err := s.store.HasLiveReplica(ctx, c.Now().UnixMilli())
+		live, err := s.store.HasLiveReplica(ctx, c.Now())
 		if err != nil || !live {
 			return err
 		}
@@ -175,7 +189,7 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		if err := tx.RecoverFrom(ctx); err != nil {
 			return err
 		}
-		if _, _, err := tx.EndSessions(ctx); err != nil {
+		if err := tx.EndSessions(ctx); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)

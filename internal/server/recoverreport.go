@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,17 +265,10 @@ func (r RecoveryReport) Markdown() string {
 		if k.Kept {
 			kept = "kept"
 		}
-		p("- `%s` %q of %s: %s", k.ID, k.Name, orOperator(k.MerchantID), kept)
+		p("- `%s` %q of %s: %s", k.ID, k.Name, cmp.Or(k.MerchantID, "the operator"), kept)
 	}
 	p("\n%s", recoveryChecks)
 	return b.String()
-}
-
-func orOperator(merchantID string) string {
-	if merchantID == "" {
-		return "the operator"
-	}
-	return merchantID
 }
 
 // recoveryChecks are what the database cannot know.

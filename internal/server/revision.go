@@ -30,8 +30,8 @@ const (
 // staleRoutes are the paths that a replica with an older revision still serves.
 var staleRoutes = []string{"/healthz", "/readyz", "/status", "/metrics"}
 
-// errChangedMeanwhile is the error of a start while another replica changed what is remembered.
-var errChangedMeanwhile = errors.New("another replica started with another configuration meanwhile; start again")
+// errConfigurationChanged is the error of a start while another replica changed what is remembered.
+var errConfigurationChanged = errors.New("another replica started with another configuration at the same time; start again")
 
 // decides returns the settings that decide about money.
 func (c Config) decides() drift.Configured {
@@ -54,8 +54,7 @@ func ApplyConfiguration(ctx context.Context, cfg Config) (changes []drift.Change
 	return changes, err
 }
 
-// plan compares the configuration with what the database remembers, and sets the chains to what they
-// are to be read for. It changes nothing in the database. It fails if the configuration contradicts the database.
+// plan compares the configuration with what the database remembers, and adds to the chains the tokens that are still read. It changes nothing in the database. It fails if the configuration contradicts the database.
 func (s *Server) plan(ctx context.Context) error {
 	s.configured = s.cfg.decides()
 	if s.store.Shared() {
@@ -86,7 +85,7 @@ func (s *Server) commitConfiguration(ctx context.Context) error {
 		return err
 	}
 	if !slices.EqualFunc(after.Configure(s.configured.Chains), s.networks(), readTheSame) {
-		return errChangedMeanwhile
+		return errConfigurationChanged
 	}
 	for _, c := range changes {
 		s.cfg.Logger.Info("configuration changed", "change", c.String(), "kind", string(c.Kind))
@@ -126,19 +125,14 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 // whileTrusted returns a context that ends with ctx, or once there is evidence that the database was restored while
 // the service runs. The replica keeps serving /readyz then, and sends nothing out.
 func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) context.Context {
-	work, end := context.WithCancel(ctx)
-	if s.cfg.Isolated {
-		group.Go(func() error {
-			<-ctx.Done()
-			end()
-			return nil
-		})
-		return work
+	if s.cfg.Isolated { // it is known to be a copy
+		return ctx
 	}
+	work, end := context.WithCancel(ctx)
 	group.Go(func() error {
 		defer end()
 		for wait.Sleep(ctx, revisionInterval, nil) {
-			if r := s.store.Noticed(s.cfg.Now()); r.State != "" && r.State != store.RecoveryNormal {
+			if r := s.store.Noticed(s.cfg.Now()); r.Err() != nil {
 				s.restored.Store(&r)
 				s.gate.close(r.Reason)
 				s.cfg.Logger.Error("this replica stops its work, the database may have been restored from a backup", "err", r.Err())
@@ -188,15 +182,14 @@ func (s *Server) isCurrent(ctx context.Context) bool {
 func (s *Server) onlyCurrent(writeError errorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		stale, restored := s.stale.Load(), s.restored.Load()
-		if (stale != nil || restored != nil) && !slices.Contains(staleRoutes, r.URL.Path) {
-			if stale != nil {
-				writeError(w, r, stale)
-			} else {
-				writeError(w, r, store.RestoredError{Recovery: *restored})
-			}
-			return
+		switch {
+		case stale == nil && restored == nil, slices.Contains(staleRoutes, r.URL.Path):
+			next.ServeHTTP(w, r)
+		case stale != nil:
+			writeError(w, r, stale)
+		default:
+			writeError(w, r, store.RestoredError{Recovery: *restored})
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 

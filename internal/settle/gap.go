@@ -20,13 +20,12 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 		if from > cur.Indexed.Number {
 			return &invoice.FieldError{Field: "from", Detail: fmt.Sprintf("is block %d; %s is read up to block %d; give that or a lower one", from, chainKey, cur.Indexed.Number)}
 		}
-		gap = Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
 		var before any
 		if cur.Gap != nil {
 			before = auditedGap{cur.Gap.Next, cur.Gap.Last}
-			gap.Next = min(gap.Next, cur.Gap.Next)
 		}
-		cur.Gap = &gap
+		cur.ReadAgain(from)
+		gap = *cur.Gap
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{
 			Action: access.ActionChainRescan, Object: chainKey, Before: before, After: auditedGap{gap.Next, gap.Last},
 		}))

@@ -230,10 +230,7 @@ func readForImport(ctx context.Context, tx *store.Tx, inv invoice.Invoice, cur s
 	if err := tx.MarkUndecided(ctx, payments); err != nil || from > cur.Indexed.Number {
 		return err
 	}
-	gap := store.Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
-	if cur.Gap != nil {
-		gap.Next = min(gap.Next, cur.Gap.Next)
-	}
-	cur.Gap, cur.Unread = &gap, &gap.Last
+	cur.ReadAgain(from)
+	cur.Unread = &cur.Gap.Last
 	return tx.SaveCursor(ctx, inv.ChainKey, cur)
 }

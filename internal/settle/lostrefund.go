@@ -20,8 +20,10 @@ const LostRefundReason = "Recovered from the chain: the database had lost what w
 func (b *transferBatch) restorePrepared(ctx context.Context, e *entry) error {
 	tag := e.Evidence.Calldata
 	paymentID, refundID, preparedAt, ok := invoice.ParseRefundTag(tag)
-	known := slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.Tag == tag })
-	if !ok || known || e.refundID == "" || b.refunds[e.refundID].Status == invoice.Confirmed || b.payments[e.paymentID].Attributed() {
+	if !ok || e.refundID == "" || b.refunds[e.refundID].Status == invoice.Confirmed || b.payments[e.paymentID].Attributed() {
+		return nil
+	}
+	if slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.Tag == tag }) {
 		return nil
 	}
 	p, ok, err := b.payment(ctx, paymentID)

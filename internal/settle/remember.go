@@ -148,11 +148,7 @@ func applyRevision(ctx context.Context, tx *store.Tx, was drift.Remembered, star
 	after, missed := drift.Apply(was, start.Configured, indexed)
 	for key, from := range missed {
 		cur := cursors[key]
-		gap := Gap{Next: from, Last: cur.Indexed.Number, LastTime: cur.Indexed.Time}
-		if cur.Gap != nil {
-			gap.Next = min(gap.Next, cur.Gap.Next)
-		}
-		cur.Gap = &gap
+		cur.ReadAgain(from)
 		if err := tx.SaveCursor(ctx, key, cur); err != nil {
 			return was, err
 		}

@@ -37,6 +37,14 @@ type Gap struct {
 	LastTime   time.Time // of block Last
 }
 
+// ReadAgain has the blocks from a number up to the newest one read again, and those of the gap with them.
+func (c *Cursor) ReadAgain(from uint64) {
+	if c.Gap != nil {
+		from = min(from, c.Gap.Next)
+	}
+	c.Gap = &Gap{Next: from, Last: c.Indexed.Number, LastTime: c.Indexed.Time}
+}
+
 // UpTo returns the part of the gap up to a block, or nil if that is empty.
 func (g *Gap) UpTo(h invoice.Header) *Gap {
 	switch {
@@ -65,9 +73,7 @@ func scanCursor(row scanner) (Cursor, error) {
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
 	}
-	if unread.Valid {
-		c.Unread = new(uint64(unread.Int64))
-	}
+	c.Unread = block(unread)
 	return c, err
 }
 
@@ -113,15 +119,11 @@ func (tx *Tx) InsertChain(ctx context.Context, chainKey string, at invoice.Heade
 
 // SaveCursor updates a chain's cursor.
 func (tx *Tx) SaveCursor(ctx context.Context, chainKey string, c Cursor) error {
-	var unread any
-	if c.Unread != nil {
-		unread = int64(*c.Unread)
-	}
 	return tx.send(ctx, nil, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
 		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
 		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12, unread_last = $13 WHERE chain_key = $1`,
 		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), invoice.UnixSeconds(c.Indexed.Time),
-			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, unread)...)
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, blockColumn(c.Unread))...)
 }
 
 // Headers returns the stored headers from one number to another, inclusive, in

@@ -128,9 +128,9 @@ func (tx *Tx) PutKnownChains(ctx context.Context, chains []drift.Chain, now time
 	var rows, tokens, contracts [][]any
 	at := invoice.UnixSeconds(now)
 	for _, c := range chains {
-		rows = append(rows, []any{c.Key, c.IDKey, int64(c.ID), number(c.Configured), at})
+		rows = append(rows, []any{c.Key, c.IDKey, int64(c.ID), bit(c.Configured), at})
 		for _, t := range c.Tokens {
-			tokens = append(tokens, []any{c.Key, t.Address.String(), t.Currency, t.Decimals, number(t.Configured), blockColumn(t.FirstBlock), blockColumn(t.LastBlock), blockColumn(t.MissedThrough), at})
+			tokens = append(tokens, []any{c.Key, t.Address.String(), t.Currency, t.Decimals, bit(t.Configured), blockColumn(t.FirstBlock), blockColumn(t.LastBlock), blockColumn(t.MissedThrough), at})
 		}
 		for _, a := range c.Factories {
 			contracts = append(contracts, []any{c.Key, contractFactory, a.String(), at})
@@ -157,14 +157,6 @@ func (tx *Tx) PutKnownChains(ctx context.Context, chains []drift.Chain, now time
 	return nil
 }
 
-// number is the value of a column that holds true as 1 and false as 0.
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // SetGenesis records the oldest block of a chain that its nodes have, unless it is known.
 func (tx *Tx) SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error {
 	return tx.send(ctx, nil, "UPDATE known_chains SET genesis = $2, genesis_number = $3 WHERE chain_key = $1 AND genesis IS NULL",
@@ -176,7 +168,7 @@ func (tx *Tx) ClearMissed(ctx context.Context, chainKey string, token invoice.Ad
 	return tx.send(ctx, nil, "UPDATE known_tokens SET missed_through = NULL WHERE chain_key = $1 AND address = $2", chainKey, token.String())
 }
 
-// RetireChain records that the chain id of a chain may have another key.
+// RetireChain records that another key may have the chain id of a chain.
 func (tx *Tx) RetireChain(ctx context.Context, chainKey string, now time.Time) error {
 	return tx.send(ctx, nil, "UPDATE known_chains SET retired_at = $2 WHERE chain_key = $1", chainKey, invoice.UnixSeconds(now))
 }

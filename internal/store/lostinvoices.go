@@ -25,11 +25,7 @@ type LostInvoice struct {
 func (tx *Tx) InsertLostInvoices(ctx context.Context, lost []LostInvoice) error {
 	rows := make([][]any, len(lost))
 	for i, l := range lost {
-		closed := int64(0)
-		if l.Closed {
-			closed = 1
-		}
-		rows[i] = []any{l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), closed}
+		rows[i] = []any{l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), bit(l.Closed)}
 	}
 	return tx.insert(ctx, insertion{"lost_invoices", []string{"chain_key", "commitment_id", "registry", "block_number", "closed"}, "ON CONFLICT (commitment_id) DO NOTHING"}, rows)
 }
@@ -59,8 +55,8 @@ func (q *queries) LostInvoices(ctx context.Context, chainKey string) ([]LostInvo
 	return lost, nil
 }
 
-// InsertLostAddresses has payments to addresses recorded. The commitment is that of the lost invoice whose
-// deposit address it is, or zero for a settlement address.
+// InsertLostAddresses has payments to addresses recorded. The commitment is that of the lost invoice
+// with the deposit address, or zero for a settlement address.
 func (tx *Tx) InsertLostAddresses(ctx context.Context, chainKey string, addresses map[invoice.Address]invoice.Hash) error {
 	rows := make([][]any, 0, len(addresses))
 	for a, id := range addresses {
@@ -130,17 +126,6 @@ func (q *queries) RecoveredFrom(ctx context.Context) (map[string]uint64, error) 
 	return from, err
 }
 
-// EndSessions ends all sessions and links that sign in, and returns how many.
-func (tx *Tx) EndSessions(ctx context.Context) (sessions, links int64, err error) {
-	if sessions, err = tx.exec(ctx, "DELETE FROM sessions"); err != nil {
-		return 0, 0, fmt.Errorf("end the sessions: %w", err)
-	}
-	if links, err = tx.exec(ctx, "DELETE FROM sign_in_links"); err != nil {
-		return 0, 0, fmt.Errorf("end the links that sign in: %w", err)
-	}
-	return sessions, links, nil
-}
-
 // UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number on.
 func (q *queries) UnattributedSince(ctx context.Context, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
 	rows, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
@@ -150,12 +135,6 @@ func (q *queries) UnattributedSince(ctx context.Context, chainKey string, from u
 		all[i] = row.Payment
 	}
 	return all, err
-}
-
-// HasLiveReplica reports whether another process uses the database.
-func (q *queries) HasLiveReplica(ctx context.Context, now int64) (bool, error) {
-	n, err := queryRow(ctx, q, scanCount, "SELECT count(*) FROM lease_candidates WHERE until_ms > $1", now)
-	return n > 0, err
 }
 
 // RefundsByReason returns the ids of prepared refunds with a reason, the newest first.

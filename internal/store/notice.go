@@ -38,7 +38,7 @@ func (b *beats) committed(beat int64, r Recovery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last = max(b.last, beat)
-	if b.seen.State == "" || b.seen.State == RecoveryNormal {
+	if b.seen.Err() == nil {
 		b.seen = r
 	}
 }
@@ -54,8 +54,8 @@ func (b *beats) known() int64 {
 func (s *Store) Noticed(now time.Time) Recovery {
 	s.beats.mu.Lock()
 	defer s.beats.mu.Unlock()
-	if was := s.beats.seen; was.State != "" && was.State != RecoveryNormal {
-		return was
+	if s.beats.seen.Err() != nil {
+		return s.beats.seen
 	}
 	if db, ok := s.dialect.(*sqliteDB); ok {
 		is, err := os.Stat(db.path)
@@ -78,31 +78,26 @@ type identity struct {
 	target             string // setting recovery_target* that is set
 }
 
-// checks are the questions about an identity. Each is asked only if the role may execute the function, because managed
-// services forbid some.
-var checks = []struct{ function, query string }{
-	{"pg_control_system()", "SELECT CAST(system_identifier AS TEXT) FROM pg_control_system()"},
-	{"pg_current_wal_lsn()", "SELECT CAST(pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS BIGINT)"},
-	{"pg_walfile_name(pg_lsn)", "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int::bigint"},
-}
-
-// identify reads the identity.
+// identify reads the identity. Each function is called only if the role may execute it, because managed services
+// forbid some.
 func (q *queries) identify(ctx context.Context) (id identity, err error) {
-	scan := []func(row scanner) (struct{}, error){
-		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.cluster) },
-		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.position) },
-		func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id.timeline) },
-	}
-	for i, check := range checks {
+	for _, ask := range []struct {
+		function, query string
+		to              any
+	}{
+		{"pg_control_system()", "SELECT CAST(system_identifier AS TEXT) FROM pg_control_system()", &id.cluster},
+		{"pg_current_wal_lsn()", "SELECT CAST(pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS BIGINT)", &id.position},
+		{"pg_walfile_name(pg_lsn)", "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int::bigint", &id.timeline},
+	} {
 		may, err := queryRow(ctx, q, func(row scanner) (may bool, err error) { return may, row.Scan(&may) },
-			"SELECT coalesce(has_function_privilege(CAST(to_regprocedure($1) AS oid), 'EXECUTE'), false)", "pg_catalog."+check.function)
+			"SELECT coalesce(has_function_privilege(CAST(to_regprocedure($1) AS oid), 'EXECUTE'), false)", "pg_catalog."+ask.function)
 		if err != nil {
 			return id, err
 		}
 		if !may {
 			continue
 		}
-		if _, err := queryRow(ctx, q, scan[i], check.query); err != nil {
+		if _, err := queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(ask.to) }, ask.query); err != nil {
 			return id, err
 		}
 	}
@@ -164,16 +159,8 @@ func (s *Store) NoticeRestore(ctx context.Context, now time.Time) (r Recovery, e
 // adopt stores what the database is.
 func (tx *Tx) adopt(ctx context.Context, id identity) error {
 	_, err := tx.exec(ctx, "UPDATE recovery SET cluster = $1, database_oid = $2, wal_timeline = $3, wal_position = $4 WHERE id = 1",
-		orNull(id.cluster), orZero(id.oid), orZero(id.timeline), orZero(id.position))
+		orNull(id.cluster), orNull(id.oid), orNull(id.timeline), orNull(id.position))
 	return err
-}
-
-// orZero returns null for 0.
-func orZero(n int64) any {
-	if n == 0 {
-		return nil
-	}
-	return n
 }
 
 // AdoptDatabase stores what the database is, at the end of a recovery or a false alarm.

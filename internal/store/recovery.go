@@ -29,10 +29,10 @@ type Recovery struct {
 	Isolated time.Time
 }
 
-// Err returns an error that says what was found and what to do, or nil if the state is normal.
+// Err returns an error that says what was found and what to do, or nil if the state is normal or not known yet.
 func (r Recovery) Err() error {
 	switch {
-	case r.State == RecoveryNormal:
+	case r.State == RecoveryNormal, r.State == "":
 		return nil
 	case !r.Isolated.IsZero():
 		return ErrIsolated

@@ -48,7 +48,11 @@ func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 	for _, member := range []struct{ column, form string }{
 		{"default_addresses", "%s:"}, {"allowed_addresses", `"chainKey":%s`}, {"pending_addresses", `"chainKey":%s`},
 	} {
-		was, is, err := asMembers(member.form, from, to)
+		was, err := asMember(member.form, from)
+		if err != nil {
+			return err
+		}
+		is, err := asMember(member.form, to)
 		if err != nil {
 			return err
 		}
@@ -59,16 +63,10 @@ func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 	return restore()
 }
 
-// asMembers returns two chain keys in the form that they have in a column of JSON.
-func asMembers(form, from, to string) (was, is string, err error) {
-	for key, dst := range map[string]*string{from: &was, to: &is} {
-		text, err := json.Marshal(key)
-		if err != nil {
-			return "", "", err
-		}
-		*dst = fmt.Sprintf(form, text)
-	}
-	return was, is, nil
+// asMember returns a chain key in the form that it has in a column of JSON.
+func asMember(form, key string) (string, error) {
+	text, err := json.Marshal(key)
+	return fmt.Sprintf(form, text), err
 }
 
 // chainColumns returns the tables with a column chain_key.

@@ -90,6 +90,12 @@ func (q *queries) RevisionReplicas(ctx context.Context, number int64, now time.T
 		fmt.Sprint(revisionWork, number), now.UnixMilli())
 }
 
+// HasLiveReplica reports whether another process uses the database, by the schedule's clock.
+func (q *queries) HasLiveReplica(ctx context.Context, now time.Time) (bool, error) {
+	n, err := queryRow(ctx, q, scanCount, "SELECT count(*) FROM lease_candidates WHERE until_ms > $1", now.UnixMilli())
+	return n > 0, err
+}
+
 // RunRevision notes until when a replica runs a revision.
 func (tx *Tx) RunRevision(ctx context.Context, replica string, number int64, now, until time.Time) error {
 	works := []string{fmt.Sprint(revisionWork, number)}

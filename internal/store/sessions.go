@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -189,4 +190,14 @@ func (q *queries) SessionVisits(ctx context.Context, s access.Session) (own Visi
 func (tx *Tx) SetSessionVisits(ctx context.Context, id string, v Visits) error {
 	_, err := tx.exec(ctx, "UPDATE sessions SET visited_at = $2, visited_before = $3 WHERE id = $1", id, orNull(v.Last), orNull(v.Before))
 	return err
+}
+
+// EndSessions ends all sessions and links that sign in.
+func (tx *Tx) EndSessions(ctx context.Context) error {
+	for _, table := range []string{"sessions", "sign_in_links"} {
+		if _, err := tx.exec(ctx, "DELETE FROM "+table); err != nil {
+			return fmt.Errorf("end the %s: %w", table, err)
+		}
+	}
+	return nil
 }
