@@ -106,7 +106,7 @@ Stop the service first. On PostgreSQL, replicas that still run stop their work.`
 		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) string {
 			text := fmt.Sprintf("The chain %s (chain id %d) is never read again under this key.", c.Key, c.ID)
 			if uses := c.Uses.String(); uses != "" {
-				text += fmt.Sprintf("\nIt still has %s. They stay as they are for ever.", uses)
+				text += fmt.Sprintf("\nIt still has %s. They stay as they are.", uses)
 			}
 			return text
 		}, func(ctx context.Context, c admin.Config) error { return admin.RetireChain(ctx, c, *key) })

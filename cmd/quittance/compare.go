@@ -76,7 +76,7 @@ type comparisonResult struct {
 	Unexplained int            `json:"unexplained"`
 }
 
-// difference is an object that the copy lacks, has alone, or has in another state.
+// difference is an object that only one of the two has, or that they have in different states.
 type difference struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
@@ -148,7 +148,7 @@ func (c *comparison) compare(ctx context.Context) (comparisonResult, error) {
 // diffOf returns the number of objects of the live service, and the differences in the order of their ids.
 func diffOf(kind string, live, copied iter.Seq2[compared, error]) (n int, differences []difference, err error) {
 	inCopy := make(map[string]string)
-	// The live service is read first: the copy finds what happens on the chains meanwhile, too.
+	// The live service is read first: what happens on the chains until then, the copy finds too.
 	var all []compared
 	for o, err := range live {
 		if err != nil {

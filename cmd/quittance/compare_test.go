@@ -47,7 +47,7 @@ func serveLists(t *testing.T, status apitypes.ServiceStatus, invoices []apitypes
 	return server.URL
 }
 
-// TestCompare compares lists that differ in each way: an object is in one service alone, or in another state, and the
+// TestCompare compares lists that differ in each way: an object is in only one service, or in another state, and the
 // age of the copy, of 1000, explains it or does not.
 func TestCompare(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func newRecover(env environment) *cobra.Command {
 		Short: "make a restored database ready to be served",
 		Long: `Prepares a database that was restored from a backup, so that serve starts on it. Stop
 every replica before. It starts a new timeline, ends all sessions and links that sign
-in, and reads the chains from the backup on; nothing is sent out meanwhile. It finds
+in, and reads the chains from the backup on; until it ends, nothing is sent out. It finds
 invoices that the backup lacks by their commitments on chain, and records payments
 to them. It prints what a person must check, and --report writes it to a file, as JSON
 if the name ends in .json, or else as Markdown.

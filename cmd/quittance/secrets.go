@@ -70,7 +70,7 @@ func newSecretsReplace(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replace --config FILE",
 		Short: "give endpoints a new webhook secret after the master key was lost",
-		Long: `Gives every endpoint a new webhook secret whose secret cannot be decrypted, because
+		Long: `Gives a new webhook secret to every endpoint with one that cannot be decrypted, because
 the master key was lost. First configure a new master key, and stop all services. Keys
 that are not lost stay under oldMasterKeys; what they decrypt is not replaced.
 

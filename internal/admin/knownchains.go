@@ -17,7 +17,7 @@ func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.A
 	})
 }
 
-// RetireChain lets the chain id of a chain have another key. No service may use a SQLite database; replicas that use a
+// RetireChain frees the chain id of a chain for another key. No service may use a SQLite database; replicas that use a
 // PostgreSQL database stop their work.
 func RetireChain(ctx context.Context, c Config, chainKey string) error {
 	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RetireChain(ctx, db, chainKey, c.Now()) })

@@ -195,7 +195,7 @@ func (h history) gone(scope string, next position, reason string) error {
 	case reason == goneRemoved && h.RemovedBefore.IsZero():
 		detail = "Events behind this cursor were removed, because they were older than the service keeps them. Continue with after, at the oldest event that is kept."
 	case reason == goneRemoved:
-		detail = "Events behind this cursor were removed, because they were created before " + at(h.RemovedBefore) + ", and the service keeps newer ones alone. Continue with after, at the oldest event that is kept."
+		detail = "Events behind this cursor were removed, because they were created before " + at(h.RemovedBefore) + ", and the service keeps only newer ones. Continue with after, at the oldest event that is kept."
 	}
 	return &problemError{code: apitypes.CodeCursorGone, after: formatCursor(scope, next.key()), reason: reason, detail: detail}
 }

@@ -120,7 +120,7 @@ func TestReplicas(t *testing.T) {
 }
 
 // Old data is deleted by the machine's time once that has held for a day of running: a clock that is ahead for a
-// day deletes nothing early, also if the process starts meanwhile, and one that stays ahead is followed.
+// day deletes nothing early, also if the process restarts in that time, and one that stays ahead is followed.
 func TestConfirmed(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	m := &machine{wall: began}

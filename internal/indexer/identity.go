@@ -12,8 +12,8 @@ import (
 )
 
 // checkIdentity fails if the node's oldest block is not the one that is remembered of the chain: it serves another
-// chain with the same chain id. Each node is checked once, or again later while it does not return that block. The first node's answer is remembered, unless another
-// node contradicts it, or it lacks the newest final block.
+// chain with the same chain id. A node that returns that block is checked once, and others again later. The first
+// node's answer is remembered, unless another node contradicts it, or it lacks the newest final block.
 func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 	of := chainPair{n.Node, ix.cfg.Chain.Key}
 	at, asked := ix.distinctChecks[of]

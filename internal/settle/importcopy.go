@@ -156,7 +156,7 @@ func (c InvoiceCopy) draft() (d invoice.Draft, transfer, tolerance invoice.Amoun
 		d.Merchant, err = invoice.ParseAddress(w.MerchantAddress)
 	}
 	if err == nil && w.Status == apitypes.StatusDraft {
-		err = errors.New("it is a draft, which nobody can pay")
+		err = errors.New("it is a draft, which cannot be paid")
 	}
 	if err == nil {
 		err = d.Check(invoice.Unix(w.CreatedAt))

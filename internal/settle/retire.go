@@ -70,7 +70,7 @@ type auditedToken struct {
 	Token    string `json:"token"` // address
 }
 
-// RetireChain lets the chain id of a chain have another key from then on. The key cannot be used again. Replicas that
+// RetireChain frees the chain id of a chain for another key. The key cannot be used again. Replicas that
 // run stop their work.
 func RetireChain(ctx context.Context, db *store.Store, chainKey string, now time.Time) error {
 	return db.Update(ctx, func(tx *store.Tx) error {

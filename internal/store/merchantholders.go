@@ -13,7 +13,7 @@ type MerchantHolder struct {
 	MerchantID string
 	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
 	Webhook    string                   // SHA-256 of the host of its URL then, in hex, or ""
-	URL        string                   // SHA-256 of the whole URL, likewise
+	URL        string                   // SHA-256 of the whole URL then, in hex, or ""
 	Since      time.Time                // the first start with it
 	LeftAt     time.Time                // the first start without it; zero while the configuration has it
 	RetiredAt  time.Time                // zero unless it was retired

@@ -22,7 +22,7 @@ type MovedTable struct {
 
 // Move copies a SQLite database into an empty PostgreSQL database, in one transaction. It compares every table by
 // its number of rows, a hash of all rows, and the sum of the column amount, before it commits, and then marks the file, on
-// which no service starts any more. No service uses the file meanwhile, and no command can write to it. After an error the target
+// which no service starts any more. Until it returns, no service can use the file, and no command can write to it. After an error the target
 // is as empty as before, and the file is not marked. report, which is not nil, is called for each table.
 func Move(ctx context.Context, from, to string, now time.Time, report func(MovedTable)) (moved []MovedTable, err error) {
 	path, ok := strings.CutPrefix(from, "sqlite:")
@@ -172,7 +172,7 @@ func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []Moved
 		report(done)
 		moved = append(moved, done)
 	}
-	// Of another cluster, which the first start on this one records.
+	// The identity of the cluster is recorded by the first start on it.
 	_, err = m.to.Exec(ctx, "UPDATE recovery SET cluster = NULL, database_oid = NULL, wal_timeline = NULL, wal_position = NULL WHERE id = 1")
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []Moved
 	return moved, nil
 }
 
-// prepare locks the tables of the target, which have no rows but those of an empty database, and returns their names.
+// prepare locks the tables of the target and returns their names. It fails if they have more rows than a new database.
 func (m *mover) prepare(ctx context.Context) ([]string, error) {
 	for _, setting := range loadSettings {
 		if _, err := m.to.Exec(ctx, "SET LOCAL "+setting); err != nil {

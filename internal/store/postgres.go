@@ -251,8 +251,8 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 	return nil
 }
 
-// missingPrivilege selects a privilege that the role lacks on one of the named tables. Nobody changes an entry of the
-// audit log, and only a command deletes some.
+// missingPrivilege selects a privilege that the role lacks on one of the named tables. The service never changes an entry
+// of the audit log, and only a command deletes some.
 const missingPrivilege = `SELECT privilege || ' on ' || c.relname FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege
 	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 	AND c.relname = ANY ($1)

@@ -97,7 +97,7 @@ var errNoTimeline = errors.New("the database has no timeline: expected the one t
 
 // LogState returns what decides which positions in the logs can be continued, by a reader of the
 // events of a merchant or, if that is empty, of all. What a program without timelines removed counts
-// for readers of all alone, because it did not note whose it was.
+// only for readers of all events, because it did not note the merchants.
 func (q *queries) LogState(ctx context.Context, merchantID string) (LogState, error) {
 	var s LogState
 	var err error
