@@ -21,6 +21,9 @@ import (
 var (
 	errForeignTx      = errors.New("a pending transaction that this service did not send; its own wait behind it")
 	errNonceUncertain = errors.New("it is not certain how many nonces of the operator are used")
+	// errFirstNonce: the operator has used nonces before its first transaction of this service, such as to deploy
+	// the contracts. Nothing failed: one node's word is believed soon.
+	errFirstNonce = fmt.Errorf("%w before the first transaction", errNonceUncertain)
 )
 
 // nextNonce returns the nonce of the next transaction. The result is false if none can be
@@ -69,7 +72,7 @@ func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 }
 
 // verifyNonce returns nil when it is certain that so many nonces of the sender are used,
-// and else an errNonceUncertain. It is certain when two nodes confirm it. Otherwise the
+// and else an errNonceUncertain, which may be an errFirstNonce. It is certain when two nodes confirm it. Otherwise the
 // answer must stay the same for lostAfter, for firstAfter while the sender has no
 // transaction of ours, and for foreignAfter when another node contradicts it.
 func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
@@ -79,20 +82,20 @@ func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 	}
 	waited := w.nonceClaim.heldFor(used, w.conf.Schedule())
 	agree, differ := w.pollNonce(ctx, used)
-	needs := lostAfter
+	needs, uncertain := lostAfter, errNonceUncertain
 	switch {
 	case agree > 1:
 		return nil
 	case differ > 0:
 		needs = foreignAfter
 	case !known:
-		needs = firstAfter
+		needs, uncertain = firstAfter, errFirstNonce
 	}
 	if waited >= needs {
 		return nil
 	}
 	return fmt.Errorf("%w: %d by the word of one node, which does not follow from the transactions of this service; %d nodes say otherwise; believed once it stays so for %s",
-		errNonceUncertain, used, differ, needs)
+		uncertain, used, differ, needs)
 }
 
 // pollNonce returns how many nodes confirm that so many nonces are used, and how many

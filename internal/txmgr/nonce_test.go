@@ -2,7 +2,9 @@ package txmgr
 
 import (
 	"errors"
+	"log/slog"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,19 +55,26 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 // used: one node's word for that is believed soon.
 func TestFirstNonce(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer()
+	var log strings.Builder
+	writer := w.writer(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	ids := commitments(2)
 	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for _, waits := range []time.Duration{0, firstAfter - 1} {
 		w.clock.Add(waits)
-		if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {
-			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errNonceUncertain)
+		err := writer.tick(w.ctx)
+		if !errors.Is(err, errFirstNonce) {
+			t.Fatalf("after %s a round ends with %v, want %v", waits, err, errFirstNonce)
 		}
+		writer.report(err)
 	}
 	w.clock.Add(1)
-	w.tick(writer)
+	writer.report(writer.tick(w.ctx))
+	if text := log.String(); strings.Contains(text, "level=WARN") || strings.Count(text, "transaction manager waits ") != 1 ||
+		!strings.Contains(text, "transaction manager waits no longer") {
+		t.Errorf("nothing failed, and the log has\n%s", text)
+	}
 	w.seal(1)
 	w.tick(writer)
 	w.wantTxs(store.TxMined)

@@ -58,10 +58,11 @@ func (w *Writer) report(err error) {
 	if err != nil {
 		text = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	before := w.Status().Err
+	before, waited := w.Status().Err, w.waits
 	if text == before {
 		return
 	}
+	w.waits = errors.Is(err, errFirstNonce)
 	same := met != nil && errors.Is(met, w.reported)
 	w.reported = met
 	w.update(func(s *Status) {
@@ -84,11 +85,16 @@ func (w *Writer) report(err error) {
 		w.conf.Logger.Error("daily budget is used up", "err", err)
 		return
 	}
-	if err != nil {
+	switch {
+	case w.waits:
+		w.conf.Logger.Info("transaction manager waits", "reason", err)
+	case err != nil:
 		w.conf.Logger.Warn("transaction manager failed, will retry", "err", err)
-		return
+	case waited:
+		w.conf.Logger.Info("transaction manager waits no longer")
+	default:
+		w.conf.Logger.Info("transaction manager succeeds again")
 	}
-	w.conf.Logger.Info("transaction manager succeeds again")
 }
 
 // count counts what is due, every countEvery.

@@ -133,6 +133,7 @@ type Writer struct {
 	nonceClaim   nonceClaim                // how many nonces are used, as long as that is not certain
 	blockers     map[work]*blocker         // by kind of work: what keeps all of its transactions back
 	reported     error                     // the blocker that was logged last
+	waits        bool                      // whether the last round ended with errFirstNonce
 	countedAt    time.Time                 // when what is due was last counted
 
 	mu     sync.Mutex
