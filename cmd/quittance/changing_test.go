@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,17 +12,23 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -50,21 +57,83 @@ func set(in map[string]any, path string, to any) {
 	}
 }
 
-// changingWorld is a chain with a payment that is not final and another one after it, and a database from between them.
-type changingWorld struct {
-	seed, node string
-	ids        []string
-	env, files map[string]string
+// changingService is a service of one or two replicas on one database, with a chain of its own, while its
+// configuration changes.
+type changingService struct {
+	*testing.T // of all changes; the replicas end with it
+	database   string
+	db         *store.Store
+	chain      *chaintest.Chain
+	nodes      []string // two nodes of the chain
+	secrets    *changingSecrets
+	replicas   []*changingReplica
+	paid       map[string]common.Hash // the transactions that paid, by invoice
+	unchecked  []string               // invoices that were paid since the last check
 }
 
-// configure returns the configuration of a copy of the seed, with changes.
-func (w *changingWorld) configure(t *testing.T, database string, changed values) (config.Config, error) {
+// changingSecrets are what configurations refer to.
+type changingSecrets struct {
+	env, files map[string]string
+	folder     string
+}
+
+// changingReplica is a replica that runs.
+type changingReplica struct {
+	key, url string
+	end      func() error
+}
+
+func newChangingSecrets(t *testing.T) *changingSecrets {
 	t.Helper()
+	keys := make([]string, 3)
+	for i := range keys {
+		key, err := access.NewKey(access.Live, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = key.Reveal()
+	}
+	secret := "whsec_" + strings.Repeat("MDEy", 10)
+	c := &changingSecrets{folder: t.TempDir(), env: map[string]string{
+		"KEY": keys[0], "KEY2": keys[1], "SECRET": secret, "SECRET2": secret + "MDEy", "PASSWORD": "password", "PASSWORD2": "another password",
+		"PROVIDER": strings.Repeat("p", 32), "PROVIDER2": strings.Repeat("q", 32), "WRITER": strings.Repeat("1", 64), "WRITER2": strings.Repeat("2", 64),
+		"MASTER": hexKey(t), "MASTER2": hexKey(t), "MASTER3": hexKey(t),
+	}}
+	c.files = map[string]string{
+		"key": keys[1], "key2": keys[2], "secret": secret, "secret2": secret + "MDEz", "writer": strings.Repeat("1", 64), "writer2": strings.Repeat("2", 64),
+		"master": hexKey(t), "master2": hexKey(t),
+	}
+	for _, name := range []string{"pay", "pay2"} {
+		pair := certstest.New(t, time.Now().Add(time.Hour))
+		certstest.Write(t, c.path(name+".pem"), pair.Certificate, c.path(name+".key"), pair.Key)
+	}
+	return c
+}
+
+// path returns the path of a file that exists.
+func (c *changingSecrets) path(name string) string { return filepath.Join(c.folder, name) }
+
+// parse returns a configuration.
+func (c *changingSecrets) parse(text []byte) (config.Config, error) {
+	return config.Parse(text, config.Source{
+		Env: func(name string) (string, bool) { v, ok := c.env[name]; return v, ok },
+		File: func(path string) ([]byte, error) {
+			if text, ok := c.files[path]; ok {
+				return []byte(text), nil
+			}
+			return os.ReadFile(path)
+		},
+		Mode: func(string) (fs.FileMode, error) { return 0o600, nil },
+	})
+}
+
+// configure returns the service's first configuration with changes.
+func (s *changingService) configure(changed values) (config.Config, error) {
 	base := map[string]any{
-		"listen": "127.0.0.1:0", "database": database, "masterKeyEnv": "MASTER", "access": map[string]any{"operatorKeyEnv": "KEY"}, "http": map[string]any{"stopDelay": "0s"},
+		"listen": "127.0.0.1:0", "database": s.database, "masterKeyEnv": "MASTER", "access": map[string]any{"operatorKeyEnv": "KEY"}, "http": map[string]any{"stopDelay": "0s"},
 		"merchants": []any{map[string]any{"id": "shop", "webhookUrl": "https://shop.example/hook", "webhookSecretEnv": "SECRET"}},
 		"webhooks":  map[string]any{"proxy": "http://127.0.0.1:2"}, // so that every delivery waits
-		"chains": []any{map[string]any{"chainKey": "house", "chainId": 5, "rpc": []any{map[string]any{"url": w.node}}, "finality": 3, "latency": "100ms",
+		"chains": []any{map[string]any{"chainKey": "house", "chainId": 5, "rpc": []any{map[string]any{"url": s.nodes[0]}}, "finality": 3, "latency": "100ms",
 			"tokens": []any{map[string]any{"currency": "USDC", "address": changingToken, "decimals": 6}}}},
 	}
 	for _, path := range slices.Sorted(maps.Keys(changed)) {
@@ -72,40 +141,47 @@ func (w *changingWorld) configure(t *testing.T, database string, changed values)
 	}
 	text, err := json.Marshal(base)
 	if err != nil {
-		t.Fatal(err)
+		return config.Config{}, err
 	}
-	return config.Parse(text, config.Source{
-		Env: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
-		File: func(path string) ([]byte, error) {
-			if text, ok := w.files[path]; ok {
-				return []byte(text), nil
-			}
-			return nil, fs.ErrNotExist
-		},
-		Mode: func(string) (fs.FileMode, error) { return 0o600, nil },
-	})
+	return s.secrets.parse(text)
 }
 
-// run runs the service until done returns, and returns what Run does.
-func (w *changingWorld) run(t *testing.T, cfg config.Config, done func(url string)) error {
-	t.Helper()
-	listeners, err := server.ListenAll(t.Context(), addressesOf(cfg))
+// start starts a replica with a changed configuration. If that was in force before and other replicas run, it is
+// made the newest first, as the error says.
+func (s *changingService) start(changed values) (*changingReplica, error) {
+	cfg, err := s.configure(changed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	started, err := s.run(cfg)
+	if returned := (*settle.ReturnedError)(nil); errors.As(err, &returned) {
+		if _, err := server.ApplyConfiguration(s.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil)); err != nil {
+			return nil, err
+		}
+		return s.run(cfg)
+	}
+	return started, err
+}
+
+func (s *changingService) run(cfg config.Config) (*changingReplica, error) {
+	listeners, err := server.ListenAll(s.Context(), addressesOf(cfg))
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(s.Context())
 	is := serverConfig(cfg, listeners, slog.New(slog.DiscardHandler), nil)
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	is.Ready = func(url string) { ready <- url }
 	go func() { ended <- server.Run(ctx, is) }()
 	select {
 	case err := <-ended:
-		return err
-	case url := <-ready:
-		done(url)
 		stop()
-		return <-ended
+		return nil, err
+	case url := <-ready:
+		return &changingReplica{key: cfg.OperatorKey.Reveal(), url: url, end: func() error {
+			stop()
+			return <-ended
+		}}, nil
 	}
 }
 
@@ -126,16 +202,17 @@ func await(t *testing.T, holds func() bool) bool {
 	return true
 }
 
-// create creates an invoice, and returns its id and the amount to transfer.
-func (w *changingWorld) create(t *testing.T, url string, amount int) (id string, transfer invoice.Amount) {
+// create creates an invoice. It returns an empty id, and the answer, if the replica refuses.
+func (s *changingService) create(t *testing.T, at *changingReplica) (id, answer string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"merchantId":"shop","merchantAddress":%q,"amount":"%d","currency":"USDC","chainKey":"house","expiresAt":%d}`, changingAddress, amount, chaintest.GenesisTime+1_000_000)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/invoices", strings.NewReader(body))
+	body := fmt.Sprintf(`{"merchantId":"shop","merchantAddress":%q,"amount":"1000000","currency":"USDC","chainKey":"house","collection":"direct","expiresAt":%d}`,
+		changingAddress, chaintest.GenesisTime+1_000_000)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.url+"/api/invoices", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+w.env["KEY"])
+	r.Header.Set("Authorization", "Bearer "+at.key)
 	answered, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -145,110 +222,173 @@ func (w *changingWorld) create(t *testing.T, url string, amount int) (id string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made struct {
-		Invoice struct{ ID, TransferAmount string }
+	if answered.StatusCode != http.StatusCreated {
+		return "", fmt.Sprint(answered.Status, " ", string(text))
 	}
-	if err := json.Unmarshal(text, &made); err != nil || answered.StatusCode != http.StatusCreated {
-		t.Fatalf("create: %d %s, %v", answered.StatusCode, text, err)
+	var made struct{ ID string }
+	if err := json.Unmarshal(text, &made); err != nil || made.ID == "" {
+		t.Fatalf("create: %s, %v", text, err)
 	}
-	if transfer, err = invoice.ParseAmount(made.Invoice.TransferAmount); err != nil {
-		t.Fatal(err)
-	}
-	return made.Invoice.ID, transfer
+	return made.ID, ""
 }
 
-// check waits until both invoices are paid, each by one payment, with the events of that and no other. Every event waits
-// to be delivered.
-func (w *changingWorld) check(t *testing.T, url string) bool {
+// mustCreate creates an invoice.
+func (s *changingService) mustCreate(t *testing.T, at *changingReplica) string {
 	t.Helper()
-	s := storetest.Open(t, url)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	paid := await(t, func() bool {
-		return !slices.ContainsFunc(w.ids, func(id string) bool {
-			inv, err := s.Invoice(t.Context(), id)
-			return err != nil || inv.Status != invoice.Paid
-		})
-	})
-	for _, id := range w.ids {
-		events, err := s.Events(t.Context(), store.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := make(map[invoice.EventType]int)
-		for _, e := range events {
-			seen[e.Type]++
-		}
-		for typ, n := range seen {
-			if n != 1 || !slices.Contains([]invoice.EventType{"invoice.created", "payment.received", "payment.confirmed", "invoice.paid"}, typ) {
-				t.Errorf("%s has %d events %s", id, n, typ)
-			}
-		}
+	id, answer := s.create(t, at)
+	if id == "" {
+		t.Fatalf("create: %s", answer)
 	}
-	return paid
+	return id
 }
 
-// newChangingWorld makes the world, and pays one invoice before the database is copied, and another one afterwards.
-func newChangingWorld(t *testing.T) *changingWorld {
+// pay mines a transfer that pays an invoice.
+func (s *changingService) pay(t *testing.T, id string) {
 	t.Helper()
-	c := chaintest.New(5)
-	var token, registry, to invoice.Address
-	token[19], registry[19], to[0] = 0xc0, 0xaa, 0x11
-	other := token
-	other[19] = 0xc1
-	c.Token(token, 6)
-	c.Token(other, 6)
-	c.Contract(registry)
-	c.MineEmpty(3)
-	keys := make([]string, 2)
-	for i := range keys {
-		key, err := access.NewKey(access.Live, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys[i] = key.Reveal()
-	}
-	secret := "whsec_" + strings.Repeat("MDEy", 10)
-	w := &changingWorld{
-		node:  c.Serve(t).URL,
-		env:   map[string]string{"KEY": keys[0], "KEY2": keys[1], "SECRET": secret, "SECRET2": secret + "MDEy", "PASSWORD": "password", "PROVIDER": strings.Repeat("p", 32), "WRITER": strings.Repeat("1", 64), "MASTER": hexKey(t), "MASTER2": hexKey(t)},
-		files: map[string]string{"key": keys[1], "secret": secret, "writer": strings.Repeat("1", 64), "master": hexKey(t)},
-	}
-	url := storetest.Migrated(t)
-	w.seed = strings.TrimPrefix(url, "sqlite:")
-	cfg, err := w.configure(t, url, nil)
+	inv, err := s.db.Invoice(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var second invoice.Amount
-	pay := func(amount invoice.Amount) {
-		c.Mine(chaintest.NewTx(chaintest.Transfer(token, invoice.Address{1}, to, amount)))
+	tx := chaintest.NewTx(chaintest.Transfer(inv.Token, invoice.Address{1}, inv.PayTo(), inv.TransferAmount))
+	s.chain.Mine(tx)
+	s.paid[id] = tx.Hash
+	s.unchecked = append(s.unchecked, id)
+}
+
+// step restarts one replica after the other with another configuration, while one payment waits to be final, others
+// are made during the restart, and all events wait to be delivered. It returns the configuration in force.
+func (s *changingService) step(t *testing.T, from, to changeStep) changeStep {
+	t.Helper()
+	var unread string
+	if from.then == serves {
+		pending := s.mustCreate(t, s.replicas[0])
+		s.pay(t, pending)
+		if !await(t, func() bool { return s.events(t, pending)[invoice.EventReceived] == 1 }) {
+			t.Fatal("a payment was not seen before the change")
+		}
+		unread = s.mustCreate(t, s.replicas[0])
 	}
-	if err := w.run(t, cfg, func(url string) {
-		id, first := w.create(t, url, 1_000_000)
-		w.ids = append(w.ids, id)
-		id, second = w.create(t, url, 2_000_000)
-		w.ids = append(w.ids, id)
-		pay(first)
-		s := storetest.Open(t, cfg.Database)
-		if !await(t, func() bool {
-			events, err := s.Events(t.Context(), store.EventFilter{InvoiceID: w.ids[0], Type: invoice.EventReceived, After: new(int64), Limit: 9})
-			return err == nil && len(events) == 1
-		}) {
-			t.Fatal("the first payment was not seen")
+	in := to
+	for i, old := range s.replicas {
+		if err := old.end(); err != nil {
+			t.Errorf("replica %d: %v", i, err)
 		}
-		if err := s.Close(); err != nil { // so that the file has everything
-			t.Fatal(err)
+		if i == 0 && unread != "" {
+			s.pay(t, unread)
 		}
-	}); err != nil {
+		started, err := s.start(to.set)
+		if (err != nil) != (to.then == refuses) {
+			t.Fatalf("the start of replica %d: %v, want that it %s", i, err, to.then)
+		}
+		if err != nil {
+			in = from
+			if started, err = s.start(from.set); err != nil {
+				t.Fatalf("with the former configuration: %v", err)
+			}
+		}
+		s.replicas[i] = started
+		if in.then == serves && i == 0 {
+			s.payBetween(t, from)
+		}
+		if to.then == refuses {
+			break
+		}
+	}
+	s.chain.MineEmpty(5)
+	if in.then != waits {
+		s.check(t)
+	}
+	return in
+}
+
+// payBetween pays invoices that are created while one replica has the new configuration, and another one the former.
+// That one may refuse to create.
+func (s *changingService) payBetween(t *testing.T, from changeStep) {
+	t.Helper()
+	ids := []string{s.mustCreate(t, s.replicas[0])}
+	for _, old := range s.replicas[1:] {
+		if from.then == waits { // it may have another database
+			break
+		}
+		if id, _ := s.create(t, old); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		s.pay(t, id)
+	}
+}
+
+// events counts the events of an invoice by type.
+func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]int {
+	t.Helper()
+	events, err := s.db.Events(t.Context(), store.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
+	if err != nil {
 		t.Fatal(err)
 	}
-	pay(second)
-	c.MineEmpty(5)
-	return w
+	seen := make(map[invoice.EventType]int)
+	for _, e := range events {
+		seen[e.Type]++
+	}
+	return seen
+}
+
+// check waits until every invoice is paid. Each was paid by its transfer only, and has the events of that and no other.
+func (s *changingService) check(t *testing.T) {
+	t.Helper()
+	var inv invoice.Invoice
+	if !await(t, func() bool {
+		return !slices.ContainsFunc(s.unchecked, func(id string) bool {
+			var err error
+			inv, err = s.db.Invoice(t.Context(), id)
+			return err != nil || inv.Status != invoice.Paid
+		})
+	}) {
+		t.Fatalf("invoice %s is %s", inv.ID, inv.Status)
+	}
+	for _, id := range s.unchecked {
+		payments, err := s.db.NewestPayments(t.Context(), id, 9)
+		if err != nil || len(payments) != 1 || common.Hash(payments[0].TxHash) != s.paid[id] {
+			t.Errorf("the payments of %s are %+v, %v; want one by %s", id, payments, err, s.paid[id])
+		}
+		want := map[invoice.EventType]int{"invoice.created": 1, "payment.received": 1, "invoice.paid": 1}
+		if got := s.events(t, id); !maps.Equal(got, want) {
+			t.Errorf("%s has the events %v, want %v", id, got, want)
+		}
+	}
+	s.unchecked = nil
+}
+
+// checkAll checks every invoice again, and that no transfer was recorded otherwise.
+func (s *changingService) checkAll(t *testing.T) {
+	t.Helper()
+	s.unchecked = slices.Collect(maps.Keys(s.paid))
+	s.check(t)
+	recorded := 0
+	if err := storetest.SQL(t, s.database).QueryRowContext(t.Context(), "SELECT count(*) FROM payments").Scan(&recorded); err != nil || recorded != len(s.paid) {
+		t.Errorf("%d payments are recorded of %d transfers, %v", recorded, len(s.paid), err)
+	}
+}
+
+// newChangingService starts a service on a database.
+func newChangingService(t *testing.T, database string, replicas int, secrets *changingSecrets) *changingService {
+	t.Helper()
+	s := &changingService{T: t, database: database, db: storetest.Open(t, database), chain: chaintest.New(5), secrets: secrets, paid: make(map[string]common.Hash)}
+	for _, last := range []byte{0xc0, 0xc1} {
+		s.chain.Token(invoice.Address{19: last}, 6)
+	}
+	s.chain.Contract(invoice.Address{19: 0xaa})
+	s.chain.Contract(invoice.Address{19: 0xab})
+	s.chain.MineEmpty(3)
+	s.nodes = []string{s.chain.Serve(t).URL, s.chain.Serve(t).URL}
+	for range replicas {
+		r, err := s.start(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.replicas = append(s.replicas, r)
+	}
+	return s
 }
 
 func hexKey(t *testing.T) string {
@@ -260,16 +400,127 @@ func hexKey(t *testing.T) string {
 	return fmt.Sprintf("%x", key)
 }
 
-// TestChangeEverySetting restarts a service with a change of every setting that docs/configuration.md has, while one
-// payment waits to be final, another one was not read, and all events wait to be delivered. With the changed configuration or,
-// if that keeps the service from starting or from reading the chain, with the former one afterwards, both invoices are paid once, and nothing else is said.
+// change makes the steps of a change, and then goes back to the first configuration.
+func (s *changingService) change(t *testing.T, steps []changeStep) {
+	t.Helper()
+	in := changeStep{}
+	for _, to := range append(slices.Clone(steps), changeStep{}) {
+		if in = s.step(t, in, to); t.Failed() {
+			t.Fatalf("after the change to %v", to.set)
+		}
+	}
+}
+
+// together combines changes that do not contradict each other, up to a number of settings. Those with a step that
+// does not serve stay apart.
+func (s *changingService) together(all map[string][]changeStep, most int) map[string][]changeStep {
+	type combined struct {
+		names []string
+		steps []changeStep
+	}
+	var batches []*combined
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		steps := all[name]
+		apart := slices.ContainsFunc(steps, func(c changeStep) bool { return c.then != serves })
+		i := slices.IndexFunc(batches, func(b *combined) bool {
+			return !apart && len(b.names) < most && s.merge(b.steps, steps) != nil
+		})
+		switch {
+		case i < 0:
+			batches = append(batches, &combined{[]string{name}, steps})
+			if apart {
+				batches[len(batches)-1].names = slices.Repeat([]string{name}, max(most, 1)) // takes no more
+			}
+		default:
+			batches[i].names, batches[i].steps = append(batches[i].names, name), s.merge(batches[i].steps, steps)
+		}
+	}
+	merged := make(map[string][]changeStep)
+	for _, b := range batches {
+		merged[strings.Join(slices.Compact(b.names), "+")] = b.steps
+	}
+	return merged
+}
+
+// merge returns the steps of two changes as one change, or nil if they contradict each other.
+func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
+	for i := range max(len(a), len(b)) {
+		merged := changeStep{set: values{}}
+		for _, steps := range [][]changeStep{a, b} {
+			if i >= len(steps) {
+				continue
+			}
+			for path, to := range steps[i].set {
+				for other, now := range merged.set {
+					if path == other && !reflect.DeepEqual(to, now) || path != other && (strings.HasPrefix(path, other) || strings.HasPrefix(other, path)) {
+						return nil
+					}
+				}
+				merged.set[path] = to
+			}
+		}
+		if _, err := s.configure(merged.set); err != nil {
+			return nil
+		}
+		both = append(both, merged)
+	}
+	return both
+}
+
+// TestChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under live state: while
+// one payment waits to be final, others are made, and all events wait to be delivered. One replica on SQLite stops and
+// starts for each change. Of two on PostgreSQL, one runs with the new configuration while the other one still has the
+// former. With the new configuration or, if that keeps the service from starting or from reading the chain, with the
+// former one, each invoice is paid once, and nothing else is said. Settings that go together are changed together,
+// unless QUITTANCE_TEST_EACH_SETTING=1.
 func TestChangeEverySetting(t *testing.T) {
+	secrets := newChangingSecrets(t)
+	const services = 4 // at a time, of each database
+	for database, fresh := range storetest.MigratedDatabases() {
+		replicas, most := 1, 40
+		if database == "postgres" {
+			replicas = 2
+		}
+		if os.Getenv("QUITTANCE_TEST_EACH_SETTING") == "1" {
+			most = 1
+		}
+		for n := range services {
+			t.Run(fmt.Sprint(database, n), func(t *testing.T) {
+				t.Parallel()
+				begin := func() (*changingService, map[string][]changeStep) {
+					s := newChangingService(t, fresh(t), replicas, secrets)
+					return s, changes(s, fresh)
+				}
+				s, all := begin()
+				checkChangesOfAll(t, all)
+				all = s.together(all, most)
+				for i, name := range slices.Sorted(maps.Keys(all)) {
+					if i%services != n {
+						continue
+					}
+					if !t.Run(name, func(t *testing.T) { s.change(t, all[name]) }) {
+						s, all = begin()
+						all = s.together(all, most)
+					}
+				}
+				s.checkAll(t)
+				for _, r := range s.replicas {
+					if err := r.end(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// checkChangesOfAll fails the test unless there is a change of each setting that is documented.
+func checkChangesOfAll(t *testing.T, all map[string][]changeStep) {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newChangingWorld(t)
-	all := changes(t.TempDir(), w.node)
 	for _, table := range strings.Split(string(text), "\n| setting |")[1:] {
 		table, _, _ = strings.Cut(table, "\n\n")
 		for _, row := range strings.Split(table, "\n| ")[1:] {
@@ -280,48 +531,5 @@ func TestChangeEverySetting(t *testing.T) {
 				}
 			}
 		}
-	}
-	for name, change := range all {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w.change(t, change)
-		})
-	}
-}
-
-// change runs the service on a copy of the database with a changed configuration, and then with the former one if that is needed.
-func (w *changingWorld) change(t *testing.T, change settingChange) {
-	t.Helper()
-	url := storetest.SQLite(t)
-	content, err := os.ReadFile(w.seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(strings.TrimPrefix(url, "sqlite:"), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := w.configure(t, url, change.to)
-	if err == nil {
-		err = w.run(t, cfg, func(string) {
-			if change.then == serves && !w.check(t, url) {
-				t.Error("the invoices are not paid")
-			}
-		})
-	}
-	if (err != nil) != (change.then == refuses) {
-		t.Errorf("the start: %v, want that it %s", err, change.then)
-	}
-	if change.then == serves {
-		return
-	}
-	if cfg, err = w.configure(t, url, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.run(t, cfg, func(string) {
-		if !w.check(t, url) {
-			t.Error("with the former configuration the invoices are not paid")
-		}
-	}); err != nil {
-		t.Errorf("with the former configuration: %v", err)
 	}
 }

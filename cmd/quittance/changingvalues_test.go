@@ -2,107 +2,250 @@ package main
 
 import (
 	"maps"
-	"path/filepath"
+	"testing"
 )
 
-// values are those of a configuration, by the paths of its settings. A path with [] leads to the first entry.
+// values are those of a configuration, by the paths of its settings. A path with [] leads to the first entry. nil removes.
 type values map[string]any
 
 // outcomes of a start with a changed configuration.
 const (
-	serves  = ""        // both invoices are paid
+	serves  = ""        // payments are read, and invoices created
+	closed  = "closed"  // payments are read, and no invoice is created
 	refuses = "refuses" // it does not start
-	waits   = "waits"   // it starts, and the invoices wait for the former configuration
+	waits   = "waits"   // it starts, and payments wait for the former configuration
 )
 
-// settingChange is a change of one setting, with others that it needs.
-type settingChange struct {
-	to   values
-	then string // the outcome
+// changeStep is a configuration, by its differences from the first one, and the outcome of a start with it.
+type changeStep struct {
+	set  values
+	then string
 }
 
 const (
 	changingToken   = "0x00000000000000000000000000000000000000c0"
+	otherToken      = "0x00000000000000000000000000000000000000c1"
 	changingAddress = "0x1100000000000000000000000000000000000000"
+	aContract       = "0x00000000000000000000000000000000000000aa"
+	otherContract   = "0x00000000000000000000000000000000000000ab"
 )
 
-// changes has one of every setting.
-func changes(dir, node string) map[string]settingChange {
-	to := func(v values) settingChange { return settingChange{to: v} }
-	one := func(path string, v any) settingChange { return to(values{path: v}) }
-	key := values{"chains[].registry": "0x00000000000000000000000000000000000000aa", "chains[].operatorKeyEnv": "WRITER"}
-	with := func(more values, base values) settingChange {
-		all := maps.Clone(base)
-		maps.Copy(all, more)
-		return to(all)
+// to returns a step with one setting.
+func to(path string, v any, then ...string) changeStep {
+	step := changeStep{set: values{path: v}}
+	if len(then) > 0 {
+		step.then = then[0]
 	}
+	return step
+}
+
+// optional adds a setting, changes it, and removes it, which the last step of every change does.
+func optional(path string, added, changed any) []changeStep {
+	return []changeStep{to(path, added), to(path, changed)}
+}
+
+// within adds, changes and removes settings together with others that they need.
+func within(base values, all ...values) []changeStep {
+	steps := make([]changeStep, len(all))
+	for i, more := range all {
+		steps[i].set = maps.Clone(base)
+		maps.Copy(steps[i].set, more)
+	}
+	return steps
+}
+
+// refusing gives each step the outcome refuses.
+func refusing(steps []changeStep) []changeStep {
+	for i := range steps {
+		steps[i].then = refuses
+	}
+	return steps
+}
+
+// changes has changes of every setting, one after the other: it is added, changed and removed, or changed, removed and added if the first
+// configuration has it. listen is not removed, because another program may have its default, and neither is database,
+// which is another one then.
+func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
+	all := make(map[string][]changeStep)
+	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(s.secrets), mailChanges(s.secrets), chainChanges(s), writerChanges()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+func serviceChanges(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
+	readOnly := to("database", map[string]any{"url": s.database, "readOnly": "postgres://127.0.0.1:1/q"})
+	if len(s.replicas) < 2 { // on SQLite
+		readOnly.then = refuses
+	}
+	https := values{"doors.public": "https://127.0.0.1:0", "doors.api": "http://localhost:0"}
+	acme := values{"tls.acme.hosts": []string{"pay.example.com"}, "tls.acme.directory": "https://127.0.0.1:1/dir"}
+	maps.Copy(acme, https)
+	files := func(name string) values {
+		return values{"tls.certificateFile": s.secrets.path(name + ".pem"), "tls.keyFile": s.secrets.path(name + ".key")}
+	}
+	return map[string][]changeStep{
+		"listen": {to("listen", "localhost:0")}, "doors.public": optional("doors.public", "localhost:0", "127.0.0.1:0"), "doors.api": optional("doors.api", "localhost:0", "127.0.0.1:0"),
+		"doors.operator": optional("doors.operator", "localhost:0", "127.0.0.1:0"), "publicUrl": optional("publicUrl", "https://pay.example.com", "https://pay2.example.com"),
+		"tls.certificateFile": within(https, files("pay"), files("pay2")), "tls.keyFile": within(https, files("pay2"), files("pay")),
+		"tls.acme.hosts":     within(acme, nil, values{"tls.acme.hosts": []string{"pay2.example.com"}}),
+		"tls.acme.directory": within(acme, nil, values{"tls.acme.directory": "https://127.0.0.1:1/other"}),
+		"tls.acme.email":     within(acme, values{"tls.acme.email": "a@b.example"}, values{"tls.acme.email": "b@b.example"}, nil),
+		"tls.acme.caFile":    within(acme, values{"tls.acme.caFile": s.secrets.path("pay.pem")}, values{"tls.acme.caFile": s.secrets.path("pay2.pem")}, nil),
+
+		"http.trustedProxies":  optional("http.trustedProxies", []string{"10.1.0.0/16"}, []string{"10.2.0.0/16"}),
+		"http.forwardedHeader": within(values{"http.trustedProxies": []string{"10.1.0.0/16"}}, values{"http.forwardedHeader": "Forwarded"}, values{"http.forwardedHeader": "X-Forwarded-For"}, nil),
+		"http.hosts":           optional("http.hosts", []string{"pay.example.com"}, []string{"pay2.example.com"}),
+		"http.stopDelay":       {to("http.stopDelay", "10ms"), to("http.stopDelay", nil)},
+		"limits.perOwner":      optional("limits.perOwner", 100, 200), "limits.perAddress": optional("limits.perAddress", 100, 200),
+		"log.format": optional("log.format", "json", "text"), "log.level": optional("log.level", "debug", "error"),
+		"database": {to("database", fresh(s.T), waits)}, "database.readOnly": {readOnly},
+
+		"webhooks.allow": optional("webhooks.allow", []string{"10.1.0.0/16"}, []string{"10.2.0.0/16"}), "webhooks.caFile": optional("webhooks.caFile", s.secrets.path("pay.pem"), s.secrets.path("pay2.pem")),
+		"webhooks.proxy": {to("webhooks.proxy", "http://127.0.0.1:1"), to("webhooks.proxy", nil)}, "webhooks.retention.events": optional("webhooks.retention.events", "2d", "3d"),
+		"webhooks.retention.attempts": optional("webhooks.retention.attempts", "2d", "3d"),
+
+		"access.operatorKeyEnv":  {to("access.operatorKeyEnv", "KEY2"), to("access.operatorKeyEnv", nil, closed)},
+		"access.operatorKeyFile": within(values{"access.operatorKeyEnv": nil}, values{"access.operatorKeyFile": "key"}, values{"access.operatorKeyFile": "key2"}),
+		"access.allowListDelay":  optional("access.allowListDelay", "1h", "2h"),
+		"masterKeyEnv":           {to("masterKeyEnv", "MASTER2"), to("masterKeyEnv", nil)}, "masterKeyFile": within(values{"masterKeyEnv": nil}, values{"masterKeyFile": "master"}, values{"masterKeyFile": "master2"}),
+		"oldMasterKeys[].masterKeyEnv":  optional("oldMasterKeys", []any{map[string]any{"masterKeyEnv": "MASTER2"}}, []any{map[string]any{"masterKeyEnv": "MASTER3"}}),
+		"oldMasterKeys[].masterKeyFile": optional("oldMasterKeys", []any{map[string]any{"masterKeyFile": "master"}}, []any{map[string]any{"masterKeyFile": "master2"}}),
+	}
+}
+
+func merchantChanges(secrets *changingSecrets) map[string][]changeStep {
+	header := func(v ...string) []any {
+		h := make(map[string]any)
+		for i := 0; i < len(v); i += 2 {
+			h[v[i]] = v[i+1]
+		}
+		return []any{h}
+	}
+	headers := func(a, b []any) []changeStep { return optional("merchants[].webhookHeaders", a, b) }
+	allowed := func(addresses ...string) (all []any) {
+		for _, a := range addresses {
+			all = append(all, map[string]any{"chainKey": "house", "address": a})
+		}
+		return all
+	}
+	noURL := values{"merchants[].webhookUrl": nil, "merchants[].webhookSecretEnv": nil}
+	withoutURL := within(noURL, values{"merchants[].allowedAddresses": allowed(changingAddress)})[0]
+	const another = "0x2200000000000000000000000000000000000000"
+	provider := values{"providers[].name": "circle", "providers[].secretEnv": "PROVIDER"}
+	providers := func(path string, a, b any) []changeStep {
+		return within(provider, values{path: a}, values{path: b}, nil)
+	}
+	return map[string][]changeStep{
+		"merchants[]":    {to("merchants", nil, closed)},
+		"merchants[].id": {to("merchants[].id", "cafe", closed)},
+		"merchants[].webhookUrl": {
+			to("merchants[].webhookUrl", "https://shop.example/other"), {set: noURL, then: refuses}, // it could be another company
+			to("merchants[].allowedAddresses", allowed(changingAddress)), withoutURL, to("merchants[].allowedAddresses", allowed(changingAddress)),
+		},
+		"merchants[].webhookSecretEnv":            {to("merchants[].webhookSecretEnv", "SECRET2"), to("merchants[].webhookSecretEnv", nil, refuses)},
+		"merchants[].webhookSecretFile":           within(values{"merchants[].webhookSecretEnv": nil}, values{"merchants[].webhookSecretFile": "secret"}, values{"merchants[].webhookSecretFile": "secret2"}),
+		"merchants[].webhookHeaders[].name":       headers(header("name", "X-A", "value", "b"), header("name", "X-B", "value", "b")),
+		"merchants[].webhookHeaders[].value":      headers(header("name", "X-A", "value", "c"), header("name", "X-A", "value", "d")),
+		"merchants[].webhookHeaders[].valueEnv":   headers(header("name", "X-A", "valueEnv", "PASSWORD"), header("name", "X-A", "valueEnv", "PASSWORD2")),
+		"merchants[].webhookHeaders[].valueFile":  headers(header("name", "X-A", "valueFile", "secret"), header("name", "X-A", "valueFile", "secret2")),
+		"merchants[].optionalEvents":              {to("merchants[].optionalEvents", []string{"payment.unattributed"})},
+		"merchants[].tolerance":                   optional("merchants[].tolerance", "50%", "1%"),
+		"merchants[].collection":                  optional("merchants[].collection", "deposit", "direct"),
+		"merchants[].allowedAddresses[].chainKey": {to("merchants[].allowedAddresses", allowed(changingAddress)), to("merchants[].allowedAddresses", []any{map[string]any{"chainKey": "home", "address": changingAddress}}, refuses)},
+		"merchants[].allowedAddresses[].address":  {to("merchants[].allowedAddresses", allowed(changingAddress, another)), to("merchants[].allowedAddresses", allowed(another), closed)},
+		"merchants[].returnHosts":                 optional("merchants[].returnHosts", []string{"shop.example"}, []string{"shop2.example"}),
+		"merchants[].timezone":                    optional("merchants[].timezone", "Europe/Berlin", "Asia/Tokyo"),
+		"merchants[].embedOrigins":                optional("merchants[].embedOrigins", []string{"https://shop.example"}, []string{"https://shop2.example"}),
+
+		"providers[].name":            within(values{"providers[].secretEnv": "PROVIDER"}, values{"providers[].name": "circle"}, values{"providers[].name": "circle2"}),
+		"providers[].secretEnv":       within(values{"providers[].name": "circle"}, values{"providers[].secretEnv": "PROVIDER"}, values{"providers[].secretEnv": "PROVIDER2"}),
+		"providers[].secretFile":      within(values{"providers[].name": "circle"}, values{"providers[].secretFile": "secret"}, values{"providers[].secretFile": "secret2"}),
+		"providers[].otherSecretEnv":  providers("providers[].otherSecretEnv", "SECRET", "SECRET2"),
+		"providers[].otherSecretFile": providers("providers[].otherSecretFile", "secret", "secret2"),
+		"providers[].chains":          providers("providers[].chains", map[string]any{"BASE": "house"}, map[string]any{"ETH": "house"}),
+		"providers[].currencies":      providers("providers[].currencies", map[string]any{"USDX": "USDC"}, map[string]any{"USDY": "USDC"}),
+	}
+}
+
+func mailChanges(secrets *changingSecrets) map[string][]changeStep {
 	smtp := values{"publicUrl": "https://pay.example.com", "smtp.host": "localhost", "smtp.tls": "none", "smtp.from": "A <a@b.example>"}
-	account := values{"smtp.tls": "starttls", "smtp.user": "me", "smtp.passwordEnv": "PASSWORD"}
-	provider := func(v values) settingChange {
-		return with(v, values{"providers[].name": "circle", "providers[].secretEnv": "PROVIDER"})
+	account := maps.Clone(smtp)
+	maps.Copy(account, values{"smtp.tls": "starttls", "smtp.user": "me", "smtp.passwordEnv": "PASSWORD"})
+	return map[string][]changeStep{
+		"smtp.host": within(smtp, nil, values{"smtp.host": "127.0.0.1"}), "smtp.port": within(smtp, values{"smtp.port": 2525}, values{"smtp.port": 2526}, nil),
+		"smtp.tls":  within(smtp, nil, values{"smtp.tls": "implicit"}, values{"smtp.tls": nil}),
+		"smtp.from": within(smtp, nil, values{"smtp.from": "B <b@b.example>"}),
+		"smtp.caFile": within(smtp, values{"smtp.tls": "starttls", "smtp.caFile": secrets.path("pay.pem")}, values{"smtp.tls": "starttls", "smtp.caFile": secrets.path("pay2.pem")},
+			values{"smtp.tls": "starttls"}),
+		"smtp.user":         within(account, nil, values{"smtp.user": "you"}, values{"smtp.user": nil, "smtp.passwordEnv": nil}),
+		"smtp.passwordEnv":  within(account, nil, values{"smtp.passwordEnv": "PASSWORD2"}),
+		"smtp.passwordFile": within(account, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret"}, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret2"}),
 	}
-	acme := func(v values) settingChange {
-		return with(v, values{"tls.acme.hosts": []string{"pay.example.com"}, "tls.acme.directory": "https://127.0.0.1:1/dir", "doors.public": "https://127.0.0.1:0"})
+}
+
+func chainChanges(s *changingService) map[string][]changeStep {
+	two := values{"chains[].rpc": s.nodes}
+	header := func(name, from, value string) []any {
+		return []any{map[string]any{"name": name, from: value}}
 	}
-	other := "sqlite:" + filepath.Join(dir, "other.db")
-	return map[string]settingChange{
-		"listen": one("listen", "localhost:0"), "doors.public": one("doors.public", "localhost:0"), "doors.api": one("doors.api", "localhost:0"),
-		"doors.operator": one("doors.operator", "localhost:0"), "publicUrl": one("publicUrl", "https://pay.example.com"),
-		"tls.certificateFile": {values{"tls.certificateFile": "none.pem", "tls.keyFile": "none.pem", "listen": "https://127.0.0.1:0"}, refuses},
-		"tls.keyFile":         {values{"tls.certificateFile": "none.pem", "tls.keyFile": "none.pem", "listen": "https://127.0.0.1:0"}, refuses},
-		"tls.acme.hosts":      acme(nil), "tls.acme.directory": acme(nil), "tls.acme.email": acme(values{"tls.acme.email": "a@b.example"}),
-		"tls.acme.caFile":      {values{"tls.acme.hosts": []string{"pay.example.com"}, "tls.acme.caFile": "none.pem", "doors.public": "https://127.0.0.1:0"}, refuses},
-		"http.trustedProxies":  one("http.trustedProxies", []string{"10.1.0.0/16"}),
-		"http.forwardedHeader": to(values{"http.forwardedHeader": "Forwarded", "http.trustedProxies": []string{"10.1.0.0/16"}}),
-		"http.hosts":           one("http.hosts", []string{"pay.example.com"}), "http.stopDelay": one("http.stopDelay", "1s"),
-		"limits.perOwner": one("limits.perOwner", 10), "limits.perAddress": one("limits.perAddress", 10),
-		"log.format": one("log.format", "json"), "log.level": one("log.level", "debug"),
-		"database": {values{"database": other}, waits}, "database.readOnly": {values{"database": map[string]any{"url": other, "readOnly": "postgres://127.0.0.1:1/q"}}, refuses},
-		"merchants[].id":         {values{"merchants[].id": "cafe"}, serves},
-		"merchants[].webhookUrl": one("merchants[].webhookUrl", "https://shop.example/other"), "merchants[].webhookSecretEnv": one("merchants[].webhookSecretEnv", "SECRET2"),
-		"merchants[].webhookSecretFile":     to(values{"merchants[].webhookSecretFile": "secret", "merchants[].webhookSecretEnv": nil}),
-		"merchants[].webhookHeaders[].name": one("merchants[].webhookHeaders", []any{map[string]any{"name": "X-A", "value": "b"}}), "merchants[].webhookHeaders[].value": one("merchants[].webhookHeaders", []any{map[string]any{"name": "X-A", "value": "c"}}),
-		"merchants[].webhookHeaders[].valueEnv":  one("merchants[].webhookHeaders", []any{map[string]any{"name": "X-A", "valueEnv": "PASSWORD"}}),
-		"merchants[].webhookHeaders[].valueFile": one("merchants[].webhookHeaders", []any{map[string]any{"name": "X-A", "valueFile": "secret"}}),
-		"merchants[].optionalEvents":             one("merchants[].optionalEvents", []string{"payment.unattributed"}),
-		"merchants[].tolerance":                  one("merchants[].tolerance", "50%"), "merchants[].collection": {values{"merchants[].collection": "deposit"}, serves},
-		"merchants[].allowedAddresses[].chainKey": one("merchants[].allowedAddresses", []any{map[string]any{"chainKey": "house", "address": "0x2200000000000000000000000000000000000000"}}),
-		"merchants[].allowedAddresses[].address":  one("merchants[].allowedAddresses", []any{map[string]any{"chainKey": "house", "address": changingAddress}}),
-		"merchants[].returnHosts":                 one("merchants[].returnHosts", []string{"shop.example"}), "merchants[].timezone": one("merchants[].timezone", "Europe/Berlin"),
-		"merchants[].embedOrigins": one("merchants[].embedOrigins", []string{"https://shop.example"}),
-		"webhooks.allow":           one("webhooks.allow", []string{"10.1.0.0/16"}), "webhooks.caFile": {values{"webhooks.caFile": "none.pem"}, refuses},
-		"webhooks.proxy": one("webhooks.proxy", "http://127.0.0.1:1"), "webhooks.retention.events": one("webhooks.retention.events", "2d"), "webhooks.retention.attempts": one("webhooks.retention.attempts", "2d"),
-		"access.operatorKeyEnv": one("access.operatorKeyEnv", "KEY2"), "access.operatorKeyFile": to(values{"access.operatorKeyFile": "key", "access.operatorKeyEnv": nil}),
-		"access.allowListDelay": one("access.allowListDelay", "1h"),
-		"smtp.host":             to(smtp), "smtp.port": with(values{"smtp.port": 2525}, smtp), "smtp.tls": to(smtp), "smtp.from": to(smtp),
-		"smtp.caFile": {with(values{"smtp.tls": "starttls", "smtp.caFile": "none.pem"}, smtp).to, refuses}, "smtp.user": with(account, smtp), "smtp.passwordEnv": with(account, smtp),
-		"smtp.passwordFile": with(values{"smtp.tls": "starttls", "smtp.user": "me", "smtp.passwordFile": "secret"}, smtp),
-		"masterKeyEnv":      to(values{"masterKeyEnv": "MASTER2"}), "masterKeyFile": to(values{"masterKeyFile": "master", "masterKeyEnv": nil}),
-		"oldMasterKeys[].masterKeyEnv": one("oldMasterKeys", []any{map[string]any{"masterKeyEnv": "MASTER2"}}), "oldMasterKeys[].masterKeyFile": one("oldMasterKeys", []any{map[string]any{"masterKeyFile": "master"}}),
-		"providers[].name": provider(nil), "providers[].secretEnv": provider(nil), "providers[].secretFile": to(values{"providers[].name": "circle", "providers[].secretFile": "secret"}),
-		"providers[].otherSecretEnv": provider(values{"providers[].otherSecretEnv": "SECRET2"}), "providers[].otherSecretFile": provider(values{"providers[].otherSecretFile": "secret"}),
-		"providers[].chains": provider(values{"providers[].chains": map[string]any{"BASE": "house"}}), "providers[].currencies": provider(values{"providers[].currencies": map[string]any{"USDX": "USDC"}}),
-		"chains[].chainKey": {values{"chains[].chainKey": "home"}, refuses}, "chains[].chainId": {values{"chains[].chainId": 6}, refuses},
-		"chains[].rpc": one("chains[].rpc", []string{"http://127.0.0.1:1", node}), "chains[].rpc[].maxBatch": one("chains[].rpc[].maxBatch", 1), "chains[].rpc[].maxRange": one("chains[].rpc[].maxRange", 1),
-		"chains[].rpc[].callsPerSecond": one("chains[].rpc[].callsPerSecond", 1000),
-		"chains[].rpc[].headers[].name": one("chains[].rpc[].headers", []any{map[string]any{"name": "X-A", "valueEnv": "PASSWORD"}}), "chains[].rpc[].headers[].valueEnv": one("chains[].rpc[].headers", []any{map[string]any{"name": "X-B", "valueEnv": "PASSWORD"}}),
-		"chains[].rpc[].headers[].valueFile": one("chains[].rpc[].headers", []any{map[string]any{"name": "X-A", "valueFile": "secret"}}),
-		"chains[].maxAnswerMiB":              one("chains[].maxAnswerMiB", 1), "chains[].requestCallsPerSecond": one("chains[].requestCallsPerSecond", 1), "chains[].compareLogs": one("chains[].compareLogs", "off"),
-		"chains[].auditCallsPerMinute": one("chains[].auditCallsPerMinute", 0), "chains[].latency": one("chains[].latency", "200ms"), "chains[].idleInterval": one("chains[].idleInterval", "100ms"),
-		"chains[].quorum": {values{"chains[].quorum": 2}, refuses}, "chains[].finality": one("chains[].finality", 1),
-		"chains[].tokens[].currency": {values{"chains[].tokens[].currency": "EURC"}, refuses}, "chains[].tokens[].address": one("chains[].tokens[].address", "0x00000000000000000000000000000000000000c1"),
-		"chains[].tokens[].decimals": {values{"chains[].tokens[].decimals": 18}, refuses}, "chains[].registry": one("chains[].registry", "0x00000000000000000000000000000000000000aa"),
-		"chains[].depositFactory": {values{"chains[].depositFactory": "0x00000000000000000000000000000000000000aa"}, waits}, "chains[].authorizationRelay": {values{"chains[].authorizationRelay": "0x00000000000000000000000000000000000000aa"}, waits},
-		"chains[].explorer": one("chains[].explorer", "https://scan.example"), "chains[].startBlock": one("chains[].startBlock", 1),
-		"chains[].operatorKeyEnv": to(key), "chains[].operatorKeyFile": to(values{"chains[].registry": key["chains[].registry"], "chains[].operatorKeyFile": "writer"}),
-		"chains[].writer.maxFeeGwei": with(values{"chains[].writer.maxFeeGwei": 9}, key), "chains[].writer.minTipGwei": with(values{"chains[].writer.minTipGwei": 0.001}, key),
-		"chains[].writer.maxTipGwei": with(values{"chains[].writer.maxTipGwei": 3}, key), "chains[].writer.perTransaction": with(values{"chains[].writer.perTransaction": 0.01}, key),
-		"chains[].writer.perDay": with(values{"chains[].writer.perDay": 0.5}, key),
-		"chains[].sweep.policy":  one("chains[].sweep.policy", "never"), "chains[].sweep.amount": to(values{"chains[].sweep.policy": "above", "chains[].sweep.amount": 12}),
-		"chains[].sweep.gasPriceGwei": to(values{"chains[].sweep.policy": "cheap-gas", "chains[].sweep.gasPriceGwei": 1}), "chains[].sweep.at": to(values{"chains[].sweep.policy": "daily", "chains[].sweep.at": "03:00"}),
-		"chains[].sweep.maxCost.percent":   one("chains[].sweep.maxCost", map[string]any{"percent": 1, "coinPrice": 3000}),
-		"chains[].sweep.maxCost.coinPrice": one("chains[].sweep.maxCost", map[string]any{"percent": 2, "coinPrice": 2000}),
-		"chains[].gasless.enabled":         with(values{"chains[].gasless.enabled": "on"}, key), "chains[].gasless.perMerchant": with(values{"chains[].gasless.enabled": "on", "chains[].gasless.perMerchant": 5}, key),
-		"chains[].gasless.perPayer": with(values{"chains[].gasless.enabled": "on", "chains[].gasless.perPayer": 5}, key), "chains[].gasless.perDay": with(values{"chains[].gasless.enabled": "on", "chains[].gasless.perDay": 5}, key),
+	token := func(currency, address string) map[string]any {
+		return map[string]any{"currency": currency, "address": address}
+	}
+	usdc := token("USDC", changingToken)
+	elsewhere := map[string]any{"chainKey": "elsewhere", "chainId": 6, "rpc": []string{"http://127.0.0.1:1"}, "finality": 1, "tokens": []any{usdc}}
+	return map[string][]changeStep{
+		"chains[]":          {to("chains", []any{elsewhere}, waits)},
+		"chains[].tokens[]": {to("chains[].tokens", []any{usdc, token("EURC", otherToken)}), to("chains[].tokens", []any{token("EURC", otherToken)}, closed)},
+
+		"chains[].chainKey": {to("chains[].chainKey", "home", refuses), to("chains[].chainKey", nil, refuses)}, "chains[].chainId": {to("chains[].chainId", 6, refuses), to("chains[].chainId", nil, refuses)},
+		"chains[].rpc":            {to("chains[].rpc", []string{"http://127.0.0.1:1", s.nodes[0]}), to("chains[].rpc", s.nodes[1:]), to("chains[].rpc", nil, refuses)},
+		"chains[].rpc[].maxBatch": optional("chains[].rpc[].maxBatch", 1, 50), "chains[].rpc[].maxRange": optional("chains[].rpc[].maxRange", 1, 50),
+		"chains[].rpc[].callsPerSecond":      optional("chains[].rpc[].callsPerSecond", 1000, 900),
+		"chains[].rpc[].headers[].name":      optional("chains[].rpc[].headers", header("X-A", "valueEnv", "PASSWORD"), header("X-B", "valueEnv", "PASSWORD")),
+		"chains[].rpc[].headers[].valueEnv":  optional("chains[].rpc[].headers", header("X-A", "valueEnv", "PASSWORD2"), header("X-A", "valueEnv", "PASSWORD")),
+		"chains[].rpc[].headers[].valueFile": optional("chains[].rpc[].headers", header("X-A", "valueFile", "secret"), header("X-A", "valueFile", "secret2")),
+		"chains[].maxAnswerMiB":              optional("chains[].maxAnswerMiB", 1, 2), "chains[].requestCallsPerSecond": optional("chains[].requestCallsPerSecond", 1, 2),
+		"chains[].compareLogs": optional("chains[].compareLogs", "off", "on"), "chains[].auditCallsPerMinute": optional("chains[].auditCallsPerMinute", 0, 1),
+		"chains[].latency": {to("chains[].latency", "200ms"), to("chains[].latency", nil)}, "chains[].idleInterval": optional("chains[].idleInterval", "100ms", "1s"),
+		"chains[].quorum":   within(two, values{"chains[].quorum": 2}, values{"chains[].quorum": 1}, nil),
+		"chains[].finality": {to("chains[].finality", 1), to("chains[].finality", nil, refuses)},
+
+		"chains[].tokens[].currency": {to("chains[].tokens[].currency", "EURC", refuses), to("chains[].tokens[].currency", nil, refuses)},
+		"chains[].tokens[].address":  {to("chains[].tokens[].address", otherToken), to("chains[].tokens[].address", nil, refuses)},
+		"chains[].tokens[].decimals": {to("chains[].tokens[].decimals", 18, refuses), to("chains[].tokens[].decimals", nil)},
+
+		"chains[].registry":           optional("chains[].registry", aContract, otherContract),
+		"chains[].depositFactory":     {to("chains[].depositFactory", aContract, waits), to("chains[].depositFactory", otherContract, waits)},
+		"chains[].authorizationRelay": {to("chains[].authorizationRelay", aContract, waits), to("chains[].authorizationRelay", otherContract, waits)},
+		"chains[].explorer":           optional("chains[].explorer", "https://scan.example", "none"), "chains[].startBlock": optional("chains[].startBlock", 1, 2),
+	}
+}
+
+func writerChanges() map[string][]changeStep {
+	key := values{"chains[].registry": aContract, "chains[].operatorKeyEnv": "WRITER"}
+	writer := func(name string, a, b any) []changeStep {
+		return within(key, values{"chains[].writer." + name: a}, values{"chains[].writer." + name: b}, nil)
+	}
+	gasless := func(name string, a, b any) []changeStep {
+		on := values{"chains[].gasless.enabled": "on"}
+		maps.Copy(on, key)
+		return within(on, values{"chains[].gasless." + name: a}, values{"chains[].gasless." + name: b}, nil)
+	}
+	sweep := func(policy, name string, a, b any) []changeStep {
+		return within(values{"chains[].sweep.policy": policy}, values{"chains[].sweep." + name: a}, values{"chains[].sweep." + name: b})
+	}
+	cost := func(percent, price int) map[string]any { return map[string]any{"percent": percent, "coinPrice": price} }
+	return map[string][]changeStep{
+		"chains[].operatorKeyEnv":    within(values{"chains[].registry": aContract}, values{"chains[].operatorKeyEnv": "WRITER"}, values{"chains[].operatorKeyEnv": "WRITER2"}, nil),
+		"chains[].operatorKeyFile":   within(values{"chains[].registry": aContract}, values{"chains[].operatorKeyFile": "writer"}, values{"chains[].operatorKeyFile": "writer2"}, nil),
+		"chains[].writer.maxFeeGwei": writer("maxFeeGwei", 9, 8), "chains[].writer.minTipGwei": writer("minTipGwei", 0.001, 0.002), "chains[].writer.maxTipGwei": writer("maxTipGwei", 3, 4),
+		"chains[].writer.perTransaction": writer("perTransaction", 0.01, 0.02), "chains[].writer.perDay": writer("perDay", 0.4, 0.3),
+		"chains[].sweep.policy": optional("chains[].sweep.policy", "never", "at-once"), "chains[].sweep.amount": sweep("above", "amount", 12, 13),
+		"chains[].sweep.gasPriceGwei": sweep("cheap-gas", "gasPriceGwei", 1, 2), "chains[].sweep.at": sweep("daily", "at", "03:00", "04:00"),
+		"chains[].sweep.maxCost.percent":   optional("chains[].sweep.maxCost", cost(1, 3000), cost(2, 3000)),
+		"chains[].sweep.maxCost.coinPrice": optional("chains[].sweep.maxCost", cost(2, 2000), cost(2, 1000)),
+		"chains[].gasless.enabled":         within(key, values{"chains[].gasless.enabled": "on"}, values{"chains[].gasless.enabled": "off"}, nil),
+		"chains[].gasless.perMerchant":     gasless("perMerchant", 5, 6), "chains[].gasless.perPayer": gasless("perPayer", 5, 6), "chains[].gasless.perDay": gasless("perDay", 5, 6),
 	}
 }
