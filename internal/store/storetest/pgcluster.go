@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,8 @@ type Options struct {
 	Dir string
 	// Settings are further settings of the server, as name=value.
 	Settings []string
+	// Archive has the server keep its WAL for BaseBackup.RecoverTo.
+	Archive bool
 }
 
 // Cluster is a running PostgreSQL server with a data directory of its own. It
@@ -99,6 +102,9 @@ func newCluster(ctx context.Context, opts Options) (*Cluster, error) {
 		return nil, errors.Join(err, users.Close(), os.RemoveAll(dir))
 	}
 	c := &Cluster{server: srv, dir: dir, fsync: opts.Fsync, more: opts.Settings, users: users}
+	if opts.Archive {
+		c.more = slices.Concat(c.more, c.archiving())
+	}
 	if err := c.hireJanitor(); err != nil {
 		return nil, errors.Join(err, users.Close(), os.RemoveAll(dir))
 	}
