@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/store"
@@ -148,7 +149,10 @@ func TestCheckpointsOfALostKey(t *testing.T) {
 			t.Errorf("before: %v", err)
 		}
 		for want := 1; want >= 0; want-- {
-			if all, unverified, err := admin.ReplaceSecrets(t.Context(), a.url, newer); err != nil || len(all) != 0 || unverified != want {
+			if lost, unverified, err := admin.LostSecrets(t.Context(), a.url, newer); err != nil || len(lost) != 0 || unverified != want {
+				t.Errorf("found %+v, %d unverified, %v; want %d", lost, unverified, err, want)
+			}
+			if all, unverified, err := admin.ReplaceSecrets(t.Context(), a.url, newer, func([]endpoint.Replaced) error { return nil }); err != nil || len(all) != 0 || unverified != want {
 				t.Errorf("replaced %+v, signed %d unverified, %v; want %d", all, unverified, err, want)
 			}
 		}

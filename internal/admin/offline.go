@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 // Config is the part of a service's configuration that OfflineStatus and
@@ -26,6 +28,36 @@ type Config struct {
 
 // errNoDatabase means that no service with the configuration has run yet.
 var errNoDatabase = errors.New("there is no database yet; quittance serve creates it when it starts")
+
+// replicaPatience is for how long a replica that was killed counts as running, at most.
+const replicaPatience = 5 * time.Second
+
+// ErrReplicaRuns is the error of a command that needs the database for itself while a replica runs.
+var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
+
+// CheckAlone returns ErrReplicaRuns if a replica uses the database. A SQLite database is locked, which store.LockService
+// checks.
+func CheckAlone(ctx context.Context, db *store.Store, now func() time.Time, logger *slog.Logger) error {
+	if !db.Shared() {
+		return nil
+	}
+	c, err := clock.Open(ctx, clock.Config{Store: db, Wall: now, Logger: logger})
+	if err != nil {
+		return err
+	}
+	for waited := time.Duration(0); ; waited += time.Second {
+		live, err := db.HasLiveReplica(ctx, c.Now())
+		if err != nil || !live {
+			return err
+		}
+		if waited >= replicaPatience {
+			return ErrReplicaRuns
+		}
+		if !wait.Sleep(ctx, time.Second, nil) {
+			return ctx.Err()
+		}
+	}
+}
 
 // withLedger opens the service's ledger for a function.
 func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) error {

@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/quittance/quittance/internal/endpoint"
@@ -24,12 +26,34 @@ func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, er
 	return n, err
 }
 
-// ReplaceSecrets replaces the webhook secrets in a service's database that the keyring cannot open, and
-// signs the checkpoints of the audit log. It returns what it has replaced, also with an error, and how many
-// checkpoints it signed without being able to verify them. No service may run.
-func ReplaceSecrets(ctx context.Context, database string, k *keyring.Keyring) (all []endpoint.Replaced, unverified int, err error) {
+// LostSecrets returns what ReplaceSecrets would replace, and how many checkpoints of the audit log it would sign without
+// being able to verify them. It changes nothing.
+func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all []endpoint.Lost, unverified int, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
-		if all, err = endpoint.ReplaceLost(ctx, db, k, time.Now, rand.Reader); err != nil {
+		if all, err = endpoint.FindLost(ctx, db, k); err != nil {
+			return err
+		}
+		checkpoints, err := db.AuditCheckpoints(ctx)
+		for _, c := range checkpoints {
+			if errors.Is(c.Verify(k), keyring.ErrNoKey) {
+				unverified++
+			}
+		}
+		return err
+	})
+	return all, unverified, err
+}
+
+// ReplaceSecrets replaces the webhook secrets in a service's database that the keyring cannot open, and
+// signs the checkpoints of the audit log. It passes each batch to keep before it is committed. It returns what it has
+// replaced, also with an error, and how many checkpoints it signed without being able to verify them. It fails with
+// ErrReplicaRuns if the service runs.
+func ReplaceSecrets(ctx context.Context, database string, k *keyring.Keyring, keep func([]endpoint.Replaced) error) (all []endpoint.Replaced, unverified int, err error) {
+	err = withStopped(ctx, database, func(db *store.Store) error {
+		if err := CheckAlone(ctx, db, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+			return err
+		}
+		if all, err = endpoint.ReplaceLost(ctx, db, k, time.Now, rand.Reader, keep); err != nil {
 			return err
 		}
 		unverified, err = SignCheckpoints(ctx, db, k, true)

@@ -486,9 +486,28 @@ func TestReplaceLost(t *testing.T) {
 		if err := w.openWith(t, left); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
 			t.Errorf("without the key it opens: %v", err)
 		}
-		all, err := endpoint.ReplaceLost(t.Context(), db, left, func() time.Time { return w.now }, rand.Reader)
-		if err != nil || len(all) != 3 {
-			t.Fatalf("replaced %+v, %v", all, err)
+		wantLost := []endpoint.Lost{
+			{MerchantID: "bean", URL: "https://bean.example/", KeyIDs: []string{lost.ID}, ActiveSecret: true},
+			{MerchantID: "cafe", URL: "https://cafe.example/", KeyIDs: []string{lost.ID}, ActiveSecret: true, Headers: true},
+			{MerchantID: "staged", URL: "https://staged.example/", KeyIDs: []string{lost.ID}, OtherSecrets: 1},
+		}
+		full := errors.New("the disk is full")
+		now := func() time.Time { return w.now }
+		for range 2 { // nothing changes while what is to be replaced cannot be kept
+			if got, err := endpoint.FindLost(t.Context(), db, left); err != nil || cmp.Diff(wantLost, got) != "" {
+				t.Errorf("lost are %+v, %v; want %+v", got, err, wantLost)
+			}
+			if all, err := endpoint.ReplaceLost(t.Context(), db, left, now, rand.Reader, func([]endpoint.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
+				t.Errorf("replaced %+v, %v", all, err)
+			}
+		}
+		var written []endpoint.Replaced
+		all, err := endpoint.ReplaceLost(t.Context(), db, left, now, rand.Reader, func(batch []endpoint.Replaced) error {
+			written = append(written, batch...)
+			return nil
+		})
+		if err != nil || len(all) != 3 || !slices.Equal(written, all) {
+			t.Fatalf("replaced %+v, kept %+v, %v", all, written, err)
 		}
 		for i, want := range []endpoint.Replaced{
 			{"bean", "https://bean.example/", all[0].Secret, false}, {"cafe", "https://cafe.example/", all[1].Secret, true}, {"staged", "https://staged.example/", "", false},
@@ -529,7 +548,7 @@ func TestReplaceLost(t *testing.T) {
 				t.Errorf("%s: the log has %+v, %v; want %d", action, entries, err, want)
 			}
 		}
-		if all, err := endpoint.ReplaceLost(t.Context(), db, left, time.Now, rand.Reader); err != nil || len(all) != 0 {
+		if all, err := endpoint.ReplaceLost(t.Context(), db, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
 			t.Errorf("replaced again: %+v, %v", all, err)
 		}
 	})

@@ -25,22 +25,86 @@ type auditedReplace struct {
 	HeadersRemoved bool     `json:"headersRemoved"`
 }
 
-// ReplaceLost replaces what is sealed under master keys that the keyring lacks. An endpoint with such an active
-// secret gets a new one. Other such secrets, and headers, are deleted. It returns what it has replaced, also with an error.
-func ReplaceLost(ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time, random io.Reader) (all []Replaced, err error) {
-	keyIDs, err := db.MasterKeyIDs(ctx)
-	if err != nil {
+// Lost is what an endpoint has under master keys that the keyring lacks.
+type Lost struct {
+	MerchantID, URL string
+	KeyIDs          []string // of these master keys
+	ActiveSecret    bool     // the one that signs
+	OtherSecrets    int      // staged and retired ones
+	Headers         bool
+}
+
+// FindLost returns the endpoints of which ReplaceLost would replace something, in the order of their merchants' ids.
+func FindLost(ctx context.Context, db *store.Store, k *keyring.Keyring) (all []Lost, err error) {
+	lost, err := lostKeys(ctx, db, k)
+	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	lost := slices.DeleteFunc(keyIDs, k.Has)
-	if len(lost) == 0 {
-		return nil, nil
+	for after := ""; ; after = all[len(all)-1].MerchantID {
+		ids, err := db.MerchantsSealedUnder(ctx, after, lost, ResealBatch)
+		if err != nil || len(ids) == 0 {
+			return all, err
+		}
+		rows, err := db.Endpoints(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		secrets, err := db.Secrets(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			all = append(all, lostOf(rows[id], secrets[id], lost))
+		}
+	}
+}
+
+// lostOf returns what an endpoint has under the lost master keys.
+func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Lost {
+	l := Lost{MerchantID: row.MerchantID, URL: row.URL, Headers: slices.Contains(lost, row.Headers.KeyID)}
+	if l.Headers {
+		l.KeyIDs = append(l.KeyIDs, row.Headers.KeyID)
+	}
+	for _, s := range secrets {
+		switch {
+		case !slices.Contains(lost, s.KeyID):
+			continue
+		case s.State == store.SecretActive:
+			l.ActiveSecret = true
+		default:
+			l.OtherSecrets++
+		}
+		l.KeyIDs = append(l.KeyIDs, s.KeyID)
+	}
+	slices.Sort(l.KeyIDs)
+	l.KeyIDs = slices.Compact(l.KeyIDs)
+	return l
+}
+
+// lostKeys returns the ids of the master keys that the keyring lacks, and under which something is sealed.
+func lostKeys(ctx context.Context, db *store.Store, k *keyring.Keyring) ([]string, error) {
+	keyIDs, err := db.MasterKeyIDs(ctx)
+	return slices.DeleteFunc(keyIDs, k.Has), err
+}
+
+// ReplaceLost replaces what is sealed under master keys that the keyring lacks. An endpoint with such an active
+// secret gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is
+// committed, and not committed if keep fails. It returns what it has replaced, also with an error.
+func ReplaceLost(
+	ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
+) (all []Replaced, err error) {
+	lost, err := lostKeys(ctx, db, k)
+	if err != nil || len(lost) == 0 {
+		return nil, err
 	}
 	for {
 		var batch []Replaced
 		err := db.Update(ctx, func(tx *store.Tx) error {
 			batch = batch[:0]
-			merchants, err := tx.MerchantsSealedUnder(ctx, lost, ResealBatch)
+			merchants, err := tx.MerchantsSealedUnder(ctx, "", lost, ResealBatch)
+			if err != nil {
+				return err
+			}
 			for _, id := range merchants {
 				r, err := replaceLost(ctx, tx, k, id, lost, now(), random)
 				if err != nil {
@@ -48,7 +112,10 @@ func ReplaceLost(ctx context.Context, db *store.Store, k *keyring.Keyring, now f
 				}
 				batch = append(batch, r)
 			}
-			return err
+			if len(batch) == 0 {
+				return nil
+			}
+			return keep(batch)
 		})
 		if err != nil || len(batch) == 0 {
 			return all, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
@@ -186,17 +187,21 @@ func TestLostMasterKey(t *testing.T) {
 			w.put(r.url, "cafe")
 			w.put(r.url, "bean")
 			w.deliver(r.url, "cafe")
+			newer := keyringtest.Key(t)
+			if all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, keyring.New(newer), nil); err == nil || len(all) > 0 {
+				t.Fatalf("while the service runs: replaced %+v, %v", all, err)
+			}
 			r.stop()
 			if err := <-r.ended; err != nil {
 				t.Fatal(err)
 			}
-			began, newer := time.Now(), keyringtest.Key(t)
+			began := time.Now()
 			cfg := w.cfg
 			cfg.Keyring, cfg.Listeners, cfg.Now, cfg.Logger, cfg.Rand = keyring.New(newer), listenOn(t, Address{}), time.Now, slog.New(slog.DiscardHandler), rand.Reader
 			if err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
 				t.Fatalf("with another key it ended with %v", err)
 			}
-			all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, keyring.New(newer))
+			all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, keyring.New(newer), func([]endpoint.Replaced) error { return nil })
 			if err != nil || len(all) != 2 {
 				t.Fatalf("replaced %+v, %v", all, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
@@ -19,15 +19,10 @@ import (
 const (
 	// recoverPoll is how often it is checked how far the chains are read.
 	recoverPoll = 50 * time.Millisecond
-	// replicaPatience is for how long a replica that was killed counts as running, at most.
-	replicaPatience = 5 * time.Second
 	// maxPasses bounds how often the chains are read from the backup on. A pass that finds lost
 	// invoices watches more addresses, so that another one follows.
 	maxPasses = 5
 )
-
-// ErrReplicaRuns is the error of a recovery while a replica runs: it needs the database for itself.
-var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
 
 // RecoverOptions are the choices of a recovery.
 type RecoverOptions struct {
@@ -102,27 +97,9 @@ func openAlone(ctx context.Context, cfg Config) (s *Server, closeAll func() erro
 	return s, closeAll, nil
 }
 
-// checkAlone returns ErrReplicaRuns if a replica uses the database. A SQLite database was locked.
+// checkAlone returns an error if a replica uses the database. A SQLite database was locked.
 func (s *Server) checkAlone(ctx context.Context) error {
-	if !s.store.Shared() {
-		return nil
-	}
-	c, err := clock.Open(ctx, clock.Config{Store: s.store, Wall: s.cfg.Now, Logger: s.cfg.Logger})
-	if err != nil {
-		return err
-	}
-	for waited := time.Duration(0); ; waited += time.Second {
-		live, err := s.store.HasLiveReplica(ctx, c.Now())
-		if err != nil || !live {
-			return err
-		}
-		if waited >= replicaPatience {
-			return ErrReplicaRuns
-		}
-		if !wait.Sleep(ctx, time.Second, nil) {
-			return ctx.Err()
-		}
-	}
+	return admin.CheckAlone(ctx, s.store, s.cfg.Now, s.cfg.Logger)
 }
 
 // dismissRecovery makes the state normal again without a recovery.

@@ -277,11 +277,12 @@ func (q *queries) MasterKeyIDs(ctx context.Context) ([]string, error) {
 	return queryAll(ctx, q, scanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
 }
 
-// MerchantsSealedUnder returns up to limit merchants of whose secrets or headers some are encrypted under
-// one of the master keys.
-func (tx *Tx) MerchantsSealedUnder(ctx context.Context, keyIDs []string, limit int) ([]string, error) {
-	of := "SELECT merchant_id FROM %s WHERE key_id IN " + parameterList(0, len(keyIDs))
-	return queryAll(ctx, &tx.queries, scanID, fmt.Sprintf(of+" UNION "+of+" ORDER BY merchant_id LIMIT %d", "endpoint_secrets", "endpoint_headers", limit), toAny(keyIDs)...)
+// MerchantsSealedUnder returns up to limit merchants, in the order of their ids after the given one, of whose secrets or
+// headers some are encrypted under one of the master keys.
+func (q *queries) MerchantsSealedUnder(ctx context.Context, after string, keyIDs []string, limit int) ([]string, error) {
+	of := "SELECT merchant_id FROM %s WHERE merchant_id > $1 AND key_id IN " + parameterList(1, len(keyIDs))
+	return queryAll(ctx, q, scanID, fmt.Sprintf(of+" UNION "+of+" ORDER BY merchant_id LIMIT %d", "endpoint_secrets", "endpoint_headers", limit),
+		append([]any{after}, toAny(keyIDs)...)...)
 }
 
 // ReplaceLostSecrets deletes the merchant's secrets and headers that are encrypted under one of the master keys.

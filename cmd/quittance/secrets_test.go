@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestSecretsReplace lists what would be replaced, and replaces it with --yes. Nothing is replaced while the
+// service runs.
+func TestSecretsReplace(t *testing.T) {
+	database := storetest.SQLite(t)
+	lost := keyringtest.Key(t)
+	db := storetest.Open(t, database)
+	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
+			s := keyring.New(lost).Seal("cafe", version, "whsec_cafe")
+			return s.Data, s.KeyID, nil
+		})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MASTER_KEY", hexKey(t))
+	folder := t.TempDir()
+	config := filepath.Join(folder, "quittance.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `{"database": %q, "masterKeyEnv": "MASTER_KEY", "merchants": [{"id": "shop"}],
+		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, database), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(more ...string) (code int, stdout, stderr string) {
+		var out, bad bytes.Buffer
+		code = run(t.Context(), environment{stdout: &out, stderr: &bad}, append([]string{"secrets", "replace", "--config", config}, more...))
+		return code, out.String(), bad.String()
+	}
+	still := func(when string) {
+		t.Helper()
+		secrets, err := db.Secrets(t.Context(), []string{"cafe"})
+		if err != nil || len(secrets["cafe"]) != 1 || secrets["cafe"][0].KeyID != lost.ID {
+			t.Fatalf("%s: the secrets are %+v, %v", when, secrets, err)
+		}
+	}
+	code, stdout, stderr := replace()
+	for _, want := range []string{lost.ID, "cafe  https://cafe.example/", "gets a new secret", "name it under oldMasterKeys"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("without --yes it prints %q, want %q in it", stdout, want)
+		}
+	}
+	if code != 1 || !strings.Contains(stderr, "nothing was changed; run this again with --yes") {
+		t.Errorf("without --yes: exit code %d, %s", code, stderr)
+	}
+	still("without --yes")
+	code, stdout, _ = replace("--json")
+	var is replacedSecrets
+	if err := json.Unmarshal([]byte(stdout), &is); err != nil || code != 1 || len(is.LostKeyIDs) != 1 || len(is.Endpoints) != 1 || !is.Endpoints[0].NewSecret {
+		t.Errorf("without --yes as JSON: exit code %d, %s", code, stdout)
+	}
+
+	unlock, err := store.LockService(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(folder, "secrets.jsonl")
+	if code, _, stderr := replace("--out", out, "--yes"); code != 1 {
+		t.Errorf("while the service runs: exit code %d, %s", code, stderr)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	still("while the service runs")
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("an empty file is left: %v", err)
+	}
+	if code, stdout, stderr := replace("--out", out, "--yes"); code != 0 || !strings.Contains(stdout, "The secrets of 1 endpoint were replaced.") || strings.Contains(stdout, "whsec_") {
+		t.Errorf("with --yes: exit code %d, %s %s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(out)
+	var line replacedEndpoint
+	if info, statErr := os.Stat(out); err != nil || statErr != nil || info.Mode().Perm() != 0o600 || json.Unmarshal(text, &line) != nil || !strings.HasPrefix(line.Secret, "whsec_") || line.MerchantID != "cafe" {
+		t.Errorf("the file has %q, %v %v", text, err, statErr)
+	}
+	if code, stdout, stderr := replace(); code != 0 || !strings.Contains(stdout, "There is nothing to replace.") {
+		t.Errorf("once more: exit code %d, %s %s", code, stdout, stderr)
+	}
+}
