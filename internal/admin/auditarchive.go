@@ -21,10 +21,10 @@ import (
 
 const (
 	// MinArchiveAge is how old an entry of the audit log must be to be archived: streams of
-	// redelivered events go on in newer ones.
+	// redelivered events go on in newer ones. One that is dated so far from now, or less, ends an archive.
 	MinArchiveAge = 24 * time.Hour
 	// maxYounger bounds how many entries in a row that are not older than the given time are archived
-	// because an older one follows: they were written while a clock was ahead.
+	// because an older one follows: they were written while a clock was ahead, or it was behind.
 	maxYounger = 20
 	// archiveBatch is how many entries are read, and deleted, at a time.
 	archiveBatch = 1000
@@ -124,10 +124,11 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 	return made, entries, nil
 }
 
-// writeEntries writes the entries that follow, up to the last one that is older than a time and follows
-// no run of maxYounger that are not.
+// writeEntries writes the entries that follow, up to the last one that is older than a time, and follows neither a run
+// of maxYounger that are not, nor one of the last MinArchiveAge.
 func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
 	var younger []access.Entry // since the last one that was written
+	now := time.Now()
 	for after := v.Head().Seq; ; {
 		page, err := db.AuditPage(ctx, after, archiveBatch)
 		if err != nil {
@@ -136,7 +137,7 @@ func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, befo
 		for _, e := range page {
 			after, younger = e.Seq, append(younger, e)
 			if !e.At.Before(before) {
-				if len(younger) > maxYounger {
+				if len(younger) > maxYounger || now.Sub(e.At).Abs() <= MinArchiveAge {
 					return n, nil
 				}
 				continue

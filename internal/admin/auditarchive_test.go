@@ -139,6 +139,24 @@ func TestArchiveWithFutureDate(t *testing.T) {
 	})
 }
 
+// TestArchiveWithPastDate checks that an entry that was written while a clock was far behind does not take entries of the
+// last 24 hours into the archive. Older ones go into it.
+func TestArchiveWithPastDate(t *testing.T) {
+	eachArchived(t, func(t *testing.T, a *archived) {
+		a.write(3, 72*time.Hour)
+		a.write(1, 25*time.Hour)
+		a.write(1, 72*time.Hour)
+		a.write(1, 23*time.Hour)
+		a.write(1, 72*time.Hour)
+		if n := a.archive(); n != 5 {
+			t.Errorf("%d entries were archived, want 5", n)
+		}
+		if _, err := a.verify(a.keys, a.files); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestCheckpointsOfALostKey signs a checkpoint again whose key is lost, but none that was changed.
 func TestCheckpointsOfALostKey(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
