@@ -298,13 +298,20 @@ func (a *wallet) authorize(tb testing.TB, made apitypes.CreateInvoiceResponse) s
 // returns the account's signature from the key's.
 func (a *wallet) authorizeAs(tb testing.TB, made apitypes.CreateInvoiceResponse, from common.Address, nonce common.Hash, wrap func([]byte) []byte) string {
 	tb.Helper()
-	const window = 10 * time.Minute
+	return a.authorizeIn(tb, made, common.HexToAddress(a.info().Chain.Token), 10*time.Minute, from, nonce, wrap)
+}
+
+// authorizeIn is authorizeAs in a token, for a window.
+func (a *wallet) authorizeIn(
+	tb testing.TB, made apitypes.CreateInvoiceResponse, token common.Address, window time.Duration, from common.Address, nonce common.Hash, wrap func([]byte) []byte,
+) string {
+	tb.Helper()
 	auth := contracts.Authorization{
 		From: from, To: common.HexToAddress(cmp.Or(made.Invoice.DepositAddress, made.Invoice.MerchantAddress)), Value: units(tb, made.Invoice.Amount),
 		ValidAfter: new(big.Int), ValidBefore: big.NewInt(time.Now().Add(window).Unix()), Nonce: nonce,
 	}
 	chain := a.info().Chain
-	domain := contracts.TestUSDCDomain(new(big.Int).SetUint64(chain.ChainID), common.HexToAddress(chain.Token))
+	domain := contracts.TestUSDCDomain(new(big.Int).SetUint64(chain.ChainID), token)
 	signature, err := auth.Sign(domain, a.key)
 	if err != nil {
 		tb.Fatal(err)

@@ -76,13 +76,18 @@ func (s *servedWorld) serve() *child {
 // balance returns an account's tokens.
 func (s *servedWorld) balance(of string) *big.Int {
 	s.Helper()
+	return s.balanceIn(common.HexToAddress(s.info.Load().Chain.Token), of)
+}
+
+// balanceIn returns what an account has of a token.
+func (s *servedWorld) balanceIn(at common.Address, of string) *big.Int {
+	s.Helper()
 	node, err := s.chain.payer().node(s.ctx)
 	if err != nil {
 		s.Fatal(err)
 	}
 	token := contracts.NewTestUSDC()
-	to := common.HexToAddress(s.info.Load().Chain.Token)
-	text, err := node.CallContract(s.ctx, ethereum.CallMsg{To: &to, Data: token.PackBalanceOf(common.HexToAddress(of))}, nil)
+	text, err := node.CallContract(s.ctx, ethereum.CallMsg{To: &at, Data: token.PackBalanceOf(common.HexToAddress(of))}, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
