@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +30,10 @@ if its commitment is on the chain, or if a secret of the merchant's endpoint sig
 delivery, however long ago. Others are refused, by name. Events without an invoice's terms,
 such as invoice.paid and payment.received, are skipped. A line has at most %d bytes.
 
-The lines are applied one by one, and FILE may be applied again. It ends with 1 if a line
-was refused.`, settle.MaxCopy),
+An invoice that is void or expired in a copy becomes so, also one that is open in the
+database. One that is paid in a copy does not expire, and is paid once its payments are
+attributed. Lines with these states are applied first, and each line by itself. FILE may be
+applied again. It ends with 1 if a line was refused.`, settle.MaxCopy),
 		Example: "  quittance recover import copies.jsonl --config quittance.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -40,7 +43,7 @@ was refused.`, settle.MaxCopy),
 		},
 	}
 	path := requiredConfigFlag(cmd)
-	asJSON := jsonFlag(cmd, "write JSON: lines, byChain, bySignature, existing, void, skipped, refused")
+	asJSON := jsonFlag(cmd, "write JSON: lines, byChain, bySignature, existing, held, skipped, refused")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		cfg, err := loadConfig(*path)
 		if err != nil {
@@ -72,51 +75,73 @@ type importSummary struct {
 	ByChain     int      `json:"byChain"`     // created, as the chain has their commitment
 	BySignature int      `json:"bySignature"` // created, as the delivery was signed
 	Existing    int      `json:"existing"`
-	Void        []string `json:"void"`    // created as open, and void in the copy
+	Held        []string `json:"held"`    // open, and paid in their copies or closed on the chain
 	Skipped     int      `json:"skipped"` // events that do not have the terms of an invoice
 	Refused     int      `json:"refused"`
 }
 
-// importCopies applies the lines of a file. It writes why lines are refused, and fails if the file cannot be read.
-func importCopies(ctx context.Context, refused io.Writer, file io.Reader, apply func(context.Context, settle.InvoiceCopy) (settle.Imported, error)) (sum importSummary, err error) {
-	sum.Void = []string{}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, settle.MaxCopy+1)
-	for number := 1; lines.Scan(); number++ {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
+// applyCopy applies a copy: server.Importer.Import.
+type applyCopy func(context.Context, settle.InvoiceCopy) (settle.Imported, error)
+
+// importCopies applies the lines of a file, those with final states first: their references and transfer amounts may be
+// those of open invoices by now. A final state that nothing proves is applied again after the others, which may have
+// created its invoice. It writes why lines are refused, and fails if the file cannot be read.
+func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, apply applyCopy) (sum importSummary, err error) {
+	sum.Held = []string{}
+	unproved := make(map[int]bool) // numbers of lines
+	for pass := range 3 {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return sum, err
 		}
-		sum.Lines++
-		copied, err := settle.ParseInvoiceCopy(line)
-		var done settle.Imported
-		if err == nil {
-			done, err = apply(ctx, copied)
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, settle.MaxCopy+1)
+		for number := 1; lines.Scan(); number++ {
+			line := bytes.TrimSpace(lines.Bytes())
+			copied, err := settle.ParseInvoiceCopy(line)
+			ended := err == nil && copied.Ended()
+			if len(line) == 0 || ended != (pass != 1) || pass == 2 && !unproved[number] {
+				continue
+			}
+			var done settle.Imported
+			if err == nil {
+				done, err = apply(ctx, copied)
+			}
+			if ctx.Err() != nil {
+				return sum, context.Cause(ctx)
+			}
+			if pass == 0 && errors.Is(err, settle.ErrCopyUnproved) {
+				unproved[number] = true
+				continue
+			}
+			if sum.add(done, err); err != nil && !errors.Is(err, settle.ErrNoTerms) {
+				fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
+			}
 		}
-		if ctx.Err() != nil {
-			return sum, context.Cause(ctx)
+		if err := lines.Err(); err != nil {
+			return sum, fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), settle.MaxCopy, err)
 		}
-		switch {
-		case errors.Is(err, settle.ErrNoTerms):
-			sum.Skipped++
-		case err != nil:
-			sum.Refused++
-			fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
-		case done.Exists:
-			sum.Existing++
-		case done.Proof == settle.ProvedByChain:
-			sum.ByChain++
-		default:
-			sum.BySignature++
-		}
-		if err == nil && done.Void && !done.Exists {
-			sum.Void = append(sum.Void, done.Invoice.ID)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return sum, fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), settle.MaxCopy, err)
 	}
 	return sum, nil
+}
+
+// add counts what became of a line.
+func (sum *importSummary) add(done settle.Imported, err error) {
+	sum.Lines++
+	switch {
+	case errors.Is(err, settle.ErrNoTerms):
+		sum.Skipped++
+	case err != nil:
+		sum.Refused++
+	case done.Exists:
+		sum.Existing++
+	case done.Proof == settle.ProvedByChain:
+		sum.ByChain++
+	default:
+		sum.BySignature++
+	}
+	if id := done.Invoice.ID; err == nil && done.Held && !slices.Contains(sum.Held, id) {
+		sum.Held = append(sum.Held, id)
+	}
 }
 
 // named returns the id with a space, or nothing.
@@ -135,8 +160,9 @@ func (sum importSummary) print(env environment, asJSON bool) error {
 	} else {
 		_, err = fmt.Fprintf(env.stdout, "%s: %s created whose commitment is on the chain, %d by signature, %d exist already, %d refused; %s without terms skipped.\n",
 			count(sum.Lines, "line"), count(sum.ByChain, "invoice"), sum.BySignature, sum.Existing, sum.Refused, count(sum.Skipped, "event"))
-		for _, id := range sum.Void {
-			fmt.Fprintf(env.stdout, "%s was void in the copy and is open now; make it void again.\n", id)
+		for _, id := range sum.Held {
+			fmt.Fprintf(env.stdout, "%s is open and does not expire: it is paid in its copy, or was closed on the chain. "+
+				"If serve leaves it open, attribute its payment by hand, or make it void.\n", id)
 		}
 	}
 	if err == nil && sum.Refused > 0 {

@@ -20,9 +20,9 @@ func TestImportCopies(t *testing.T) {
 		done := settle.Imported{Invoice: invoice.Invoice{ID: c.Invoice.ID}}
 		switch c.Invoice.ID[len(c.Invoice.ID)-1] {
 		case '1':
-			done.Proof, done.Void = settle.ProvedByChain, true
+			done.Proof, done.Held = settle.ProvedByChain, true
 		case '2':
-			done.Exists, done.Void = true, true
+			done.Exists, done.Held = true, true
 		case '3':
 			return done, errors.New("a reason")
 		}
@@ -38,7 +38,7 @@ func TestImportCopies(t *testing.T) {
 		t.Errorf("got %s, want %s", &refused, want)
 	}
 	err = sum.print(environment{stdout: &out}, true)
-	if want := `{"lines":7,"byChain":1,"bySignature":1,"existing":1,"void":["inv_00000000000000000000000001"],"skipped":2,"refused":2}` + "\n"; out.String() != want || err == nil {
+	if want := `{"lines":7,"byChain":1,"bySignature":1,"existing":1,"held":["inv_00000000000000000000000001","inv_00000000000000000000000002"],"skipped":2,"refused":2}` + "\n"; out.String() != want || err == nil {
 		t.Errorf("got %s, %v, want %s", &out, err, want)
 	}
 	if _, err := importCopies(t.Context(), &refused, strings.NewReader(strings.Repeat("x", settle.MaxCopy+2)), apply); err == nil || !strings.Contains(err.Error(), "at most 1048576") {

@@ -169,10 +169,14 @@ func (inv Invoice) PayableAt(p Position) bool {
 }
 
 // IsLate reports whether a position on the chain is after expiresAt, or above the blocks
-// that were read when the invoice became void.
+// that were read when the invoice became void, or ended in a past that the database has lost.
 func (inv Invoice) IsLate(p Position) bool {
-	return p.BlockTime.After(inv.ExpiresAt) || inv.Status == Void && p.BlockNumber > inv.ClosedBlock
+	ended := inv.Status == Void || inv.EndedInLostPast()
+	return p.BlockTime.After(inv.ExpiresAt) || ended && p.BlockNumber > inv.ClosedBlock
 }
+
+// EndedInLostPast reports whether the invoice is open here, and became void or paid in a past that the database has lost.
+func (inv Invoice) EndedInLostPast() bool { return inv.Status == Open && inv.ClosedBlock > 0 }
 
 // threshold returns the least sum that pays the invoice.
 func (inv Invoice) threshold() Amount { return inv.Amount.Minus(inv.Tolerance) }

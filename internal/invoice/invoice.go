@@ -82,7 +82,8 @@ type Invoice struct {
 	FromBlock uint64
 	// ClosedBlock is the newest block that was read when the invoice was paid, expired or
 	// void; 0 before. No transfer in a block above is awaited. That of a draft is its
-	// FromBlock.
+	// FromBlock. An open invoice has one if it ended in a past that the database has lost:
+	// it does not expire, and only transfers up to there can still pay it.
 	ClosedBlock uint64
 
 	// TransferAmount is the amount with a suffix by which a plain transfer is

@@ -115,7 +115,9 @@ func (inv Invoice) Cancel(indexed uint64) (Invoice, error) {
 		if inv.Covered() {
 			return inv, ErrCovered
 		}
-		inv.ClosedBlock = indexed
+		if !inv.EndedInLostPast() {
+			inv.ClosedBlock = indexed
+		}
 	case Drafted:
 	}
 	inv.Status = Void

@@ -49,7 +49,7 @@ type ReportedPast struct {
 	From     uint64            `json:"fromBlock"` // the first block that the backup had not read
 	To       uint64            `json:"toBlock"`
 	Lost     []ReportedInvoice `json:"lostInvoices"`   // that the database does not have
-	Closed   []ReportedInvoice `json:"closedInvoices"` // open here, and closed on chain before they expired
+	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
 	Payments []ReportedPayment `json:"unattributedPayments"`
 }
@@ -183,8 +183,8 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		return past, err
 	}
 	for _, l := range lost {
-		found := ReportedInvoice{OnChainID: l.CommitmentID.String(), InvoiceID: l.InvoiceID, Block: l.Block}
-		if l.Closed {
+		found := ReportedInvoice{OnChainID: l.CommitmentID.String(), InvoiceID: l.InvoiceID, Block: max(l.Block, l.ClosedBlock)}
+		if l.InvoiceID != "" {
 			past.Closed = append(past.Closed, found)
 		} else {
 			past.Lost = append(past.Lost, found)
@@ -241,7 +241,8 @@ func (r RecoveryReport) Markdown() string {
 		for _, l := range c.Lost {
 			p("- `%s`, announced in block %d", l.OnChainID, l.Block)
 		}
-		p("\n%d open invoices were closed on chain before they expired: somebody made them void, or attributed a payment by hand. Decide about each: they do not expire.\n", len(c.Closed))
+		p("\n%d open invoices were closed on chain before they expired, and no payment explains it: somebody made them void, or attributed a payment by hand. They do not expire, and payments after the close do not pay them. "+
+			"`serve` makes void those that no payment without an invoice can have paid. Decide about those that it leaves open.\n", len(c.Closed))
 		for _, l := range c.Closed {
 			p("- `%s`, closed in block %d", l.InvoiceID, l.Block)
 		}

@@ -166,6 +166,9 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			if err != nil {
 				return err
 			}
+			if err := s.voidClosed(ctx, tx, out, chainKey, cur); err != nil {
+				return err
+			}
 			more, err = s.expire(ctx, tx, out, chainKey, cur, pace.batch)
 			more = more || moreUndecided
 			return err

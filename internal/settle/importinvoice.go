@@ -36,16 +36,20 @@ type Imported struct {
 	Exists  bool // it was in the database already
 	// Proof is what proves the copy: ProvedByChain, or a signature. It is empty for an invoice that exists.
 	Proof string
-	// Void says that the copy was made after a person had made the invoice void. It is open now.
-	Void bool
+	// Held says that the invoice is open here, and was paid in its copy or closed on the chain. It does not expire.
+	Held bool
 }
 
 // ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id, commitment and
-// deposit address, as open. The chain must have its commitment, or one of the secrets must have signed it. Its payments
+// deposit address. The chain must have its commitment, or one of the secrets must have signed it. Its payments
 // since the backup are attributed by the usual rules, once the chain is read again: those that were recorded without
 // an invoice wait for that. It may be repeated.
 //
-// Errors are those of imports, *ReferenceTakenError, *invoice.FieldError and others that name what is wrong with the copy.
+// An invoice that is void or expired in the copy becomes so here, also one that exists and is open. One that is paid in
+// the copy is open until its payments are attributed, and does not expire meanwhile. That its commitment was closed
+// before it expired counts as in noteRegistry.
+//
+// Errors are those of imports, *StatusDiffersError, *invoice.FieldError and others that name what is wrong with the copy.
 func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []string) (done Imported, err error) {
 	inv, err := s.copiedInvoice(ctx, c)
 	if err != nil {
@@ -63,28 +67,32 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 		if err != nil {
 			return err
 		}
-		done = Imported{Invoice: inv, Void: c.Invoice.Status == "void"}
+		done = Imported{Invoice: inv}
+		first, recovered := from[inv.ChainKey]
+		p := pastEnd{status: c.status(), recovered: recovered, backup: max(first, 1) - 1, cur: cur}
 		switch existing, err := tx.Invoice(ctx, inv.ID); {
 		case err == nil && !sameInvoice(existing, inv):
 			return ErrCopyDiffers
 		case err == nil:
-			done.Invoice, done.Exists = existing, true
-			return nil
+			done.Exists = true
+			done.Invoice, err = s.endImported(ctx, tx, out, existing, p)
+			return err
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		}
-		if _, ok := from[inv.ChainKey]; !ok {
+		if !recovered {
 			return ErrNoRecovery
 		}
-		if done.Invoice, done.Proof, err = s.prove(ctx, tx, c, inv, secrets); err != nil {
+		if done.Invoice, done.Proof, p.lost, err = s.prove(ctx, tx, c, inv, secrets); err != nil {
 			return err
 		}
-		done.Invoice.FromBlock = max(from[inv.ChainKey], 1) - 1
-		if err := s.insertImported(ctx, tx, out, done); err != nil {
+		done.Invoice = p.apply(done.Invoice)
+		if err := s.insertImported(ctx, tx, out, done, p); err != nil {
 			return err
 		}
-		return readForImport(ctx, tx, done.Invoice, cur, from[inv.ChainKey])
+		return readForImport(ctx, tx, done.Invoice, cur, first)
 	})
+	done.Held = done.Invoice.EndedInLostPast()
 	return done, err
 }
 
@@ -126,16 +134,16 @@ func sameInvoice(a, b invoice.Invoice) bool {
 // prove returns the invoice with its registry, commitment and deposit address, and what proves it. With the commitment
 // on the chain nothing else is asked. A signed one commits to the registry that its own commitment or deposit address
 // names, or else to the configured one.
-func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (invoice.Invoice, string, error) {
+func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on store.LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
 	lost, err := tx.LostInvoices(ctx, inv.ChainKey)
 	if err != nil {
-		return inv, "", err
+		return inv, "", on, err
 	}
-	onChain := make(map[invoice.Hash]bool)
+	onChain := make(map[invoice.Hash]store.LostInvoice)
 	registries := []invoice.Address{network.Registry, {}}
 	for _, l := range lost {
-		onChain[l.CommitmentID] = !l.Closed
+		onChain[l.CommitmentID] = l
 		if !slices.Contains(registries, l.Registry) {
 			registries = append(registries, l.Registry)
 		}
@@ -145,13 +153,13 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 		try := inv
 		try.Registry, try.CommitmentID = registry, chain.CommitmentID(network.ID, registry, inv.Terms, inv.ID)
 		if try, err = withDepositAddress(try, network); err != nil {
-			return inv, "", err
+			return inv, "", on, err
 		}
 		if !c.names(try) {
 			continue
 		}
-		if onChain[try.CommitmentID] {
-			return try, ProvedByChain, nil
+		if on, ok := onChain[try.CommitmentID]; ok {
+			return try, ProvedByChain, on, nil
 		}
 		if signed == nil {
 			signed = &try
@@ -159,11 +167,11 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 	}
 	switch {
 	case signed == nil:
-		return inv, "", errors.New("its terms do not give its onChainInvoiceId or its depositAddress; the copy was changed, or the chain's registry or factory was another one")
+		return inv, "", on, errors.New("its terms do not give its onChainInvoiceId or its depositAddress; the copy was changed, or the chain's registry or factory was another one")
 	case !c.signedBy(secrets):
-		return inv, "", ErrCopyUnproved
+		return inv, "", on, ErrCopyUnproved
 	}
-	return *signed, provedBySignature, nil
+	return *signed, provedBySignature, on, nil
 }
 
 // names reports whether the copy's commitment and deposit address are those of an invoice, as far as it has them.
@@ -172,9 +180,9 @@ func (c InvoiceCopy) names(inv invoice.Invoice) bool {
 		(c.Invoice.DepositAddress == "" || strings.EqualFold(c.Invoice.DepositAddress, chain.Checksum(inv.DepositAddress)))
 }
 
-// insertImported inserts an imported invoice with its event, and the intent to open its commitment unless that is on the
-// chain.
-func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox, done Imported) error {
+// insertImported inserts an imported invoice with its events, and the intent to open or close its commitment unless the
+// chain shows that.
+func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox, done Imported, p pastEnd) error {
 	inv := done.Invoice
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return err
@@ -198,17 +206,16 @@ func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox,
 	if !inserted[inv.ID] {
 		return fmt.Errorf("its transferAmount %s is that of an open invoice at the same address; close that one first", inv.TransferAmount)
 	}
-	taken, err := tx.ReserveReferences(ctx, []invoice.Invoice{inv})
-	if err != nil {
-		return err
+	if p.status == invoice.Open {
+		taken, err := tx.ReserveReferences(ctx, []invoice.Invoice{inv})
+		if err != nil {
+			return err
+		}
+		if taken[inv.ID] {
+			return fmt.Errorf("its reference %q is to be unique, and another open invoice of the merchant has it", inv.Details.Reference)
+		}
 	}
-	if taken[inv.ID] {
-		return fmt.Errorf("its reference %q is to be unique, and another open invoice of the merchant has it", inv.Details.Reference)
-	}
-	if done.Proof != ProvedByChain {
-		return s.emitCreated(out, inv)
-	}
-	return s.emitOnlyCreated(out, inv)
+	return s.followImport(ctx, tx, out, done, p)
 }
 
 // readForImport schedules the blocks since the backup for reading again, and lets payments to an imported invoice's

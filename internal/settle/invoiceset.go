@@ -225,6 +225,8 @@ func (set *invoiceSet) settleBelow(ctx context.Context, id string, block uint64)
 func (set *invoiceSet) putConfirmed(inv invoice.Invoice) {
 	if set.byID[inv.ID].Status != inv.Status {
 		set.paid = append(set.paid, inv.ID)
+		// Payments above the block at which it ended were late while it was open.
+		inv.Sums.Stale = inv.Sums.Stale || set.byID[inv.ID].EndedInLostPast()
 	}
 	set.put(inv)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
@@ -12,26 +14,54 @@ import (
 // maxLostAddresses bounds the deposit addresses of lost invoices that are watched on a chain.
 const maxLostAddresses = 1_000_000
 
-// noteLost records the commitments in the blocks' events that the database lacks, and open invoices
-// that the registry closed before they expired.
-func noteLost(ctx context.Context, tx *store.Tx, chainKey string, blocks []Block) error {
+// noteRegistry records what the blocks' events say about a past that the database has lost. An open invoice whose commitment
+// was closed before it expired ended in that past: the service closes only what is not open. During a recovery,
+// commitments that no invoice has are recorded as well.
+func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey string, blocks []Block) error {
+	var ids []invoice.Hash
+	for _, b := range blocks {
+		for _, e := range b.Registry {
+			if s.recovery || e.Kind == RegistryClosed {
+				ids = append(ids, e.CommitmentID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := tx.InvoicesByCommitment(ctx, ids)
+	if err != nil {
+		return err
+	}
+	invoices := newInvoiceSet(tx)
+	if err := invoices.load(ctx, slices.Collect(maps.Values(found))...); err != nil {
+		return err
+	}
 	var lost []store.LostInvoice
 	paidTo := make(map[invoice.Address]invoice.Hash)
 	for _, b := range blocks {
 		for _, e := range b.Registry {
-			inv, err := tx.InvoiceByCommitment(ctx, e.CommitmentID)
+			inv, known := invoices.byID[found[e.CommitmentID]]
 			l := store.LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}
+			if e.Kind == RegistryClosed {
+				l.ClosedBlock, l.ClosedAt = b.Number, b.Time
+			}
 			switch {
-			case errors.Is(err, store.ErrNotFound):
+			case !known:
+				if _, err := tx.LostInvoice(ctx, e.CommitmentID); !s.recovery && err != nil {
+					if errors.Is(err, store.ErrNotFound) {
+						continue
+					}
+					return err
+				}
 				lost = append(lost, l)
 				if !e.Merchant.IsZero() {
 					paidTo[e.Merchant] = invoice.Hash{}
 				}
-			case err != nil:
-				return err
-			case e.Kind == RegistryClosed && inv.Status == invoice.Open && b.Time.Before(inv.ExpiresAt):
-				l.Closed = true
-				lost = append(lost, l)
+			case endsInLostPast(inv, l):
+				if err := endInLostPast(ctx, tx, inv, l); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -59,7 +89,7 @@ func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, 
 			"import the invoices from the merchants' copies first, with quittance recover import", len(lost), chainKey, len(settlements), n, maxLostAddresses)
 	}
 	for _, l := range lost {
-		if l.Closed || c.DepositFactory.IsZero() {
+		if l.InvoiceID != "" || c.DepositFactory.IsZero() {
 			continue
 		}
 		addresses := make(map[invoice.Address]invoice.Hash)

@@ -10,7 +10,7 @@ import (
 
 // TestLostInvoices reads a chain after a restored backup that lacks an invoice with a deposit address. A payment
 // arrived there before the commitment was announced, and was swept. The service reads the blocks again, and records
-// the payment and not the sweep. An invoice that was closed before it expired does not expire.
+// the payment and not the sweep. An invoice that was closed before it expired becomes void.
 func TestLostInvoices(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		open := w.create(amount(1000))
@@ -45,7 +45,7 @@ func TestLostInvoices(t *testing.T) {
 			t.Errorf("found %+v", found)
 		}
 		for _, l := range found {
-			if want := map[invoice.Hash]string{lost: "", closed.CommitmentID: closed.ID}[l.CommitmentID]; l.InvoiceID != want || l.Closed != (want != "") {
+			if want := map[invoice.Hash]string{lost: "", closed.CommitmentID: closed.ID}[l.CommitmentID]; l.InvoiceID != want || (l.ClosedBlock > 0) != (want != "") {
 				t.Errorf("found %+v", l)
 			}
 		}
@@ -76,8 +76,8 @@ func TestLostInvoices(t *testing.T) {
 		if got := w.invoice(open.ID).Status; got != invoice.Expired {
 			t.Errorf("an invoice of which nothing was found is %s", got)
 		}
-		if got := w.invoice(closed.ID).Status; got != invoice.Open {
-			t.Errorf("an invoice that was closed on chain is %s", got)
+		if got := w.invoice(closed.ID); got.Status != invoice.Void || got.ClosedBlock != begun+2 {
+			t.Errorf("an invoice that was closed on chain is %+v", got)
 		}
 	})
 }

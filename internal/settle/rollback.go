@@ -36,6 +36,9 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {
 			return err
 		}
+		if err := tx.ReopenClosed(ctx, chainKey, to.Number); err != nil {
+			return err
+		}
 		cur.Indexed = to
 		// The replaced blocks of the gap are read again as part of the head.
 		cur.Gap = cur.Gap.UpTo(to)

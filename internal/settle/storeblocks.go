@@ -51,10 +51,8 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 	if err := tx.InsertUnread(ctx, scope.key, unread); err != nil {
 		return false, err
 	}
-	if s.recovery {
-		if err := noteLost(ctx, tx, scope.key, blocks); err != nil {
-			return false, err
-		}
+	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
+		return false, err
 	}
 	invoices := newInvoiceSet(tx)
 	for part := range slices.Chunk(transfers, maxTransferBatch) {

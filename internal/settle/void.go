@@ -52,10 +52,15 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 		if voided, err = tx.Invoice(ctx, id); err != nil || !changed {
 			return err
 		}
-		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
-		return tx.InsertInvoiceTransition(ctx, id, store.InvoiceTransition{Status: invoice.Void, At: s.now()})
+		return s.recordVoid(ctx, tx, out, was, voided)
 	})
 	return voided, err
+}
+
+// recordVoid records in the audit log and the history that an invoice became void.
+func (s *Service) recordVoid(ctx context.Context, tx *store.Tx, out *outbox, was, voided invoice.Invoice) error {
+	out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
+	return tx.InsertInvoiceTransition(ctx, was.ID, store.InvoiceTransition{Status: invoice.Void, At: s.now()})
 }
 
 // cancel makes a draft or an open invoice void. changed is false if another request has

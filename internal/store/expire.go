@@ -9,12 +9,11 @@ import (
 
 // ExpiringInvoices returns open invoices of the chain, with their details, that expire
 // before a time and cannot be paid by a transfer up to the block from, those that
-// expire first first. Invoices that the registry closed in a past which the database has lost are left out,
-// because they may have been made void or paid.
+// expire first first. Invoices that ended in a past which the database has lost are left out,
+// because they were made void or paid.
 func (q *queries) ExpiringInvoices(ctx context.Context, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
 	return queryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+`
-		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open'
-			AND NOT EXISTS (SELECT 1 FROM lost_invoices WHERE lost_invoices.commitment_id = invoices.commitment_id AND closed = 1) ORDER BY expires_at LIMIT $4`,
+		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' AND closed_block IS NULL ORDER BY expires_at LIMIT $4`,
 		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }
 

@@ -77,7 +77,7 @@ func invoiceValues(inv invoice.Invoice) ([]any, error) {
 		return nil, err
 	}
 	var closed any
-	if inv.Status != invoice.Open {
+	if inv.Status != invoice.Open || inv.EndedInLostPast() {
 		closed = int64(inv.ClosedBlock)
 	}
 	return []any{inv.ID, inv.CommitmentID.String(), inv.MerchantID, inv.Merchant.String(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -15,30 +16,43 @@ type LostInvoice struct {
 	CommitmentID invoice.Hash
 	Registry     invoice.Address // that announced it
 	Block        uint64
-	// Closed says that the database has the invoice as open, and the registry closed it before it expired.
-	Closed bool
-	// InvoiceID is the invoice that has the commitment now; empty without one. It is read and not written.
+	// ClosedBlock is where the registry closed it, at ClosedAt; 0 if it did not.
+	ClosedBlock uint64
+	ClosedAt    time.Time
+	// InvoiceID is the invoice that has the commitment now, which is open and was closed before it expired; empty
+	// without one. It is read and not written.
 	InvoiceID string
 }
 
-// InsertLostInvoices records commitments, unless they are recorded.
-func (tx *Tx) InsertLostInvoices(ctx context.Context, lost []LostInvoice) error {
-	rows := make([][]any, len(lost))
-	for i, l := range lost {
-		rows[i] = []any{l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), bit(l.Closed)}
-	}
-	return tx.insert(ctx, insertion{"lost_invoices", []string{"chain_key", "commitment_id", "registry", "block_number", "closed"}, "ON CONFLICT (commitment_id) DO NOTHING"}, rows)
+const lostColumns = "chain_key, commitment_id, registry, block_number, closed_block, closed_at"
+
+func scanLost(row scanner) (l LostInvoice, err error) {
+	err = row.Scan(&l.ChainKey, hashCol(&l.CommitmentID), addressCol(&l.Registry), &l.Block, nullUint{&l.ClosedBlock}, seconds{&l.ClosedAt})
+	return l, err
 }
 
-// LostInvoices returns the commitments of a chain that were recorded, in the order of their blocks. Those
-// that were not closed and belong to an invoice by now are left out.
+// InsertLostInvoices records commitments, and of those that are recorded where they were closed.
+func (tx *Tx) InsertLostInvoices(ctx context.Context, lost []LostInvoice) error {
+	for _, l := range lost { // few, and each at most twice
+		_, err := tx.exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (commitment_id) DO UPDATE SET
+			closed_block = coalesce(excluded.closed_block, lost_invoices.closed_block), closed_at = coalesce(excluded.closed_at, lost_invoices.closed_at)`,
+			l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), orNull(int64(l.ClosedBlock)), orNull(l.ClosedAt))
+		if err != nil {
+			return fmt.Errorf("record a lost invoice: %w", err)
+		}
+	}
+	return nil
+}
+
+// LostInvoice returns what was recorded of a commitment, or ErrNotFound.
+func (q *queries) LostInvoice(ctx context.Context, id invoice.Hash) (LostInvoice, error) {
+	return queryRow(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE commitment_id = $1", id.String())
+}
+
+// LostInvoices returns the commitments of a chain that were recorded, in the order of their blocks: those that no invoice
+// has, and those of invoices that ended in the lost past and are open.
 func (q *queries) LostInvoices(ctx context.Context, chainKey string) ([]LostInvoice, error) {
-	all, err := queryAll(ctx, q, func(row scanner) (l LostInvoice, err error) {
-		var block, closed int64
-		err = row.Scan(&l.ChainKey, hashCol(&l.CommitmentID), addressCol(&l.Registry), &block, &closed)
-		l.Block, l.Closed = uint64(block), closed == 1
-		return l, err
-	}, "SELECT chain_key, commitment_id, registry, block_number, closed FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
+	all, err := queryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
 	if err != nil {
 		return nil, fmt.Errorf("read lost invoices: %w", err)
 	}
@@ -48,11 +62,53 @@ func (q *queries) LostInvoices(ctx context.Context, chainKey string) ([]LostInvo
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		if l.InvoiceID = inv.ID; l.Closed == (l.InvoiceID != "") {
+		if l.InvoiceID = inv.ID; inv.ID == "" || inv.EndedInLostPast() {
 			lost = append(lost, l)
 		}
 	}
 	return lost, nil
+}
+
+// EndInLostPast records that an open invoice ended in a past that the database has lost: transfers above a block do not
+// pay it, and it does not expire. Its sums are counted again. An invoice of which that is recorded stays as it is.
+func (tx *Tx) EndInLostPast(ctx context.Context, id string, block uint64) error {
+	_, err := tx.exec(ctx, "UPDATE invoices SET closed_block = $2, sums_stale = 1 WHERE id = $1 AND status = 'open' AND closed_block IS NULL", id, int64(block))
+	return err
+}
+
+// MarkClosed records whether it is to be decided if the open invoice of a closed commitment becomes void.
+func (tx *Tx) MarkClosed(ctx context.Context, id invoice.Hash, undecided bool) error {
+	_, err := tx.exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), bit(undecided))
+	return err
+}
+
+// ClosedInvoices returns the commitments of a chain that MarkClosed left to be decided, closed in blocks up to a number,
+// with their invoices.
+func (q *queries) ClosedInvoices(ctx context.Context, chainKey string, through uint64, limit int) ([]LostInvoice, error) {
+	all, err := queryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
+	for i := range all {
+		inv, err := q.InvoiceByCommitment(ctx, all[i].CommitmentID)
+		if err != nil {
+			return nil, err
+		}
+		all[i].InvoiceID = inv.ID
+	}
+	return all, err
+}
+
+// ReopenClosed undoes what was recorded of commitments that were closed in blocks above a number, which a reorg dropped.
+func (tx *Tx) ReopenClosed(ctx context.Context, chainKey string, above uint64) error {
+	dropped, err := queryAll(ctx, &tx.queries, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed_block > $2", chainKey, int64(above))
+	for _, l := range dropped {
+		if _, err := tx.exec(ctx, "UPDATE lost_invoices SET closed = 0, closed_block = NULL, closed_at = NULL WHERE commitment_id = $1", l.CommitmentID.String()); err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, "UPDATE invoices SET closed_block = NULL, sums_stale = 1 WHERE "+tx.hasCommitment("$1")+" AND status = 'open' AND closed_block = $2",
+			l.CommitmentID.String(), int64(l.ClosedBlock)); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // InsertLostAddresses has payments to addresses recorded. The commitment is that of the lost invoice

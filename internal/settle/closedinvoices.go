@@ -1,0 +1,88 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// closedBatch is how many closed invoices one transaction decides about.
+const closedBatch = 500
+
+// endsInLostPast reports whether the close of an invoice's commitment shows that the invoice became void or paid in a past
+// that the database has lost.
+func endsInLostPast(inv invoice.Invoice, l store.LostInvoice) bool {
+	return l.ClosedBlock > 0 && inv.Status == invoice.Open && !inv.EndedInLostPast() && !l.ClosedAt.After(inv.ExpiresAt)
+}
+
+// endInLostPast records that the close of its commitment ended an open invoice. voidClosed decides about it.
+func endInLostPast(ctx context.Context, tx *store.Tx, inv invoice.Invoice, l store.LostInvoice) error {
+	if err := tx.InsertLostInvoices(ctx, []store.LostInvoice{l}); err != nil {
+		return err
+	}
+	if err := tx.MarkClosed(ctx, l.CommitmentID, true); err != nil {
+		return err
+	}
+	return tx.EndInLostPast(ctx, inv.ID, l.ClosedBlock)
+}
+
+// voidClosed makes open invoices void whose commitments were closed in final blocks, before they expired, by a past that
+// the database has lost. Payments up to there have paid those that they cover. One that payments without an invoice may have
+// paid, by hand, stays open until a person decides; it does not expire. During a recovery nothing is decided, because
+// invoices that are imported may explain such payments.
+func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) error {
+	if s.recovery {
+		return nil
+	}
+	closed, err := tx.ClosedInvoices(ctx, chainKey, cur.Confirmed.Number, closedBatch)
+	if err != nil || len(closed) == 0 {
+		return err
+	}
+	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)
+	if err != nil {
+		return err
+	}
+	invoices := newInvoiceSet(tx)
+	for _, l := range closed {
+		if err := invoices.load(ctx, l.InvoiceID); err != nil {
+			return err
+		}
+		was := invoices.byID[l.InvoiceID]
+		if was.EndedInLostPast() && was.FromBlock < uncounted {
+			continue
+		}
+		byHand, err := mayBePaidByHand(ctx, tx, was)
+		if err != nil {
+			return err
+		}
+		if voided, err := was.Cancel(l.ClosedBlock); err == nil && was.EndedInLostPast() && !byHand {
+			invoices.put(voided)
+			if err := s.recordVoid(ctx, tx, out, was, voided); err != nil {
+				return err
+			}
+		} else if err != nil && !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+			return err
+		}
+		if err := tx.MarkClosed(ctx, l.CommitmentID, false); err != nil {
+			return err
+		}
+	}
+	return invoices.save(ctx)
+}
+
+// mayBePaidByHand reports whether payments without an invoice, up to the block at which an open invoice ended, suffice to
+// have paid it.
+func mayBePaidByHand(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
+	if !inv.EndedInLostPast() {
+		return false, nil
+	}
+	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, 0, []invoice.Address{inv.Merchant, inv.DepositAddress})
+	for _, p := range payments {
+		if inv.Accepts(p.Transfer) && p.BlockNumber <= inv.ClosedBlock {
+			inv = inv.WithPayment(p.Payment)
+		}
+	}
+	return inv.Covered(), err
+}
