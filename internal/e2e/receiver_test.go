@@ -23,6 +23,7 @@ type event struct {
 	InvoiceID  string
 	MerchantID string // empty for payments and refunds, whose bodies lack it
 	DeliveryID string
+	signature  string // its header
 	body       []byte
 	attempts   int // number of requests with the event
 	accepted   int // number of these that were answered 2xx
@@ -124,7 +125,7 @@ func (r *receiver) accept(w http.ResponseWriter, req *http.Request) {
 	if typ := req.Header.Get("Content-Type"); typ != "application/json" {
 		r.problem("the content type is %q", typ)
 	}
-	e.DeliveryID = req.Header.Get(webhook.HeaderDelivery)
+	e.DeliveryID, e.signature = req.Header.Get(webhook.HeaderDelivery), req.Header.Get(webhook.HeaderSignature)
 	kept, answer := r.keep(e)
 	if answer != nil {
 		status := &statusWriter{ResponseWriter: w}
@@ -203,6 +204,18 @@ func (r *receiver) got() (events []event, problems []string) {
 		events = append(events, *e)
 	}
 	return events, append(problems, r.problems...)
+}
+
+// delivery returns the event of the type about the invoice, if it was accepted.
+func (r *receiver) delivery(typ, invoiceID string) (e event, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Type == typ && e.InvoiceID == invoiceID && e.accepted > 0 {
+			return *e, true
+		}
+	}
+	return e, false
 }
 
 // await waits until an event of the type about the invoice was accepted.
