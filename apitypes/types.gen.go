@@ -181,6 +181,24 @@ func (e DeliveryWait) Valid() bool {
 	}
 }
 
+// Defines values for ErasureStatus.
+const (
+	ErasureDone    ErasureStatus = "done"
+	ErasureRunning ErasureStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the ErasureStatus enum.
+func (e ErasureStatus) Valid() bool {
+	switch e {
+	case ErasureDone:
+		return true
+	case ErasureRunning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
@@ -1357,6 +1375,45 @@ type Description = string
 // EmbedOrigin An origin as browsers write it: `https://`, a host in lower case, and a port unless it is 443; `http://` for the
 // developer's own computer alone, such as `http://localhost:3000`.
 type EmbedOrigin = string
+
+// EraseCustomerRequest defines model for EraseCustomerRequest.
+type EraseCustomerRequest struct {
+	// Customer The `customer.id` of the invoices or, of invoices without one, their `customer.email`.
+	Customer string `json:"customer"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
+}
+
+// Erasure The erasure of a customer. It does not name the customer.
+type Erasure struct {
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// FinishedAt Unix seconds.
+	FinishedAt Time `json:"finishedAt,omitempty"`
+
+	// ID The object of its entries in the audit log.
+	ID string `json:"id"`
+
+	// Invoices How many invoices are erased so far.
+	Invoices int64 `json:"invoices"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// Status `done` once nothing is left of what was to be erased.
+	Status ErasureStatus `json:"status"`
+}
+
+// ErasureStatus `done` once nothing is left of what was to be erased.
+type ErasureStatus string
+
+// ErasureResponse defines model for ErasureResponse.
+type ErasureResponse struct {
+	// Erasure The erasure of a customer. It does not name the customer.
+	Erasure Erasure `json:"erasure"`
+}
 
 // ErrorCode The error, for programs. More codes may be added; handle an unknown one by its status.
 type ErrorCode string
@@ -3523,3 +3580,6 @@ type X402Version = int64
 
 // RateLimited Problem details (RFC 9457) of a request that was refused or failed.
 type RateLimited = Problem
+
+// EraseCustomerJSONRequestBody defines body for EraseCustomer for application/json ContentType.
+type EraseCustomerJSONRequestBody = EraseCustomerRequest

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 
 	"github.com/quittance/quittance/apitypes"
@@ -28,4 +29,12 @@ func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apit
 	return list(ctx, c, c.path("api/customers"), f.query(), f.PageSize, func(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
 		return page.Customers, page.NextCursor
 	})
+}
+
+// EraseCustomer removes the personal data of a customer, wherever it is stored. It cannot be undone. merchantID is required
+// with a key of the operator. While the status is apitypes.ErasureRunning, the same call answers how far the erasure is.
+func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string) (apitypes.Erasure, error) {
+	var answer apitypes.ErasureResponse
+	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase")}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)
+	return answer.Erasure, err
 }

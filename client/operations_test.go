@@ -17,7 +17,7 @@ var methods = map[string]string{
 	"listInbox": "Inbox", "countInbox": "InboxCounts", "listDecisions": "Decisions", "decide": "Decide", "undoDecision": "UndoDecision",
 	"prepareRefund": "PrepareRefund", "getRefund": "Refund", "listRefunds": "Refunds", "listPaymentRefunds": "PaymentRefunds",
 	"createPaymentLink": "CreatePaymentLink", "getPaymentLink": "PaymentLink", "listPaymentLinks": "PaymentLinks", "updatePaymentLink": "UpdatePaymentLink",
-	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "submitRefund": "SubmitRefund", "recordTransaction": "RecordTransaction", "withdrawSubmission": "WithdrawSubmission", "getSettlementReport": "SettlementReport", "getSummary": "Summary", "getStatement": "Statement", "getInvoiceReport": "InvoiceReport", "listCustomers": "Customers",
+	"cancelRefund": "CancelRefund", "approveRefund": "ApproveRefund", "submitRefund": "SubmitRefund", "recordTransaction": "RecordTransaction", "withdrawSubmission": "WithdrawSubmission", "getSettlementReport": "SettlementReport", "getSummary": "Summary", "getStatement": "Statement", "getInvoiceReport": "InvoiceReport", "listCustomers": "Customers", "eraseCustomer": "EraseCustomer",
 	"getEvent": "Event", "listEvents": "Events", "streamEvents": "StreamEvents", "redeliverEvent": "RedeliverEvent", "redeliverEvents": "RedeliverEvents",
 	"createKey": "CreateKey", "listKeys": "Keys", "rotateKey": "RotateKey", "revokeKey": "RevokeKey", "createSignInLink": "CreateSignInLink", "listAuditEntries": "AuditEntries", "listRequests": "Requests",
 	"getServiceStatus": "ServiceStatus", "listMerchantOverviews": "MerchantOverviews", "rescanChain": "RescanChain", "resumeChain": "ResumeChain", "verifyAudit": "VerifyAudit",

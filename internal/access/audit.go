@@ -85,6 +85,8 @@ const (
 	ActionLinkArchive       Action = "link.archive"
 	ActionInvoiceVoid       Action = "invoice.void"
 	ActionInvoiceDelete     Action = "invoice.delete"
+	ActionCustomerErase     Action = "customer.erase"
+	ActionCustomerErased    Action = "customer.erased"
 	ActionEndpointUpdate    Action = "endpoint.update"
 	ActionSecretStage       Action = "endpoint.secret.stage"
 	ActionSecretPromote     Action = "endpoint.secret.promote"

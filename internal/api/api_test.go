@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -112,6 +113,10 @@ func (b *backend) Finalize(ctx context.Context, _ access.Principal, id string) (
 
 func (b *backend) Void(ctx context.Context, _ access.Principal, id string) (invoice.Invoice, error) {
 	return b.Invoice(ctx, id)
+}
+
+func (b *backend) EraseCustomer(context.Context, string, string) (store.Erasure, error) {
+	return store.Erasure{}, errors.New("not called")
 }
 
 func (b *backend) DeleteDraft(ctx context.Context, _ access.Principal, id string) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,34 @@ func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit 
 		return nil, invalidField("q", "finds more than %d customers; give more of the id or the address, or export all", MaxFoundCustomers)
 	}
 	return found, err
+}
+
+// eraseCustomer answers POST /api/customers/erase.
+func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	merchantID, customer := "", ""
+	err = cmp.Or(
+		optional(o, "merchantId", func(name string) error { return text(o, "", name, &merchantID, parseMerchantID) }),
+		text(o, "", "customer", &customer, func(s string) (string, error) { return s, invoice.CheckCustomerKey(s) }),
+	)
+	if err != nil {
+		return err
+	}
+	if merchantID, err = ownMerchant(r.Context(), merchantID); err != nil {
+		return err
+	}
+	if merchantID == "" {
+		return invalidField("merchantId", "is required with a key of the operator")
+	}
+	e, err := a.ledger.EraseCustomer(r.Context(), merchantID, customer)
+	if err != nil {
+		return fmt.Errorf("erase a customer: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: apiconv.Erasure(e)})
+	return nil
 }
 
 // customerAfter returns the key of the customer whom a page comes after, or "". A cursor has an

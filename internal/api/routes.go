@@ -122,6 +122,7 @@ func (a *API) moneyTable() []entry {
 		{"GET /api/payment-links/{id}", access.InvoicesRead, a.getPaymentLink},
 		{"PATCH /api/payment-links/{id}", access.InvoicesWrite, a.updatePaymentLink},
 		{"GET /api/customers", access.InvoicesRead, a.listCustomers},
+		{"POST /api/customers/erase", access.InvoicesWrite, a.eraseCustomer},
 	}
 }
 

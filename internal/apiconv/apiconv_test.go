@@ -3,6 +3,7 @@ package apiconv_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -238,4 +239,39 @@ func TestAmountsAreExact(t *testing.T) {
 			t.Fatalf("%s came back as %s (%v)", inv.Amount, back.Amount, err)
 		}
 	})
+}
+
+// TestEraseEvent replaces what the merchant wrote of an invoice, and nothing else, also members that this version does not know.
+func TestEraseEvent(t *testing.T) {
+	inv := open
+	inv.Details = invoice.Details{
+		Reference: "order-1", UniqueReference: true, Description: "Ada", Customer: invoice.Customer{ID: "Ada", Email: "Ada@example.com"},
+		ReturnURL: "https://shop.example/Ada", CancelURL: "https://shop.example/Ada", Metadata: map[string]string{"Ada": "Ada"},
+	}
+	inv.LineItems = []invoice.LineItem{{Label: "For Ada", Amount: inv.Amount}}
+	body, err := apiconv.EventBody(eventID, invoice.EventExpired, invoice.Unix(createdAt), apiconv.InvoiceData(inv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	future := strings.Replace(string(body), `"status":`, `"later":12345678901234567890,"status":`, 1)
+	got, err := apiconv.EraseEvent([]byte(future), inv.Erase())
+	if err != nil || bytes.Contains(got, []byte("Ada")) || !bytes.Contains(got, []byte("12345678901234567890")) {
+		t.Fatalf("the event is %s, %v", got, err)
+	}
+	want, err := apiconv.EventBody(eventID, invoice.EventExpired, invoice.Unix(createdAt), apiconv.InvoiceData(inv.Erase()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gotMembers, wantMembers map[string]any
+	if err := errors.Join(json.Unmarshal(bytes.Replace(got, []byte(`"later":12345678901234567890,`), nil, 1), &gotMembers), json.Unmarshal(want, &wantMembers)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantMembers, gotMembers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, wrong := range []string{"", "{", "null", `{"data":{}}`} {
+		if _, err := apiconv.EraseEvent([]byte(wrong), inv); err == nil {
+			t.Errorf("%q is no error", wrong)
+		}
+	}
 }

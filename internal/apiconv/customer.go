@@ -26,3 +26,12 @@ func InvoiceReport(r report.Invoices) apitypes.InvoiceReport {
 	}
 	return out
 }
+
+// Erasure converts the erasure of a customer.
+func Erasure(e store.Erasure) apitypes.Erasure {
+	w := apitypes.Erasure{ID: e.ID, MerchantID: e.MerchantID, Status: apitypes.ErasureRunning, Invoices: e.Invoices, CreatedAt: invoice.UnixSeconds(e.CreatedAt)}
+	if !e.FinishedAt.IsZero() {
+		w.Status, w.FinishedAt = apitypes.ErasureDone, invoice.UnixSeconds(e.FinishedAt)
+	}
+	return w
+}

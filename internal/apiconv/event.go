@@ -28,6 +28,40 @@ func EventBody(id string, typ invoice.EventType, createdAt time.Time, data any) 
 	return body, nil
 }
 
+// writtenMembers are the members of an invoice that merchants write as they like, and that may have personal data.
+var writtenMembers = []string{"lineItems", "reference", "uniqueReference", "description", "customer", "returnUrl", "cancelUrl", "metadata"}
+
+// EraseEvent returns the body of an event with the line items and details that its invoice has now. All other members
+// stay.
+func EraseEvent(body []byte, inv invoice.Invoice) ([]byte, error) {
+	type members = map[string]any
+	var event, now members
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&event); err != nil {
+		return nil, fmt.Errorf("decode an event of %s: %w", inv.ID, err)
+	}
+	data, _ := event["data"].(members)
+	announced, ok := data["invoice"].(members)
+	if !ok {
+		return nil, fmt.Errorf("an event of %s has no invoice", inv.ID)
+	}
+	text, err := JSON(Invoice(inv))
+	if err == nil {
+		err = json.Unmarshal(text, &now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range writtenMembers {
+		delete(announced, name)
+		if value, given := now[name]; given {
+			announced[name] = value
+		}
+	}
+	return JSON(event)
+}
+
 // JSON returns the JSON text of a value. It leaves &, < and > as they are: encoding/json
 // escapes them for texts that are put into HTML.
 func JSON(v any) ([]byte, error) {

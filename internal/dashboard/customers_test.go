@@ -72,5 +72,16 @@ func TestCustomers(t *testing.T) {
 	}
 	w.operator.get("/dashboard/customers").want(t, http.StatusOK, "acme", "globex")
 	w.operator.get("/dashboard/customers?merchantId=globex").want(t, http.StatusOK, "evil@globex.example")
-	w.operator.get("/dashboard/customers/customer?merchantId=globex&customer=c-1").want(t, http.StatusOK, "4.90 USDC (1)")
+	theirs := w.operator.get("/dashboard/customers/customer?merchantId=globex&customer=c-1").want(t, http.StatusOK, "4.90 USDC (1)")
+
+	// Erased at acme, and not at globex.
+	if page := w.person("acme", access.NewScopes(access.InvoicesRead)).get("/dashboard/customers/customer?customer=c-1"); strings.Contains(page.body, "/dashboard/customers/erase") {
+		t.Error("who may only read can erase")
+	}
+	erased := maria.submit(maria.get("/dashboard/customers/customer?customer=c-1"), "/dashboard/customers/erase", nil).want(t, http.StatusOK, "c-1@shop.example")
+	if strings.Contains(erased.words(), "maria@shop.example") {
+		t.Errorf("the customers after the erasure:\n%s", erased.words())
+	}
+	maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusNotFound)
+	w.operator.submit(theirs, "/dashboard/customers/erase?merchantId=globex", nil).want(t, http.StatusOK, "No customer")
 }

@@ -137,6 +137,10 @@ func (d *Dashboard) invoiceRoutes() []Route {
 func (d *Dashboard) moneyRoutes() []Route {
 	return []Route{
 		{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
+		{Pattern: "POST /dashboard/customers/erase", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.confirmed(d.eraseCustomer, func(r *http.Request) string {
+			v := visitOf(r)
+			return v.CustomerPage(v.merchant, r.FormValue("customer"))
+		}))},
 		{Pattern: "GET /dashboard/customers.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.export(d)), Long: true},
 		{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)},
 		{Pattern: "GET /dashboard/statement", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.statement), Long: true},

@@ -74,7 +74,7 @@ func TestFreshSignIn(t *testing.T) {
 	w := newWorld(t)
 	owner := w.person("acme", access.Admin)
 	w.forgetConfirmations()
-	for _, path := range []string{"/dashboard/keys", "/dashboard/keys/" + owner.id + "/rotate", "/dashboard/keys/" + owner.id + "/revoke",
+	for _, path := range []string{"/dashboard/customers/erase", "/dashboard/keys", "/dashboard/keys/" + owner.id + "/rotate", "/dashboard/keys/" + owner.id + "/revoke",
 		"/dashboard/keys/" + owner.id + "/link", "/dashboard/webhook", "/dashboard/webhook/secret", "/dashboard/webhook/secret/promote", "/dashboard/webhook/secret/drop"} {
 		owner.post(path, url.Values{"name": {"x"}, "role": {"owner"}, "url": {"https://evil.example/"}}).want(t, 200, "Is it still you?")
 	}

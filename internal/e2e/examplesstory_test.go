@@ -229,6 +229,10 @@ func (s *story) drafts() {
 	s.export("listCustomers", "/api/customers?merchantId=acme&q=c-77")
 	s.call("getInvoiceReport", http.MethodGet, "/api/reports/invoices?merchantId=acme&customer=c-77", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
+	s.call("eraseCustomer", http.MethodPost, "/api/customers/erase", `{
+  "merchantId": "acme",
+  "customer": "c-77"
+}`)
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
 }
 

@@ -93,6 +93,20 @@ func (d Details) Check() error {
 	return d.checkMetadata()
 }
 
+// Erased replaces the text of a label or reason, which cannot be empty, when the personal data of a customer is erased.
+const Erased = "erased"
+
+// Erase returns the invoice without its customer's personal data: without what the merchant wrote about it. The reference
+// stays, since the merchant's books have the invoice by it.
+func (inv Invoice) Erase() Invoice {
+	inv.Details = Details{Reference: inv.Details.Reference, UniqueReference: inv.Details.UniqueReference}
+	inv.LineItems = slices.Clone(inv.LineItems)
+	for i := range inv.LineItems {
+		inv.LineItems[i].Label = Erased
+	}
+	return inv
+}
+
 // CheckCustomerKey checks that a text can be the Key of a Customer, or begin one. It returns a
 // *FieldError otherwise.
 func CheckCustomerKey(text string) error { return checkText("customer", text, MaxEmail) }

@@ -26,6 +26,8 @@ const (
 	PrefixDecision = "dec_"
 	// PrefixSubmission is that of submissions.
 	PrefixSubmission = "sub_"
+	// PrefixErasure is that of erasures of customers.
+	PrefixErasure = "ers_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"
 	// PrefixTimeline is that of timelines.

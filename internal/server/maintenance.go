@@ -20,10 +20,13 @@ const (
 	remainderInterval = 30 * time.Second
 	// refundInterval is how often expireRefunds runs.
 	refundInterval = 30 * time.Second
-	// rollupInterval is how often advanceRollups runs. Between two transactions of it others write, for
-	// rollupPause at least, and as long as the first took: after a year of payments was loaded it
-	// lasts minutes, and works half of the time at most.
-	rollupInterval, rollupPause = time.Minute, 20 * time.Millisecond
+	// rollupInterval is how often advanceRollups runs.
+	rollupInterval = time.Minute
+	// backlogPause is the least time between two transactions of work that lasts minutes after a year of payments
+	// was loaded. Others write as long as the first one took: it works half of the time at most.
+	backlogPause = 20 * time.Millisecond
+	// eraseInterval is how often eraseCustomers runs. Most customers are erased by the request for it already.
+	eraseInterval = 10 * time.Second
 	// hashTokensAfter is when hashTokens runs after the start: a replica of the release before this one
 	// finds no refund by a hash, and has been replaced by then.
 	hashTokensAfter = time.Hour
@@ -44,6 +47,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		{store.QuotaInterval, s.countInvoices},
 		{rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) }},
 		{statisticsInterval, s.updateStatistics},
+		{eraseInterval, s.eraseCustomers},
 	} {
 		group.Go(func() error { return every(ctx, work.interval, work.do) })
 	}
@@ -149,13 +153,31 @@ func (s *Server) updateStatistics(ctx context.Context) {
 
 // advanceRollups adds up what was settled until nothing is left to add up.
 func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
+	s.workOff(ctx, "sums of settled payments not added up, will retry", rollups.Advance)
+}
+
+// eraseCustomers erases the customers for whom that was asked and is not finished. One that fails does not keep the others.
+func (s *Server) eraseCustomers(ctx context.Context) {
+	from := ""
+	s.workOff(ctx, "erasure of a customer failed, will retry", func(ctx context.Context) (more bool, err error) {
+		e, err := s.settle.EraseMore(ctx, from)
+		if err != nil && e.ID != "" && ctx.Err() == nil {
+			s.cfg.Logger.Error("erasure of a customer failed, will retry", "erasure", e.ID, "err", err)
+			from, err = e.ID+"0", nil // behind it
+		}
+		return e.ID != "", err
+	})
+}
+
+// workOff calls do until nothing is left to do, and logs an error. Others work in between.
+func (s *Server) workOff(ctx context.Context, failed string, do func(context.Context) (more bool, err error)) {
 	for {
 		began := time.Now()
-		more, err := rollups.Advance(ctx)
+		more, err := do(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.cfg.Logger.Error("sums of settled payments not added up, will retry", "err", err)
+			s.cfg.Logger.Error(failed, "err", err)
 		}
-		if err != nil || !more || !wait.Sleep(ctx, max(rollupPause, time.Since(began)), nil) {
+		if err != nil || !more || !wait.Sleep(ctx, max(backlogPause, time.Since(began)), nil) {
 			return
 		}
 	}

@@ -44,6 +44,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/inbox":                      {status: 200},
 	"GET /api/inbox/counts":               {status: 200},
 	"GET /api/inbox/decisions":            {status: 200},
+	"POST /api/customers/erase":           {body: `{"customer":"c-77"{merchant}}`, status: 200},
 	"POST /api/inbox/decisions":           {body: `{"kind":"late","objectId":"{invoice}","version":"x","decision":"dismissed","reason":"x"{merchant}}`, status: 409}, // it needs none
 	"POST /api/inbox/decisions/{id}/undo": {status: 200},
 	"POST /api/payment-links":             {body: `{"title":"Coffee","amount":"1000000","currency":"USDC","chainKey":"house","merchantAddress":"{address}"{merchant}}`, status: 201},

@@ -150,6 +150,7 @@ HEAD /api/webhooks/{provider} public signature
 PATCH /api/invoices/{id} api key invoices:write
 PATCH /api/merchants/{id} api key keys:write
 PATCH /api/payment-links/{id} api key invoices:write
+POST /api/customers/erase api key invoices:write
 POST /api/events/redeliver api key events:redeliver
 POST /api/events/{id}/redeliver api key events:redeliver
 POST /api/inbox/decisions api key attribution:write
@@ -181,6 +182,7 @@ POST /checkout/{id}/receipt public none
 POST /checkout/{id}/sent public none
 POST /checkout/{id}/test-payment public none
 POST /dashboard/confirm api session
+POST /dashboard/customers/erase api session invoices:write
 POST /dashboard/events/redeliver api session events:redeliver
 POST /dashboard/events/{id}/redeliver api session events:redeliver
 POST /dashboard/filters/remove api session

@@ -2,6 +2,9 @@ package storetest
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,4 +93,41 @@ func rows[T any](tb testing.TB, db *DB, scan func(*sql.Rows) (T, error), query s
 		tb.Fatal(err)
 	}
 	return all
+}
+
+// Find returns the columns, such as events.body, of all tables that have a text in a row, in order.
+func Find(tb testing.TB, db *DB, text string) []string {
+	tb.Helper()
+	name := func(row *sql.Rows) (name string, err error) {
+		err = row.Scan(&name)
+		return name, err
+	}
+	listed := "SELECT name FROM sqlite_master WHERE type = 'table'"
+	if fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" {
+		listed = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace"
+	}
+	var found []string
+	for _, table := range rows(tb, db, name, listed) {
+		for _, columns := range rows(tb, db, func(row *sql.Rows) (has []string, err error) {
+			names, err := row.Columns()
+			values, targets := make([]any, len(names)), make([]any, len(names))
+			for i := range values {
+				targets[i] = &values[i]
+			}
+			err = errors.Join(err, row.Scan(targets...))
+			for i, v := range values {
+				if b, ok := v.([]byte); ok {
+					v = string(b)
+				}
+				if strings.Contains(fmt.Sprint(v), text) {
+					has = append(has, table+"."+names[i])
+				}
+			}
+			return has, err
+		}, `SELECT * FROM "`+table+`"`) {
+			found = append(found, columns...)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }

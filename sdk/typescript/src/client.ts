@@ -7,6 +7,8 @@ import type {
   CustomerRecord,
   DecideRequest,
   Decision,
+  EraseCustomerRequest,
+  Erasure,
   InboxCount,
   InboxItem,
   Invoice,
@@ -106,6 +108,11 @@ export class Quittance extends Administration {
       async (cursor) => (await this.http.GET("/api/customers", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
       (page) => page.customers,
     );
+  }
+
+  /** Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the same call answers how far it is. */
+  async eraseCustomer(body: EraseCustomerRequest, options: CallOptions = {}): Promise<Erasure> {
+    return (await this.http.POST("/api/customers/erase", { body, ...given(options) })).data!.erasure;
   }
 
   /** Lists the payments of an invoice. Pages are requested as needed. */

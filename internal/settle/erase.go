@@ -1,0 +1,111 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	// EraseBatch is how many invoices one transaction erases. It keeps their chains from being read on.
+	EraseBatch = 50
+	// eraseAnswers is how many excerpts of answers it erases. A webhook that was down has many for an invoice.
+	eraseAnswers = 1000
+)
+
+// EraseCustomer erases the personal data of a merchant's customer, by the customer's key: all that the merchant wrote about
+// the customer's invoices but the references, wherever it is stored, events included. Amounts, addresses and transactions
+// stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created later stay as they are.
+func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string) (e store.Erasure, err error) {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		now := s.seconds()
+		asked := store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: now}
+		named, err := tx.Customer(ctx, merchantID, customer)
+		switch {
+		case err == nil:
+			asked.Through = named.NewestInvoice
+		case errors.Is(err, store.ErrNotFound): // erased already, or no invoice has the customer
+			asked.Customer, asked.FinishedAt = "", now
+			if err := tx.DeleteCustomerFilters(ctx, merchantID, customer); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+		if e, err = tx.InsertErasure(ctx, asked); err != nil {
+			return err
+		}
+		out.audit = append(out.audit, access.NewEntry(ctx, now, access.Change{MerchantID: merchantID, Action: access.ActionCustomerErase, Object: e.ID}))
+		return nil
+	})
+	if err != nil || !e.FinishedAt.IsZero() {
+		return e, err
+	}
+	worked, err := s.EraseMore(ctx, e.ID)
+	if worked.ID == e.ID {
+		e = worked
+	}
+	return e, err
+}
+
+// auditedErasure is a finished erasure in the audit log.
+type auditedErasure struct {
+	Invoices int64 `json:"invoices"`
+}
+
+// EraseMore continues the oldest erasure, with that id or a greater one, that is not finished and that no other process
+// works on. It returns that erasure, also with an error, or an empty one.
+func (s *Service) EraseMore(ctx context.Context, from string) (e store.Erasure, err error) {
+	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		if e, err = tx.LockErasure(ctx, from); errors.Is(err, store.ErrNotFound) {
+			e = store.Erasure{}
+			return nil
+		} else if err != nil {
+			return err
+		}
+		more, err := eraseInvoices(ctx, tx, &e)
+		if err != nil {
+			return fmt.Errorf("erasure %s: %w", e.ID, err)
+		}
+		if !more {
+			if err := tx.DeleteCustomerFilters(ctx, e.MerchantID, e.Customer); err != nil {
+				return err
+			}
+			e.FinishedAt = s.seconds()
+			out.audit = append(out.audit, access.NewEntry(ctx, e.FinishedAt, access.Change{
+				MerchantID: e.MerchantID, Action: access.ActionCustomerErased, Object: e.ID, After: auditedErasure{e.Invoices},
+			}))
+		}
+		return tx.UpdateErasure(ctx, e)
+	})
+	return e, err
+}
+
+// eraseInvoices erases some invoices of an erasure, and reports whether there may be more.
+func eraseInvoices(ctx context.Context, tx *store.Tx, e *store.Erasure) (more bool, err error) {
+	invoices, more, err := tx.LockInvoicesToErase(ctx, *e, EraseBatch)
+	if err != nil || len(invoices) == 0 {
+		return more, err
+	}
+	ids, erased := make([]string, len(invoices)), make(map[string]invoice.Invoice, len(invoices))
+	for i, inv := range invoices {
+		invoices[i], ids[i] = inv.Erase(), inv.ID
+		erased[inv.ID] = invoices[i]
+	}
+	if n, err := tx.EraseAnswers(ctx, ids, eraseAnswers); err != nil || n == eraseAnswers {
+		return true, err
+	}
+	err = tx.RewriteEvents(ctx, ids, func(invoiceID string, body []byte) ([]byte, error) {
+		return apiconv.EraseEvent(body, erased[invoiceID])
+	})
+	if err != nil {
+		return false, err
+	}
+	e.Invoices += int64(len(ids))
+	return more, tx.EraseInvoices(ctx, invoices)
+}

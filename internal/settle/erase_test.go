@@ -1,0 +1,198 @@
+package settle_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// Texts about a customer: one in what programs write, and one in what people write when they decide.
+const (
+	marker  = "Ada-Lovelace"
+	noticed = "Countess"
+)
+
+// personal are the columns that may have personal data of a customer, besides those of what people write when they decide.
+var personal = []string{
+	"attempts.excerpt", "events.body", "invoice_details.cancel_url", "invoice_details.customer_email", "invoice_details.customer_id",
+	"invoice_details.description", "invoice_details.metadata", "invoice_details.return_url", "invoice_metadata.key", "invoice_metadata.value",
+	"invoices.line_items", "receipt_mails.recipient", "saved_filters.query",
+}
+
+// ofMarker makes an invoice of a customer whose data are everywhere.
+func ofMarker(d *invoice.Draft) {
+	d.LineItems = []invoice.LineItem{{Label: "For " + marker, Amount: d.Amount}}
+	d.Details = invoice.Details{
+		Reference: "order-7", Description: "Dear " + marker, Customer: invoice.Customer{ID: marker + "/1", Email: marker + "@example.com"},
+		ReturnURL: "https://shop.example/" + marker, CancelURL: "https://shop.example/?of=" + marker, Metadata: map[string]string{"of" + marker: marker},
+	}
+}
+
+// spread writes a customer's data wherever the service stores some: drafts, open, paid and expired invoices, answers of the
+// merchant's server, a receipt, a saved filter, a decision, and the reasons of a refund and an attribution.
+func (w *world) spread() {
+	w.t.Helper()
+	ctx := w.t.Context()
+	w.create(ofMarker, func(d *invoice.Draft) { d.Unissued = true })
+	late := w.create(amount(500), ofMarker)
+	paid := w.create(amount(1000), ofMarker)
+	transfer := tagged(w.pay(paid.Amount), invoice.Evidence{Calldata: paid.CommitmentID})
+	w.mine(w.head().Time.Unix()+1, transfer)
+	w.final()
+	w.mustPrepare(w.payment(transfer), 400, func(r *settle.RefundRequest) { r.Reason = noticed + " asked" })
+	mistaken := w.unattributedPayment(w.head().Time.Unix()+1, invoice.NewAmount(77))
+	_, err := w.AttributeManually(ctx, settle.ManualAttribution{PaymentID: mistaken.ID, InvoiceID: late.ID, By: "maria", Note: noticed})
+	w.must(err)
+	w.mine(late.ExpiresAt.Unix() + 1)
+	w.final()
+	dismissal := w.dismissal(w.only(invoice.ItemUnderpaid))
+	dismissal.Reason = "Agreed with " + noticed
+	_, err = w.Decide(ctx, dismissal)
+	w.must(err)
+	for range settle.EraseBatch {
+		w.create(ofMarker)
+	}
+	_, err = w.db.store.QueueReceiptMail(ctx, store.ReceiptMail{InvoiceID: paid.ID, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start)}, 5)
+	w.must(err)
+	_, err = w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
+		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant)
+	w.must(err)
+	w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
+		return errors.Join(
+			tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Hers", Query: "customer=" + marker + "%2F1&status=paid", CreatedAt: at(start)}),
+			tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Others", Query: "customer=x&status=paid", CreatedAt: at(start)}))
+	}))
+}
+
+// kept describes what an erasure must not change: the numbers, ids and deliveries of events, and all of the invoices but
+// what was written about them.
+func (w *world) kept() []string {
+	w.t.Helper()
+	all, _, err := w.db.store.Invoices(w.t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 1000})
+	w.must(err)
+	var kept []string
+	for _, inv := range all {
+		kept = append(kept, fmt.Sprintf("%+v", inv.Erase()))
+	}
+	for _, e := range storetest.Events(w.t, w.db.sql, w.merchant) {
+		kept = append(kept, fmt.Sprint(e.ID, e.Seq, e.Type, e.Subject, e.InvoiceID, e.DeliveryID, e.Due))
+	}
+	return kept
+}
+
+// TestEraseCustomer erases a customer, over a restart, and searches all tables.
+func TestEraseCustomer(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := access.WithPrincipal(t.Context(), w.own())
+		w.spread()
+		other := w.create(func(d *invoice.Draft) { d.Details = details })
+		before := w.kept()
+		if diff := cmp.Diff(personal, storetest.Find(t, w.db.sql, marker)); diff != "" {
+			t.Fatalf("columns with the customer's data (-want +got):\n%s", diff)
+		}
+
+		e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1")
+		if err != nil || e.Invoices != settle.EraseBatch || !e.FinishedAt.IsZero() {
+			t.Fatalf("the first batch: %+v, %v", e, err)
+		}
+		if again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || again.ID != e.ID || again.Invoices != settle.EraseBatch+3 {
+			t.Errorf("asked again: %+v, %v", again, err)
+		}
+		restarted := w.service() // after a kill -9
+		for e.ID != "" {
+			e, err = restarted.EraseMore(t.Context(), "")
+			w.must(err)
+		}
+		if places := storetest.Find(t, w.db.sql, marker); len(places) > 0 {
+			t.Errorf("the customer's data are in %s", places)
+		}
+		if places := storetest.Find(t, w.db.sql, noticed); !slices.Equal(places, []string{"audit_entries.after"}) {
+			t.Errorf("what people wrote of the customer is in %s", places)
+		}
+		if diff := cmp.Diff(before, w.kept()); diff != "" {
+			t.Errorf("more was changed (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(details, w.invoice(other.ID).Details); diff != "" {
+			t.Errorf("another customer's invoice (-want +got):\n%s", diff)
+		}
+		if got := w.eventInvoice("invoice.expired"); got.Reference != "order-7" || got.LineItems[0].Label != invoice.Erased || got.Amount != "500" {
+			t.Errorf("an event has %+v", got)
+		}
+		if got := storetest.Find(t, w.db.sql, "customer=x"); !slices.Equal(got, []string{"saved_filters.query"}) {
+			t.Errorf("another filter is in %s", got)
+		}
+		w.checkErasureAudit()
+	})
+}
+
+// checkErasureAudit checks the entries of the only erasure that erased something.
+func (w *world) checkErasureAudit() {
+	w.t.Helper()
+	var actions []string
+	for _, e := range w.entries() {
+		if strings.HasPrefix(string(e.Action), "customer.") {
+			actions = append(actions, fmt.Sprint(e.Action, e.Before, e.After))
+		}
+	}
+	if want := []string{fmt.Sprintf(`customer.erased{"invoices":%d}`, settle.EraseBatch+3), "customer.erase", "customer.erase"}; !slices.Equal(actions, want) {
+		w.t.Errorf("the audit log has %q, want %q", actions, want)
+	}
+}
+
+// TestEraseIsOfOneMoment erases the invoices that exist when it is asked for, and no customer of another merchant.
+func TestEraseIsOfOneMoment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || e.FinishedAt.IsZero() || e.Invoices != 0 {
+			t.Errorf("of an unknown customer: %+v, %v", e, err)
+		}
+		for range settle.EraseBatch {
+			w.create(ofMarker)
+		}
+		strange := w.create(ofMarker, func(d *invoice.Draft) { d.MerchantID = "silent" })
+		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || !e.FinishedAt.IsZero() {
+			t.Fatalf("it is finished too soon: %+v, %v", e, err)
+		}
+		later := w.create(ofMarker)
+		e, err := w.EraseMore(ctx, "")
+		if err != nil || e.FinishedAt.IsZero() || e.Invoices != settle.EraseBatch {
+			t.Errorf("the rest: %+v, %v", e, err)
+		}
+		for _, inv := range []invoice.Invoice{later, strange} {
+			if w.invoice(inv.ID).Details.IsZero() {
+				t.Errorf("%s of %s was erased", inv.ID, inv.MerchantID)
+			}
+		}
+	})
+}
+
+// TestErasedEventsAreWrittenOnce has an invoice expire while it is erased: the event never has the customer's data.
+func TestErasedEventsAreWrittenOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(ofMarker)
+		w.mine(inv.ExpiresAt.Unix() + 1)
+		expired := make(chan error, 1)
+		w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error {
+			locked, _, err := tx.LockInvoicesToErase(t.Context(), store.Erasure{MerchantID: w.merchant, Customer: marker + "/1", Through: inv.ID}, 10)
+			if err != nil {
+				return err
+			}
+			go func() { expired <- w.Confirm(t.Context(), w.chainKey, w.head()) }()
+			return tx.EraseInvoices(t.Context(), []invoice.Invoice{locked[0].Erase()})
+		}))
+		w.must(<-expired)
+		if got := w.eventInvoice("invoice.expired"); got.Customer != nil {
+			t.Errorf("the event has %+v", got)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Erasure is the erasure of a customer's personal data.
+type Erasure struct {
+	ID         string
+	MerchantID string
+	Customer   string // the customer's key; empty once it is erased
+	Through    string // the newest invoice that is erased; empty without one
+	Invoices   int64  // that are erased so far
+	CreatedAt  time.Time
+	FinishedAt time.Time // zero while invoices are left
+}
+
+const erasureColumns = "id, merchant_id, customer, through, invoices, created_at, finished_at"
+
+func scanErasure(row scanner) (e Erasure, err error) {
+	err = row.Scan(&e.ID, &e.MerchantID, nullText(&e.Customer), &e.Through, &e.Invoices, seconds{&e.CreatedAt}, seconds{&e.FinishedAt})
+	return e, err
+}
+
+// InsertErasure inserts an erasure, and returns it. If one of the same customer is running it returns that one, which
+// then erases the newer invoices as well.
+func (tx *Tx) InsertErasure(ctx context.Context, e Erasure) (Erasure, error) {
+	return queryRow(ctx, &tx.queries, scanErasure, `INSERT INTO erasures (`+erasureColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET
+			through = CASE WHEN excluded.through > erasures.through THEN excluded.through ELSE erasures.through END
+		RETURNING `+erasureColumns, e.ID, e.MerchantID, orNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), orNull(e.FinishedAt))
+}
+
+// LockErasure returns the oldest erasure, with that id or a greater one, that is running and that no other transaction works
+// on, or ErrNotFound. No other one works on it until this one ends.
+func (tx *Tx) LockErasure(ctx context.Context, from string) (Erasure, error) {
+	return queryRow(ctx, &tx.queries, scanErasure,
+		"SELECT "+erasureColumns+" FROM erasures WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.skipLocked(), from)
+}
+
+// UpdateErasure stores how far a locked erasure is. A finished one forgets the customer.
+func (tx *Tx) UpdateErasure(ctx context.Context, e Erasure) error {
+	if !e.FinishedAt.IsZero() {
+		e.Customer = ""
+	}
+	_, err := tx.exec(ctx, "UPDATE erasures SET customer = $1, invoices = $2, finished_at = $3 WHERE id = $4", orNull(e.Customer), e.Invoices, orNull(e.FinishedAt), e.ID)
+	return err
+}
+
+// LockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains: no transaction that has
+// read one of them writes an event of it afterwards. It reports whether there may be more.
+func (tx *Tx) LockInvoicesToErase(ctx context.Context, e Erasure, limit int) (locked []invoice.Invoice, more bool, err error) {
+	key := tx.customerKey()
+	ids, err := queryAll(ctx, &tx.queries, scanID, "SELECT invoice_id FROM invoice_details "+tx.indexedBy("invoice_details_by_customer")+"WHERE merchant_id = $1 AND "+isCustomer+
+		" AND "+key+" = "+tx.text("$2")+" AND invoice_id <= $3 ORDER BY merchant_id, "+key+", invoice_id LIMIT $4", e.MerchantID, e.Customer, e.Through, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, false, err
+	}
+	in := parameterList(0, len(ids))
+	chains, err := queryAll(ctx, &tx.queries, scanID, "SELECT DISTINCT chain_key FROM invoices WHERE id IN "+in+" ORDER BY chain_key", toAny(ids)...)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, chainKey := range chains {
+		if _, err := tx.LockCursor(ctx, chainKey); err != nil && !errors.Is(err, ErrNotFound) { // no block was read
+			return nil, false, err
+		}
+	}
+	for _, id := range ids {
+		inv, err := tx.LockInvoice(ctx, id)
+		switch {
+		case errors.Is(err, ErrNotFound): // it was a draft
+		case err != nil:
+			return nil, false, err
+		case inv.Details.Customer.Key() == e.Customer: // else it was changed
+			locked = append(locked, inv)
+		}
+	}
+	return locked, len(ids) == limit, nil
+}
+
+// EraseAnswers erases up to limit excerpts of answers to events of invoices. It returns how many.
+func (tx *Tx) EraseAnswers(ctx context.Context, invoiceIDs []string, limit int) (int64, error) {
+	return tx.exec(ctx, `UPDATE attempts SET excerpt = '' WHERE (seq, number) IN (SELECT attempts.seq, attempts.number
+		FROM events JOIN attempts ON attempts.seq = events.seq WHERE attempts.excerpt <> '' AND events.invoice_id IN `+parameterList(1, len(invoiceIDs))+` LIMIT $1)`,
+		append([]any{limit}, toAny(invoiceIDs)...)...)
+}
+
+// EraseInvoices writes the line items and details of locked invoices, from which personal data was removed. It removes such
+// data from what else is stored of them, except from events and answers to these: what people wrote of their payments and refunds, and
+// addresses to which receipts are to be sent.
+func (tx *Tx) EraseInvoices(ctx context.Context, invoices []invoice.Invoice) error {
+	ids := make([]string, len(invoices))
+	for i, inv := range invoices {
+		ids[i] = inv.ID
+		lines, err := linesText(inv.LineItems)
+		if err != nil {
+			return err
+		}
+		if err := tx.send(ctx, nil, "UPDATE invoices SET line_items = $1 WHERE id = $2", lines, inv.ID); err != nil {
+			return err
+		}
+	}
+	in := " IN " + parameterList(0, len(ids))
+	payments := "(SELECT id FROM payments WHERE invoice_id" + in + ")"
+	for _, statement := range []string{
+		"DELETE FROM invoice_metadata WHERE invoice_id" + in,
+		"DELETE FROM invoice_details WHERE reference IS NULL AND invoice_id" + in,
+		`UPDATE invoice_details SET description = NULL, customer_id = NULL, customer_email = NULL, return_url = NULL, cancel_url = NULL, metadata = NULL
+			WHERE invoice_id` + in,
+		"UPDATE receipt_mails SET recipient = NULL, due_at = NULL WHERE due_at IS NOT NULL AND invoice_id" + in,
+		"UPDATE attributions SET note = '' WHERE payment_id IN " + payments,
+		"UPDATE refund_records SET reason = NULL WHERE reason IS NOT NULL AND payment_id IN " + payments,
+		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id" + in,
+		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id IN " + payments,
+		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id IN (SELECT id FROM refund_records WHERE payment_id IN " + payments + ")",
+	} {
+		if err := tx.send(ctx, nil, statement, toAny(ids)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RewriteEvents replaces the bodies of the events of invoices that have the invoice. change returns the new body.
+func (tx *Tx) RewriteEvents(ctx context.Context, invoiceIDs []string, change func(invoiceID string, body []byte) ([]byte, error)) error {
+	type stored struct {
+		seq             int64
+		invoiceID, body string
+	}
+	events, err := queryAll(ctx, &tx.queries, func(row scanner) (e stored, err error) {
+		err = row.Scan(&e.seq, &e.invoiceID, &e.body)
+		return e, err
+	}, "SELECT seq, invoice_id, body FROM events WHERE type IN ('invoice.created', 'invoice.expired') AND invoice_id IN "+parameterList(0, len(invoiceIDs)), toAny(invoiceIDs)...)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		body, err := change(e.invoiceID, []byte(e.body))
+		if err != nil {
+			return err
+		}
+		if err := tx.send(ctx, nil, "UPDATE events SET body = $1 WHERE seq = $2", string(body), e.seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteCustomerFilters deletes the saved filters that select a customer, of the merchant's people and the operator's.
+func (tx *Tx) DeleteCustomerFilters(ctx context.Context, merchantID, customer string) error {
+	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(url.QueryEscape(customer))
+	for _, name := range []string{"customer", "q"} {
+		_, err := tx.exec(ctx, `DELETE FROM saved_filters WHERE '&' || query || '&' LIKE $1 ESCAPE '\'
+			AND key_id NOT IN (SELECT id FROM api_keys WHERE merchant_id <> $2)`, "%&"+name+"="+like+"&%", merchantID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+-- Erasures of customers' personal data.
+
+-- +goose Up
+
+-- One for each request. It is never deleted.
+CREATE TABLE erasures (
+    id          TEXT   NOT NULL PRIMARY KEY CHECK (id LIKE 'ers\_%' ESCAPE '\'), -- ers_…; its order is that of the requests
+    merchant_id TEXT   NOT NULL CHECK (length(merchant_id) <= 64),
+    customer    TEXT   CHECK (length(customer) BETWEEN 1 AND 254),               -- id of the customer, or else the e-mail address; null once it is erased
+    through     TEXT   NOT NULL,                                                 -- id of the customer's newest invoice; empty if there was none
+    invoices    BIGINT NOT NULL DEFAULT 0 CHECK (invoices >= 0),                 -- that are erased
+    created_at  BIGINT NOT NULL,                                                 -- Unix seconds
+    finished_at BIGINT,                                                          -- Unix seconds; null while invoices are left
+    CHECK ((customer IS NULL) = (finished_at IS NOT NULL))
+);
+CREATE UNIQUE INDEX erasures_running ON erasures (merchant_id, customer) WHERE customer IS NOT NULL;
