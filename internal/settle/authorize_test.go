@@ -592,6 +592,29 @@ func TestAuthorizeRefusals(t *testing.T) {
 	})
 }
 
+// TestGaslessTurnedOff has the service, without an operator key and with gasless turned off, end an authorization that it
+// accepted before, once a final block has passed its window.
+func TestGaslessTurnedOff(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		accepted, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))
+		w.must(err)
+		w.Service = w.service()
+		for _, after := range []struct {
+			seconds int64
+			want    store.AuthorizationStatus
+		}{{599, store.AuthorizationAccepted}, {1, store.AuthorizationRefused}} {
+			w.advance(w.seconds.Load() + after.seconds)
+			if got, err := w.db.store.Authorization(t.Context(), accepted.ID); err != nil || got.Status != after.want {
+				t.Errorf("it is %s (%s), %v; want %s", got.Status, got.Reason, err, after.want)
+			}
+		}
+		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+		wantRefused(t, err, invoice.RefusedGaslessOff)
+	})
+}
+
 // TestBoundNonces plays random histories of authorizations with any nonce, transfers,
 // reorgs and restarts: each transfer by a bound nonce belongs to the invoice that the nonce
 // was bound to, and the outcome of each authorization is what the chain says.

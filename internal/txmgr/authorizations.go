@@ -64,15 +64,15 @@ func (k *authorizationWork) finish(context.Context, store.Cursor) error { return
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
-// next returns due authorizations that would be carried out now, the first to lapse first. It
-// returns none if no authorizations are sent; those that were sent before are followed.
+// next returns due authorizations that would be carried out now, the first to lapse first. If
+// none are sent any more it returns none, and refuses those that never were; the others are followed.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
-	if !k.w.conf.Gasless {
-		return batch{}, nil
-	}
 	due, err := k.w.conf.Store.DueAuthorizations(ctx, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
 		return batch{}, err
+	}
+	if !k.w.conf.Gasless {
+		return batch{}, k.refuseUnsent(ctx, due)
 	}
 	ready, err := k.ready(ctx, due)
 	if err != nil || len(ready) == 0 {
@@ -224,6 +224,30 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 	// Another node than before may answer, which sees an older block.
 	found.isPublic = err != nil || checked.Used || checked.Transferred
 	return found, nil //nolint:nilerr // it is simulated again later
+}
+
+// refuseUnsent refuses due authorizations that no transaction carried and whose nonce is unused, because none are sent
+// any more.
+func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Authorization) error {
+	k.forget()
+	for _, a := range due {
+		if k.isSkipped(a) {
+			continue
+		}
+		found := authorizationSimulation{refusal: invoice.RefusedGaslessOff}
+		if call, err := chain.AuthorizationCall(a.Token, a.Authorization); err == nil { // it was checked before it was stored
+			checked, err := k.w.node.checkAuthorization(ctx, call)
+			if err != nil {
+				k.skip(a.ID) // one that fails must not hold up the others
+				return err
+			}
+			found.isPublic = checked.Used
+		}
+		if err := k.refuse(ctx, a, found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuse refuses an authorization that is certain never to be carried out. Another one is

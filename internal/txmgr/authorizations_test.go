@@ -211,7 +211,7 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 }
 
 // TestGaslessIsTurnedOff has a writer follow the transaction of authorizations that one before
-// it sent, carry out other work, and send no more authorizations.
+// it sent, carry out other work, and refuse those that were not sent, except one that the payer has sent.
 func TestGaslessIsTurnedOff(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -221,14 +221,25 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		must(t, writer.release(w.ctx))
 
 		writer = w.writer()
-		later := w.acceptOf(w.payer(7))
+		key := w.payer(7)
+		later, itself := w.acceptOf(w.payer(7)), w.acceptOf(key)
+		_, err := w.dev.TransferWithAuthorization(w.ctx, w.dev.Keys.Deployer, key, contracts.Authorization{
+			From: common.Address(itself.From), To: common.Address(itself.To), Value: big.NewInt(7),
+			ValidAfter: new(big.Int), ValidBefore: big.NewInt(itself.ValidBefore.Unix()), Nonce: common.Hash(itself.Nonce),
+		})
+		must(t, err)
 		w.seal(1)
 		w.tick(writer)
 		w.wantTxs(store.TxMined)
+		w.wantStates(store.AuthorizationRefused, later)
+		if got := w.stored(later).Reason; got != invoice.RefusedGaslessOff {
+			t.Errorf("it is refused for %s", got)
+		}
+		w.wantStates(store.AuthorizationAccepted, itself)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, sent)
+		w.wantStates(store.AuthorizationPaid, sent, itself)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationAccepted, later)
+		w.wantMerchantHas(14)
 		w.wantTxs(store.TxMined)
 	})
 }
