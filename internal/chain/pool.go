@@ -90,10 +90,8 @@ func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 // each one before it uses it. The error is an ErrMismatch, without waiting, if no node matches.
 func (p *Pool) Verified(ctx context.Context) error {
 	mismatch := p.Mismatch()
-	select {
-	case <-p.verified:
+	if p.WasVerified() {
 		return nil
-	default:
 	}
 	if mismatch != nil {
 		return mismatch
@@ -103,6 +101,16 @@ func (p *Pool) Verified(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// WasVerified reports whether a node has matched the chain's configuration.
+func (p *Pool) WasVerified() bool {
+	select {
+	case <-p.verified:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/indexer"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
@@ -94,8 +96,8 @@ func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
 }
 
 // verifyChain is settle.Config.VerifyChain. A chain that was verified before is taken to be right while its nodes
-// do not answer.
-func (s *Server) verifyChain(ctx context.Context, chainKey string) error {
+// do not answer, but not for a token that was added since then.
+func (s *Server) verifyChain(ctx context.Context, chainKey string, token invoice.Address) error {
 	run := s.byKey[chainKey]
 	if run == nil {
 		return nil
@@ -103,10 +105,21 @@ func (s *Server) verifyChain(ctx context.Context, chainKey string) error {
 	if err := run.pool.Mismatch(); err != nil {
 		return err
 	}
-	if known, _ := s.remembered.Chain(chainKey); known.Genesis != nil || known.Read {
+	known, _ := s.remembered.Chain(chainKey)
+	if (known.Genesis != nil || known.Read) && (run.pool.WasVerified() || s.wasReadFor(ctx, known, token)) {
 		return nil
 	}
 	return run.pool.Verified(ctx)
+}
+
+// wasReadFor reports whether blocks of a chain were read for a token, which a node has confirmed then.
+func (s *Server) wasReadFor(ctx context.Context, c drift.Chain, token invoice.Address) bool {
+	t, _ := c.TokenAt(token)
+	if t.FirstBlock == nil { // it is as old as the chain
+		return true
+	}
+	cur, err := s.settle.Cursor(ctx, c.Key)
+	return err == nil && cur.Indexed.Number >= *t.FirstBlock
 }
 
 // others returns the keys of the other chains in the order of the configuration,

@@ -48,7 +48,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		limited := func(h http.Handler) http.Handler { return s.limits.perAddress(errs.writeError, h) }
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
 		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, s.onlyCurrent(rt.writeError, rt))
-		h.isolated = s.cfg.Isolated
+		h.isolated, h.former = s.cfg.Isolated, s.former
 		requests := ratelimit.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
 		return withDeadline(s.markCopy(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h))))))
 	}

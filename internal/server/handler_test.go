@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // answer is a response. code is that of a problem document.
@@ -115,6 +116,45 @@ func TestHosts(t *testing.T) {
 		if a := ask(t, http.MethodPost, base+"/api/webhooks/circle", "{}", ofHost); a.status == http.StatusForbidden {
 			t.Errorf("a provider's notice for %q is refused before its signature is checked", host)
 		}
+	}
+}
+
+// TestFormerPublicURL changes the public URL. Links to payers' pages at the former host lead to the new one; nothing
+// else is served there, and no other host is redirected.
+func TestFormerPublicURL(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			start := func(host string) *running {
+				t.Helper()
+				return startServer(t, Config{Database: database, PublicURL: "https://" + host, Hosts: []string{host}})
+			}
+			start("old.example").end(t)
+			base := start("new.example").url
+			for path, want := range map[string]string{
+				"/checkout/inv_1?lang=de": "https://new.example/checkout/inv_1?lang=de", "/pay/x": "https://new.example/pay/x", "/refunds/r": "https://new.example/refunds/r",
+				"/api/invoices": "", "/dashboard": "", "/checkout/inv_1/authorization": "", "/checkout//x": "", "//evil.example/checkout/": "",
+			} {
+				for _, host := range []string{"old.example", "OLD.example:443", "evil.example"} {
+					ofHost := func(r *http.Request) { r.Host = host }
+					to, status := want, http.StatusTemporaryRedirect
+					if host == "evil.example" || want == "" {
+						to, status = "", http.StatusForbidden
+					}
+					if a := ask(t, http.MethodGet, base+path, "", ofHost); a.status != status || a.header.Get("Location") != to {
+						t.Errorf("%s at %s: %d, %q; want %d, %q", path, host, a.status, a.header.Get("Location"), status, to)
+					}
+					if a := ask(t, http.MethodPost, base+path, "{}", ofHost); a.status != http.StatusForbidden {
+						t.Errorf("POST %s at %s: %d", path, host, a.status)
+					}
+				}
+			}
+			if a := ask(t, http.MethodGet, base+"/checkout/inv_1", "", func(r *http.Request) { r.Host = "new.example" }); a.status != http.StatusNotFound {
+				t.Errorf("at the new host: %d %s", a.status, a.body)
+			}
+		})
 	}
 }
 

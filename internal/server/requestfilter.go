@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/api"
@@ -19,6 +20,7 @@ const noticePath = "/api/webhooks/"
 // (DNS rebinding), and unsafe ones from a foreign origin (CSRF).
 type requestFilter struct {
 	hosts   map[string]bool // public names, in lower case
+	former  *formerHosts    // nil without a public URL
 	origins *http.CrossOriginProtection
 	api     *api.API             // renders the errors
 	board   *dashboard.Dashboard // renders those of its own pages
@@ -69,6 +71,9 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
+		if g.former.takes(r) {
+			return g.former
+		}
 		return g.api.ForbiddenHost()
 	case !isPage(r.URL.Path) && g.origins.Check(r) != nil: // the checkout answers with a page
 		if isDashboard(r.URL.Path) {
@@ -81,6 +86,24 @@ func (g *requestFilter) refusal(r *http.Request) http.Handler {
 		return g.api.ForbiddenInCopy()
 	}
 	return nil
+}
+
+// formerHosts leads payers whose link has the host of a former public URL to the same page of the present one. At a
+// former host nothing else is served: its name may be somebody else's by now.
+type formerHosts struct {
+	hosts     []string // in lower case
+	publicURL string
+}
+
+// takes reports whether a request is for a payer's page at a former host.
+func (f *formerHosts) takes(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return f != nil && reads && isPage(r.URL.Path) && isClean(r.URL.EscapedPath()) && slices.Contains(f.hosts, hostName(r.Host))
+}
+
+// ServeHTTP implements http.Handler. The redirect is not permanent, because a former URL may come back.
+func (f *formerHosts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, f.publicURL+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
 // isAllowedHost reports whether a request's Host is a loopback name or address, the

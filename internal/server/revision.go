@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -223,5 +225,19 @@ func (s *Server) prepareLedger(ctx context.Context) (err error) {
 	if err := s.settle.AssignTransferAmounts(ctx); err != nil { // before their chains are read
 		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
 	}
-	return s.commitConfiguration(ctx)
+	if err := s.commitConfiguration(ctx); err != nil {
+		return err
+	}
+	return s.rememberPublicURL(ctx)
+}
+
+// rememberPublicURL records the host of the public URL, and finds those of former ones.
+func (s *Server) rememberPublicURL(ctx context.Context) error {
+	u, err := url.Parse(s.cfg.PublicURL)
+	if err != nil || u.Host == "" {
+		return err
+	}
+	hosts, err := s.store.UsePublicHost(ctx, strings.ToLower(u.Hostname()), s.cfg.Now())
+	s.former = &formerHosts{hosts, s.cfg.PublicURL}
+	return err
 }

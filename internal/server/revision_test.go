@@ -357,6 +357,38 @@ func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 	}
 }
 
+// TestWrongTokenTakesNoInvoices starts with a token that is no contract, and with one that has other decimals: alone, and
+// next to a right one on a chain that was verified before.
+func TestWrongTokenTakesNoInvoices(t *testing.T) {
+	t.Parallel()
+	nothing, eighteen := invoice.Address{0xe1}, invoice.Address{0xe2}
+	for name, at := range map[string]invoice.Address{"no contract": nothing, "other decimals": eighteen} {
+		for was, verified := range map[string]bool{"new": false, "verified": true} {
+			t.Run(name+", "+was, func(t *testing.T) {
+				t.Parallel()
+				database := storetest.Migrated(t)
+				c, blocks, _ := scriptedChain(t, "house", 7)
+				blocks.Token(eighteen, 18)
+				wrong := []chain.Token{{Currency: "EURC", Address: at, Decimals: 6}}
+				if verified {
+					wrong = append(wrong, c.Tokens[0])
+					first := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+					await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+					first.end(t)
+				}
+				second := startServer(t, Config{Database: database, Chains: []Chain{withTokens(c, wrong...)}, Merchants: Merchants{AcceptAll: true}})
+				if _, _, a := createIn(t, second.url, "EURC", 1); a.status != http.StatusServiceUnavailable {
+					t.Errorf("at the start: %d %s", a.status, a.body)
+				}
+				await(t, second.url, "a node that does not match", func(_ int, h health) bool { return h.Chains[0].Error != "" })
+				if _, _, a := createIn(t, second.url, "EURC", 1); a.status != http.StatusServiceUnavailable {
+					t.Errorf("once it is known: %d %s", a.status, a.body)
+				}
+			})
+		}
+	}
+}
+
 // TestChainRenamedWithUpgrade renames a chain that only an earlier version read. It is not read under its new key.
 func TestChainRenamedWithUpgrade(t *testing.T) {
 	t.Parallel()

@@ -151,6 +151,7 @@ type Server struct {
 	registry      *prometheus.Registry
 	stopping      atomic.Bool
 	origins       *http.CrossOriginProtection
+	former        *formerHosts // nil without a public URL
 	budget        descriptors.Budget
 	watchdog      *watchdog.Watchdog
 	certs         certificates // nil without HTTPS

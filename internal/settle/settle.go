@@ -97,9 +97,9 @@ type Config struct {
 	Signals        Signals
 	// Remembered is what Remember returned; zero if nothing is remembered.
 	Remembered drift.Remembered
-	// VerifyChain returns nil if the nodes of a chain serve that chain, with its tokens, as far as is known. Nil
+	// VerifyChain returns nil if the nodes of a chain serve that chain, with the token, as far as is known. Nil
 	// means that this is not checked.
-	VerifyChain func(ctx context.Context, chainKey string) error
+	VerifyChain func(ctx context.Context, chainKey string, token invoice.Address) error
 	// VerifyContracts returns nil if a node has confirmed the code of a chain's contracts
 	// since the start, and otherwise asks one. Nil means that they are not verified.
 	VerifyContracts func(ctx context.Context, chainKey string) error
@@ -128,8 +128,8 @@ type Service struct {
 	merchants      Merchants
 	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	signals        Signals
-	verify         func(ctx context.Context, chainKey string) error // Config.VerifyContracts
-	verifyChain    func(ctx context.Context, chainKey string) error // Config.VerifyChain
+	verify         func(ctx context.Context, chainKey string) error                        // Config.VerifyContracts
+	verifyChain    func(ctx context.Context, chainKey string, token invoice.Address) error // Config.VerifyChain
 	missed         *missedBlocks
 	gasless        Gasless
 	keyring        *keyring.Keyring

@@ -20,7 +20,7 @@ func (s *Service) checkOpen(ctx context.Context, inv invoice.Invoice) error {
 	if s.verifyChain != nil {
 		verifying, cancel := context.WithTimeout(ctx, verifyTimeout)
 		defer cancel()
-		if err := s.verifyChain(verifying, inv.ChainKey); err != nil {
+		if err := s.verifyChain(verifying, inv.ChainKey, inv.Token); err != nil {
 			return &UnverifiedError{inv.ChainKey, err}
 		}
 	}

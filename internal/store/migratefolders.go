@@ -12,7 +12,7 @@ import (
 
 // A migration whose statements only one database knows is a folder with a file for each.
 //
-//go:embed migrations/00111_merchant_holders
+//go:embed migrations/00111_merchant_holders migrations/00119_public_hosts
 //go:embed migrations/00079_unread_transactions migrations/00080_chain_audits migrations/00082_keys_behind migrations/00083_storage
 //go:embed migrations/00086_endpoint_headers migrations/00094_returned migrations/00102_keys_of_deleted_drafts migrations/00106_timelines
 //go:embed migrations/00107_recovery migrations/00108_lost_invoices
@@ -36,8 +36,8 @@ func readFolder(folder string, dialect goose.Dialect) (string, error) {
 func blockMigrations(dialect goose.Dialect) goose.ProviderOption {
 	var all []*goose.Migration
 	for version, folder := range map[int64]string{
-		111: "00111_merchant_holders",
-		25:  "00025_append_only", 71: "00071_byte_order", 79: "00079_unread_transactions", 80: "00080_chain_audits", 82: "00082_keys_behind",
+		111: "00111_merchant_holders", 119: "00119_public_hosts",
+		25: "00025_append_only", 71: "00071_byte_order", 79: "00079_unread_transactions", 80: "00080_chain_audits", 82: "00082_keys_behind",
 		83: "00083_storage", 86: "00086_endpoint_headers", 94: "00094_returned",
 		102: "00102_keys_of_deleted_drafts", 106: "00106_timelines", 107: "00107_recovery", 108: "00108_lost_invoices",
 		109: "00109_known_chains",
