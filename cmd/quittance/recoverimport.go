@@ -26,9 +26,10 @@ once serve has read the chains again. Run quittance recover first, and this befo
 
 Each line of FILE is JSON: the body of an event, an answer of the API, an invoice, or a
 delivery as {"headers": {"X-Service-Signature": "…"}, "body": "…"}. An invoice is created
-if its commitment is on the chain, or if a secret of the merchant's endpoint signed the
-delivery, however long ago. Others are refused, by name. Events without an invoice's terms,
-such as invoice.paid and payment.received, are skipped. A line has at most %d bytes.
+if a secret of the merchant's endpoint signed the delivery, however long ago, or if its
+commitment is on the chain and its merchant holds its address or has it in the
+configuration. Others are refused, by name. Events without an invoice's terms, such as
+invoice.paid and payment.received, are skipped. A line has at most %d bytes.
 
 An invoice that is void or expired in a copy becomes so, also one that is open in the
 database. One that is paid in a copy does not expire, and is paid once its payments are
@@ -109,7 +110,7 @@ func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, ap
 			if ctx.Err() != nil {
 				return sum, context.Cause(ctx)
 			}
-			if pass == 0 && errors.Is(err, settle.ErrCopyUnproved) {
+			if pass == 0 && (errors.Is(err, settle.ErrCopyUnproved) || errors.Is(err, settle.ErrNotOfMerchant)) {
 				unproved[number] = true
 				continue
 			}

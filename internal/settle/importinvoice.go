@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ var (
 	// ErrCopyUnproved: neither the chain nor a signature proves a copy.
 	ErrCopyUnproved = errors.New("its commitment is not on the chain, and no secret of the merchant's endpoint signed it; " +
 		"run quittance recover first, or give the delivery with its header X-Service-Signature")
+	// ErrNotOfMerchant: the commitment proves a copy, which does not say whose invoice it is.
+	ErrNotOfMerchant = errors.New("its commitment is on the chain, but that does not prove whose invoice it is: the merchant of the copy does not hold its merchantAddress; " +
+		"give the delivery with its header X-Service-Signature, or name the address in the merchant's allowedAddresses or defaultAddresses in the configuration")
 	// ErrCopyDiffers: the database has the invoice with other terms or details.
 	ErrCopyDiffers = errors.New("the database has this invoice, and it differs; if two copies differ, keep the line that is right")
 	// ErrNoRecovery: no recovery has read the invoice's chain.
@@ -131,9 +135,9 @@ func sameInvoice(a, b invoice.Invoice) bool {
 		a.TransferAmount == b.TransferAmount && a.Tolerance == b.Tolerance && slices.Equal(a.LineItems, b.LineItems) && a.Details.Equal(b.Details)
 }
 
-// prove returns the invoice with its registry, commitment and deposit address, and what proves it. With the commitment
-// on the chain nothing else is asked. A signed one commits to the registry that its own commitment or deposit address
-// names, or else to the configured one.
+// prove returns the invoice with its registry, commitment and deposit address, and what proves it. A commitment on the
+// chain does not name the merchant, so it proves only invoices at addresses of the merchant, unless the copy is signed. A
+// signed one commits to the registry that its own commitment or deposit address names, or else to the configured one.
 func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on store.LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
 	lost, err := tx.LostInvoices(ctx, inv.ChainKey)
@@ -159,6 +163,9 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 			continue
 		}
 		if on, ok := onChain[try.CommitmentID]; ok {
+			if of, err := s.isOfMerchant(ctx, tx, inv); err != nil || !of && !c.signedBy(secrets) {
+				return inv, "", on, cmp.Or(err, ErrNotOfMerchant)
+			}
 			return try, ProvedByChain, on, nil
 		}
 		if signed == nil {
@@ -172,6 +179,19 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 		return inv, "", on, ErrCopyUnproved
 	}
 	return *signed, provedBySignature, on, nil
+}
+
+// isOfMerchant reports whether the merchant of an invoice holds its settlement address, or the configuration names it.
+func (s *Service) isOfMerchant(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
+	m, _, err := s.merchants.Find(ctx, inv.MerchantID)
+	if err != nil {
+		return false, err
+	}
+	named := m.DefaultAddresses[inv.ChainKey] == inv.Merchant || slices.Contains(m.Allowed, invoice.AllowedAddress{ChainKey: inv.ChainKey, Address: inv.Merchant})
+	if m.Configured && named {
+		return true, nil
+	}
+	return tx.HoldsAll(ctx, inv.MerchantID, []invoice.Address{inv.Merchant})
 }
 
 // names reports whether the copy's commitment and deposit address are those of an invoice, as far as it has them.

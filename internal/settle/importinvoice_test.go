@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,22 @@ func (w *world) lose(all ...invoice.Invoice) {
 			lost = append(lost, store.LostInvoice{ChainKey: inv.ChainKey, CommitmentID: inv.CommitmentID, Registry: inv.Registry, Block: w.head().Number})
 		}
 		return tx.InsertLostInvoices(w.t.Context(), lost)
+	}))
+}
+
+// holds makes the world's merchant hold addresses.
+func (w *world) holds(addresses ...invoice.Address) {
+	w.t.Helper()
+	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
+		var claims []store.Holding
+		for _, a := range addresses {
+			claims = append(claims, store.Holding{Address: a, MerchantID: w.merchant})
+		}
+		refused, err := tx.ClaimAddresses(w.t.Context(), claims, invoice.Unix(start))
+		if len(refused) > 0 {
+			err = errors.Join(err, fmt.Errorf("refused %v", refused))
+		}
+		return err
 	}))
 }
 
@@ -125,6 +142,7 @@ func TestImportInvoice(t *testing.T) {
 			inv.LineItems = []invoice.LineItem{{Label: "Tea", Amount: inv.Amount}}
 		})
 		w.lose(deposit, direct)
+		w.holds(deposit.Merchant, direct.Merchant)
 		begun := w.head().Number + 1
 		paid, unseen := w.deposit(deposit, 1_000_000), w.pay(direct.TransferAmount)
 		unseen.To = direct.Merchant
@@ -209,6 +227,68 @@ func TestImportRefuses(t *testing.T) {
 	})
 }
 
+// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an address that no merchant
+// holds. The commitment does not say whose invoice it is. The configuration, a holding or a signature does.
+func TestImportOfAnotherMerchant(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		stolen := copyOf(t, lost, 0, "")
+		stolen.Invoice.MerchantID = "thief"
+		for name, c := range map[string]settle.InvoiceCopy{"stolen": stolen, "own": copyOf(t, lost, 0, ""), "another secret's": copyOf(t, lost, 3, "whsec_x")} {
+			if _, err := w.ImportInvoice(t.Context(), c, []string{secret}); !errors.Is(err, settle.ErrNotOfMerchant) {
+				t.Errorf("a copy that is %s: %v", name, err)
+			}
+		}
+		for _, m := range []invoice.Merchant{
+			{DefaultAddresses: map[string]invoice.Address{w.chainKey: lost.Merchant}}, // a merchant's own setting proves nothing
+			{Configured: true, DefaultAddresses: map[string]invoice.Address{"unregistered": lost.Merchant}},
+			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: "unregistered", Address: lost.Merchant}}},
+		} {
+			w.Service = w.service(func(c *settle.Config) { c.Merchants = named{m} })
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); !errors.Is(err, settle.ErrNotOfMerchant) {
+				t.Errorf("with %+v: %v", m, err)
+			}
+		}
+		names := []invoice.Merchant{
+			{Configured: true, DefaultAddresses: map[string]invoice.Address{w.chainKey: {}}},
+			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: w.chainKey}}},
+		}
+		for i, m := range names {
+			lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Merchant[9] = byte(i + 1) })
+			w.lose(lost)
+			if i == 0 {
+				m.DefaultAddresses[w.chainKey] = lost.Merchant
+			} else {
+				m.Allowed[0].Address = lost.Merchant
+			}
+			w.Service = w.service(func(c *settle.Config) { c.Merchants = named{m} })
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+				t.Errorf("with %+v: %v", m, err)
+			}
+		}
+		w.Service = w.service()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}); err != nil {
+			t.Fatal(err)
+		}
+		another := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000) })
+		w.lose(another)
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, another, 0, ""), nil); err != nil {
+			t.Errorf("at an address that the merchant holds: %v", err)
+		}
+	})
+}
+
+// named knows one merchant, by whatever id.
+type named struct{ invoice.Merchant }
+
+func (named) WantsEvents(string) bool { return true }
+
+func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
+	return m.Merchant, true, nil
+}
+
 // TestImportProperty loses invoices with random terms, and imports them from random kinds of copies: each comes back with
 // the same id, commitment and deposit address.
 func TestImportProperty(t *testing.T) {
@@ -228,6 +308,7 @@ func TestImportProperty(t *testing.T) {
 			}
 			w.lose(all...)
 			for _, inv := range all {
+				w.holds(inv.Merchant)
 				kind := rapid.IntRange(0, 3).Draw(r, "kind")
 				done, err := w.ImportInvoice(t.Context(), copyOf(t, inv, kind, "whsec_x"), nil)
 				if err != nil {

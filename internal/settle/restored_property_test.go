@@ -212,7 +212,8 @@ func (p *past) importCopies(live map[string]invoice.Invoice, known []string, cop
 				continue
 			}
 			_, err := p.ImportInvoice(p.t.Context(), c, []string{"whsec_x"})
-			if unproved := pass < 2 && c.Body == nil && errors.Is(err, settle.ErrCopyUnproved); err != nil && !unproved && !p.raced[c.Invoice.ID] {
+			unproved := pass < 2 && c.Body == nil && (errors.Is(err, settle.ErrCopyUnproved) || errors.Is(err, settle.ErrNotOfMerchant))
+			if err != nil && !unproved && !p.raced[c.Invoice.ID] {
 				p.r.Errorf("a copy of %s that is %s: %v", c.Invoice.ID, c.Invoice.Status, err)
 			}
 		}
