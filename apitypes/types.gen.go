@@ -517,12 +517,15 @@ func (e MerchantSource) Valid() bool {
 // Defines values for PaymentException.
 const (
 	PaymentInOtherCurrency PaymentException = "other_currency"
+	PaymentOfLostInvoice   PaymentException = "lost_invoice"
 )
 
 // Valid indicates whether the value is a known member of the PaymentException enum.
 func (e PaymentException) Valid() bool {
 	switch e {
 	case PaymentInOtherCurrency:
+		return true
+	case PaymentOfLostInvoice:
 		return true
 	default:
 		return false
@@ -2156,15 +2159,20 @@ type Payment struct {
 	AmountRefunded   PositiveAmount `json:"amountRefunded,omitempty"`
 	DepositInvoiceID InvoiceID      `json:"depositInvoiceId,omitempty"`
 
-	// Exception Why the payment counts for no invoice although it went to the deposit address of one. `other_currency`: it is
+	// Exception Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
 	// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
-	// Absent for other payments. More values may be added.
-	Exception PaymentException `json:"exception,omitempty"`
+	// `lost_invoice`: the database was restored from a backup that lacks the invoice with the `onChainInvoiceId`.
+	// It is attributed once the operator has imported that invoice from its merchant's copy. Absent for other
+	// payments, and `lost_invoice` in lists without `include`. More values may be added.
+	Exception        PaymentException `json:"exception,omitempty"`
+	OnChainInvoiceID Hash             `json:"onChainInvoiceId,omitempty"`
 }
 
-// PaymentException Why the payment counts for no invoice although it went to the deposit address of one. `other_currency`: it is
+// PaymentException Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
 // in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
-// Absent for other payments. More values may be added.
+// `lost_invoice`: the database was restored from a backup that lacks the invoice with the `onChainInvoiceId`.
+// It is attributed once the operator has imported that invoice from its merchant's copy. Absent for other
+// payments, and `lost_invoice` in lists without `include`. More values may be added.
 type PaymentException string
 
 // PaymentCandidate An invoice that an unattributed payment could be meant for, and how they differ.

@@ -127,6 +127,8 @@ type Reader interface {
 	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]store.Authorization, error)
 	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
+	// LostPayments returns the commitments of lost invoices, by the ids of payments without an invoice that were for one.
+	LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error)
 	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
 	// Decisions returns the matching decisions, newest first.

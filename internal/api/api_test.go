@@ -43,6 +43,7 @@ type backend struct {
 	notices  []invoice.Notice
 	hands    []settle.ManualAttribution
 	claims   []store.Claim
+	lost     []invoice.Hash // commitments of lost invoices
 	events   []store.EventRow
 
 	authorizations []store.Authorization

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,16 @@ func (b *backend) Claims(ctx context.Context, f store.ClaimFilter) ([]store.Clai
 	return newest(b.claims, f.Limit, func(c store.Claim) bool {
 		return (f.MerchantID == "" || f.MerchantID == c.MerchantID) && (f.PaymentID == "" || f.PaymentID == c.PaymentID) && (f.Before == "" || c.ID < f.Before)
 	}), b.fail(ctx)
+}
+
+func (b *backend) LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error) {
+	found := make(map[string]invoice.Hash)
+	for _, p := range payments {
+		if id := p.Evidence.Calldata; slices.Contains(b.lost, id) {
+			found[p.ID] = id
+		}
+	}
+	return found, b.fail(ctx)
 }
 
 func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID string, limit int) (map[string][]store.Claim, error) {
@@ -87,6 +98,25 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	one := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+list.Payments[0].ID, ""), http.StatusOK).Payment
 	if diff := cmp.Diff(list.Payments[0], one); diff != "" {
 		t.Errorf("fetched (-listed +fetched):\n%s", diff)
+	}
+}
+
+// TestPaymentOfLostInvoice shows why a payment without an invoice has none, in lists with details, of one payment and in the inbox.
+func TestPaymentOfLostInvoice(t *testing.T) {
+	b := ambiguous()
+	lost := invoice.Hash{0x77}
+	b.lost, b.payments[0].Evidence.Calldata = []invoice.Hash{lost}, lost
+	h := newAPI(t, b)
+	list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed&candidates=false", ""), http.StatusOK)
+	one := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+list.Payments[0].ID, ""), http.StatusOK).Payment
+	for _, p := range []apitypes.Payment{list.Payments[0], one} {
+		if p.Exception != apitypes.PaymentOfLostInvoice || p.OnChainInvoiceID != lost.String() || p.InvoiceID != "" {
+			t.Errorf("got %+v", p)
+		}
+	}
+	b.lost = nil
+	if p := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+one.ID, ""), http.StatusOK).Payment; p.Exception != "" || p.OnChainInvoiceID != "" {
+		t.Errorf("after the import: %+v", p)
 	}
 }
 

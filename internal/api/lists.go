@@ -180,6 +180,26 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 	return nil
 }
 
+// addLost adds which payments without an invoice were for invoices that the database has lost.
+func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow) error {
+	var loose []invoice.Payment
+	for _, p := range found {
+		if !p.Attributed() && !p.InOtherCurrency() {
+			loose = append(loose, p.Payment)
+		}
+	}
+	if len(loose) == 0 {
+		return nil
+	}
+	lost, err := a.reader.LostPayments(ctx, loose)
+	for i, p := range list {
+		if id, ok := lost[p.ID]; ok {
+			apiconv.OfLostInvoice(&list[i], id)
+		}
+	}
+	return err
+}
+
 // addRefunds adds the refunded amounts to the payments.
 func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error {
 	ids := make([]string, len(payments))
@@ -269,6 +289,9 @@ func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, merchan
 	}
 	if show.details && len(payments) > 0 {
 		if err := a.addRefunds(ctx, payments); err != nil {
+			return nil, err
+		}
+		if err := a.addLost(ctx, payments, rows); err != nil {
 			return nil, err
 		}
 	}

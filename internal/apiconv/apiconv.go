@@ -113,6 +113,11 @@ func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.Creat
 	return r
 }
 
+// OfLostInvoice makes a payment one for an invoice that the database has lost.
+func OfLostInvoice(w *apitypes.Payment, id invoice.Hash) {
+	w.Exception, w.OnChainInvoiceID = apitypes.PaymentOfLostInvoice, id.String()
+}
+
 // Payment returns a payment. Its status and its attribution are included only
 // when detailed is set: clients that list confirmed payments do not need them.
 func Payment(p invoice.Payment, detailed bool) apitypes.Payment {

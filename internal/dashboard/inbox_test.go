@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // decide sends the form of the item that the inbox shows, which must be one.
@@ -65,6 +66,22 @@ func TestInboxDismiss(t *testing.T) {
 	if all := strings.Join(actions, " "); strings.Count(all, "inbox.decide") != 1 || strings.Count(all, "inbox.undo") != 1 {
 		t.Errorf("the audit log has %s", all)
 	}
+}
+
+// TestPaymentOfLostInvoice shows in the inbox and on the payment's page that its invoice was lost with the database.
+func TestPaymentOfLostInvoice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invoice("acme", nil)
+	p, id := w.payment("4700000"), invoice.Hash{0x77}
+	if err := w.store.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.InsertLostAddresses(t.Context(), house, map[invoice.Address]invoice.Hash{acmePays: id})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	finance := w.person("acme", access.Finance)
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "The invoice was lost with the database")
+	finance.get("/dashboard/payments/"+p.ID).want(t, http.StatusOK, "The invoice was lost with the database", id.String())
 }
 
 // TestInboxExceptions shows invoices with exceptions, and takes a decision as made only for

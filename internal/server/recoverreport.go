@@ -194,11 +194,12 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		return past, err
 	}
 	payments, err := s.store.UnattributedSince(ctx, key, from, maxReported)
+	if err != nil {
+		return past, err
+	}
+	of, err := s.store.LostPayments(ctx, payments)
 	for _, p := range payments {
-		id, err := s.store.LostPayment(ctx, p)
-		if err != nil {
-			return past, err
-		}
+		id := of[p.ID]
 		found := ReportedPayment{ID: p.ID, TxHash: p.TxHash.String(), To: p.To.String(), Amount: p.Amount.String(), Currency: p.Currency}
 		if !id.IsZero() {
 			found.OnChainID = id.String()

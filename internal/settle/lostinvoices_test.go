@@ -59,8 +59,12 @@ func TestLostInvoices(t *testing.T) {
 		if p.Attributed() || p.Status != invoice.Confirmed || number(p.Amount) != 7 {
 			t.Errorf("the payment of the lost invoice is %+v", p)
 		}
-		if id, err := w.db.store.LostPayment(t.Context(), p.Payment); err != nil || id != lost {
-			t.Errorf("the payment is for %s, %v", id, err)
+		named := p.Payment
+		named.ID, named.To, named.Evidence.Calldata = "named", w.address, lost
+		none := named
+		none.ID, none.Evidence.Calldata = "none", closed.CommitmentID // which an invoice has
+		if ids, err := w.db.store.LostPayments(t.Context(), []invoice.Payment{p.Payment, named, none}); err != nil || len(ids) != 2 || ids[p.ID] != lost || ids["named"] != lost {
+			t.Errorf("the payments are for %v, %v", ids, err)
 		}
 		if p := w.payment(sweep); p.Attributed() {
 			t.Errorf("the sweep pays %s", p.InvoiceID)

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,13 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(slices.Collect(maps.Values(wants)), true) {
+		return nil
+	}
+	lost, err := tx.LostPayments(ctx, out.unattributed)
+	if err != nil {
+		return err
+	}
 	emitted := 0
 	for _, p := range out.unattributed {
 		for _, merchantID := range merchants[p.ID] {
@@ -43,7 +51,7 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 				continue
 			}
 			emitted++
-			if err := s.emitUnattributedTo(ctx, tx, out, p, merchantID, emitted <= maxSuggestedPayments); err != nil {
+			if err := s.emitUnattributedTo(ctx, tx, out, p, lost[p.ID], merchantID, emitted <= maxSuggestedPayments); err != nil {
 				return err
 			}
 		}
@@ -51,9 +59,9 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	return nil
 }
 
-// emitUnattributedTo emits payment.unattributed to one merchant. suggest says
-// whether the event suggests invoices.
-func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, merchantID string, suggest bool) error {
+// emitUnattributedTo emits payment.unattributed to one merchant. lost is the commitment of the lost invoice that the
+// payment was for, or zero. suggest says whether the event suggests invoices.
+func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, lost invoice.Hash, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {
 		found, err := tx.NearInvoices(ctx, []store.NearLookup{{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)}}, merchantID)
@@ -63,6 +71,9 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *out
 		near = found[0]
 	}
 	data := apiconv.UnattributedData(p, invoice.Suggest(p.Transfer, near, maxSuggestions))
+	if !lost.IsZero() {
+		apiconv.OfLostInvoice(&data.Payment, lost)
+	}
 	return s.emitTo(out, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
 }
 

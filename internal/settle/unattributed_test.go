@@ -28,6 +28,28 @@ func TestOnUnattributed(t *testing.T) {
 	})
 }
 
+// TestUnattributedEventOfLostInvoice says in payment.unattributed that the payment was for an invoice that the database has
+// lost.
+func TestUnattributedEventOfLostInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "curious-" + w.merchant
+		w.create()
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(990_000)), invoice.Evidence{Calldata: lost.CommitmentID}))
+		rows, err := w.db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d events, %v", len(rows), err)
+		}
+		var body struct{ Data apitypes.UnattributedData }
+		w.must(json.Unmarshal(rows[0].Body, &body))
+		if p := body.Data.Payment; p.Exception != apitypes.PaymentOfLostInvoice || p.OnChainInvoiceID != lost.CommitmentID.String() {
+			t.Errorf("the payment is %+v", p)
+		}
+		w.must(apitest.Event(t, rows[0].Body))
+	})
+}
+
 func TestUnattributedEvents(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

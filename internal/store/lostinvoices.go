@@ -141,19 +141,27 @@ const lostDeposit = "lost:"
 // IsLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
 func IsLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
 
-// LostPayment returns the commitment of the lost invoice that a payment without an invoice was for: that of its
-// deposit address, or the one that its evidence names. It is zero if neither exists.
-func (q *queries) LostPayment(ctx context.Context, p invoice.Payment) (invoice.Hash, error) {
-	id, err := queryRow(ctx, q, func(row scanner) (h invoice.Hash, err error) {
-		err = row.Scan(hashCol(&h))
-		return h, err
-	}, `SELECT commitment_id FROM lost_addresses WHERE address = $1 AND chain_key = $2 AND commitment_id IS NOT NULL
-		UNION SELECT commitment_id FROM lost_invoices WHERE closed = 0 AND commitment_id IN ($3, $4, $5) LIMIT 1`,
-		p.To.String(), p.ChainKey, p.Evidence.Registry.String(), p.Evidence.Authorization.String(), p.Evidence.Calldata.String())
-	if errors.Is(err, ErrNotFound) {
-		err = nil
+// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost invoices that they were for:
+// that of the deposit address, or one that the payment's evidence names. Others are left out.
+func (q *queries) LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error) {
+	rows := make([][]any, len(payments))
+	for n, p := range payments {
+		rows[n] = []any{int64(n), p.ChainKey, p.To.String(), p.Evidence.Registry.String(), p.Evidence.Authorization.String(), p.Evidence.Calldata.String()}
 	}
-	return id, err
+	ids, err := q.lookUp(ctx, []string{"n BIGINT", "chain", "receiver", "registered", "signed", "tagged"}, rows, `SELECT max(lost.id) FROM (
+		SELECT commitment_id AS id FROM lost_addresses WHERE address = receiver AND chain_key = chain
+		UNION ALL SELECT commitment_id FROM lost_invoices WHERE commitment_id IN (registered, signed, tagged)
+		) AS lost WHERE NOT EXISTS (SELECT 1 FROM invoices WHERE `+q.hasCommitment("lost.id")+")")
+	if err != nil {
+		return nil, fmt.Errorf("find out which lost invoices payments are for: %w", err)
+	}
+	found := make(map[string]invoice.Hash)
+	for n, text := range ids {
+		if id, err := invoice.ParseHash(text); err == nil {
+			found[payments[n].ID] = id
+		}
+	}
+	return found, nil
 }
 
 // RecoverFrom records the first block that the backup had not read of each chain, for a recovery that begins.
