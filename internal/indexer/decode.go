@@ -160,14 +160,17 @@ func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
 		if !d.fromRegistry(&logs[i]) {
 			continue
 		}
-		by := invoice.Address(logs[i].Address)
+		e := settle.RegistryEvent{Registry: invoice.Address(logs[i].Address), TxHash: invoice.Hash(logs[i].TxHash)}
 		if p, err := contracts.ParsePaid(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryPaid, CommitmentID: invoice.Hash(p.ID), Merchant: invoice.Address(p.Merchant)})
+			e.Kind, e.CommitmentID, e.Merchant = settle.RegistryPaid, invoice.Hash(p.ID), invoice.Address(p.Merchant)
 		} else if id, err := contracts.ParseOpened(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryOpened, CommitmentID: invoice.Hash(id)})
+			e.Kind, e.CommitmentID = settle.RegistryOpened, invoice.Hash(id)
 		} else if id, err := contracts.ParseClosed(logs[i]); err == nil {
-			events = append(events, settle.RegistryEvent{Registry: by, Kind: settle.RegistryClosed, CommitmentID: invoice.Hash(id)})
+			e.Kind, e.CommitmentID = settle.RegistryClosed, invoice.Hash(id)
+		} else {
+			continue
 		}
+		events = append(events, e)
 	}
 	return events
 }

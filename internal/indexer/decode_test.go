@@ -265,8 +265,11 @@ func TestRegistryEvents(t *testing.T) {
 	logs := receipt(
 		chaintest.Opened(registry, id1), fake, short, pays(alice, 5), paid(id1, alice, 5), chaintest.Closed(registry, id2),
 	).Logs
+	in := invoice.Hash(logs[0].TxHash)
 	want := []settle.RegistryEvent{
-		{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1}, {Registry: registry, Kind: settle.RegistryPaid, CommitmentID: id1, Merchant: merchant}, {Registry: registry, Kind: settle.RegistryClosed, CommitmentID: id2},
+		{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1, TxHash: in},
+		{Registry: registry, Kind: settle.RegistryPaid, CommitmentID: id1, TxHash: in, Merchant: merchant},
+		{Registry: registry, Kind: settle.RegistryClosed, CommitmentID: id2, TxHash: in},
 	}
 	if diff := cmp.Diff(want, testDecoder.registryEvents(logs)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

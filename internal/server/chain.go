@@ -41,8 +41,9 @@ type chainWorkers struct {
 	chain.Chain
 	pool    *chain.Pool
 	indexer *indexer.Supervisor
-	writer  *txmgr.Writer // nil without an operator key
-	wake    chan struct{} // of the writer
+	writer  *txmgr.Writer     // nil without an operator key
+	wake    chan struct{}     // of the writer
+	foreign chan invoice.Hash // transactions to be judged
 }
 
 func (s *Server) buildChains() error {
@@ -59,7 +60,7 @@ func (s *Server) buildChains() error {
 }
 
 func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
-	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1)}
+	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1), foreign: make(chan invoice.Hash, maxForeignTxs)}
 	run.pool, err = chain.OpenPool(chain.PoolConfig{
 		Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger,
 		OnRefused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
@@ -162,6 +163,7 @@ func (s *Server) startChains(ctx context.Context, group *errgroup.Group) {
 	}
 	for _, run := range s.chains {
 		group.Go(s.runWorker(ctx, run.run))
+		group.Go(func() error { return s.judgeForeignTxs(ctx, run) })
 	}
 }
 

@@ -73,7 +73,7 @@ const hiddenReason = "ask with a key of the operator for the reason"
 
 // hideReasons replaces the reasons that may name nodes and files.
 func (h *health) hideReasons() {
-	reasons := []*string{&h.Certificate}
+	reasons := []*string{&h.Certificate, &h.Restored}
 	for i := range h.Chains {
 		reasons = append(reasons, &h.Chains[i].Error, &h.Chains[i].Writer)
 	}

@@ -214,8 +214,11 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	s.startChains(ctx, group)
 }
 
-// prepareLedger completes what older versions wrote, and then makes the configuration the newest revision.
+// prepareLedger refuses a database that has lost operators' transactions, completes what older versions wrote, and then makes the configuration the newest revision.
 func (s *Server) prepareLedger(ctx context.Context) (err error) {
+	if err := s.compareNonces(ctx); err != nil {
+		return err
+	}
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}

@@ -165,9 +165,9 @@ func TestReadyHidesReasons(t *testing.T) {
 			t.Errorf("at a %s door, the operator gets %d %s", name, a.status, a.body)
 		}
 	}
-	h := health{Certificate: "x", Chains: []chainHealth{{Error: "x", Writer: "x"}, {}}}
+	h := health{Certificate: "x", Restored: "x", Chains: []chainHealth{{Error: "x", Writer: "x"}, {}}}
 	h.hideReasons()
-	want := health{Certificate: hiddenReason, Chains: []chainHealth{{Error: hiddenReason, Writer: hiddenReason}, {}}}
+	want := health{Certificate: hiddenReason, Restored: hiddenReason, Chains: []chainHealth{{Error: hiddenReason, Writer: hiddenReason}, {}}}
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Error(diff)
 	}

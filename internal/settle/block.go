@@ -29,6 +29,7 @@ type RegistryEvent struct {
 	Registry     invoice.Address
 	Kind         RegistryEventKind
 	CommitmentID invoice.Hash
+	TxHash       invoice.Hash
 	Merchant     invoice.Address // who was paid; zero unless it was paid
 }
 

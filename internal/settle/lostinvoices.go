@@ -71,6 +71,24 @@ func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey strin
 	return tx.InsertLostAddresses(ctx, chainKey, paidTo)
 }
 
+// noteForeign collects the transactions that opened or closed commitments, and that are not among those that the service
+// has stored.
+func noteForeign(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, blocks []Block) error {
+	var txs []invoice.Hash
+	for _, b := range blocks {
+		for _, e := range b.Registry {
+			if e.Kind != RegistryPaid && !slices.Contains(txs, e.TxHash) {
+				txs = append(txs, e.TxHash)
+			}
+		}
+	}
+	foreign, err := tx.ForeignTxs(ctx, txs)
+	for _, hash := range foreign {
+		out.foreign = append(out.foreign, foreignTx{chainKey, hash})
+	}
+	return err
+}
+
 // WatchLost has the deposit addresses recorded that lost invoices of a chain may have: one for each lost invoice
 // and settlement address. It returns how many lost addresses are watched, and does nothing on a chain
 // without a deposit factory.

@@ -16,8 +16,15 @@ type outbox struct {
 	events       []store.Event
 	intents      []store.Intent
 	unattributed []invoice.Payment // that no rule attributes
+	foreign      []foreignTx
 	audit        []access.Entry
 	held         *time.Duration // set to how long the transaction kept others from inserting events; nil where nobody asks
+}
+
+// foreignTx is a transaction that changed a registry, and that the service has not stored.
+type foreignTx struct {
+	chainKey string
+	hash     invoice.Hash
 }
 
 // update runs a transaction with an outbox, saves the outbox in it, and wakes
@@ -69,6 +76,9 @@ func (s *Service) signal(out outbox) {
 	}
 	for _, p := range out.unattributed {
 		s.signals.OnUnattributed(p)
+	}
+	for _, t := range out.foreign {
+		s.signals.OnForeignTx(t.chainKey, t.hash)
 	}
 }
 

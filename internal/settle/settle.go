@@ -57,6 +57,9 @@ type Signals struct {
 	// OnUnattributed is called with each payment that no rule attributes, once it
 	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
+	// OnForeignTx is called with each transaction that opened or closed commitments in one of the service's registries,
+	// and that is not among those that the service has stored.
+	OnForeignTx func(chainKey string, tx invoice.Hash)
 	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or
 	// refused.
 	OnAuthorization func(chainKey string, refused invoice.Refusal)
@@ -75,6 +78,9 @@ func (s Signals) orIgnored() Signals {
 	}
 	if s.WakeIndexer == nil {
 		s.WakeIndexer = func(string) {}
+	}
+	if s.OnForeignTx == nil {
+		s.OnForeignTx = func(string, invoice.Hash) {}
 	}
 	if s.OnUnattributed == nil {
 		s.OnUnattributed = func(invoice.Payment) {}

@@ -54,6 +54,11 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
 		return false, err
 	}
+	if !s.recovery {
+		if err := noteForeign(ctx, tx, out, scope.key, blocks); err != nil {
+			return false, err
+		}
+	}
 	invoices := newInvoiceSet(tx)
 	for part := range slices.Chunk(transfers, maxTransferBatch) {
 		b := s.newTransferBatch(invoices, out, scope, part)

@@ -61,6 +61,8 @@ const (
 	// firstAfter is the same before the first transaction of a sender: other
 	// programs, such as the one that deployed the registry, used its nonces.
 	firstAfter = 3 * time.Second
+	// compareTimeout bounds the question, at a start, of how many nonces an account has used.
+	compareTimeout = 5 * time.Second
 	// foreignAfter is how long a pending transaction of another program may
 	// hold up ours before ours takes its nonce.
 	foreignAfter = 5 * time.Minute

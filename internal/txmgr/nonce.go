@@ -142,7 +142,9 @@ func (w *Writer) nodes() []node {
 func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 	ok, err := w.isOwnNonce(ctx, used)
 	if err == nil && !ok {
-		err = w.verifyNonce(ctx, used)
+		if err = w.verifyNonce(ctx, used); err == nil {
+			err = w.noteNonces(ctx, used)
+		}
 	}
 	if err != nil {
 		return false, err

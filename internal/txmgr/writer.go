@@ -76,6 +76,7 @@ type Store interface {
 	RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error
 	SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
+	NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used uint64, running bool, now time.Time) (suspected bool, err error)
 	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
 	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
 	CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error)
@@ -118,6 +119,7 @@ type Writer struct {
 	conf        Config
 	node        node
 	sender      invoice.Address
+	compared    bool // whether this process has compared the used nonces with the database
 	ids         *invoice.IDs
 	lease       store.WorkLease
 	leasedUntil time.Time // until when the lease is surely ours

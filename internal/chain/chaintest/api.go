@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -34,9 +36,13 @@ func (a *api) GetCode(ctx context.Context, at common.Address, _ string) (hexutil
 	return hexutil.Bytes{}, nil
 }
 
-// GetTransactionCount answers eth_getTransactionCount: accounts send nothing.
-func (a *api) GetTransactionCount(ctx context.Context, _ common.Address, _ string) (hexutil.Uint64, error) {
-	return 0, a.node.enter(ctx, "eth_getTransactionCount")
+// GetTransactionCount answers eth_getTransactionCount.
+func (a *api) GetTransactionCount(ctx context.Context, account common.Address, _ string) (hexutil.Uint64, error) {
+	err := a.node.enter(ctx, "eth_getTransactionCount")
+	c := a.node.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return hexutil.Uint64(c.nonces[account]), err
 }
 
 // reverted is the error of a call that a contract refused.
@@ -122,10 +128,21 @@ func (b *Block) json(full bool) map[string]any {
 
 // tx writes a transaction of the block.
 func (b *Block) tx(i int) map[string]any {
-	return map[string]any{
+	shown := make(map[string]any)
+	if signed := b.Txs[i].Signed; signed != nil {
+		text, err := signed.MarshalJSON()
+		if err == nil {
+			err = json.Unmarshal(text, &shown)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("chaintest: show a signed transaction: %v", err))
+		}
+	}
+	maps.Copy(shown, map[string]any{
 		"hash": b.Txs[i].Hash, "input": hexutil.Bytes(b.Txs[i].Input),
 		"blockHash": b.Hash, "blockNumber": hexutil.Uint64(b.Number), "transactionIndex": hexutil.Uint(i),
-	}
+	})
+	return shown
 }
 
 // receipt writes the receipt of a transaction of the block.

@@ -32,7 +32,8 @@ type Chain struct {
 	txs       map[common.Hash]place // of the canonical blocks
 	tags      map[string]uint64
 	decimals  map[common.Address]int // of contracts; -1 for those that are no token
-	mined     uint64                 // blocks ever mined, so that no two hashes are equal
+	nonces    map[common.Address]uint64
+	mined     uint64 // blocks ever mined, so that no two hashes are equal
 	heads     map[chan *Block]bool
 }
 
@@ -52,7 +53,7 @@ type Block struct {
 func New(id uint64) *Chain {
 	c := &Chain{
 		ID: id, byHash: map[common.Hash]*Block{}, txs: map[common.Hash]place{}, tags: map[string]uint64{},
-		decimals: map[common.Address]int{}, heads: map[chan *Block]bool{},
+		decimals: map[common.Address]int{}, nonces: map[common.Address]uint64{}, heads: map[chan *Block]bool{},
 	}
 	c.mine(GenesisTime, nil)
 	return c
@@ -67,6 +68,13 @@ func (c *Chain) Token(at invoice.Address, decimals int) {
 
 // Contract puts a contract that is no token at an address.
 func (c *Chain) Contract(at invoice.Address) { c.Token(at, -1) }
+
+// SetNonce sets how many transactions an account has sent.
+func (c *Chain) SetNonce(account common.Address, sent uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nonces[account] = sent
+}
 
 // Head returns the newest block.
 func (c *Chain) Head() *Block {

@@ -20,6 +20,8 @@ type Tx struct {
 	To    *common.Address // whom it calls, if it matters
 	Input []byte
 	Logs  []Log
+	// Signed, when set, has the signature that nodes show.
+	Signed *types.Transaction
 }
 
 // sender is who sends the transaction.
@@ -52,6 +54,11 @@ var made atomic.Uint64
 // NewTx returns a transaction with a hash of its own that emits these logs.
 func NewTx(logs ...Log) Tx {
 	return NamedTx(fmt.Sprint("transaction ", made.Add(1)), logs...)
+}
+
+// SignedTx returns a transaction that an account has signed.
+func SignedTx(signed *types.Transaction, logs ...Log) Tx {
+	return Tx{Hash: signed.Hash(), To: signed.To(), Input: signed.Data(), Logs: logs, Signed: signed}
 }
 
 // NamedTx returns the transaction of that name, whose hash is the same each

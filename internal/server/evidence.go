@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// maxForeignTxs bounds the transactions of a chain that wait to be judged. A registry that is shared with other
+// services has many. Those beyond it are left out: the operator's nonces show the same.
+const maxForeignTxs = 1000
+
+// compareNonces returns an error that says what to do if operators have used nonces that the database does not know. A
+// chain whose nodes do not answer keeps the service from nothing: its transaction manager compares again before it
+// sends something.
+func (s *Server) compareNonces(ctx context.Context) error {
+	var group errgroup.Group
+	for _, run := range s.chains {
+		if run.writer != nil {
+			group.Go(func() error { return run.writer.CompareNonces(ctx) })
+		}
+	}
+	if err := group.Wait(); err != nil || s.cfg.Isolated {
+		return err
+	}
+	r, err := s.store.Recovery(ctx)
+	if err != nil {
+		return err
+	}
+	return r.Err()
+}
+
+// queueForeignTx has a transaction judged that changed a registry and is not stored.
+func (s *Server) queueForeignTx(chainKey string, tx invoice.Hash) {
+	run := s.byKey[chainKey]
+	if run == nil || s.cfg.Isolated {
+		return
+	}
+	select {
+	case run.foreign <- tx:
+	default:
+		s.cfg.Logger.Debug("transaction of the registry not examined, too many wait", "chain", chainKey, "tx", tx)
+	}
+}
+
+// judgeForeignTxs judges transactions until ctx ends.
+func (s *Server) judgeForeignTxs(ctx context.Context, run *chainWorkers) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case tx := <-run.foreign:
+			if err := s.judgeForeignTx(ctx, run, tx); err != nil && ctx.Err() == nil {
+				s.cfg.Logger.Warn("it was not examined who sent a transaction of the registry", "chain", run.Key, "tx", tx, "err", err)
+			}
+		}
+	}
+}
+
+// judgeForeignTx records evidence that the database was restored if one of the service's operators signed the
+// transaction. The signature proves that, whatever the node says, and although the block may not be final.
+func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash invoice.Hash) error {
+	calling, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+	defer cancel()
+	var raw json.RawMessage
+	if err := run.pool.Writer().CallContext(calling, &raw, "eth_getTransactionByHash", common.Hash(hash)); err != nil {
+		return fmt.Errorf("eth_getTransactionByHash: %w", err)
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalJSON(raw); err != nil || tx.Hash() != common.Hash(hash) {
+		return nil //nolint:nilerr // it is of a kind that this service does not send
+	}
+	from, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
+	if err != nil || tx.ChainId().Uint64() != run.ID {
+		return nil //nolint:nilerr // the same
+	}
+	operators, err := s.store.Operators(ctx, run.Key)
+	if err != nil {
+		return err
+	}
+	for _, c := range s.cfg.Chains {
+		if c.Key == run.Key && c.OperatorKey != nil {
+			operators = append(operators, invoice.Address(crypto.PubkeyToAddress(c.OperatorKey.PublicKey)))
+		}
+	}
+	if !slices.Contains(operators, invoice.Address(from)) {
+		return nil
+	}
+	_, err = s.store.NoteSigned(ctx, run.Key, invoice.Address(from), tx.Nonce(), hash, s.cfg.Now())
+	return err
+}

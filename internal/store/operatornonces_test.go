@@ -1,0 +1,179 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// operator is an account and the chain that it sends on, as the database sees them.
+type operator struct {
+	tb   rapid.TB
+	s    *store.Store
+	url  string
+	name invoice.Address
+}
+
+// sends stores a transaction of the service.
+func (o operator) sends(t *testing.T, nonce uint64) {
+	t.Helper()
+	hash := invoice.Hash{o.name[0], o.name[1], o.name[2], byte(nonce)}
+	_, err := storetest.SQL(t, o.url).ExecContext(t.Context(), "INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei) "+
+		"VALUES ($1, 'base', $2, $3, 'open', 'sent', 1, 0)", hash.String(), o.name.String(), int64(nonce))
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+}
+
+// notes compares a count with the database, which must be evidence or not.
+func (o operator) notes(t *testing.T, used uint64, running, want bool) {
+	t.Helper()
+	suspected, err := o.s.NoteNonces(t.Context(), "base", o.name, used, running, time.Unix(1000, 0))
+	if err != nil || suspected != want {
+		o.tb.Fatalf("%d nonces of %s: evidence %v, %v; want %v", used, o.name, suspected, err, want)
+	}
+}
+
+func (o operator) state(t *testing.T) store.Recovery {
+	t.Helper()
+	r, err := o.s.Recovery(t.Context())
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+	return r
+}
+
+// end makes the state normal again: at the end of a recovery, or of a false alarm.
+func (o operator) end(t *testing.T, recovered bool) {
+	t.Helper()
+	if err := o.s.Update(t.Context(), func(tx *store.Tx) error {
+		if recovered {
+			if err := tx.ForgetNonces(t.Context()); err != nil {
+				return err
+			}
+		}
+		return tx.SetRecovery(t.Context(), store.Recovery{State: store.RecoveryNormal, Since: time.Unix(2000, 0)})
+	}); err != nil {
+		o.tb.Fatal(err)
+	}
+}
+
+func eachOperator(t *testing.T, test func(t *testing.T, o operator)) {
+	t.Helper()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			test(t, operator{t, storetest.Open(t, url), url, invoice.Address{0xaa}})
+		})
+	}
+}
+
+// TestNoncesAreEvidence has an account use nonces that the database does not know.
+func TestNoncesAreEvidence(t *testing.T) {
+	eachOperator(t, func(t *testing.T, o operator) {
+		t.Helper()
+		o.notes(t, 5, false, false) // used before the first start
+		o.notes(t, 5, false, false)
+		o.notes(t, 3, false, false) // by a node that is behind
+		o.sends(t, 5)
+		o.notes(t, 5, false, false) // it waits in the pool
+		o.notes(t, 6, false, false) // it is mined
+		if r := o.state(t); r.State != store.RecoveryNormal {
+			t.Fatalf("the state is %+v", r)
+		}
+		o.notes(t, 7, false, true)
+		r := o.state(t)
+		if r.State != store.RecoverySuspected || !strings.Contains(r.Reason, "has sent 7 transactions on base, and the database knows of 6") {
+			t.Errorf("the state is %+v", r)
+		}
+		if text := r.Err().Error(); !strings.Contains(text, "--dismiss") || !strings.Contains(text, "another program or person sends with the key") {
+			t.Errorf("the error is %s", text)
+		}
+		o.end(t, false)
+		o.notes(t, 7, false, false)
+		o.notes(t, 20, false, false) // a false alarm is dismissed for good
+		o.end(t, true)
+		o.notes(t, 30, false, false) // a recovery accepts what it finds
+		o.notes(t, 31, true, false)  // used by another program while the service runs
+		o.notes(t, 31, false, false)
+		o.notes(t, 32, false, true)
+	})
+}
+
+// TestSignedTransactionsAreEvidence has an account sign a transaction that changes a registry.
+func TestSignedTransactionsAreEvidence(t *testing.T) {
+	eachOperator(t, func(t *testing.T, o operator) {
+		t.Helper()
+		signed := func(nonce uint64, want bool) {
+			t.Helper()
+			suspected, err := o.s.NoteSigned(t.Context(), "base", o.name, nonce, invoice.Hash{byte(nonce)}, time.Unix(1000, 0))
+			if err != nil || suspected != want {
+				t.Errorf("nonce %d: evidence %v, %v; want %v", nonce, suspected, err, want)
+			}
+		}
+		signed(9, false) // of an account that was never compared
+		o.notes(t, 5, false, false)
+		signed(4, false) // of before the first start
+		o.sends(t, 5)
+		signed(5, false)
+		signed(6, true)
+		if r := o.state(t); r.State != store.RecoverySuspected || !strings.Contains(r.Reason, "nonce 6") {
+			t.Errorf("the state is %+v", r)
+		}
+		o.end(t, false)
+		signed(7, false)
+		o.end(t, true)
+		signed(8, false)
+	})
+}
+
+// TestExclusiveKeyGivesNoFalseAlarm has replicas that are started and stopped send with a key that only they use, while
+// nodes are behind and blocks are replaced. Nothing is evidence, until the database loses a transaction that was mined.
+func TestExclusiveKeyGivesNoFalseAlarm(t *testing.T) {
+	t.Parallel()
+	url := storetest.Migrated(t)
+	s := storetest.Open(t, url)
+	accounts := 0
+	rapid.Check(t, func(r *rapid.T) {
+		accounts++
+		o := operator{r, s, url, invoice.Address{0xbb, byte(accounts >> 8), byte(accounts)}}
+		before := rapid.Uint64Range(0, 3).Draw(r, "used before the first start")
+		stored, mined := before, before // numbers of nonces
+		o.notes(t, before, false, false)
+		r.Repeat(map[string]func(*rapid.T){
+			"send": func(r *rapid.T) {
+				if mined < stored {
+					r.Skip("one is in flight")
+				}
+				o.tb = r
+				o.sends(t, stored)
+				stored++
+			},
+			"mine":  func(*rapid.T) { mined = stored },
+			"reorg": func(*rapid.T) { mined = max(before, stored-min(stored, 1)) },
+			"start": func(r *rapid.T) {
+				o.tb = r
+				lag := rapid.Uint64Range(0, mined-before).Draw(r, "lag")
+				o.notes(t, mined-lag, false, false)
+			},
+			"run": func(r *rapid.T) {
+				o.tb = r
+				o.notes(t, mined, true, false)
+			},
+		})
+		o.tb = r
+		lost := rapid.Uint64Range(0, stored-before).Draw(r, "lost")
+		if _, err := storetest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM chain_txs WHERE sender = $1 AND nonce >= $2", o.name.String(), int64(stored-lost)); err != nil {
+			r.Fatal(err)
+		}
+		o.notes(t, mined, false, mined > stored-lost)
+		o.end(t, false)
+	})
+}

@@ -1,0 +1,89 @@
+package txmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// errRestored ends a round in which the used nonces showed that the database may have been restored.
+var errRestored = errors.New("the operator has used nonces that the database does not know, so that it may have been restored from a backup; nothing is sent")
+
+// CompareNonces compares how many nonces the operator has used with what the database knows, as store.NoteNonces does.
+// It must be called before Run. What fewer than two nodes say is left to the writer, if several are configured: it
+// believes that after a while, before its first transaction. Accounts of former keys are left out, because their coins
+// are moved by hand.
+func (w *Writer) CompareNonces(ctx context.Context) error {
+	used, certain := w.usedNonces(ctx)
+	if !certain {
+		return nil
+	}
+	if err := w.noteNonces(ctx, used); !errors.Is(err, errRestored) { // which is recorded
+		return err
+	}
+	return nil
+}
+
+// noteNonces records how many nonces are used. It returns errRestored if that is evidence.
+func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
+	suspected, err := w.conf.Store.NoteNonces(ctx, w.conf.Chain.Key, w.sender, used, w.compared, w.conf.Now())
+	if err != nil {
+		return err
+	}
+	w.compared = true
+	if suspected {
+		return errRestored
+	}
+	return nil
+}
+
+// usedNonces returns how many nonces the operator has used in any case: as many as two nodes of the chain say, or the
+// only one. A node that is behind says less.
+func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
+	nodes := w.nodes()
+	if len(nodes) == 0 {
+		nodes = []node{w.node}
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var answers []uint64
+	var group sync.WaitGroup
+	for _, n := range nodes {
+		group.Go(func() {
+			if answer, err := n.nonceOn(ctx, w.conf.Chain.ID, w.sender); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				answers = append(answers, answer)
+			}
+		})
+	}
+	group.Wait()
+	need := min(2, len(nodes))
+	if len(answers) < need {
+		return 0, false
+	}
+	slices.Sort(answers)
+	return answers[len(answers)-need], true
+}
+
+// nonceOn returns how many transactions of an account are in the newest block. It fails if the node is one of another
+// chain, which was perhaps not checked yet.
+func (n node) nonceOn(ctx context.Context, chainID uint64, account invoice.Address) (uint64, error) {
+	var id, used chain.Quantity
+	err := n.batch(ctx, []rpc.BatchElem{
+		{Method: "eth_chainId", Result: &id}, {Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used},
+	})
+	if err == nil && id.N != chainID {
+		err = fmt.Errorf("the node is one of chain %d, want %d", id.N, chainID)
+	}
+	return used.N, err
+}
