@@ -293,9 +293,11 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 }
 
 // notePace slows the node's pace after it failed to answer a call that cannot be divided. Calls on
-// behalf of requests never slow it.
+// behalf of requests never slow it. Neither does a broadcast, which nodes refuse and lose for reasons of their own, unless
+// the node says that the rate was too high: transactions are few, so other calls fail if the rate is.
 func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, err error) {
-	if len(elems) == 1 && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
+	lost := elems[0].Method == broadcast && !classify(err).rateLimited()
+	if len(elems) == 1 && !lost && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
 		c.pace.refused()
 	}
 }

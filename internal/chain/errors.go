@@ -104,7 +104,7 @@ func infuraBackoff(data any) time.Duration {
 // error of any other method is a failure of the node, because its request gives no reason to refuse
 // it.
 var mayBeRefused = map[string]bool{
-	"eth_call": true, "eth_estimateGas": true, "eth_sendRawTransaction": true,
+	"eth_call": true, "eth_estimateGas": true, broadcast: true,
 	"eth_feeHistory": true, "eth_maxPriorityFeePerGas": true, receiptsOfBlock: true,
 }
 

@@ -18,6 +18,9 @@ const DefaultFailoverAfter = 3 * time.Second
 // Writer makes the calls of the transaction manager.
 type Writer struct{ pool *Pool }
 
+// broadcast is the method that sends a transaction.
+const broadcast = "eth_sendRawTransaction"
+
 // Writer returns what makes the calls of the transaction manager.
 func (p *Pool) Writer() Writer { return Writer{p} }
 
@@ -27,7 +30,7 @@ func (p *Pool) Writer() Writer { return Writer{p} }
 // when one accepts it.
 func (w Writer) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	ctx = withClass(ctx, ClassWriting)
-	if method == "eth_sendRawTransaction" {
+	if method == broadcast {
 		return w.pool.send(ctx, result, method, args...)
 	}
 	return w.pool.try(ctx, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })

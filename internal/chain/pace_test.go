@@ -2,6 +2,10 @@ package chain
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -143,5 +147,51 @@ func TestPaceEdges(t *testing.T) {
 	var none *pace
 	if none.refused(); none.admit(t.Context(), 1) != nil || none.most() != MaxBatch || none.delay(ClassRequest) != 0 || none.limit() != 0 {
 		t.Error("a client without a pool has a pace")
+	}
+}
+
+// TestLostBroadcast calls a node faster than the slowest pace. A broadcast without an answer does not slow the
+// calls down: it says nothing about their rate. One that is refused for the rate does, and so does another call without
+// an answer.
+func TestLostBroadcast(t *testing.T) {
+	for name, test := range map[string]struct {
+		method string
+		status int // 0 for none: the connection breaks
+		want   float64
+	}{
+		"a lost broadcast":            {broadcast, 0, 0},
+		"a broadcast, gateway's page": {broadcast, http.StatusBadGateway, 0},
+		"a broadcast, too many":       {broadcast, http.StatusTooManyRequests, firstPace},
+		"another call":                {"eth_gasPrice", 0, firstPace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				switch {
+				case err != nil || !strings.Contains(string(body), test.method):
+					_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x5"}`)
+				case test.status == 0:
+					panic(http.ErrAbortHandler)
+				default:
+					w.WriteHeader(test.status)
+				}
+			}))
+			defer node.Close()
+			c, err := NewClient(ClientConfig{URL: node.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_, c.pace = newPaced()
+			if err := c.pace.admit(t.Context(), 2*firstPace-1); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.call(t.Context(), new(string), test.method, "0x01"); err == nil {
+				t.Fatal("it succeeds")
+			}
+			if got := c.pace.limit(); got != test.want {
+				t.Errorf("the pace is %f, want %f", got, test.want)
+			}
+		})
 	}
 }

@@ -157,7 +157,6 @@ type gaslessWorld struct {
 func newGaslessWorld(t *testing.T, database string) *gaslessWorld {
 	t.Helper()
 	g := &gaslessWorld{servedWorld: newServedWorld(t)}
-	g.ctx = within(t, 4*time.Minute) // lost answers to broadcasts slow the calls of the node down for a minute or more
 	info := g.info.Load()
 	g.node = &deafNode{node: info.Chain.RPCURL}
 	proxy := httptest.NewServer(g.node)
