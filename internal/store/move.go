@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // MovedTable is a table whose rows Move has copied and compared.
@@ -21,9 +23,10 @@ type MovedTable struct {
 }
 
 // Move copies a SQLite database into an empty PostgreSQL database, in one transaction. It compares every table by
-// its number of rows, a hash of all rows, and the sum of the column amount, before it commits, and then marks the file, on
-// which no service starts any more. Until it returns, no service can use the file, and no command can write to it. After an error the target
-// is as empty as before, and the file is not marked. report, which is not nil, is called for each table.
+// its number of rows, a hash of all rows, and the sum of the column amount, before it commits. The file is marked before
+// the copy, so that no service starts on it next to the target, however the copy ends. Until Move returns, no service can
+// use the file, and no command can write to it. After an error the target is as empty as before and the file is not
+// marked, unless the error says otherwise. report, which is not nil, is called for each table.
 func Move(ctx context.Context, from, to string, now time.Time, report func(MovedTable)) (moved []MovedTable, err error) {
 	path, ok := strings.CutPrefix(from, "sqlite:")
 	if !ok {
@@ -40,7 +43,7 @@ func Move(ctx context.Context, from, to string, now time.Time, report func(Moved
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	empty, err := prepareMove(ctx, from)
+	found, empty, err := prepareMove(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -57,39 +60,103 @@ func Move(ctx context.Context, from, to string, now time.Time, report func(Moved
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	source, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+	if err := setMoveState(ctx, db, Recovery{State: RecoveryBackup, Reason: movingReason, Since: now}); err != nil {
+		return nil, fmt.Errorf("mark %s: %w", path, err)
 	}
-	moved, err = moveTo(ctx, source, target, empty, report)
-	if err != nil {
-		return nil, errors.Join(err, source.Rollback())
+	moved, err = moveMarked(ctx, db, target, mover{was: found.beforeMove(), empty: empty}, now, report)
+	if err == nil || errors.Is(err, errMaybeMoved) {
+		return moved, err
 	}
-	_, err = source.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = $1, since = $2 WHERE id = 1",
-		"quittance migrate has moved its rows to PostgreSQL; set database in the configuration to that", now.Unix())
-	if err = errors.Join(err, source.Commit()); err != nil {
-		err = fmt.Errorf("everything was moved, but %s is not marked as moved; use it no more: %w", path, err)
+	if found.IsMoved() && errors.Is(err, ErrNotEmpty) {
+		err = fmt.Errorf("an earlier run was ended; if this was its target, all rows are there: set database in the configuration to it. %w", err)
 	}
-	return moved, err
+	return nil, errors.Join(err, setMoveState(context.WithoutCancel(ctx), db, found))
 }
 
-// prepareMove checks the source and brings its schema up to date. It returns how many rows the tables of an empty database have.
-func prepareMove(ctx context.Context, from string) (empty map[string]int64, err error) {
-	s, err := Open(ctx, from)
+// errMaybeMoved is in an error after which the rows are, or may be, in the target. The file stays marked.
+var errMaybeMoved = errors.New("the file stays marked")
+
+// moveMarked copies all rows of a marked file, and marks it as moved.
+func moveMarked(ctx context.Context, db *sql.DB, target *Store, m mover, now time.Time, report func(MovedTable)) (moved []MovedTable, err error) {
+	if m.from, err = db.BeginTx(ctx, nil); err != nil {
+		return nil, fmt.Errorf("lock the file: %w", err)
+	}
+	p, ok := target.dialect.(*postgresDB)
+	if !ok {
+		return nil, errors.Join(errors.New("the target is no PostgreSQL database"), m.from.Rollback())
+	}
+	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address(p.config), err), m.from.Rollback())
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	if moved, err = m.commit(ctx, conn, report); err != nil {
+		return nil, errors.Join(err, m.from.Rollback())
+	}
+	err = setMoveState(ctx, m.from, Recovery{State: RecoveryBackup, Reason: movedReason, Since: now})
+	if err = errors.Join(err, m.from.Commit()); err != nil {
+		return moved, fmt.Errorf("everything was moved, set database in the configuration to the target; %w: %w", errMaybeMoved, err)
+	}
+	if _, err := conn.Exec(ctx, "ANALYZE"); err != nil {
+		return moved, fmt.Errorf("everything was moved, set database in the configuration to the target. "+
+			"Counting its rows for the planner failed; run ANALYZE there; %w: %w", errMaybeMoved, err)
+	}
+	return moved, nil
+}
+
+// commit copies all tables in a transaction of the target.
+func (m *mover) commit(ctx context.Context, conn *pgx.Conn, report func(MovedTable)) (moved []MovedTable, err error) {
+	if m.to, err = conn.Begin(ctx); err != nil {
 		return nil, err
 	}
+	if moved, err = m.run(ctx, report); err != nil {
+		return nil, errors.Join(err, m.to.Rollback(context.WithoutCancel(ctx)))
+	}
+	if err = m.to.Commit(ctx); err != nil {
+		return nil, fmt.Errorf("it is not known whether the target has the rows; run this again, it is complete if it is not empty; %w: %w", errMaybeMoved, err)
+	}
+	return moved, nil
+}
+
+// setMoveState sets the state of the file.
+func setMoveState(ctx context.Context, db interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}, r Recovery,
+) error {
+	_, err := db.ExecContext(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3 WHERE id = 1", string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
+	return err
+}
+
+// prepareMove checks the source and brings its schema up to date. It returns its state, and how many rows the tables of an
+// empty database have. A move that was broken off can be repeated.
+func prepareMove(ctx context.Context, from string) (found Recovery, empty map[string]int64, err error) {
+	s, err := Open(ctx, from)
+	if err != nil {
+		return found, nil, err
+	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	r, err := s.Recovery(ctx)
-	if err == nil {
-		err = r.Err()
+	if found, err = s.Recovery(ctx); err == nil {
+		err = found.beforeMove().Err()
 	}
 	if err == nil {
 		_, err = s.CheckIntact(ctx)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		empty, err = rowsOfEmpty(ctx)
 	}
+	return found, empty, err
+}
+
+// beforeMove returns the state before a move that has not finished, or else the state itself.
+func (r Recovery) beforeMove() Recovery {
+	if r.Reason == movingReason {
+		return Recovery{State: RecoveryNormal, Since: r.Since}
+	}
+	return r
+}
+
+// rowsOfEmpty returns how many rows the tables of an empty database have.
+func rowsOfEmpty(ctx context.Context) (empty map[string]int64, err error) {
 	dir, err := os.MkdirTemp("", "quittance-migrate-")
 	if err != nil {
 		return nil, err
@@ -127,32 +194,8 @@ const (
 type mover struct {
 	from  *sql.Tx
 	to    pgx.Tx
+	was   Recovery         // of the source, before it was marked
 	empty map[string]int64 // rows of the tables of an empty database
-}
-
-// moveTo copies all tables in a transaction of the target.
-func moveTo(ctx context.Context, source *sql.Tx, target *Store, empty map[string]int64, report func(MovedTable)) (moved []MovedTable, err error) {
-	p, ok := target.dialect.(*postgresDB)
-	if !ok {
-		return nil, errors.New("the target is no PostgreSQL database")
-	}
-	conn, err := pgx.ConnectConfig(ctx, p.config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", address(p.config), err)
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		m := mover{source, tx, empty}
-		moved, err = m.run(ctx, report)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Exec(ctx, "ANALYZE"); err != nil {
-		return nil, fmt.Errorf("count the rows for the planner: %w", err)
-	}
-	return moved, nil
 }
 
 func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []MovedTable, err error) {
@@ -172,8 +215,9 @@ func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []Moved
 		report(done)
 		moved = append(moved, done)
 	}
-	// The identity of the cluster is recorded by the first start on it.
-	_, err = m.to.Exec(ctx, "UPDATE recovery SET cluster = NULL, database_oid = NULL, wal_timeline = NULL, wal_position = NULL WHERE id = 1")
+	// The target is not marked. The identity of the cluster is recorded by the first start on it.
+	_, err = m.to.Exec(ctx, `UPDATE recovery SET state = $1, reason = $2, since = $3, cluster = NULL, database_oid = NULL, wal_timeline = NULL, wal_position = NULL
+		WHERE id = 1`, string(m.was.State), m.was.Reason, invoice.UnixSeconds(m.was.Since))
 	if err != nil {
 		return nil, err
 	}
@@ -331,34 +375,3 @@ func (m *mover) postgresNames(ctx context.Context, query string, args ...any) ([
 	slices.Sort(names)
 	return names, err
 }
-
-// sourceRows gives the rows of a SQLite table to COPY.
-type sourceRows struct {
-	rows  *sql.Rows
-	width int
-	tally *tally
-	now   []any
-	err   error
-}
-
-// Next implements pgx.CopyFromSource.
-func (s *sourceRows) Next() bool {
-	if s.err != nil || !s.rows.Next() {
-		return false
-	}
-	s.now = make([]any, s.width)
-	pointers := make([]any, s.width)
-	for i := range s.now {
-		pointers[i] = &s.now[i]
-	}
-	if s.err = s.rows.Scan(pointers...); s.err == nil {
-		s.tally.add(s.now)
-	}
-	return s.err == nil
-}
-
-// Values implements pgx.CopyFromSource.
-func (s *sourceRows) Values() ([]any, error) { return s.now, nil }
-
-// Err implements pgx.CopyFromSource.
-func (s *sourceRows) Err() error { return errors.Join(s.err, s.rows.Err()) }

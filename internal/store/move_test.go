@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -121,6 +122,48 @@ func TestMove(t *testing.T) {
 	if _, err := store.Move(t.Context(), from, storetest.Postgres(t), time.Unix(6, 0), nil); err == nil || !strings.Contains(err.Error(), "has moved its rows") {
 		t.Errorf("a second time: %v", err)
 	}
+}
+
+// TestMoveEnded ends a move at any table, and by the death of its process. No service starts on the file while the rows
+// may be in the target, and the move can be repeated.
+func TestMoveEnded(t *testing.T) {
+	t.Parallel()
+	from, to := storetest.Migrated(t), storetest.MigratedPostgres(t)
+	s := storetest.Open(t, from)
+	storetest.Schedule(t, s, "shop", 0, 3, 1000)
+	state := func(want string) {
+		t.Helper()
+		r, err := s.Recovery(t.Context())
+		if must(t, err); r.Reason != "" && want == "" || want != "" && (r.Err() == nil || !strings.Contains(r.Err().Error(), want)) {
+			t.Errorf("the file is %+v, want %q", r, want)
+		}
+	}
+	for _, last := range []string{"acme_cache", "x402_settlements"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := store.Move(ctx, from, to, time.Unix(5, 0), func(m store.MovedTable) {
+			if state("began to move"); m.Name == last {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("ended after %s: %v", last, err)
+		}
+		state("")
+	}
+	died := func() {
+		t.Helper()
+		_, err := storetest.SQL(t, from).ExecContext(t.Context(), "UPDATE recovery SET state = 'backup', reason = 'quittance migrate began to move its rows to PostgreSQL, and has not finished'")
+		must(t, err)
+	}
+	died()
+	_, err := store.Move(t.Context(), from, to, time.Unix(5, 0), func(store.MovedTable) {})
+	must(t, err)
+	state("used no more")
+	died() // between the target's commit and the mark
+	if _, err := store.Move(t.Context(), from, to, time.Unix(5, 0), func(store.MovedTable) {}); !errors.Is(err, store.ErrNotEmpty) || !strings.Contains(err.Error(), "all rows are there") {
+		t.Errorf("repeated with the same target: %v", err)
+	}
+	state("has not finished")
 }
 
 // TestMoveEveryTable moves rows with generated values in all columns of all tables.

@@ -20,6 +20,12 @@ const (
 	RecoveryUnderWay  RecoveryState = "recovering" // quittance recover has begun, and has not finished
 )
 
+// Reasons of RecoveryBackup that Move leaves.
+const (
+	movingReason = "quittance migrate began to move its rows to PostgreSQL, and has not finished"
+	movedReason  = "quittance migrate has moved its rows to PostgreSQL"
+)
+
 // Recovery is the state of a database.
 type Recovery struct {
 	State  RecoveryState
@@ -27,6 +33,8 @@ type Recovery struct {
 	Since  time.Time // when the state began; of a copy, when it was made
 	// Isolated is when serve --isolated first ran on the copy; zero if it never did. SetRecovery does not set it.
 	Isolated time.Time
+	// Ended is when the last recovery ended, and zero if a service has run since. SetRecovery sets it by itself.
+	Ended time.Time
 }
 
 // Err returns an error that says what was found and what to do, or nil if the state is normal or not known yet.
@@ -40,12 +48,24 @@ func (r Recovery) Err() error {
 	return RestoredError{r}
 }
 
+// IsMoved reports whether Move has marked the file, so that its rows are, or may be, in PostgreSQL.
+func (r Recovery) IsMoved() bool { return r.Reason == movingReason || r.Reason == movedReason }
+
 // RestoredError is why the service does not use a database.
 type RestoredError struct{ Recovery Recovery }
 
 // Error says what was found and what to do.
 func (e RestoredError) Error() string {
 	const undo = `if nothing was restored, run "quittance recover --config FILE --dismiss"`
+	since := times.Format(e.Recovery.Since, time.UTC, time.RFC3339)
+	switch e.Recovery.Reason {
+	case movingReason:
+		return fmt.Sprintf(`The database is not used: %s (since %s). Run it again. If it says that the target is not empty, all rows are there: set database in the `+
+			`configuration to the target. To stay with this file, empty the target, and run "quittance recover --config FILE --dismiss"`, e.Recovery.Reason, since)
+	case movedReason:
+		return fmt.Sprintf(`The database is used no more: %s (on %s). Set database in the configuration to the target. `+
+			`To go back before a service ran there, run "quittance recover --config FILE --dismiss"`, e.Recovery.Reason, since)
+	}
 	what, last := "The database may have been restored from a backup", undo
 	switch e.Recovery.State {
 	case RecoveryUnderWay:
@@ -55,7 +75,7 @@ func (e RestoredError) Error() string {
 	case RecoverySuspected, RecoveryNormal:
 	}
 	return fmt.Sprintf(`%s: %s (since %s). Stop every replica and run "quittance recover --config FILE", which reads the chains `+
-		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, times.Format(e.Recovery.Since, time.UTC, time.RFC3339), last)
+		`from the backup on and reports what a person must check; %s`, what, e.Recovery.Reason, since, last)
 }
 
 // Unavailable is the error for a client.
@@ -64,10 +84,10 @@ func (e RestoredError) Unavailable() string {
 }
 
 // recoveryColumns are those of Recovery.
-const recoveryColumns = "state, reason, since, isolated_at"
+const recoveryColumns = "state, reason, since, isolated_at, ended_at"
 
 func scanRecovery(row scanner) (r Recovery, err error) {
-	err = row.Scan(&r.State, &r.Reason, seconds{&r.Since}, seconds{&r.Isolated})
+	err = row.Scan(&r.State, &r.Reason, seconds{&r.Since}, seconds{&r.Isolated}, seconds{&r.Ended})
 	return r, err
 }
 
@@ -82,7 +102,8 @@ func (q *queries) Recovery(ctx context.Context) (Recovery, error) {
 
 // SetRecovery sets the state of the database. It returns ErrIsolated for a copy that ran in isolation.
 func (tx *Tx) SetRecovery(ctx context.Context, r Recovery) error {
-	n, err := tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3 WHERE id = 1 AND isolated_at IS NULL", string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
+	n, err := tx.exec(ctx, `UPDATE recovery SET state = $1, reason = $2, since = $3, ended_at = CASE WHEN state = 'recovering' AND CAST($1 AS TEXT) = 'normal' THEN CAST($3 AS BIGINT) END
+		WHERE id = 1 AND isolated_at IS NULL`, string(r.State), r.Reason, invoice.UnixSeconds(r.Since))
 	if err != nil {
 		return fmt.Errorf("record that the database is in state %s: %w", r.State, err)
 	}
@@ -90,6 +111,14 @@ func (tx *Tx) SetRecovery(ctx context.Context, r Recovery) error {
 		return ErrIsolated
 	}
 	return nil
+}
+
+// BeginService records that a service runs. A recovery before it is finished for good.
+func (s *Store) BeginService(ctx context.Context) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE recovery SET ended_at = NULL WHERE ended_at IS NOT NULL")
+		return err
+	})
 }
 
 // SuspectRestore records evidence that the database was restored, unless it is in another state than

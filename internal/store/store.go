@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,6 +93,32 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// ErrNoDatabase is returned for a database in which no service has run yet.
+var ErrNoDatabase = errors.New("there is no database yet: quittance serve creates it when it starts. If there was one, correct the setting database")
+
+// OpenExisting is Open for a database in which a service has run. It creates no file, and returns ErrNoDatabase for an
+// empty database, too.
+func OpenExisting(ctx context.Context, url string) (*Store, error) {
+	if err := CheckExists(url); err != nil {
+		return nil, err
+	}
+	s, err := Open(ctx, url)
+	if err == nil && s.created {
+		return nil, errors.Join(ErrNoDatabase, s.Close())
+	}
+	return s, err
+}
+
+// CheckExists returns ErrNoDatabase for a SQLite file that does not exist.
+func CheckExists(url string) error {
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", path, ErrNoDatabase)
+		}
+	}
+	return nil
 }
 
 // OpenUnchanged opens the database at the URL with the schema that it has. See SchemaVersions.

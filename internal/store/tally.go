@@ -2,6 +2,8 @@ package store
 
 import (
 	"crypto/sha256"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -69,3 +71,34 @@ func (t *tally) amount() string {
 func (t *tally) String() string {
 	return fmt.Sprintf("%d rows with the hash %x and amounts of %s", t.rows, new(big.Int).Rsh(t.hashes, 192), t.sum)
 }
+
+// sourceRows gives the rows of a SQLite table to COPY.
+type sourceRows struct {
+	rows  *sql.Rows
+	width int
+	tally *tally
+	now   []any
+	err   error
+}
+
+// Next implements pgx.CopyFromSource.
+func (s *sourceRows) Next() bool {
+	if s.err != nil || !s.rows.Next() {
+		return false
+	}
+	s.now = make([]any, s.width)
+	pointers := make([]any, s.width)
+	for i := range s.now {
+		pointers[i] = &s.now[i]
+	}
+	if s.err = s.rows.Scan(pointers...); s.err == nil {
+		s.tally.add(s.now)
+	}
+	return s.err == nil
+}
+
+// Values implements pgx.CopyFromSource.
+func (s *sourceRows) Values() ([]any, error) { return s.now, nil }
+
+// Err implements pgx.CopyFromSource.
+func (s *sourceRows) Err() error { return errors.Join(s.err, s.rows.Err()) }
