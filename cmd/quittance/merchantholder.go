@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/store"
 )
 
 func newMerchantRetire(env environment) *cobra.Command {
@@ -45,6 +46,9 @@ func newMerchantDecision(env environment, cmd *cobra.Command, do func(*merchant.
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		cfg, err := loadConfig(*path)
 		if err != nil {
+			return err
+		}
+		if err := store.CheckExists(cfg.Database); err != nil {
 			return err
 		}
 		ctx := asCommand(cmd.Context())

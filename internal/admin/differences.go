@@ -12,6 +12,9 @@ import (
 // Differences returns how a configuration differs from what the service's database remembers of earlier ones.
 // It changes nothing, and fails for a database with the schema of an earlier program.
 func Differences(ctx context.Context, c Config) (changes []drift.Change, err error) {
+	if err := store.CheckExists(c.Database); err != nil {
+		return nil, err
+	}
 	err = withOpened(ctx, c.Database, store.OpenUnchanged, func(db *store.Store) error {
 		found, known, err := db.SchemaVersions(ctx)
 		if err != nil {

@@ -3,11 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,9 +21,6 @@ type Config struct {
 	Chains   []chain.Chain
 	Now      func() time.Time
 }
-
-// errNoDatabase means that no service with the configuration has run yet.
-var errNoDatabase = errors.New("there is no database yet; quittance serve creates it when it starts")
 
 // replicaPatience is for how long a replica that was killed counts as running, at most.
 const replicaPatience = 5 * time.Second
@@ -68,16 +61,11 @@ func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) 
 
 // withStore opens a service's database for a function. It does not create one.
 func withStore(ctx context.Context, database string, do func(*store.Store) error) error {
-	return withOpened(ctx, database, store.Open, do)
+	return withOpened(ctx, database, store.OpenExisting, do)
 }
 
 // withOpened is withStore with a function that opens the database.
 func withOpened(ctx context.Context, database string, open func(context.Context, string) (*store.Store, error), do func(*store.Store) error) (err error) {
-	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", path, errNoDatabase)
-		}
-	}
 	db, err := open(ctx, database)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -24,6 +25,9 @@ func isolate(cfg Config) (Config, error) {
 			return cfg, fmt.Errorf("an isolated copy listens on %s, which others can reach; want a loopback address", l.Addr())
 		}
 		l.https = false
+	}
+	if err := store.CheckExists(cfg.Database); err != nil {
+		return cfg, err
 	}
 	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", nil, nil
 	cfg.KeepEvents, cfg.KeepAttempts, cfg.StopDelay = 0, 0, 0

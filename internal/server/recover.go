@@ -78,11 +78,14 @@ func openAlone(ctx context.Context, cfg Config) (s *Server, closeAll func() erro
 		return nil, nil, err
 	}
 	s.recovering = true
+	if err := store.CheckExists(cfg.Database); err != nil { // before its lock
+		return nil, nil, err
+	}
 	unlock, err := store.LockService(cfg.Database)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.store, err = store.Open(ctx, cfg.Database); err != nil {
+	if s.store, err = store.OpenExisting(ctx, cfg.Database); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	closeAll = func() error {
@@ -149,16 +152,24 @@ func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Ac
 	}))
 }
 
-// beginRecovery starts a timeline and ends sessions, unless a recovery has begun already.
+// beginRecovery starts a timeline and ends sessions, unless a recovery has begun already. One that has ended goes on
+// if no service has run since: what it found stays found, and imports count from the backup on.
 func (s *Server) beginRecovery(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Recovery(ctx)
 		if err != nil || was.State == store.RecoveryUnderWay {
 			return err
 		}
+		if was.IsMoved() {
+			return was.Err()
+		}
 		is := store.Recovery{State: store.RecoveryUnderWay, Reason: was.Reason, Since: s.cfg.Now()}
 		if was.State == store.RecoveryNormal {
 			is.Reason = "nothing was found, and a person asked for the recovery"
+		}
+		if was.State == store.RecoveryNormal && !was.Ended.IsZero() {
+			is.Reason = "it is run again, and no service has run since it ended"
+			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
 		if _, err := tx.StartTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
 			return err

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -166,6 +168,67 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 				t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
 			}
 		})
+	}
+}
+
+// TestRecoverAgain runs a recovery again after it ended, as for another form of its report. What it found remains, and
+// no timeline begins. Once a service has run, a recovery is another one.
+func TestRecoverAgain(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			config, blocks, _ := scriptedChain(t, "house", 7)
+			serve := func() *running {
+				t.Helper()
+				r := startServer(t, recoverConfig(url, config))
+				await(t, r.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+				return r
+			}
+			serve().end(t)
+			recovered := func() (timelines int, from uint64) {
+				t.Helper()
+				blocks.MineEmpty(5)
+				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+				must(t, err)
+				all, err := storetest.Open(t, url).Timelines(t.Context())
+				must(t, err)
+				return len(all), report.Chains[0].From
+			}
+			timelines, from := recovered()
+			if again, fromAgain := recovered(); again != timelines || fromAgain != from {
+				t.Errorf("run again, the recovery is on timeline %d from block %d, want %d from %d", again, fromAgain, timelines, from)
+			}
+			serve().end(t)
+			if after, fromAfter := recovered(); after != timelines+1 || fromAfter <= from {
+				t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from one above %d", after, fromAfter, timelines+1, from)
+			}
+		})
+	}
+}
+
+// TestOfflineWithoutDatabase names a database that does not exist, as with a wrong path. Nothing is created.
+func TestOfflineWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "folder", "missing.db")
+	config, _, _ := scriptedChain(t, "house", 7)
+	cfg := recoverConfig("sqlite:"+path, config)
+	_, dismissed := Recover(t.Context(), cfg, RecoverOptions{Dismiss: true})
+	_, recovered := Recover(t.Context(), cfg, RecoverOptions{})
+	_, imported := OpenImporter(t.Context(), cfg)
+	cfg.Isolated, cfg.IsCopy = true, true
+	for name, err := range map[string]error{"dismiss": dismissed, "recover": recovered, "import": imported, "isolated": Run(t.Context(), cfg)} {
+		if !errors.Is(err, store.ErrNoDatabase) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrNoDatabase)
+		}
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the database was created: %v", err)
+	}
+	cfg.Isolated, cfg.Database = false, storetest.Postgres(t)
+	if _, err := Recover(t.Context(), cfg, RecoverOptions{}); !errors.Is(err, store.ErrNoDatabase) {
+		t.Errorf("an empty PostgreSQL database: %v, want %v", err, store.ErrNoDatabase)
 	}
 }
 
