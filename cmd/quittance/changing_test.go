@@ -155,7 +155,7 @@ func (s *changingService) start(changed values) (*changingReplica, error) {
 	}
 	started, err := s.run(cfg)
 	if returned := (*settle.ReturnedError)(nil); errors.As(err, &returned) {
-		if _, err := server.ApplyConfiguration(s.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil)); err != nil {
+		if err := server.ApplyConfiguration(s.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil)); err != nil {
 			return nil, err
 		}
 		return s.run(cfg)

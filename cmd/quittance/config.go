@@ -118,7 +118,7 @@ func newConfigApply(env environment) *cobra.Command {
 		Short: "make the configuration the newest revision",
 		Long: `Makes the configuration of chains, tokens, contracts and merchants the newest revision, as the
 start of a replica does. Replicas that run another one stop their work until they are
-restarted.
+restarted. A SQLite database has one service; stop it before.
 
 It is needed only if replicas with the wrong configuration run, and the start with the
 right one is refused because it was in force before. Without --yes the changes are
@@ -133,19 +133,17 @@ shown, and nothing is changed.`,
 		if err != nil {
 			return err
 		}
-		var changes []drift.Change
-		if *yes {
-			changes, err = server.ApplyConfiguration(cmd.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil))
-		} else {
-			changes, err = differences(cmd.Context(), cfg)
-		}
+		changes, err := differences(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		if err := printChanges(env, changes); err != nil || *yes {
+		if err := cmp.Or(printChanges(env, changes), drift.Refuse(changes)); err != nil {
 			return err
 		}
-		return errNothingChanged
+		if !*yes {
+			return errNothingChanged
+		}
+		return server.ApplyConfiguration(cmd.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil))
 	}
 	return cmd
 }

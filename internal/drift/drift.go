@@ -31,8 +31,11 @@ type Change struct {
 
 // String is the change in one line.
 func (c Change) String() string {
-	if c.Command == "" {
+	switch {
+	case c.Command == "":
 		return c.Text
+	case c.Kind == Work:
+		return c.Text + "; once it is not needed any more, run: " + c.Command
 	}
 	return c.Text + "; to do it on purpose, run: " + c.Command
 }

@@ -45,15 +45,21 @@ func (c Config) decides() drift.Configured {
 }
 
 // ApplyConfiguration makes a configuration the newest revision, although it was an earlier one and other replicas run.
-// These stop their work. It returns the changes.
-func ApplyConfiguration(ctx context.Context, cfg Config) (changes []drift.Change, err error) {
+// These stop their work. The only service of a SQLite database would stop reading and be restarted by nothing, so
+// ApplyConfiguration fails while one runs.
+func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
+	unlock, err := store.LockService(cfg.Database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	db, err := store.Open(ctx, cfg.Database)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	_, changes, err = settle.Remember(ctx, db, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
-	return changes, err
+	_, _, err = settle.Remember(ctx, db, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
+	return err
 }
 
 // plan compares the configuration with what the database remembers, and adds to the chains the tokens that are still read. It changes nothing in the database. It fails if the configuration contradicts the database.
@@ -229,6 +235,9 @@ func (s *Server) prepareLedger(ctx context.Context) (err error) {
 		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)
 	}
 	if err := s.commitConfiguration(ctx); err != nil {
+		return err
+	}
+	if err := s.store.BeginService(ctx); err != nil {
 		return err
 	}
 	return s.rememberPublicURL(ctx)

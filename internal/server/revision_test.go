@@ -182,12 +182,39 @@ func TestAbandonedRevision(t *testing.T) {
 	if err := startError(t, database, more); err == nil || !strings.Contains(err.Error(), "other replicas run revision 3") || !strings.Contains(err.Error(), "quittance config apply") {
 		t.Errorf("a start with the newer configuration: %v, want a refusal that names the command", err)
 	}
-	if _, err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}); err != nil {
+	if err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}
 	current = start(more)
 	await(t, current.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
+}
+
+// TestApplyNeedsStoppedSQLite applies another configuration to the SQLite database of a running service, which would
+// read no block any more. It is refused, and the service works on.
+func TestApplyNeedsStoppedSQLite(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	c, blocks, usdcOnly := withSecondToken(t)
+	r := startServer(t, Config{Database: database, Chains: []Chain{usdcOnly}, Merchants: Merchants{AcceptAll: true}})
+	id, address, _ := createIn(t, r.url, "USDC", 1)
+	err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Now: time.Now})
+	if err == nil || !strings.Contains(err.Error(), "in use by another quittance") {
+		t.Errorf("applied while the service runs: %v", err)
+	}
+	blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(usdcOnly.Tokens[0].Address, invoice.Address{0xaa}, address, five)))
+	blocks.MineEmpty(3)
+	awaitPaid(t, r.url, id)
+	r.end(t)
+	must(t, ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}))
+}
+
+// withSecondToken returns a chain with two tokens, and the same with the first one only.
+func withSecondToken(t *testing.T) (both Chain, blocks *chaintest.Chain, one Chain) {
+	t.Helper()
+	c, blocks, _ := scriptedChain(t, "house", 7)
+	blocks.Token(secondToken, 6)
+	return withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}), blocks, c
 }
 
 // withTwoTokens returns a chain with two tokens, and what starts a service that is configured with some of its tokens.

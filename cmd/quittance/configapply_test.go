@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestApplyComparesMerchants makes a configuration the newest that no service would start with, because one of its
+// merchants may be another company. That is refused, so that the replicas that run go on.
+func TestApplyComparesMerchants(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	db := storetest.Open(t, database)
+	err := db.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.PutMerchantHolder(t.Context(), store.MerchantHolder{MerchantID: "shop", Webhook: "former", URL: "former", Since: time.Unix(1, 0)}); err != nil {
+			return err
+		}
+		if err := tx.LockKeys(t.Context()); err != nil {
+			return err
+		}
+		return tx.InsertKey(t.Context(), access.Record{
+			ID: "key_00000000000000000000000001", Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{1}, Scopes: access.Standard, MerchantID: "shop", CreatedAt: time.Unix(1, 0),
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "quittance.yaml")
+	text := fmt.Sprintf("database: %q\nmerchants: [{id: shop}]\nchains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n", database)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"config", "apply", "--config", path, "--yes"}, {"config", "apply", "--config", path}} {
+		var out strings.Builder
+		if code := run(t.Context(), environment{stdout: &out, stderr: &out}, args); code != 1 || !strings.Contains(out.String(), "quittance merchant resume shop") {
+			t.Errorf("%v ended with %d: %s", args, code, &out)
+		}
+	}
+	if newest, err := db.NewestRevision(t.Context()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the newest revision is %d, %v; want none", newest.Number, err)
+	}
+}
