@@ -178,7 +178,7 @@ func diffOf(kind string, live, copied iter.Seq2[compared, error]) (n int, differ
 // since returns the reason for a difference of something that began at a time, or that belongs to an invoice.
 func (c *comparison) since(began int64, invoiceID string) string {
 	switch {
-	case began > c.copiedAt:
+	case began >= c.copiedAt: // of the second in which it was copied, it may lack some
 		return "newer than the copy"
 	case c.newInvoices[invoiceID]:
 		return "of an invoice that is newer than the copy"
@@ -188,7 +188,7 @@ func (c *comparison) since(began int64, invoiceID string) string {
 
 func (c *comparison) invoices(ctx context.Context, at *client.Client) iter.Seq2[compared, error] {
 	return mapped(at.Invoices(ctx, client.InvoiceFilter{PageSize: maxPageSize}), func(inv apitypes.Invoice) compared {
-		if inv.CreatedAt > c.copiedAt {
+		if inv.CreatedAt >= c.copiedAt {
 			c.newInvoices[inv.ID] = true
 		}
 		return compared{inv.ID, fmt.Sprintf("%s, amount %s, paid %s, refunded %s %s", inv.Status, inv.Amount, inv.AmountPaid, inv.AmountRefunded, inv.Currency), c.since(inv.CreatedAt, "")}

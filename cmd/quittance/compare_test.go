@@ -61,7 +61,7 @@ func TestCompare(t *testing.T) {
 		return apitypes.RefundRecord{ID: id, PaymentID: "pay_a", CreatedAt: created, Prepared: true, Status: status, Amount: "5", Currency: "USDC"}
 	}
 	copied := apitypes.ServiceStatus{Isolated: true, CopiedAt: 1000}
-	common := []apitypes.Invoice{inv("inv_a", 900, "paid"), inv("inv_b", 1000, "open")}
+	common := []apitypes.Invoice{inv("inv_a", 900, "paid"), inv("inv_b", 999, "open")}
 	for name, c := range map[string]struct {
 		status   apitypes.ServiceStatus
 		live, in []apitypes.Invoice
@@ -77,6 +77,7 @@ func TestCompare(t *testing.T) {
 			rl: []apitypes.RefundRecord{ref("ref_a", 1001, "pending")}, rc: []apitypes.RefundRecord{ref("ref_b", 10, "expired")}, code: 1, want: `"unexplained":1`,
 		},
 		"only newer": {status: copied, live: append([]apitypes.Invoice{inv("inv_c", 1001, "paid")}, common...), in: common, want: `"reason":"newer than the copy"}],"unexplained":0`},
+		"its second": {status: copied, live: append([]apitypes.Invoice{inv("inv_c", 1000, "paid")}, common...), in: common, want: `"reason":"newer than the copy"}],"unexplained":0`},
 		"lost":       {status: copied, live: common, in: common[:1], pl: []apitypes.Payment{pay("pay_a", "inv_a", "2")}, pc: []apitypes.Payment{pay("pay_a", "inv_a", "1")}, code: 1, want: `"unexplained":2`},
 		"state":      {status: copied, live: common[:1], in: []apitypes.Invoice{inv("inv_a", 900, "expired")}, code: 1, want: `"copy":"expired, amount 5, paid 0, refunded 0 USDC"}],"unexplained":1`},
 		"no copy":    {status: apitypes.ServiceStatus{}, live: common, in: common, code: 2, want: "is no isolated copy"},

@@ -18,8 +18,8 @@ const (
 
 // usageTemplate lists every command, including subcommands, with its full path.
 const usageTemplate = `
-{{- define "lines"}}{{if .HasAvailableSubCommands}}{{range .Commands}}{{template "lines" .}}{{end}}{{else if .IsAvailableCommand}}
-  {{rpad .CommandPath 26}}  {{.Short}}{{end}}{{end -}}
+{{- define "lines"}}{{if and .IsAvailableCommand (or .RunE (not .HasAvailableSubCommands))}}
+  {{rpad .CommandPath 26}}  {{.Short}}{{end}}{{range .Commands}}{{template "lines" .}}{{end}}{{end -}}
 
 Usage: {{.UseLine}}
 {{- if .HasExample}}
