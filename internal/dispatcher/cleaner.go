@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// cleanBatch is how many events one transaction of the cleaner looks at.
+	// cleanBatch is how many events one transaction of the cleaner looks at, and how many pages of a SQLite file one
+	// returns to the disk.
 	cleanBatch = 500
 	// cleanTimeout bounds it.
 	cleanTimeout = 30 * time.Second
@@ -36,6 +37,8 @@ type Log interface {
 	// returns the time before which CleanAttempts deletes what is left.
 	MaintainPartitions(ctx context.Context, now, before time.Time) (rowsBefore time.Time, err error)
 	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
+	// ReturnSpace returns up to limit pages to the disk, and reports whether it may do more.
+	ReturnSpace(ctx context.Context, limit int) (more bool, err error)
 }
 
 // CleanerConfig configures a Cleaner. All fields but Every and Watchdog are required.
@@ -52,7 +55,7 @@ type CleanerConfig struct {
 }
 
 // Cleaner removes events and attempts that have been kept for long enough,
-// except events that are still to be delivered.
+// except events that are still to be delivered. Afterwards it has a SQLite file shrink.
 type Cleaner struct{ conf CleanerConfig }
 
 // NewCleaner returns a cleaner.
@@ -95,9 +98,19 @@ func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
 	if err := c.batches(ctx, c.conf.Log.CleanAttempts, before, attempts); err != nil {
 		return err
 	}
+	if err := c.dropSecrets(ctx, now); err != nil {
+		return err
+	}
+	return c.batches(ctx, func(ctx context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
+		more, err := c.conf.Log.ReturnSpace(ctx, limit)
+		return after, more, err
+	}, before, new(int64))
+}
+
+func (c *Cleaner) dropSecrets(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	_, err = c.conf.Log.DropRetiredSecrets(ctx, now)
+	_, err := c.conf.Log.DropRetiredSecrets(ctx, now)
 	return err
 }
 

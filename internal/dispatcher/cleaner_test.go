@@ -20,9 +20,10 @@ import (
 )
 
 // log is a fake event log in which 700 events and the attempts of 500 events are old. It
-// ends the cleaner after retired secrets were dropped, which is the last step of a round.
+// ends the cleaner after space was returned twice, which is the last step of a round.
 type log struct {
 	calls  []string
+	spaces int
 	before []time.Time
 	fail   error
 	end    context.CancelFunc
@@ -58,8 +59,16 @@ func (l *log) MaintainPartitions(_ context.Context, _, before time.Time) (time.T
 func (l *log) DropRetiredSecrets(_ context.Context, now time.Time) (int64, error) {
 	l.calls = append(l.calls, "secrets")
 	l.before = append(l.before, now)
-	l.end()
 	return 0, nil
+}
+
+func (l *log) ReturnSpace(context.Context, int) (more bool, err error) {
+	l.calls = append(l.calls, "space")
+	l.before = append(l.before, epoch)
+	if l.spaces++; l.spaces == 2 {
+		l.end()
+	}
+	return l.spaces < 2, nil
 }
 
 func TestCleaner(t *testing.T) {
@@ -67,7 +76,7 @@ func TestCleaner(t *testing.T) {
 		fail error
 		want []string
 	}{
-		"to the end":             {nil, []string{"events", "events", "attempts", "secrets"}},
+		"to the end":             {nil, []string{"events", "events", "attempts", "secrets", "space", "space"}},
 		"the database is not up": {errors.New("not up"), []string{"events"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,11 +114,11 @@ func (r *rounds) CleanAttempts(_ context.Context, _ time.Time, after int64, limi
 	return done, done < 1200, nil
 }
 
-func (r *rounds) DropRetiredSecrets(context.Context, time.Time) (int64, error) {
+func (r *rounds) ReturnSpace(context.Context, int) (more bool, err error) {
 	if r.left--; r.left == 0 {
 		r.end()
 	}
-	return 0, nil
+	return false, nil
 }
 
 // TestCleanerContinues checks that a round of the attempts continues where the last one

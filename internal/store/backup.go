@@ -85,13 +85,23 @@ func makeEmpty(path string) error {
 	return f.Close()
 }
 
-// copyDatabase writes a database as of one moment to an empty file.
+// copyDatabase writes a database as of one moment to an empty file, which can shrink.
 func copyDatabase(ctx context.Context, from, to string) (err error) {
 	db, err := sql.Open("sqlite", sqliteDSN(from, SQLiteReaderCache, "_pragma=query_only(0)"))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", from, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	var mode int64
+	if err := db.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&mode); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	if mode != incrementalVacuum { // this would write to a file that has the setting
+		if _, err := db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+			return fmt.Errorf("copy %s: %w", from, err)
+		}
+	}
 	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
@@ -49,7 +50,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, SQLiteWriterCache, "_pragma=query_only(0)"))
+	write, err := sql.Open("sqlite", sqliteDSN(path, SQLiteWriterCache, "_pragma=query_only(0)", shrinking(path)...))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -82,11 +83,20 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
+// shrinking returns the setting with which a new file can shrink. It must come before anything is written. ReturnSpace
+// shrinks the file.
+func shrinking(path string) []string {
+	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+		return nil
+	}
+	return []string{"_pragma=auto_vacuum(INCREMENTAL)"}
+}
+
 // sqliteDSN adds the settings of every connection: WAL so that readers never
 // wait, synchronous FULL so that a commit survives a power loss, foreign keys
-// because SQLite does not check them by default.
-func sqliteDSN(path string, cache int, extra string) string {
-	q := "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+// because SQLite does not check them by default. They come after those in first.
+func sqliteDSN(path string, cache int, extra string, first ...string) string {
+	q := strings.Join(append(first, ""), "&") + "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		fmt.Sprintf("&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=temp_store(MEMORY)&", cache) + extra
 	return sqliteURI(path, q)
 }
