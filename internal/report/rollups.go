@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// rollupDelay is how old a period must be to be added up. It is longer than a transaction
-	// that confirms payments can take, and than replicas' clocks differ.
+	// rollupDelay is how old a period must be to be added up. What is confirmed in an older one, by a replica whose clock
+	// is behind, is added up again; this is to make that rare.
 	rollupDelay = 10 * time.Minute
 	// rollupPage is how many payments or refunds are read at once, and about how many one
 	// transaction adds up.

@@ -92,6 +92,15 @@ func transfer(n int, chainKey string, amount uint64) invoice.Transfer {
 // pay adds a confirmed payment, without an invoice if the merchant is empty.
 func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
 	b.Helper()
+	p := b.pending(at, merchantID, chainKey, amount)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.ConfirmThrough(ctx, chainKey, p.BlockNumber, at)
+	})
+}
+
+// pending adds a payment that is to be confirmed at a time.
+func (b *books) pending(at time.Time, merchantID, chainKey string, amount uint64) store.PaymentRow {
+	b.Helper()
 	n := len(b.payments) + len(b.refunds)
 	p := store.PaymentRow{}
 	p.Transfer, p.ID, p.SeenID, p.Status = transfer(n, chainKey, amount), fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n), invoice.Pending
@@ -103,7 +112,7 @@ func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
 		b.attribute(i, merchantID)
 	}
 	b.payments[i].Status, b.payments[i].ConfirmedAt = invoice.Confirmed, at
-	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConfirmThrough(ctx, chainKey, uint64(n), at) })
+	return b.payments[i]
 }
 
 // attribute attributes a payment.
@@ -241,11 +250,12 @@ func TestSummaryIsExact(t *testing.T) {
 		first, rollups := len(b.payments), b.rollups()
 		for range rapid.IntRange(1, 20).Draw(r, "steps") {
 			b.now = b.now.Add(time.Duration(rapid.IntRange(0, 30_000).Draw(r, "later")) * time.Second)
+			behind := time.Duration(rapid.SampledFrom([]int{0, 0, 600, 3600}).Draw(r, "behind")) * time.Second // the clock of the replica that confirms
 			amount, merchantID := rapid.Uint64Range(1, 9).Draw(r, "amount"), rapid.SampledFrom([]string{"acme", "globex", ""}).Draw(r, "merchant")
 			last := len(b.payments) - 1
 			switch kind := rapid.IntRange(0, 5).Draw(r, "kind"); {
 			case kind == 0 && last >= first:
-				b.refund(b.now, rapid.IntRange(first, last).Draw(r, "refunded"), amount)
+				b.refund(b.now.Add(-behind), rapid.IntRange(first, last).Draw(r, "refunded"), amount)
 			case kind == 1 && last >= first && merchantID != "":
 				if i := rapid.IntRange(first, last).Draw(r, "attributed"); b.payments[i].MerchantID == "" {
 					b.attribute(i, merchantID)
@@ -253,7 +263,7 @@ func TestSummaryIsExact(t *testing.T) {
 			case kind == 2:
 				b.advance(rollups)
 			default:
-				b.pay(b.now, merchantID, rapid.SampledFrom([]string{"base", "arc"}).Draw(r, "chain"), amount)
+				b.pay(b.now.Add(-behind), merchantID, rapid.SampledFrom([]string{"base", "arc"}).Draw(r, "chain"), amount)
 			}
 			b.want(report.Request{
 				MerchantID: merchantID, Location: rapid.SampledFrom(zones).Draw(r, "zone"),

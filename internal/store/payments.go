@@ -216,6 +216,9 @@ func (tx *Tx) ConfirmThrough(ctx context.Context, chainKey string, number uint64
 	if err := tx.recordStatuses(ctx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
 		return err
 	}
+	if err := tx.markConfirmed(ctx, chainKey, number, at); err != nil {
+		return err
+	}
 	return tx.changeTransfers(ctx, `SET status = 'confirmed', confirmed_at = $3
 		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }

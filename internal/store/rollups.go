@@ -98,9 +98,15 @@ func (q *queries) StaleRollups(ctx context.Context, from, to time.Time, limit in
 	return queryAll(ctx, q, scanTime, "SELECT DISTINCT quarter FROM stale_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY quarter LIMIT $3", from.Unix(), to.Unix(), limit)
 }
 
-// LockRollups returns the time before which rollups are complete, and lets nobody else write
-// rollups until the transaction ends.
+// LockRollups returns the time before which rollups are complete. Until the transaction ends, no other one writes rollups or
+// holds the cursor of a chain: each transaction that confirms payments has either ended, or sees the time that this
+// one stores (markConfirmed).
 func (tx *Tx) LockRollups(ctx context.Context) (through time.Time, err error) {
+	if tx.postgres { // SQLite has one transaction at a time
+		if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT chain_key FROM chains ORDER BY chain_key FOR SHARE"); err != nil {
+			return time.Time{}, err
+		}
+	}
 	return queryRow(ctx, &tx.queries, scanTime, "UPDATE rollup_progress SET through = through WHERE id = 1 RETURNING through")
 }
 
@@ -158,6 +164,20 @@ func (tx *Tx) markStale(ctx context.Context, payments []PaymentRow) error {
 		return err
 	}
 	return tx.markRefundsStale(ctx, ids)
+}
+
+// markConfirmed marks the rollup of the payments and refunds of a chain that are pending up to a block and are about to be confirmed at
+// a time, if it was added up already. The clock that gave the time may be behind the one by which rollups are
+// added up. The cursor of the chain must be locked.
+func (tx *Tx) markConfirmed(ctx context.Context, chainKey string, number uint64, at time.Time) error {
+	through, err := tx.RollupsThrough(ctx)
+	if err != nil || !at.Before(through) {
+		return err
+	}
+	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
+	return tx.send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, CAST($3 AS BIGINT) FROM payments`+pending+` AND invoice_id IS NOT NULL
+		UNION ALL SELECT id, CAST($3 AS BIGINT) FROM refunds`+pending+` ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`,
+		chainKey, int64(number), RollupStart(at).Unix())
 }
 
 // markRefundsStale marks the rollups of the confirmed refunds of payments.

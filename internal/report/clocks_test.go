@@ -1,0 +1,83 @@
+package report_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/store/storetest"
+)
+
+// TestClocksOfReplicas has one replica add up by its clock, and another one, whose clock is ten minutes behind, confirm payments
+// and refunds: the sums have all of them at once, and no check finds a difference.
+func TestClocksOfReplicas(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+		fast := begin.Add(time.Hour + time.Second) // which closes all periods before 0:45
+		slow := fast.Add(-20*time.Minute - 10*time.Second)
+		b := newBooks(t, s, fast)
+		rollups := b.rollups()
+		request := report.Request{MerchantID: "acme", From: begin, To: fast, Location: time.UTC}
+		b.pay(begin, "acme", "base", 5)
+		b.advance(rollups)
+		for amount := range uint64(3) {
+			b.pay(slow, "acme", "base", amount+1)
+			b.refund(slow, len(b.payments)-1, 1)
+			b.want(request)
+			b.advance(rollups)
+			b.want(request)
+			b.advance(rollups) // which checks
+		}
+		if b.log.Len() > 0 {
+			t.Errorf("a check found differences: %s", b.log.String())
+		}
+	})
+}
+
+// TestConfirmedWhileAddedUp has a period added up while a transaction that confirmed a payment in it is not committed.
+func TestConfirmedWhileAddedUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.MigratedPostgres(t)
+	s := storetest.Open(t, url)
+	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	b := newBooks(t, s, begin.Add(time.Hour))
+	b.pay(begin, "", "base", 5)
+	b.attribute(0, "acme")
+	p := b.pending(begin.Add(time.Minute), "acme", "base", 7)
+	added := make(chan error, 1)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.LockCursor(ctx, "base"); err != nil {
+			return err
+		}
+		if err := tx.ConfirmThrough(ctx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
+			return err
+		}
+		if err := tx.Flush(ctx); err != nil {
+			return err
+		}
+		go func() {
+			_, err := b.rollups().Advance(ctx)
+			added <- err
+		}()
+		awaitWaiting(t, storetest.SQL(t, url), added)
+		return nil
+	})
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
+}
+
+// awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which it leaves there.
+func awaitWaiting(t *testing.T, db *storetest.DB, done <-chan error) {
+	t.Helper()
+	for waiting := 0; waiting == 0 && len(done) == 0; {
+		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
