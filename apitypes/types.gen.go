@@ -593,6 +593,7 @@ const (
 	WarnExceedsRemainder RefundWarningCode = "exceeds_remainder"
 	WarnInvoicePaid      RefundWarningCode = "invoice_paid"
 	WarnManyInvoices     RefundWarningCode = "many_invoices"
+	WarnMayBeRefunded    RefundWarningCode = "may_be_refunded"
 	WarnNotMined         RefundWarningCode = "not_mined"
 	WarnOtherRecipient   RefundWarningCode = "other_recipient"
 	WarnTransferDropped  RefundWarningCode = "transfer_dropped"
@@ -610,6 +611,8 @@ func (e RefundWarningCode) Valid() bool {
 	case WarnInvoicePaid:
 		return true
 	case WarnManyInvoices:
+		return true
+	case WarnMayBeRefunded:
 		return true
 	case WarnNotMined:
 		return true
@@ -2659,7 +2662,9 @@ type RefundWarning struct {
 	// arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 	// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
 	// block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
-	// that was submitted for it may still be mined; the amount stays reserved. More values may be added.
+	// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: the database was restored
+	// from a backup, and a transfer since may have refunded the payment; it cannot be sent until the operator has checked
+	// the transfer. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
 	// Text The warning, for humans.
@@ -2673,7 +2678,9 @@ type RefundWarning struct {
 // arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 // refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
 // block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
-// that was submitted for it may still be mined; the amount stays reserved. More values may be added.
+// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: the database was restored
+// from a backup, and a transfer since may have refunded the payment; it cannot be sent until the operator has checked
+// the transfer. More values may be added.
 type RefundWarningCode string
 
 // ReportGroup defines model for ReportGroup.

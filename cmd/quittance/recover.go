@@ -60,7 +60,7 @@ With --dismiss it does none of this, and ends a false alarm: nothing was restore
 		}
 		return errors.Join(err, writeRecovery(env, report, *to))
 	}
-	cmd.AddCommand(newRecoverImport(env))
+	cmd.AddCommand(newRecoverImport(env), newRecoverTransfers(env))
 	return cmd
 }
 

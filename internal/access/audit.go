@@ -110,6 +110,7 @@ const (
 	ActionRegistryAdd       Action = "registry.add"
 	ActionRecoveryBegin     Action = "recovery.begin"
 	ActionRecoveryEnd       Action = "recovery.end"
+	ActionRecoveryTransfer  Action = "recovery.transfer"
 	ActionRecoveryDismiss   Action = "recovery.dismiss"
 	ActionConfigRevision    Action = "config.revision"
 	ActionTokenRetire       Action = "token.retire"

@@ -60,6 +60,7 @@ const (
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
 	WarnTransferDropped  RefundWarning = "transfer_dropped"  // a transfer that a reorg dropped may be mined again
 	WarnNotMined         RefundWarning = "not_mined"         // it can no longer be sent, and its transaction may be mined
+	WarnMayBeRefunded    RefundWarning = "may_be_refunded"   // an unrecognized transfer may have refunded the payment
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -100,6 +101,8 @@ type RefundRecord struct {
 	SubmittedTx Hash
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
+	// MayBeRefunded is set if a transfer from From that a recovery found, and that is no known refund, may have refunded the payment.
+	MayBeRefunded bool
 	// Underway is what other refunds of the payment take that somebody submitted and that are in no block.
 	Underway Amount
 }
@@ -150,9 +153,9 @@ func (r RefundRecord) waits() bool {
 func (r RefundRecord) mayBeMined() bool { return !r.Sent() && !r.SubmittedTx.IsZero() }
 
 // CanBeSent reports whether the transaction of a prepared refund may be sent. Other refunds of the payment that
-// somebody sends count as sent.
+// somebody sends count as sent. After a restore, a transfer that may have refunded the payment prevents it.
 func (r RefundRecord) CanBeSent(now time.Time) bool {
-	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.exceeds()
+	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.exceeds() && !r.MayBeRefunded
 }
 
 // exceeds reports whether less is left of the payment, or will be once what is underway is mined.
@@ -224,6 +227,9 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	}
 	if r.InvoicePaid && r.waits() {
 		all = append(all, WarnInvoicePaid)
+	}
+	if r.MayBeRefunded && r.waits() {
+		all = append(all, WarnMayBeRefunded)
 	}
 	if r.MayReturn && !r.Sent() {
 		all = append(all, WarnTransferDropped)

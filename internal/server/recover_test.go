@@ -69,7 +69,7 @@ func TestRecover(t *testing.T) {
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, merchant, amount), chaintest.Paid(config.Registry, id, payer, merchant, testToken, amount)))
 	c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, lost), chaintest.Closed(config.Registry, hash(closed.OnChainInvoiceID))))
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, amount), chaintest.Paid(config.Registry, invoice.Hash{0x78}, payer, elsewhere, testToken, amount)))
-	c.MineEmpty(1)
+	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, merchant, invoice.Address{0x98}, invoice.NewAmount(9))))
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, payer, elsewhere, invoice.NewAmount(6)))) // not final
 
 	copied := "sqlite:" + path
@@ -94,6 +94,9 @@ func TestRecover(t *testing.T) {
 	}
 	if len(found) != len(want) {
 		t.Errorf("unattributed are %v, want %v", found, want)
+	}
+	if got := past.Transfers; len(got) != 1 || got[0].From != merchant.String() || got[0].Amount != "9" || len(got[0].Payments) != 1 {
+		t.Errorf("unrecognized transfers are %+v", got)
 	}
 	if text := report.Markdown(); !strings.Contains(text, lost.String()) || !strings.Contains(text, closed.ID) {
 		t.Errorf("the document lacks an invoice:\n%s", text)

@@ -52,6 +52,19 @@ type ReportedPast struct {
 	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
 	Payments []ReportedPayment `json:"unattributedPayments"`
+	// Transfers out of settlement addresses since the backup that are no known refunds.
+	Transfers []ReportedTransfer `json:"unrecognizedTransfers"`
+}
+
+// ReportedTransfer is a transfer that may have refunded a payment. Refunds of such payments cannot be sent until it is checked.
+type ReportedTransfer struct {
+	ID       string   `json:"id"`
+	TxHash   string   `json:"txHash"`
+	From     string   `json:"from"` // the settlement address
+	To       string   `json:"to"`
+	Amount   string   `json:"amount"`
+	Currency string   `json:"currency"`
+	Payments []string `json:"payments"` // ids of those that it may have refunded, the newest ones
 }
 
 // ReportedInvoice is an invoice that the database lost, or of which it lost what became of it.
@@ -209,6 +222,15 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		}
 		past.Payments = append(past.Payments, found)
 	}
+	if err != nil {
+		return past, err
+	}
+	transfers, err := s.store.UnrecognizedTransfers(ctx, key, maxReported)
+	for _, t := range transfers {
+		past.Transfers = append(past.Transfers, ReportedTransfer{
+			ID: t.ID, TxHash: t.TxHash.String(), From: t.From.String(), To: t.To.String(), Amount: t.Amount.String(), Currency: t.Currency, Payments: t.Payments,
+		})
+	}
 	return past, err
 }
 
@@ -258,6 +280,11 @@ func (r RecoveryReport) Markdown() string {
 			}
 			p("- `%s`: %s %s minor units to `%s`, transaction `%s`%s", f.ID, f.Amount, f.Currency, f.To, f.TxHash, note)
 		}
+		p("\n%d transfers out of settlement addresses since the backup are no known refunds. Refunds of the payments that they may have refunded cannot be sent until "+
+			"somebody has checked the transfers: see `quittance recover transfers`.\n", len(c.Transfers))
+		for _, t := range c.Transfers {
+			p("- `%s`: %s %s minor units from `%s` to `%s`, transaction `%s`; may refund %s", t.ID, t.Amount, t.Currency, t.From, t.To, t.TxHash, cmp.Or(strings.Join(t.Payments, ", "), "no known payment"))
+		}
 		p("")
 	}
 	p("## Refunds\n\n%d prepared refunds were recognized on chain that the backup lacked.\n", len(r.Refunds))
@@ -285,4 +312,5 @@ No chain knows what people decided since the backup. Compare with the merchants 
 - merchants, keys, payment links, settlement addresses and webhook secrets that were added, changed or revoked;
 - settlement addresses that were used first after the backup: payments to them are found only once their invoices are imported;
 - refunds that were sent and not mined yet: do not send them again;
+- transfers listed above that were refunds: note which payments they refunded before you check them;
 - drafts, and customers whose data was erased: erase it again.`

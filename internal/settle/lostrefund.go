@@ -66,3 +66,18 @@ func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Paym
 	b.prepared = append(b.prepared, r)
 	return b.tx.InsertPreparedRefund(ctx, r, "", "", invoice.Hash{})
 }
+
+// noteUnrecognized records, during a recovery, the transfers out of settlement addresses that are no known refunds. The
+// database may have lost that they were refunds.
+func (b *transferBatch) noteUnrecognized(ctx context.Context) error {
+	if !b.service.recovery {
+		return nil
+	}
+	var unknown []invoice.Transfer
+	for _, e := range b.entries {
+		if e.refundID != "" && !isActive(b.refunds[e.refundID]) && !b.payments[e.paymentID].Attributed() {
+			unknown = append(unknown, e.Transfer)
+		}
+	}
+	return b.tx.InsertUnrecognizedTransfers(ctx, unknown)
+}

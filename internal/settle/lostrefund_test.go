@@ -1,10 +1,16 @@
 package settle_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -114,5 +120,59 @@ func TestTagOfOlderVersion(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, transfer)
 		w.final()
 		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 400)
+	})
+}
+
+// TestUnrecognizedTransfers finds transfers out of a settlement address during a recovery. Refunds of the payments that they
+// may have refunded cannot be sent, until a person has checked the transfers.
+func TestUnrecognizedTransfers(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		small, large := w.paid(1000), w.paid(5000)
+		prepared := w.mustPrepare(large, 400, to(invoice.Address{0xee}))
+		w.mine(w.head().Time.Unix()+1, tagged(w.back(invoice.NewAmount(77)), invoice.Evidence{})) // before the recovery
+		w.final()
+		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
+		out := func(n uint64, to invoice.Address) invoice.Transfer {
+			t := w.back(invoice.NewAmount(n))
+			t.To = to
+			return t
+		}
+		elsewhere, equal, tooMuch := out(1001, invoice.Address{0x99}), out(1000, invoice.Address{0x98}), out(1_000_000, invoice.Address{0x97})
+		inEuro := inEUR(out(10, invoice.Address{0x96}))
+		w.mine(w.head().Time.Unix()+1, elsewhere, equal, tooMuch, inEuro, w.send(prepared), out(5, payer))
+		w.final()
+		later := w.paid(9000) // after the transfers
+		all, err := w.db.store.UnrecognizedTransfers(ctx, w.chainKey, 10)
+		w.must(err)
+		found := make(map[invoice.Hash][]string)
+		for _, u := range all {
+			found[u.TxHash] = u.Payments
+			if u.From != w.address || u.ChainKey != w.chainKey || u.Token != usdc && u.TxHash != inEuro.TxHash {
+				t.Errorf("found %+v", u)
+			}
+		}
+		want := map[invoice.Hash][]string{elsewhere.TxHash: {large.ID}, equal.TxHash: {large.ID, small.ID}, tooMuch.TxHash: {}, inEuro.TxHash: {}}
+		if diff := cmp.Diff(want, found, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("unrecognized transfers and their payments (-want +got):\n%s", diff)
+		}
+		w.Service = w.service()
+		r, free := w.mustPrepare(small, 0), w.mustPrepare(later, 0)
+		now := at(w.seconds.Load())
+		if got := w.refund(r.ID); got.CanBeSent(now) || !slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
+			t.Errorf("the refund can be sent: %v, with %v", got.CanBeSent(now), got.Warnings(now))
+		}
+		if _, err := w.SubmitRefund(ctx, r.ID, "", invoice.Hash{}); !errors.Is(err, settle.ErrRefundNotOpen) {
+			t.Errorf("the refund is submitted: %v", err)
+		}
+		if got := w.refund(free.ID); !got.CanBeSent(now) {
+			t.Errorf("the refund of a payment that came after the transfers has %v", got.Warnings(now))
+		}
+		for _, u := range all {
+			w.must(w.db.store.Update(ctx, func(tx *store.Tx) error { return tx.CheckTransfer(ctx, u.ID) }))
+		}
+		if got := w.refund(r.ID); !got.CanBeSent(now) || slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
+			t.Errorf("after the check the refund has %v", got.Warnings(now))
+		}
 	})
 }

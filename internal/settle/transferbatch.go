@@ -123,6 +123,9 @@ func (b *transferBatch) store(ctx context.Context) error {
 	if err := b.save(ctx); err != nil {
 		return err
 	}
+	if err := b.noteUnrecognized(ctx); err != nil {
+		return err
+	}
 	if err := b.tx.DeferRefunds(ctx, b.deferredRefunds); err != nil {
 		return err
 	}

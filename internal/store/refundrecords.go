@@ -47,7 +47,8 @@ var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns,
 		(SELECT string_agg(` + submittedAmount + `, ' ') FROM refund_records AS other JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
 			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
 			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
-				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending')))
+				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending'))),
+		EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE ` + mayRefund + `)
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
@@ -62,7 +63,7 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
-		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn, parsedColumn[invoice.Amount]{&r.Underway, parseSum})
+		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn, parsedColumn[invoice.Amount]{&r.Underway, parseSum}, &r.MayBeRefunded)
 	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
 	r.ClaimToken, r.ClaimHash = token.token, token.hash
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
