@@ -131,7 +131,7 @@ type replacedSecrets struct {
 	UnverifiedCheckpoints int                `json:"unverifiedCheckpoints"`
 }
 
-// previewReplace says what secrets replace would do, and returns errNothingChanged if that is something.
+// previewReplace prints what secrets replace would do. It returns errNothingChanged if there is something to do.
 func previewReplace(ctx context.Context, env environment, cfg config.Config, asJSON bool) error {
 	lost, unverified, err := admin.LostSecrets(ctx, cfg.Database, cfg.Keyring)
 	if err != nil {
@@ -174,7 +174,7 @@ func lostKeyIDs(lost []endpoint.Lost) []string {
 	return slices.Compact(ids)
 }
 
-// describeLost says what would happen to an endpoint.
+// describeLost describes what would happen to an endpoint.
 func describeLost(l endpoint.Lost) string {
 	var all []string
 	if l.ActiveSecret {

@@ -64,8 +64,8 @@ func (k *authorizationWork) finish(context.Context, store.Cursor) error { return
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
-// next returns due authorizations that would be carried out now, the first to lapse first. If
-// none are sent any more it returns none, and refuses those that never were; the others are followed.
+// next returns due authorizations that would be carried out now, the first to lapse first. With gasless
+// turned off it refuses those that no transaction carried and returns no others; what was sent is followed.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	due, err := k.w.conf.Store.DueAuthorizations(ctx, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
@@ -226,8 +226,8 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 	return found, nil //nolint:nilerr // it is simulated again later
 }
 
-// refuseUnsent refuses due authorizations that no transaction carried and whose nonce is unused, because none are sent
-// any more.
+// refuseUnsent refuses due authorizations that no transaction carried and whose nonce is unused, because gasless is
+// turned off.
 func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Authorization) error {
 	k.forget()
 	for _, a := range due {
