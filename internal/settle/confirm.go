@@ -96,6 +96,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
 		return err
 	}
+	if err := s.settleInOrder(ctx, invoices, s.refundedInPast(invoices, confirmed), indexed-through); err != nil {
+		return err
+	}
 	returning := make([]string, len(refunds))
 	for i, r := range refunds {
 		returning[i] = r.PaymentID // a smaller transfer than was prepared reserves no rest any more
@@ -107,6 +110,17 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, indexed)
+}
+
+// refundedInPast returns, during a recovery, the invoices of payments of which something was refunded. They were paid in
+// the lost past if their payments were final before that. Otherwise what is read as refunded by now does not count.
+func (s *Service) refundedInPast(invoices *invoiceSet, payments []invoice.Payment) (ids []string) {
+	for _, p := range payments {
+		if s.recovery && p.Attributed() && !invoices.byID[p.InvoiceID].Sums.Returned.IsZero() {
+			ids = append(ids, p.InvoiceID)
+		}
+	}
+	return ids
 }
 
 // confirmedAt returns payments confirmed at a time, and the ids of their invoices.

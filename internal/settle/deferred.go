@@ -38,6 +38,9 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	invoices := newInvoiceSet(tx)
 	b := s.newTransferBatch(invoices, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
 	b.undecided = undecided
+	if b.pastFrom, err = lostPast(ctx, tx, chainKey); err != nil {
+		return false, err
+	}
 	if err := b.attributeUndecided(ctx); err != nil {
 		return false, err
 	}
@@ -52,6 +55,15 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	}
 	cur.Unread = nil
 	return false, tx.SaveCursor(ctx, chainKey, *cur)
+}
+
+// lostPast returns the first block of a chain that a restored backup had not read.
+func lostPast(ctx context.Context, tx *store.Tx, chainKey string) (uint64, error) {
+	from, err := tx.RecoveredFrom(ctx)
+	if block, recovered := from[chainKey]; recovered {
+		return block, err
+	}
+	return math.MaxUint64, err
 }
 
 // nextUndecided returns the next undecided payments and refunds of the chain,
@@ -108,6 +120,13 @@ func (b *transferBatch) attributeUndecided(ctx context.Context) error {
 		}
 	}
 	if err := b.save(ctx); err != nil {
+		return err
+	}
+	ids := make([]string, len(b.confirmed))
+	for i, p := range b.confirmed {
+		ids[i] = p.InvoiceID
+	}
+	if err := b.service.settleInOrder(ctx, b.invoices, ids, b.chain.indexed-b.chain.finalized); err != nil {
 		return err
 	}
 	return b.finish(ctx)

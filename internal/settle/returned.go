@@ -56,6 +56,56 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 	return changed, set.tx.SetReturned(ctx, changed)
 }
 
+// settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the refunds
+// were read before the payments were confirmed. unfinal is how many of the blocks that were read are not final. The payments
+// must have been written.
+func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs []string, unfinal uint64) error {
+	ids := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(invoiceIDs))), func(id string) bool { return set.byID[id].Status != invoice.Open })
+	payments, err := set.payments(ctx, ids)
+	if err != nil || len(payments) == 0 {
+		return err
+	}
+	var paymentIDs []string
+	for _, id := range ids {
+		for _, p := range payments[id] {
+			paymentIDs = append(paymentIDs, p.ID)
+		}
+	}
+	all, err := set.tx.RefundsOfPayments(ctx, paymentIDs)
+	refunds := make(map[string][]invoice.Refund) // by invoice
+	for _, r := range all {
+		if isActive(r) {
+			refunds[r.InvoiceID] = append(refunds[r.InvoiceID], r)
+		}
+	}
+	if err != nil || len(refunds) == 0 {
+		return err
+	}
+	back, err := set.tx.AmountsReturned(ctx, paymentIDs, s.schedule().Add(-returnPatience))
+	if err != nil {
+		return err
+	}
+	changed := make(map[string]invoice.Amount)
+	for id, of := range refunds {
+		inv := set.byID[id]
+		returned, ok := inv.PaidInOrder(payments[id], of, back, unfinal)
+		if !ok {
+			continue
+		}
+		for i, p := range payments[id] {
+			is := p
+			if is.Returned = inv.Returning(p, returned[p.ID]); is.Returned == p.Returned {
+				continue
+			}
+			changed[p.ID], payments[id][i] = is.Returned, is
+			set.replace(p, is)
+		}
+		set.putConfirmed(set.byID[id].Settle(payments[id]))
+		set.toRecount[id], set.outOfOrder[id] = true, true
+	}
+	return set.tx.SetReturned(ctx, changed)
+}
+
 // recountReturned computes what was returned of stored payments of the batch, or of before it.
 func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...string) error {
 	changed, err := b.service.recountReturned(ctx, b.invoices, paymentIDs)

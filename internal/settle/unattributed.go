@@ -20,9 +20,10 @@ const (
 )
 
 // emitUnattributed emits payment.unattributed for payments that no rule
-// attributes, to the merchants of their address that ask for it.
+// attributes, to the merchants of their address that ask for it. It emits none during a recovery: a merchant may
+// have a copy of the invoice, and gets payment.received again once that is imported.
 func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbox) error {
-	if s.optionalEvents == nil || len(out.unattributed) == 0 {
+	if s.optionalEvents == nil || s.recovery || len(out.unattributed) == 0 {
 		return nil
 	}
 	ids := make([]string, len(out.unattributed))

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
 )
 
@@ -47,6 +48,21 @@ func TestUnattributedEventOfLostInvoice(t *testing.T) {
 			t.Errorf("the payment is %+v", p)
 		}
 		w.must(apitest.Event(t, rows[0].Body))
+	})
+}
+
+// TestNoUnattributedEventInRecovery reads a payment without an invoice during a recovery.
+func TestNoUnattributedEventInRecovery(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "curious-" + w.merchant
+		w.create()
+		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
+		w.mine(start+1, w.pay(invoice.NewAmount(990_000)))
+		w.final()
+		rows, err := w.db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		if err != nil || len(rows) != 0 {
+			t.Errorf("%d events, %v", len(rows), err)
+		}
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// UnattributedTo returns the payments to addresses in blocks from a number on that have no invoice, of which no person
-// has decided anything, and that do not wait for older blocks already.
+// UnattributedTo returns the payments to addresses in blocks from a number on that have no invoice, that no person
+// dismissed, and that do not wait for older blocks already. They may have been refunded.
 func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
 	for _, address := range to {
 		found, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE "+unattributedSince+`
@@ -20,9 +20,9 @@ func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint
 	return all, nil
 }
 
-// unattributedSince selects payments to an address that have no invoice and of which no person has decided anything.
+// unattributedSince selects payments to an address that have no invoice and that no person dismissed.
 const unattributedSince = `to_address = $1 AND chain_key = $2 AND block_number >= $3 AND invoice_id IS NULL AND status <> 'orphaned'
-	AND coalesce(use, 'undecided') = 'undecided'`
+	AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
 
 // MoveSeenAfter lets payments to addresses in blocks from a number on, that have no invoice, count as first seen after
 // the event with a number.

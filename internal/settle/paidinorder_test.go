@@ -1,0 +1,85 @@
+package settle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes nothing but what was refunded.
+func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
+	w.t.Helper()
+	inv := w.invoice(id)
+	if inv.Status != invoice.Paid || inv.Exception != "" || number(inv.AmountRefunded) != refunded || w.paidEvents(inv) != 1 {
+		w.t.Errorf("%s: the invoice is %s with the exception %q, %s refunded and %d events", what, inv.Status, inv.Exception, inv.AmountRefunded, w.paidEvents(inv))
+	}
+	w.wantDue(id, invoice.Paid, 0)
+}
+
+// TestPaidInLostPast reads, in a recovery, payments that were final before they were refunded. Their invoices were paid
+// then, and remain so. A payment that was refunded before it was final pays nothing.
+func TestPaidInLostPast(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		whole, part, early := w.create(amount(700_000)), w.create(), w.create(amount(500_000))
+		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
+		at := func() int64 { return w.head().Time.Unix() + 1 }
+		first, second, third := w.payFor(whole, 700_000), w.payFor(part, 1_000_000), w.payFor(early, 500_000)
+		w.mine(at(), first, second)
+		w.mine(at())
+		w.mine(at(), w.back(first.Amount), w.back(invoice.NewAmount(250_000)))
+		w.mine(at(), third)
+		through := w.head()
+		w.mine(at(), w.back(third.Amount))
+		w.must(w.Confirm(w.t.Context(), w.chainKey, through))
+		w.wantDue(early.ID, invoice.Open, 500_000)
+		w.final()
+		w.wantPaidAndRefunded("in full", whole.ID, 700_000)
+		w.wantPaidAndRefunded("in part", part.ID, 250_000)
+		w.wantDue(early.ID, invoice.Open, 500_000)
+	})
+}
+
+// TestImportOfRefundedInvoice creates a lost invoice again whose payment was refunded after it was final.
+func TestImportOfRefundedInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		begun := w.head().Number + 1
+		paid := w.pay(lost.TransferAmount)
+		for _, transfer := range []invoice.Transfer{paid, w.back(lost.TransferAmount)} {
+			w.mine(w.head().Time.Unix()+1, transfer)
+		}
+		w.final()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
+		w.mine(w.head().Time.Unix() + 1)
+		w.final()
+		w.wantPaidAndRefunded("imported", lost.ID, number(lost.TransferAmount))
+	})
+}
+
+// TestLostPreparedRefund reads a refund that was prepared for its payment, and so was sent after that was final. How many
+// blocks are not final does not matter for it.
+func TestLostPreparedRefund(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		inv := w.create()
+		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
+		pay := w.payFor(inv, 1_000_000)
+		back := w.back(invoice.NewAmount(400_000))
+		back.To = invoice.Address{0xee}
+		var err error
+		back.Evidence.Calldata, err = invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, pay.TxHash, pay.Ordinal), invoice.NewIDs(func() time.Time { return w.head().Time }, w.random).New(invoice.PrefixRefund))
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, pay)
+		paidIn := w.head()
+		w.mine(w.head().Time.Unix()+1, back)
+		w.must(w.Confirm(w.t.Context(), w.chainKey, paidIn))
+		w.final()
+		w.wantPaidAndRefunded("prepared", inv.ID, 400_000)
+	})
+}
