@@ -1,75 +1,20 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/webhook"
 )
-
-// drillFollower follows the events of the service with a stored cursor, as a program does that is started again.
-type drillFollower struct {
-	mu    sync.Mutex
-	after string
-	seen  map[string]webhook.Event // by id
-}
-
-func newDrillFollower() *drillFollower {
-	return &drillFollower{after: client.AfterStart, seen: make(map[string]webhook.Event)}
-}
-
-// follow follows the events until the returned function is called.
-func (d *drill) follow() (stop func()) {
-	d.Helper()
-	ctx, cancel := context.WithCancel(d.ctx)
-	done, f := make(chan struct{}), d.follower
-	api := client.Must(client.New(d.info.Load().BaseURL, client.WithKey(operatorKey))) // without a limit for the whole answer
-	go func() {
-		defer close(done)
-		for e, err := range api.StreamEvents(ctx, client.EventFilter{}, f.after) {
-			if ctx.Err() != nil || err != nil && d.killed.Load() {
-				return
-			}
-			if err != nil {
-				d.Errorf("the follower: %v", err)
-				return
-			}
-			f.mu.Lock()
-			f.after, f.seen[e.Event.ID] = e.Position, e.Event
-			f.mu.Unlock()
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
-}
-
-// checkCursor checks that the service says that its log does not continue from the stored cursor, if the follower has
-// events that the backup lacks.
-func (d *drill) checkCursor() {
-	d.Helper()
-	f := d.follower
-	a := d.do(http.MethodGet, "/api/events?after="+url.QueryEscape(f.after), "")
-	lost := int64(len(f.seen)) > d.report.LastSeq
-	if gone := a.status == http.StatusGone && bytes.Contains(a.body, []byte(`"cursor_gone"`)); lost && !gone {
-		d.Errorf("the cursor %s of the lost log is answered %d %.300s", f.after, a.status, a.body)
-	}
-}
 
 // importCopies imports what the merchant kept. It returns how many copies were refused.
 func (d *drill) importCopies() (refused int) {
@@ -118,6 +63,14 @@ func (d *drill) checkImport(refused int) {
 		var answer *client.Error
 		if o.lost = errors.As(err, &answer) && answer.Code == apitypes.CodeNotFound; err != nil && !o.lost {
 			d.Fatalf("read %s: %v", o.made.ID, err)
+		}
+		if !o.lost && o.voided != nil && !o.voidTold { // only people know
+			if err := d.until(func() (bool, error) {
+				_, err := d.api().VoidInvoice(d.ctx, o.made.ID)
+				return err == nil, err
+			}, "void invoice "+o.made.ID); err != nil {
+				d.Fatal(err)
+			}
 		}
 		switch {
 		case o.lost && o.copy != copyNothing && o.provable:
@@ -228,6 +181,9 @@ func (d *drill) stateFaults(ctx context.Context, expired bool) (faults []string)
 			if p.InvoiceID != want || p.Amount != fmt.Sprint(paid.amount) || p.ConfirmedAt == 0 || p.Status == apitypes.PaymentOrphaned {
 				fault("%s: its payment is %+v", of, p)
 			}
+			if o.lost && o.pay != payTransfer && d.isReportedLost(o) && p.Exception != apitypes.PaymentOfLostInvoice {
+				fault("%s: it is not said why its payment has no invoice: %+v", of, p)
+			}
 		}
 		if len(o.refunds) > 0 && len(payments[o.payments[0].tx.Hex()]) == 1 && !o.lost {
 			if got := payments[o.payments[0].tx.Hex()][0].AmountRefunded; got != fmt.Sprint(o.refunded()) {
@@ -236,6 +192,18 @@ func (d *drill) stateFaults(ctx context.Context, expired bool) (faults []string)
 		}
 	}
 	return faults
+}
+
+// isReportedLost reports whether the recovery found the commitment of an order.
+func (d *drill) isReportedLost(o *drillOrder) bool {
+	for _, past := range d.report.Chains {
+		for _, l := range past.Lost {
+			if l.OnChainID == o.made.OnChainInvoiceID {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkRefunds checks that what was paid back is not offered again.
@@ -258,147 +226,6 @@ func (d *drill) checkRefunds(o *drillOrder) {
 			d.Errorf("order %d: %d of the payment %s are left to be refunded, and %d are offered: %v", o.number, left, p.ID, left+1, err)
 		}
 	}
-}
-
-// fact is what an event says, apart from the state at its time.
-type fact struct{ typ, invoiceID, subject string }
-
-// factOf returns what an event says.
-func factOf(e webhook.Event) (f fact, err error) {
-	var data struct {
-		Invoice struct{ ID string }
-		Payment struct{ ID, InvoiceID, TxHash string }
-		Refund  struct{ ID, InvoiceID, TxHash string }
-	}
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return f, err
-	}
-	f = fact{e.Type, data.Invoice.ID, ""}
-	switch {
-	case data.Refund.ID != "":
-		f.invoiceID, f.subject = data.Refund.InvoiceID, data.Refund.TxHash
-	case data.Payment.ID != "":
-		f.invoiceID, f.subject = data.Payment.InvoiceID, data.Payment.TxHash
-	}
-	return f, nil
-}
-
-// facts returns the facts of an order.
-func (o *drillOrder) facts() (facts []fact) {
-	facts = append(facts, fact{webhook.InvoiceCreated, o.made.ID, ""})
-	for _, p := range o.payments {
-		facts = append(facts, fact{webhook.PaymentReceived, o.made.ID, p.tx.Hex()})
-	}
-	for _, tx := range o.refunds {
-		facts = append(facts, fact{webhook.PaymentRefunded, o.made.ID, tx.Hex()})
-	}
-	switch o.status(true) {
-	case apitypes.StatusPaid:
-		facts = append(facts, fact{webhook.InvoicePaid, o.made.ID, ""})
-	case apitypes.StatusExpired:
-		facts = append(facts, fact{webhook.InvoiceExpired, o.made.ID, ""})
-	default:
-	}
-	return facts
-}
-
-// eventFaults compares the events that the merchant and the follower got with the facts.
-func (d *drill) eventFaults() (faults []string) {
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	var delivered []webhook.Event
-	events, _ := d.receiver.got()
-	for _, e := range events {
-		if e.accepted > 0 {
-			delivered = append(delivered, e.Event)
-		}
-	}
-	d.follower.mu.Lock()
-	followed := make([]webhook.Event, 0, len(d.follower.seen))
-	for _, e := range d.follower.seen {
-		followed = append(followed, e)
-	}
-	d.follower.mu.Unlock()
-	want, optional := d.wantFacts()
-	unknown := d.unanswered(slices.Concat(delivered, followed))
-	ids := make(map[fact]string)
-	for name, got := range map[string][]webhook.Event{"merchant": delivered, "follower": followed} {
-		seen := make(map[fact]bool)
-		for _, e := range got {
-			f, err := factOf(e)
-			switch {
-			case err != nil:
-				fault("%s: %v", e.ID, err)
-			case !want[f] && !optional[f] && !unknown[f.invoiceID]:
-				fault("the %s got a false event: %+v, %.600s", name, f, e.Data)
-			case ids[f] != "" && ids[f] != e.ID:
-				fault("%+v came as %s and as %s", f, ids[f], e.ID)
-			}
-			seen[f], ids[f] = true, e.ID
-		}
-		for f := range want {
-			if !seen[f] {
-				fault("the %s missed %+v", name, f)
-			}
-		}
-	}
-	return faults
-}
-
-// unanswered returns the ids in the events of invoices whose create was sent and not answered. The merchant does not
-// know whether they exist.
-func (d *drill) unanswered(events []webhook.Event) map[string]bool {
-	amounts := make(map[string]bool)
-	for _, o := range d.orders {
-		if o.begun && o.made == nil {
-			amounts[fmt.Sprint(o.amount())] = true
-		}
-	}
-	ids := make(map[string]bool)
-	for _, e := range events {
-		var data struct{ Invoice struct{ ID, Amount string } }
-		if json.Unmarshal(e.Data, &data) == nil && amounts[data.Invoice.Amount] {
-			ids[data.Invoice.ID] = true
-		}
-	}
-	return ids
-}
-
-// wantFacts returns the facts of which there must be an event, and those of which there may be one.
-func (d *drill) wantFacts() (want, optional map[fact]bool) {
-	want, optional = make(map[fact]bool), maps.Clone(d.funding)
-	for _, o := range d.orders {
-		if o.made == nil {
-			continue
-		}
-		for _, f := range o.facts() {
-			if o.lost {
-				optional[f] = true
-			} else {
-				want[f] = true
-			}
-		}
-		for _, p := range o.payments {
-			if o.lost {
-				optional[fact{string(apitypes.EventPaymentUnattributed), "", p.tx.Hex()}] = true
-			}
-		}
-	}
-	return want, optional
-}
-
-// followerFaults returns the events of the log that did not come to the follower.
-func (d *drill) followerFaults(ctx context.Context) (missed []string) {
-	for e, err := range d.api().Events(ctx, client.EventFilter{}) {
-		if err != nil {
-			return []string{err.Error()}
-		}
-		d.follower.mu.Lock()
-		if _, seen := d.follower.seen[e.ID()]; !seen {
-			missed = append(missed, fmt.Sprintf("the follower missed %s (%.200s)", e.ID(), e.Event))
-		}
-		d.follower.mu.Unlock()
-	}
-	return missed
 }
 
 // summary counts what happened.

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,8 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 var (
@@ -46,7 +49,7 @@ const drillConfig = `
 listen: 127.0.0.1:0
 ` + keySetting + `
 database: {urlEnv: DATABASE_URL}
-merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
+merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET, optionalEvents: [payment.unattributed]}]
 webhooks: {allow: [127.0.0.1]}
 chains:
   - chainKey: testnet
@@ -72,6 +75,7 @@ type drillDatabase struct {
 var drillWays = map[string]func(*drill) drillDatabase{
 	"sqlite":   func(d *drill) drillDatabase { return d.copied(backups["sqlite"]) },
 	"postgres": func(d *drill) drillDatabase { return d.copied(backups["postgres"]) },
+	"point":    (*drill).pointInTime,
 }
 
 // TestRestoreDrill loses a database in every round: a backup is made while invoices are created, paid, refunded and
@@ -170,6 +174,47 @@ func (d *drill) copied(by backupWay) drillDatabase {
 	}
 }
 
+// pointInTime returns a database whose server archives its WAL, and which is recovered to a point in time.
+func (d *drill) pointInTime() drillDatabase {
+	d.Helper()
+	stop := func(c *storetest.Cluster) {
+		d.Cleanup(func() {
+			if err := c.Stop(); err != nil {
+				d.Error(err)
+			}
+		})
+	}
+	testdeps.Needs(d, "PostgreSQL")
+	cluster, err := storetest.StartCluster(d.ctx, storetest.Options{Archive: true})
+	if err != nil {
+		d.Fatal(err)
+	}
+	stop(cluster)
+	base, err := cluster.BaseBackup(d.ctx)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return drillDatabase{
+		url: cluster.DSN("postgres"),
+		backup: func() {
+			if err := cluster.RestorePoint(d.ctx, "drill"); err != nil {
+				d.Fatal(err)
+			}
+		},
+		restore: func() string {
+			if err := cluster.KillNine(); err != nil {
+				d.Fatal(err)
+			}
+			is, err := base.RecoverTo(d.ctx, "recovery_target_name=drill")
+			if err != nil {
+				d.Fatal(err)
+			}
+			stop(is)
+			return is.DSN("postgres")
+		},
+	}
+}
+
 // run plays the round.
 func (d *drill) run() {
 	d.Helper()
@@ -181,6 +226,7 @@ func (d *drill) run() {
 	killAt := min(backupAt+1+d.random.IntN(steps/2), steps)
 
 	c := d.serve()
+	d.awaitRead()
 	stopFollowing := d.follow()
 	trading := d.trade()
 	d.gate.open(backupAt)
@@ -215,6 +261,21 @@ func (d *drill) run() {
 	d.Logf("%d of %d steps before the backup, %d before the kill: %s", backupAt, steps, killAt, d.summary())
 }
 
+// awaitRead waits until the service has read the chain for the first time, so that the backup has a place to go on from.
+func (d *drill) awaitRead() {
+	d.Helper()
+	var health struct {
+		Chains []struct{ Confirmed uint64 }
+	}
+	err := d.until(func() (bool, error) {
+		err := json.Unmarshal(d.do(http.MethodGet, "/readyz", "").body, &health)
+		return err == nil && len(health.Chains) == 1 && health.Chains[0].Confirmed > 0, err
+	}, "block that was read")
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
 // refusesToServe checks that the restored database is not served.
 func (d *drill) refusesToServe() {
 	d.Helper()
@@ -227,15 +288,7 @@ func (d *drill) refusesToServe() {
 // recover recovers the database.
 func (d *drill) recover() {
 	d.Helper()
-	for _, o := range d.orders {
-		var err error
-		if o.made != nil {
-			o.provable, err = d.isProvable(o)
-		}
-		if err != nil {
-			d.Fatal(err)
-		}
-	}
+	d.findProofs()
 	path := filepath.Join(d.dir, "report.json")
 	if c := launchWith(d, d.env, "recover", "--config", d.file, "--report", path); c.exit(d, drillPatience) != 0 {
 		d.Fatalf("recover failed:\n%s%s", c.stdout.String(), c.stderr.String())
