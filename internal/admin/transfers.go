@@ -13,7 +13,7 @@ import (
 // MaxUnrecognized is how many unrecognized transfers are listed at a time.
 const MaxUnrecognized = 1000
 
-// CheckAll stands for the ids of all transfers that are listed.
+// CheckAll means all transfers that are listed.
 const CheckAll = "all"
 
 // UnrecognizedTransfers returns the transfers that a recovery found and that no person has checked, of a service's

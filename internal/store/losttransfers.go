@@ -57,7 +57,7 @@ func (q *queries) UnrecognizedTransfers(ctx context.Context, chainKey string, li
 	return all, nil
 }
 
-// CheckTransfer records that a person has checked an unrecognized transfer. It returns ErrNotFound if there is none.
+// CheckTransfer records that a person has checked an unrecognized transfer. It returns ErrNotFound for an unknown id.
 func (tx *Tx) CheckTransfer(ctx context.Context, id string) error {
 	n, err := tx.exec(ctx, "DELETE FROM unrecognized_transfers WHERE id = $1", id)
 	if err == nil && n == 0 {
