@@ -45,8 +45,9 @@ func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 			return fmt.Errorf("rename %s in %s: %w", from, table, err)
 		}
 	}
-	for _, member := range []struct{ column, form string }{
-		{"default_addresses", "%s:"}, {"allowed_addresses", `"chainKey":%s`}, {"pending_addresses", `"chainKey":%s`},
+	for _, member := range []struct{ table, column, form string }{
+		{"merchant_profiles", "default_addresses", "%s:"}, {"merchant_profiles", "allowed_addresses", `"chainKey":%s`},
+		{"merchant_profiles", "pending_addresses", `"chainKey":%s`}, {"merchant_holders", "addresses", `"chainKey":%s`},
 	} {
 		was, err := asMember(member.form, from)
 		if err != nil {
@@ -56,7 +57,7 @@ func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, fmt.Sprintf("UPDATE merchant_profiles SET %s = replace(%[1]s, $1, $2) WHERE %[1]s LIKE '%%' || $1 || '%%'", member.column), was, is); err != nil {
+		if _, err := tx.exec(ctx, fmt.Sprintf("UPDATE %s SET %s = replace(%[2]s, $1, $2) WHERE %[2]s LIKE '%%' || $1 || '%%'", member.table, member.column), was, is); err != nil {
 			return err
 		}
 	}
