@@ -127,9 +127,7 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 
 // Genesis returns the oldest block that is remembered of a chain, or nil.
 func (s *Service) Genesis(ctx context.Context, chainKey string) (*invoice.Header, error) {
-	was, err := s.store.Remembered(ctx)
-	known, _ := was.Chain(chainKey)
-	return known.Genesis, err
+	return s.store.Genesis(ctx, chainKey)
 }
 
 // SetGenesis records the oldest block that the nodes of a chain have, unless one is remembered.

@@ -112,14 +112,30 @@ func blockColumn(n *uint64) any {
 }
 
 func scanKnownChain(row scanner) (c drift.Chain, err error) {
-	var genesis invoice.Header
+	var hash invoice.Hash
 	var number, retired sql.NullInt64
-	err = row.Scan(&c.Key, &c.IDKey, &c.ID, hashCol(&genesis.Hash), &number, &c.Configured, &retired, &c.Read)
-	if c.Retired = retired.Valid; number.Valid {
-		genesis.Number = uint64(number.Int64)
-		c.Genesis = &genesis
-	}
+	err = row.Scan(&c.Key, &c.IDKey, &c.ID, hashCol(&hash), &number, &c.Configured, &retired, &c.Read)
+	c.Retired, c.Genesis = retired.Valid, genesisOf(hash, number)
 	return c, err
+}
+
+// genesisOf returns the oldest block of a chain, or nil if it is not known.
+func genesisOf(hash invoice.Hash, number sql.NullInt64) *invoice.Header {
+	if !number.Valid {
+		return nil
+	}
+	return &invoice.Header{Number: uint64(number.Int64), Hash: hash}
+}
+
+// Genesis returns the oldest block that is remembered of a chain, or nil.
+func (q *queries) Genesis(ctx context.Context, chainKey string) (*invoice.Header, error) {
+	at, err := queryRow(ctx, q, func(row scanner) (*invoice.Header, error) {
+		var hash invoice.Hash
+		var number sql.NullInt64
+		err := row.Scan(hashCol(&hash), &number)
+		return genesisOf(hash, number), err
+	}, "SELECT genesis, genesis_number FROM known_chains WHERE chain_key = $1", chainKey)
+	return at, ignoreNotFound(err)
 }
 
 // PutKnownChains stores what the chains were used with. A genesis
