@@ -31,7 +31,7 @@ func (k *knownChange) flags(cmd *cobra.Command, required ...string) {
 }
 
 // run says what the command does to the chain and, with --yes, does it.
-func (k *knownChange) run(ctx context.Context, env environment, chainKey string, text func(admin.KnownChain) string, do func(context.Context, admin.Config) error) error {
+func (k *knownChange) run(ctx context.Context, env environment, chainKey string, text func(admin.KnownChain) (string, error), do func(context.Context, admin.Config) error) error {
 	cfg, err := loadConfig(*k.path)
 	if err != nil {
 		return err
@@ -41,7 +41,11 @@ func (k *knownChange) run(ctx context.Context, env environment, chainKey string,
 	if err != nil {
 		return fmt.Errorf("chain %s: %w", chainKey, err)
 	}
-	if _, err := fmt.Fprintln(env.stdout, text(known)); err != nil {
+	effect, err := text(known)
+	if err == nil {
+		_, err = fmt.Fprintln(env.stdout, effect)
+	}
+	if err != nil {
 		return err
 	}
 	if !*k.yes {
@@ -76,8 +80,8 @@ payment links of the configuration name it, and start the service.`,
 		if *to == "" {
 			return usageError{errors.New("--to is empty; want the chain's new key")}
 		}
-		return k.run(cmd.Context(), env, *from, func(c admin.KnownChain) string {
-			return fmt.Sprintf("The chain %s (chain id %d) becomes %s in the whole database.", c.Key, c.ID, *to)
+		return k.run(cmd.Context(), env, *from, func(c admin.KnownChain) (string, error) {
+			return fmt.Sprintf("The chain %s (chain id %d) becomes %s in the whole database.", c.Key, c.ID, *to), nil
 		}, func(ctx context.Context, c admin.Config) error { return admin.RenameChain(ctx, c, *from, *to) })
 	}
 	return cmd
@@ -103,12 +107,12 @@ Stop the service first. On PostgreSQL, replicas that still run stop their work.`
 	key := cmd.Flags().String("chain", "", "`KEY` of the chain")
 	k.flags(cmd, "chain")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) string {
+		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) (string, error) {
 			text := fmt.Sprintf("The chain %s (chain id %d) is never read again under this key.", c.Key, c.ID)
 			if uses := c.Uses.String(); uses != "" {
 				text += fmt.Sprintf("\nIt still has %s. They stay as they are.", uses)
 			}
-			return text
+			return text, nil
 		}, func(ctx context.Context, c admin.Config) error { return admin.RetireChain(ctx, c, *key) })
 	}
 	return cmd
@@ -138,9 +142,12 @@ configured again later, the blocks since then are read again for it.`,
 		if err != nil {
 			return usageError{fmt.Errorf("--token is %q; want the address of a token", *token)}
 		}
-		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) string {
-			t, _ := c.TokenAt(at)
-			return fmt.Sprintf("The token %s %s of chain %s is read no more.", t.Currency, chain.Checksum(at), c.Key)
+		return k.run(cmd.Context(), env, *key, func(c admin.KnownChain) (string, error) {
+			t, ok := c.TokenAt(at)
+			if !ok || t.Retired() {
+				return "", fmt.Errorf("chain %s is not read for the token %s; quittance config check --database names those that left the configuration", c.Key, chain.Checksum(at))
+			}
+			return fmt.Sprintf("The token %s %s of chain %s is read no more.", t.Currency, chain.Checksum(at), c.Key), nil
 		}, func(ctx context.Context, c admin.Config) error { return admin.RetireToken(ctx, c, *key, at) })
 	}
 	return cmd

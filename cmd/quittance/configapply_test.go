@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/store/storetest"
 )
@@ -47,5 +48,27 @@ func TestApplyComparesMerchants(t *testing.T) {
 	}
 	if newest, err := db.NewestRevision(t.Context()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the newest revision is %d, %v; want none", newest.Number, err)
+	}
+}
+
+// TestRetireUnknownToken names a token that the chain is not read for, without --yes, too.
+func TestRetireUnknownToken(t *testing.T) {
+	t.Parallel()
+	database := storetest.Migrated(t)
+	err := storetest.Open(t, database).Update(t.Context(), func(tx *store.Tx) error {
+		return tx.PutKnownChains(t.Context(), []drift.Chain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "quittance.yaml")
+	text := fmt.Sprintf("database: %q\nmerchants: [{id: shop}]\nchains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n", database)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	args := []string{"chain", "retire-token", "--config", path, "--chain", "base", "--token", "0x1111111111111111111111111111111111111111"}
+	if code := run(t.Context(), environment{stdout: &out, stderr: &out}, args); code != 1 || !strings.Contains(out.String(), "chain base is not read for the token 0x1111") {
+		t.Errorf("ended with %d: %s", code, &out)
 	}
 }

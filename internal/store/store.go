@@ -96,7 +96,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 }
 
 // ErrNoDatabase is returned for a database in which no service has run yet.
-var ErrNoDatabase = errors.New("there is no database yet: quittance serve creates it when it starts. If there was one, correct the setting database")
+var ErrNoDatabase = errors.New("there is no database yet; quittance serve creates it when it starts. If there was one, correct the setting database")
 
 // OpenExisting is Open for a database in which a service has run. It creates no file, and returns ErrNoDatabase for an
 // empty database, too.
