@@ -190,3 +190,14 @@ func (s clockedStore) ShareWork(ctx context.Context, holder string, works, wante
 	scheduled := s.clock.Now()
 	return s.Store.ShareWork(ctx, holder, works, wanted, scheduled, scheduled.Add(until.Sub(now)))
 }
+
+// committed passes events on after their transaction.
+func (s *Server) committed(events []store.Event) {
+	s.worker.Committed(events)
+	s.feed.Wake()
+}
+
+// eventLog returns the log of events for the API and the feed.
+func (s *Server) eventLog() eventLog {
+	return eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
+}

@@ -317,17 +317,6 @@ func (s *Server) build(ctx context.Context) error {
 	return nil
 }
 
-// committed passes events on after their transaction.
-func (s *Server) committed(events []store.Event) {
-	s.worker.Committed(events)
-	s.feed.Wake()
-}
-
-// eventLog returns the log of events for the API and the feed.
-func (s *Server) eventLog() eventLog {
-	return eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
-}
-
 // buildDelivery builds the directory of endpoints and the webhook worker.
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.cfg.WebhookAllow)
