@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
@@ -132,7 +134,27 @@ func TestEraseCustomer(t *testing.T) {
 			t.Errorf("another filter is in %s", got)
 		}
 		w.checkErasureAudit()
+		w.checkWaiting()
 	})
+}
+
+// checkWaiting checks what is sent of the deliveries that wait.
+func (w *world) checkWaiting() {
+	w.t.Helper()
+	queues, err := w.db.store.Queues(w.t.Context(), delivery.First)
+	w.must(err)
+	now := at(w.head().Time.Unix() + day)
+	leased, err := w.db.store.LeaseDeliveries(w.t.Context(), delivery.LeaseRequest{
+		LeaseID: "lease", Now: now, Until: now.Add(time.Minute), Lane: delivery.First, Queues: queues, Healthy: 10, Suspect: 10, PerMerchant: 10,
+	})
+	if err != nil || len(leased.Deliveries) == 0 {
+		w.t.Fatalf("%d deliveries wait, %v", len(leased.Deliveries), err)
+	}
+	for _, d := range leased.Deliveries {
+		if strings.Contains(string(d.Body), marker) {
+			w.t.Errorf("%s is sent as %s", d.EventID, d.Body)
+		}
+	}
 }
 
 // checkErasureAudit checks the entries of the only erasure that erased something.
