@@ -30,9 +30,13 @@ if the name ends in .json, or else as Markdown.
 The backup does not know which keys of the API were revoked since. Say which ones stay
 valid: --keep-keys all, none, or their ids. The others are revoked.
 
+While it reads, it logs how far each chain is, and which node does not answer. It ends with an
+error once a chain has made no progress for --patience.
+
 It may be stopped at any time and run again. serve starts once it has ended with 0.
 
-With --dismiss it does none of this, and ends a false alarm: nothing was restored.`,
+With --dismiss it does none of this, and ends a false alarm: nothing was restored, or the
+live database was marked as a copy by mistake, with serve --isolated --copy.`,
 		Example: `  quittance recover --config quittance.yaml --report recovery.md
   quittance recover --config quittance.yaml --report recovery.md --keep-keys all
   quittance recover --config quittance.yaml --dismiss`,
@@ -41,6 +45,7 @@ With --dismiss it does none of this, and ends a false alarm: nothing was restore
 	path := configFlag(cmd)
 	keep := cmd.Flags().StringSlice("keep-keys", nil, "keys of the API that stay valid: all, none, or `ID,ID`")
 	to := cmd.Flags().String("report", "", "write the report to `FILE`")
+	patience := cmd.Flags().Duration("patience", server.DefaultPatience, "`TIME` without progress of a chain after which it ends with an error")
 	dismiss := cmd.Flags().Bool("dismiss", false, "nothing was restored: let serve start")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "keep-keys")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "report")
@@ -50,7 +55,7 @@ With --dismiss it does none of this, and ends a false alarm: nothing was restore
 			return err
 		}
 		ctx := asCommand(cmd.Context())
-		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep})
+		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep, Patience: *patience})
 		switch {
 		case err == nil && *dismiss:
 			_, err := fmt.Fprintln(env.stdout, "The database counts as it was before. serve starts on it.")

@@ -2,10 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
 
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
+
+// errLiveDatabase is the error of an isolated service on a database that is no copy.
+var errLiveDatabase = errors.New("replicas of the service use this database, so it is no copy; restore the backup into another database, and name that one in the setting database")
 
 // openStore opens the database, and its standby if there is one.
 func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
@@ -48,6 +53,9 @@ func (s *Server) checkIntact(ctx context.Context) error {
 // isolated service runs on nothing else, and marks the copy.
 func (s *Server) checkRecovery(ctx context.Context) error {
 	if s.cfg.Isolated {
+		if err := s.checkCopy(ctx); err != nil {
+			return err
+		}
 		return s.store.MarkIsolated(ctx, s.cfg.IsCopy, s.cfg.Now())
 	}
 	r, err := s.store.NoticeRestore(ctx, s.cfg.Now())
@@ -55,4 +63,16 @@ func (s *Server) checkRecovery(ctx context.Context) error {
 		return err
 	}
 	return r.Err()
+}
+
+// checkCopy returns an error while replicas use the database, unless it was served in isolation before.
+func (s *Server) checkCopy(ctx context.Context) error {
+	r, err := s.store.Recovery(ctx)
+	if err != nil || !r.Isolated.IsZero() {
+		return err
+	}
+	if err = s.checkAlone(ctx); errors.Is(err, admin.ErrReplicaRuns) {
+		return errLiveDatabase
+	}
+	return err
 }

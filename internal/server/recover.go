@@ -6,19 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limits of a recovery.
 const (
-	// recoverPoll is how often it is checked how far the chains are read.
-	recoverPoll = 50 * time.Millisecond
 	// maxPasses bounds how often the chains are read from the backup on. A pass that finds lost
 	// invoices watches more addresses, so that another one follows.
 	maxPasses = 5
@@ -32,6 +27,9 @@ type RecoverOptions struct {
 	// know which of them were revoked since the backup. The others are revoked. If it is empty and there are
 	// keys, the recovery does not end.
 	KeepKeys []string
+	// Patience is for how long a chain may make no progress before the recovery ends with an error; 0 means
+	// DefaultPatience.
+	Patience time.Duration
 }
 
 // Values of RecoverOptions.KeepKeys.
@@ -65,7 +63,7 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	if err := s.commitConfiguration(ctx); err != nil {
 		return report, err
 	}
-	if err := s.readPast(ctx); err != nil {
+	if err := s.readPast(ctx, o); err != nil {
 		return report, err
 	}
 	return s.endRecovery(ctx, o)
@@ -107,18 +105,27 @@ func (s *Server) checkAlone(ctx context.Context) error {
 
 // dismissRecovery makes the state normal again without a recovery.
 func (s *Server) dismissRecovery(ctx context.Context) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.Recovery(ctx)
-		if err != nil {
+	was, err := s.store.Recovery(ctx)
+	switch marked := errors.Is(was.Err(), store.ErrMarkedCopy); {
+	case err != nil, was.State == store.RecoveryNormal:
+		return err
+	case was.State == store.RecoveryUnderWay:
+		return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
+	case marked:
+		if err := s.build(ctx); err != nil {
 			return err
 		}
-		if was.State == store.RecoveryUnderWay {
-			return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
+	}
+	is := store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()}
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		if s.endpoints == nil {
+			return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
 		}
-		if was.State == store.RecoveryNormal {
-			return nil
+		wants := directory{s.cfg.Merchants, s.endpoints, s.merchants, false}.WantsEvents
+		if err := tx.UnmarkCopy(ctx, wants, s.clock.Now()); err != nil {
+			return err
 		}
-		return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()})
+		return s.auditRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
 	})
 }
 
@@ -131,14 +138,6 @@ type auditedRecovery struct {
 
 // setRecovery changes the state of the database and records it in the audit log.
 func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Action, was, is store.Recovery) error {
-	all, err := tx.Timelines(ctx)
-	if err != nil {
-		return err
-	}
-	after := auditedRecovery{State: is.State, Reason: is.Reason}
-	if len(all) > 0 {
-		after.Timeline = all[len(all)-1].ID
-	}
 	if err := tx.SetRecovery(ctx, is); err != nil {
 		return err
 	}
@@ -146,6 +145,19 @@ func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Ac
 		if err := tx.AdoptDatabase(ctx); err != nil {
 			return err
 		}
+	}
+	return s.auditRecovery(ctx, tx, action, was, is)
+}
+
+// auditRecovery records in the audit log that the state of the database has changed.
+func (s *Server) auditRecovery(ctx context.Context, tx *store.Tx, action access.Action, was, is store.Recovery) error {
+	all, err := tx.Timelines(ctx)
+	if err != nil {
+		return err
+	}
+	after := auditedRecovery{State: is.State, Reason: is.Reason}
+	if len(all) > 0 {
+		after.Timeline = all[len(all)-1].ID
 	}
 	return tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{
 		Action: action, Object: "database", Before: auditedRecovery{State: was.State, Reason: was.Reason}, After: after,
@@ -185,7 +197,7 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 }
 
 // readPast reads the chains from the backup on to their heads, and again for the lost invoices that it finds.
-func (s *Server) readPast(ctx context.Context) error {
+func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}
@@ -195,7 +207,7 @@ func (s *Server) readPast(ctx context.Context) error {
 	}
 	watched := make(map[string]int) // lost addresses by chain
 	for range maxPasses {
-		if err := s.readToHeads(ctx); err != nil {
+		if err := s.readToHeads(ctx, o.Patience); err != nil {
 			return err
 		}
 		if more, err := s.watchLost(ctx, from, watched); !more || err != nil {
@@ -206,7 +218,7 @@ func (s *Server) readPast(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.readToHeads(ctx)
+	return s.readToHeads(ctx, o.Patience)
 }
 
 // watchLost watches the addresses of lost invoices, and schedules the chains that have more of them than before for
@@ -235,50 +247,6 @@ func (s *Server) closePools() {
 	}
 	s.chains = nil
 	clear(s.byKey)
-}
-
-// readToHeads runs the indexers until each chain is read to its head.
-func (s *Server) readToHeads(ctx context.Context) (err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	ctx, stop := context.WithCancel(ctx)
-	for _, run := range s.chains {
-		group.Go(func() error { return run.indexer.Run(ctx) })
-	}
-	defer func() {
-		stop()
-		err = errors.Join(err, group.Wait())
-	}()
-	for {
-		behind := 0
-		for _, run := range s.chains {
-			at, err := s.isAtHead(ctx, run)
-			if err != nil {
-				return err
-			}
-			if !at {
-				behind++
-			}
-		}
-		if behind == 0 {
-			return nil
-		}
-		if !wait.Sleep(ctx, recoverPoll, nil) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// isAtHead reports whether all blocks of a chain up to its head were read.
-func (s *Server) isAtHead(ctx context.Context, run *chainWorkers) (bool, error) {
-	st := run.indexer.Status()
-	if st.Halted != "" {
-		return false, fmt.Errorf("%s is halted: %s; see \"quittance chain resume\", then run this again", run.Key, st.Halted)
-	}
-	if st.Succeeded.IsZero() || st.Error != "" || st.Head == 0 || st.Indexed < st.Head {
-		return false, nil
-	}
-	cur, err := s.settle.Cursor(ctx, run.Key)
-	return err == nil && cur.Gap == nil, err
 }
 
 // leaseEvents returns what leases deliveries to this process; nil in a recovery, which sends nothing.

@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
+// markedCopy is the reason of a mark that a person asked for.
+const markedCopy = "serve --isolated --copy was run on it"
+
 // Errors of isolated copies.
 var (
+	// ErrMarkedCopy: a person marked a database as a copy, and it was served in isolation.
+	ErrMarkedCopy = errors.New(`the database is marked as a copy, because "quittance serve --isolated --copy" was run on it. Delete it after the test. ` +
+		`If it is the live database, which was marked by mistake, run "quittance recover --config FILE --dismiss": what was written since then is sent to the merchants, and serve starts`)
 	// ErrNoCopy: a database is not known to be a copy.
 	ErrNoCopy = errors.New(`the database is not marked as a copy, as one that "quittance backup" made is. If it was restored from a dump or an archive ` +
 		`and no service uses it, repeat the command with --copy, which marks it: no service starts on it afterwards`)
@@ -35,7 +42,7 @@ func (s *Store) MarkIsolated(ctx context.Context, copied bool, now time.Time) er
 			if err != nil {
 				return fmt.Errorf("read the newest event: %w", err)
 			}
-			r = Recovery{State: RecoveryBackup, Reason: "serve --isolated --copy was run on it", Since: append(newest, now)[0]}
+			r = Recovery{State: RecoveryBackup, Reason: markedCopy, Since: append(newest, now)[0]}
 		}
 		_, err = tx.exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3, isolated_at = coalesce(isolated_at, $4) WHERE id = 1",
 			string(r.State), r.Reason, invoice.UnixSeconds(r.Since), invoice.UnixSeconds(now))
@@ -45,3 +52,46 @@ func (s *Store) MarkIsolated(ctx context.Context, copied bool, now time.Time) er
 		return nil
 	})
 }
+
+// UnmarkCopy undoes the mark of a person on a database that is no copy, and schedules the deliveries of the events that
+// were written in isolation, of merchants that want events. now is by the schedule's clock. It returns ErrIsolated for
+// any other copy. What is known of the database's identity stays, so that a start still notices one that is a copy.
+func (tx *Tx) UnmarkCopy(ctx context.Context, wants func(merchantID string) bool, now time.Time) error {
+	r, err := tx.Recovery(ctx)
+	if err != nil {
+		return err
+	}
+	if !r.markedByHand() {
+		return ErrIsolated
+	}
+	after, _, err := tx.seqsOf(ctx, Span{From: r.Isolated})
+	if err != nil {
+		return err
+	}
+	events, err := queryAll(ctx, &tx.queries, func(row scanner) (e Event, err error) {
+		err = row.Scan(&e.Seq, &e.Type, &e.Subject, &e.MerchantID, nullText(&e.InvoiceID))
+		return e, err
+	}, "SELECT seq, type, subject, merchant_id, invoice_id FROM events WHERE seq > $1 AND created_at >= $2 AND delivery_id IS NULL ORDER BY seq", after, invoice.UnixSeconds(r.Isolated))
+	if err != nil {
+		return fmt.Errorf("read the events without a delivery: %w", err)
+	}
+	var deliveries [][]any
+	for _, e := range events {
+		if !wants(e.MerchantID) {
+			continue
+		}
+		id := invoice.DeliveryID(e.Type, e.Subject, e.MerchantID, e.InvoiceID)
+		if _, err := tx.exec(ctx, "UPDATE events SET delivery_id = $2 WHERE seq = $1", e.Seq, id); err != nil {
+			return err
+		}
+		deliveries = append(deliveries, []any{e.Seq, e.MerchantID, now.UnixMilli(), now.Add(delivery.RetryWindow).UnixMilli()})
+	}
+	if err := tx.insert(ctx, insertion{"deliveries", []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, ""}, deliveries); err != nil {
+		return fmt.Errorf("schedule the deliveries: %w", err)
+	}
+	_, err = tx.exec(ctx, "UPDATE recovery SET state = 'normal', reason = '', since = $1, isolated_at = NULL WHERE id = 1", r.Isolated.Unix())
+	return err
+}
+
+// markedByHand reports whether a person marked the database as a copy, and not quittance backup.
+func (r Recovery) markedByHand() bool { return !r.Isolated.IsZero() && r.Reason == markedCopy }

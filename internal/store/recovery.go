@@ -42,6 +42,8 @@ func (r Recovery) Err() error {
 	switch {
 	case r.State == RecoveryNormal, r.State == "":
 		return nil
+	case r.markedByHand():
+		return ErrMarkedCopy
 	case !r.Isolated.IsZero():
 		return ErrIsolated
 	}

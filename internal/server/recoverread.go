@@ -1,0 +1,112 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+const (
+	// DefaultPatience is for how long a chain may make no progress in a recovery before it ends with an error.
+	DefaultPatience = 10 * time.Minute
+	// recoverPoll is how often it is checked how far the chains are read.
+	recoverPoll = 50 * time.Millisecond
+	// recoverReportEvery is how often a recovery reports how far a chain is read.
+	recoverReportEvery = 10 * time.Second
+)
+
+// reading is how far a recovery has read a chain.
+type reading struct {
+	indexed, head uint64
+	again         uint64    // the next block that is read again; 0 without one
+	atHead        bool      // everything is read
+	moved, said   time.Time // when it last made progress, and when that was reported
+}
+
+// readToHeads runs the indexers until each chain is read to its head. It reports what it waits for, and ends with an
+// error once a chain has made no progress for the time of patience.
+func (s *Server) readToHeads(ctx context.Context, patience time.Duration) (err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	for _, run := range s.chains {
+		group.Go(func() error { return run.indexer.Run(ctx) })
+	}
+	defer func() {
+		stop()
+		err = errors.Join(err, group.Wait())
+	}()
+	patience = cmp.Or(patience, DefaultPatience)
+	readings := make([]reading, len(s.chains))
+	for {
+		behind := 0
+		for i, run := range s.chains {
+			if err := s.follow(ctx, run, &readings[i], patience); err != nil {
+				return err
+			}
+			if !readings[i].atHead {
+				behind++
+			}
+		}
+		if behind == 0 {
+			return nil
+		}
+		if !wait.Sleep(ctx, recoverPoll, nil) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// follow updates how far a chain is read. It fails if the chain is halted, or made no progress for too long.
+func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, patience time.Duration) error {
+	st := run.indexer.Status()
+	if st.Halted != "" {
+		return fmt.Errorf("%s is halted: %s; see \"quittance chain resume\", then run this again", run.Key, st.Halted)
+	}
+	cur, err := s.settle.Cursor(ctx, run.Key)
+	if err != nil {
+		return err
+	}
+	now, is := s.cfg.Now(), reading{indexed: max(cur.Indexed.Number, st.Indexed), head: st.Head, moved: r.moved, said: r.said}
+	if cur.Gap != nil {
+		is.again = cur.Gap.Next
+	}
+	is.atHead = !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
+	if is.moved.IsZero() || is.atHead || is.indexed != r.indexed || is.again != r.again {
+		is.moved = now
+	}
+	if *r = is; r.atHead {
+		return nil
+	}
+	if now.Sub(r.moved) >= patience {
+		return fmt.Errorf("%s has made no progress for %s: it is read up to block %d, and the newest known one is %d; %s. Repair the nodes, or name others in chains[].rpc, "+
+			"and run this again: it continues there. With --patience it waits longer", run.Key, patience, r.indexed, r.head, troubles(run.pool.Health(), st.Error))
+	}
+	if now.Sub(r.said) >= recoverReportEvery {
+		r.said = now
+		s.cfg.Logger.Info("the past of a chain is being read", "chain", run.Key, "block", r.indexed, "head", r.head, "again", r.again,
+			"waits_for", troubles(run.pool.Health(), st.Error))
+	}
+	return nil
+}
+
+// troubles says what is wrong with the nodes of a chain, and why the last reading failed.
+func troubles(nodes []chain.Health, last string) string {
+	var all []string
+	for _, n := range nodes {
+		if n.Reason != "" {
+			all = append(all, fmt.Sprintf("node %s is in state %s: %s", n.Node, n.State, n.Reason))
+		}
+	}
+	if last != "" {
+		all = append(all, "the last reading failed: "+last)
+	}
+	return cmp.Or(strings.Join(all, "; "), "no node reports an error")
+}
