@@ -51,7 +51,9 @@ type ReportedPast struct {
 	Lost     []ReportedInvoice `json:"lostInvoices"`   // that the database does not have
 	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
-	Payments []ReportedPayment `json:"unattributedPayments"`
+	// Unwatched are lost invoices whose deposit addresses are too many to be watched.
+	Unwatched int               `json:"unwatchedInvoices,omitempty"`
+	Payments  []ReportedPayment `json:"unattributedPayments"`
 	// Transfers out of settlement addresses since the backup that are no known refunds.
 	Transfers []ReportedTransfer `json:"unrecognizedTransfers"`
 }
@@ -209,6 +211,9 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if past.Watched, err = s.store.LostAddresses(ctx, key); err != nil {
 		return past, err
 	}
+	if past.Unwatched, err = s.settle.UnwatchedLost(ctx, key); err != nil {
+		return past, err
+	}
 	payments, err := s.store.UnattributedSince(ctx, key, from, maxReported)
 	if err != nil {
 		return past, err
@@ -264,6 +269,9 @@ func (r RecoveryReport) Markdown() string {
 	for _, c := range r.Chains {
 		p("## %s: blocks %d to %d\n", c.ChainKey, c.From, c.To)
 		p("%d invoices are lost, and %d addresses are watched for them. Ask their merchants for copies, and import these with `quittance recover import`.\n", len(c.Lost), c.Watched)
+		if c.Unwatched > 0 {
+			p("%d of them have too many deposit addresses to be watched, so that payments there appear only once they are imported.\n", c.Unwatched)
+		}
 		for _, l := range c.Lost {
 			p("- `%s`, announced in block %d", l.OnChainID, l.Block)
 		}

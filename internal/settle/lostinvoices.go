@@ -90,29 +90,17 @@ func noteForeign(ctx context.Context, tx *store.Tx, out *outbox, chainKey string
 }
 
 // WatchLost has the deposit addresses recorded that lost invoices of a chain may have: one for each lost invoice
-// and settlement address. It returns how many lost addresses are watched, and does nothing on a chain
-// without a deposit factory.
+// and settlement address, the oldest invoices first, up to maxLostAddresses. It returns how many lost addresses are
+// watched, and does nothing on a chain without a deposit factory.
 func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, err error) {
-	c := s.byKey[chainKey]
-	lost, err := s.store.LostInvoices(ctx, chainKey)
+	lost, settlements, _, err := s.lostDeposits(ctx, chainKey)
 	if err != nil {
 		return 0, err
-	}
-	settlements, err := s.store.AllSettlementAddresses(ctx, chainKey)
-	if err != nil {
-		return 0, err
-	}
-	if n := len(lost) * len(settlements); n > maxLostAddresses && !c.DepositFactory.IsZero() {
-		return 0, fmt.Errorf("%d lost invoices of %s and %d settlement addresses make %d deposit addresses, more than %d; "+
-			"import the invoices from the merchants' copies first, with quittance recover import", len(lost), chainKey, len(settlements), n, maxLostAddresses)
 	}
 	for _, l := range lost {
-		if l.InvoiceID != "" || c.DepositFactory.IsZero() {
-			continue
-		}
 		addresses := make(map[invoice.Address]invoice.Hash)
 		for _, to := range settlements {
-			addresses[c.DepositAddress(to, l.CommitmentID)] = l.CommitmentID
+			addresses[s.byKey[chainKey].DepositAddress(to, l.CommitmentID)] = l.CommitmentID
 		}
 		if err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.InsertLostAddresses(ctx, chainKey, addresses) }); err != nil {
 			return 0, err
@@ -120,6 +108,32 @@ func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, 
 	}
 	return s.store.LostAddresses(ctx, chainKey)
 }
+
+// UnwatchedLost returns how many lost invoices WatchLost leaves out, because they have too many deposit addresses.
+func (s *Service) UnwatchedLost(ctx context.Context, chainKey string) (int, error) {
+	_, _, left, err := s.lostDeposits(ctx, chainKey)
+	return left, err
+}
+
+// lostDeposits returns the lost invoices of a chain whose deposit addresses are watched, for these settlement addresses,
+// and how many invoices are left out.
+func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []store.LostInvoice, settlements []invoice.Address, left int, err error) {
+	if s.byKey[chainKey].DepositFactory.IsZero() {
+		return nil, nil, 0, nil
+	}
+	if lost, err = s.store.LostInvoices(ctx, chainKey); err != nil {
+		return nil, nil, 0, err
+	}
+	if settlements, err = s.store.AllSettlementAddresses(ctx, chainKey); err != nil {
+		return nil, nil, 0, err
+	}
+	lost = slices.DeleteFunc(lost, func(l store.LostInvoice) bool { return l.InvoiceID != "" })
+	fit := fittingLost(len(lost), len(settlements))
+	return lost[:fit], settlements, len(lost) - fit, nil
+}
+
+// fittingLost returns how many of the lost invoices have no more than maxLostAddresses deposit addresses together.
+func fittingLost(lost, settlements int) int { return min(lost, maxLostAddresses/max(1, settlements)) }
 
 // ReadAgain schedules the blocks of a chain from a number on for reading again, also those that are not
 // final.

@@ -32,7 +32,7 @@ func TestMarkIsolated(t *testing.T) {
 		must(t, s.MarkIsolated(t.Context(), false, time.Unix(4000, 0)))
 		r, err := s.Recovery(t.Context())
 		must(t, err)
-		if r.State != store.RecoveryBackup || !r.Isolated.Equal(time.Unix(3000, 0)) || !errors.Is(r.Err(), store.ErrIsolated) {
+		if r.State != store.RecoveryBackup || !r.Isolated.Equal(time.Unix(3000, 0)) || !errors.Is(r.Err(), store.ErrMarkedCopy) {
 			t.Errorf("the copy is %+v: %v", r, r.Err())
 		}
 		for _, state := range []store.RecoveryState{store.RecoveryUnderWay, store.RecoveryBackup} {
@@ -53,7 +53,14 @@ func TestIsolateBackup(t *testing.T) {
 	must(t, store.Backup(t.Context(), storetest.Migrated(t), path, time.Unix(1000, 0)))
 	s := storetest.Open(t, "sqlite:"+path)
 	must(t, s.MarkIsolated(t.Context(), false, time.Unix(2000, 0)))
-	if r, err := s.Recovery(t.Context()); err != nil || !r.Since.Equal(time.Unix(1000, 0)) || !strings.Contains(r.Reason, "quittance backup") {
+	r, err := s.Recovery(t.Context())
+	if err != nil || !r.Since.Equal(time.Unix(1000, 0)) || !strings.Contains(r.Reason, "quittance backup") || !errors.Is(r.Err(), store.ErrIsolated) {
 		t.Errorf("the mark is %+v, %v", r, err)
+	}
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.UnmarkCopy(t.Context(), func(string) bool { return true }, time.Unix(3000, 0))
+	})
+	if !errors.Is(err, store.ErrIsolated) {
+		t.Errorf("a copy became live: %v", err)
 	}
 }
