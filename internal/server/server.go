@@ -301,8 +301,7 @@ func (s *Server) build(ctx context.Context) error {
 				}
 			},
 			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
-			OnAuthorization: countAuthorizations(s.registry),
-			OnForeignTx:     s.queueForeignTx,
+			OnAuthorization: countAuthorizations(s.registry), OnForeignTx: s.queueForeignTx,
 		},
 		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(), Recovery: s.recovering,
 	})

@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
