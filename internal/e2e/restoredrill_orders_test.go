@@ -30,6 +30,19 @@ func (d *drill) mined(tx common.Hash) error {
 	return err
 }
 
+// openShop creates an invoice at the shared settlement address, so that every backup knows it.
+func (d *drill) openShop() {
+	d.Helper()
+	for _, o := range d.orders {
+		if !o.newTill {
+			if err := d.create(o); err != nil {
+				d.Fatal(err)
+			}
+			return
+		}
+	}
+}
+
 // trade lets buyers make the steps of the orders, several at a time, until the gate is closed.
 func (d *drill) trade() *sync.WaitGroup {
 	var buyers sync.WaitGroup
@@ -94,13 +107,20 @@ func (d *drill) step(o *drillOrder) error {
 	case o.refund > 0 && len(o.refunds) == 0:
 		return d.payBack(o)
 	case o.void && o.voided == nil:
+		return d.void(o)
+	}
+	return nil
+}
+
+// void makes an order's invoice void, once the blocks are read that could hold a payment of it.
+func (d *drill) void(o *drillOrder) error {
+	return d.until(func() (bool, error) {
 		inv, err := d.api().VoidInvoice(d.ctx, o.made.ID)
 		if err == nil {
 			o.voided = &inv
 		}
-		return err
-	}
-	return nil
+		return err == nil, err
+	}, "void invoice "+o.made.ID)
 }
 
 // create creates the invoice of an order.

@@ -107,8 +107,9 @@ type drill struct {
 	gate     *drillGate
 	killed   atomic.Bool // the service of the time before the restore
 
-	report  server.RecoveryReport
-	funding map[fact]bool // events that there may be of the tokens that settlement addresses have at first
+	report   server.RecoveryReport
+	imported int           // invoices that came back from copies
+	funding  map[fact]bool // events that there may be of the tokens that settlement addresses have at first
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -227,6 +228,7 @@ func (d *drill) run() {
 
 	c := d.serve()
 	d.awaitRead()
+	d.openShop()
 	stopFollowing := d.follow()
 	trading := d.trade()
 	d.gate.open(backupAt)
