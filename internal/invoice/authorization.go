@@ -137,7 +137,7 @@ func Refuse(reason Refusal, detail ...any) error {
 // of it. It is zero if the invoice awaits no payment.
 func (inv Invoice) Due() Amount {
 	switch {
-	case inv.Status != Open || inv.Covered():
+	case inv.Status != Open || inv.Covered() || inv.EndedInLostPast():
 		return Amount{}
 	case !inv.Remaining.IsZero():
 		return inv.Remaining

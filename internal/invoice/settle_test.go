@@ -386,3 +386,22 @@ func TestSameMovement(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedInLostPast has an open invoice that ended in a past that the database has lost: nothing above that block is in
+// time, it asks for no authorization, and it becomes void as of that block.
+func TestEndedInLostPast(t *testing.T) {
+	t.Parallel()
+	end := invoice.Unix(1000)
+	inv := invoice.Invoice{Terms: invoice.Terms{Amount: invoice.NewAmount(5), ExpiresAt: end}, Status: invoice.Open, ClosedBlock: 7}
+	at := func(block uint64) invoice.Position { return invoice.Position{BlockNumber: block, BlockTime: end} }
+	if !inv.EndedInLostPast() || inv.IsLate(at(7)) || !inv.IsLate(at(8)) || !inv.Due().IsZero() {
+		t.Errorf("block 7 is late: %v, block 8: %v, %s is due", inv.IsLate(at(7)), inv.IsLate(at(8)), inv.Due())
+	}
+	if voided, err := inv.Cancel(9); err != nil || voided.ClosedBlock != 7 || voided.EndedInLostPast() || !voided.IsLate(at(8)) {
+		t.Errorf("canceled it is %+v, %v", voided, err)
+	}
+	inv.ClosedBlock = 0
+	if inv.EndedInLostPast() || inv.IsLate(at(8)) || inv.Due() != inv.Amount {
+		t.Errorf("an open invoice is %+v, late %v, %s due", inv, inv.IsLate(at(8)), inv.Due())
+	}
+}
