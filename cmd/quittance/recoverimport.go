@@ -94,35 +94,43 @@ func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, ap
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return sum, err
 		}
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, settle.MaxCopy+1)
-		for number := 1; lines.Scan(); number++ {
-			line := bytes.TrimSpace(lines.Bytes())
-			copied, err := settle.ParseInvoiceCopy(line)
-			ended := err == nil && copied.Ended()
-			if len(line) == 0 || ended != (pass != 1) || pass == 2 && !unproved[number] {
-				continue
-			}
-			var done settle.Imported
-			if err == nil {
-				done, err = apply(ctx, copied)
-			}
-			if ctx.Err() != nil {
-				return sum, context.Cause(ctx)
-			}
-			if pass == 0 && (errors.Is(err, settle.ErrCopyUnproved) || errors.Is(err, settle.ErrNotOfMerchant)) {
-				unproved[number] = true
-				continue
-			}
-			if sum.add(done, err); err != nil && !errors.Is(err, settle.ErrNoTerms) {
-				fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return sum, fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), settle.MaxCopy, err)
+		if err := sum.read(ctx, refused, file, pass, unproved, apply); err != nil {
+			return sum, err
 		}
 	}
 	return sum, nil
+}
+
+// read reads a file in one of the passes of importCopies. unproved are the numbers of the lines that the first one leaves.
+func (sum *importSummary) read(ctx context.Context, refused io.Writer, file io.Reader, pass int, unproved map[int]bool, apply applyCopy) error {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, settle.MaxCopy+1)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		copied, err := settle.ParseInvoiceCopy(line)
+		ended := err == nil && copied.Ended()
+		if len(line) == 0 || ended != (pass != 1) || pass == 2 && !unproved[number] {
+			continue
+		}
+		var done settle.Imported
+		if err == nil {
+			done, err = apply(ctx, copied)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if pass == 0 && (errors.Is(err, settle.ErrCopyUnproved) || errors.Is(err, settle.ErrNotOfMerchant)) {
+			unproved[number] = true
+			continue
+		}
+		if sum.add(done, err); err != nil && !errors.Is(err, settle.ErrNoTerms) {
+			fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), settle.MaxCopy, err)
+	}
+	return nil
 }
 
 // add counts what became of a line.
@@ -154,7 +162,7 @@ func named(id string) string {
 }
 
 // print prints the summary. It returns an error if lines were refused.
-func (sum importSummary) print(env environment, asJSON bool) error {
+func (sum *importSummary) print(env environment, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = env.writeJSON(sum)

@@ -221,7 +221,18 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	if !r.Prepared() || r.To.IsZero() {
 		return nil
 	}
-	all = r.recipientWarnings()
+	all = append(r.recipientWarnings(), r.paymentWarnings()...)
+	if r.MayReturn && !r.Sent() {
+		all = append(all, WarnTransferDropped)
+	}
+	if r.IsOpen(now) && !now.Before(r.ExpiresAt) || !r.waits() && r.mayBeMined() && !r.IsAwaited() {
+		all = append(all, WarnNotMined)
+	}
+	return all
+}
+
+// paymentWarnings returns what to consider about the payment.
+func (r RefundRecord) paymentWarnings() (all []RefundWarning) {
 	if r.Status == RefundPending && !r.Sent() && r.exceeds() {
 		all = append(all, WarnExceedsRemainder)
 	}
@@ -230,12 +241,6 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	}
 	if r.MayBeRefunded && r.waits() {
 		all = append(all, WarnMayBeRefunded)
-	}
-	if r.MayReturn && !r.Sent() {
-		all = append(all, WarnTransferDropped)
-	}
-	if r.IsOpen(now) && !now.Before(r.ExpiresAt) || !r.waits() && r.mayBeMined() && !r.IsAwaited() {
-		all = append(all, WarnNotMined)
 	}
 	return all
 }

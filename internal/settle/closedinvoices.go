@@ -53,16 +53,7 @@ func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, cha
 		if was.EndedInLostPast() && was.FromBlock < uncounted {
 			continue
 		}
-		byHand, err := mayBePaidByHand(ctx, tx, was)
-		if err != nil {
-			return err
-		}
-		if voided, err := was.Cancel(l.ClosedBlock); err == nil && was.EndedInLostPast() && !byHand {
-			invoices.put(voided)
-			if err := s.recordVoid(ctx, tx, out, was, voided); err != nil {
-				return err
-			}
-		} else if err != nil && !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+		if err := s.voidUnlessPaid(ctx, out, invoices, was); err != nil {
 			return err
 		}
 		if err := tx.MarkClosed(ctx, l.CommitmentID, false); err != nil {
@@ -72,12 +63,30 @@ func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, cha
 	return invoices.save(ctx)
 }
 
+// voidUnlessPaid makes an invoice of the set void if it is open and no payment up to the block at which it ended can have
+// paid it.
+func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *invoiceSet, was invoice.Invoice) error {
+	if !was.EndedInLostPast() {
+		return nil
+	}
+	byHand, err := mayBePaidByHand(ctx, invoices.tx, was)
+	if err != nil || byHand {
+		return err
+	}
+	voided, err := was.Cancel(was.ClosedBlock)
+	if errors.Is(err, invoice.ErrCovered) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	invoices.put(voided)
+	return s.recordVoid(ctx, invoices.tx, out, was, voided)
+}
+
 // mayBePaidByHand reports whether payments without an invoice, up to the block at which an open invoice ended, suffice to
 // have paid it.
 func mayBePaidByHand(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
-	if !inv.EndedInLostPast() {
-		return false, nil
-	}
 	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, 0, []invoice.Address{inv.Merchant, inv.DepositAddress})
 	for _, p := range payments {
 		if inv.Accepts(p.Transfer) && p.BlockNumber <= inv.ClosedBlock {

@@ -17,16 +17,13 @@ const maxLostAddresses = 1_000_000
 // was closed before it expired ended in that past: the service closes only what is not open. During a recovery,
 // commitments that no invoice has are recorded as well.
 func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey string, blocks []Block) error {
-	var ids []invoice.Hash
-	for _, b := range blocks {
-		for _, e := range b.Registry {
-			if s.recovery || e.Kind == RegistryClosed {
-				ids = append(ids, e.CommitmentID)
-			}
-		}
-	}
-	if len(ids) == 0 {
+	facts := registryFacts(chainKey, blocks, s.recovery)
+	if len(facts) == 0 {
 		return nil
+	}
+	ids := make([]invoice.Hash, len(facts))
+	for i, f := range facts {
+		ids[i] = f.CommitmentID
 	}
 	found, err := tx.InvoicesByCommitment(ctx, ids)
 	if err != nil {
@@ -38,36 +35,65 @@ func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey strin
 	}
 	var lost []store.LostInvoice
 	paidTo := make(map[invoice.Address]invoice.Hash)
-	for _, b := range blocks {
-		for _, e := range b.Registry {
-			inv, known := invoices.byID[found[e.CommitmentID]]
-			l := store.LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}
-			if e.Kind == RegistryClosed {
-				l.ClosedBlock, l.ClosedAt = b.Number, b.Time
+	for _, f := range facts {
+		if inv, known := invoices.byID[found[f.CommitmentID]]; known {
+			if !endsInLostPast(inv, f.LostInvoice) {
+				continue
 			}
-			switch {
-			case !known:
-				if _, err := tx.LostInvoice(ctx, e.CommitmentID); !s.recovery && err != nil {
-					if errors.Is(err, store.ErrNotFound) {
-						continue
-					}
-					return err
-				}
-				lost = append(lost, l)
-				if !e.Merchant.IsZero() {
-					paidTo[e.Merchant] = invoice.Hash{}
-				}
-			case endsInLostPast(inv, l):
-				if err := endInLostPast(ctx, tx, inv, l); err != nil {
-					return err
-				}
+			if err := endInLostPast(ctx, tx, inv, f.LostInvoice); err != nil {
+				return err
 			}
+			continue
+		}
+		if isLost, err := s.isLost(ctx, tx, f.CommitmentID); err != nil {
+			return err
+		} else if !isLost {
+			continue
+		}
+		lost = append(lost, f.LostInvoice)
+		if !f.paidTo.IsZero() {
+			paidTo[f.paidTo] = invoice.Hash{}
 		}
 	}
 	if err := tx.InsertLostInvoices(ctx, lost); err != nil {
 		return err
 	}
 	return tx.InsertLostAddresses(ctx, chainKey, paidTo)
+}
+
+// registryFact is what an event of a registry says about a commitment.
+type registryFact struct {
+	store.LostInvoice
+	paidTo invoice.Address // zero unless it was paid
+}
+
+// registryFacts returns what the blocks' events say: all of them, or only those that closed a commitment.
+func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryFact) {
+	for _, b := range blocks {
+		for _, e := range b.Registry {
+			f := registryFact{store.LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
+			if e.Kind == RegistryClosed {
+				f.ClosedBlock, f.ClosedAt = b.Number, b.Time
+			} else if !all {
+				continue
+			}
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// isLost reports whether a commitment without an invoice is one of the lost past. During a recovery each is, and
+// afterwards those that it found.
+func (s *Service) isLost(ctx context.Context, tx *store.Tx, id invoice.Hash) (bool, error) {
+	if s.recovery {
+		return true, nil
+	}
+	_, err := tx.LostInvoice(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // noteForeign collects the transactions that opened or closed commitments, and that are not among those that the service
