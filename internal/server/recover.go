@@ -201,7 +201,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}
-	from, err := s.store.RecoveredFrom(ctx)
+	from, err := s.recoverFrom(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,6 +219,35 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 		}
 	}
 	return s.readToHeads(ctx, o.Patience)
+}
+
+// recoverFrom returns the first block of each chain that the recovery reads. Nothing in the database says that of a chain
+// which the backup had never read: it is read from startBlock on, also if an earlier recovery has read only newer blocks.
+// Without startBlock, that is an error.
+func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
+	from, err := s.store.RecoveredFrom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range s.cfg.Chains {
+		if _, known := from[c.Key]; known {
+			continue
+		}
+		if c.StartBlock == nil {
+			return nil, fmt.Errorf("the backup was made before the service first read %s, so it does not say in which blocks the lost invoices are. "+
+				"Set startBlock of this chain in the configuration to a block before its first invoice, such as the one that deployed the registry, and run this again. "+
+				"If the service never used the chain, name its newest block", c.Key)
+		}
+		from[c.Key] = max(*c.StartBlock, 1) // block 0 holds no transactions
+		if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
+			return nil, fmt.Errorf("read %s again: %w", c.Key, err)
+		}
+		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.RecoverChainFrom(ctx, c.Key, from[c.Key]) })
+		if err != nil {
+			return nil, fmt.Errorf("record where the recovery begins to read %s: %w", c.Key, err)
+		}
+	}
+	return from, nil
 }
 
 // watchLost watches the addresses of lost invoices, and schedules the chains that have more of them than before for

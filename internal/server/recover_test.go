@@ -120,6 +120,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 			url := database(t)
 			s := storetest.Open(t, url)
 			config, _, _ := scriptedChain(t, "house", 7)
+			config.StartBlock = new(uint64(1)) // it was never read
 			must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
 			state := func(reason string) {
 				t.Helper()
@@ -169,6 +170,52 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 			all, err := s.Timelines(t.Context())
 			if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != store.RecoveryNormal {
 				t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
+			}
+		})
+	}
+}
+
+// TestRecoverUnreadChain recovers a backup that was made before its chain was first read. Invoices were created and lost
+// since. The recovery wants to know from where on it must read, and finds them, also if an earlier one has read only
+// newer blocks.
+func TestRecoverUnreadChain(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, c, _ := scriptedChain(t, "house", 7)
+			config.Registry = invoice.Address{0x60}
+			c.Contract(config.Registry)
+			c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, invoice.Hash{0x77})))
+			c.MineEmpty(3)
+			for _, state := range []store.RecoveryState{store.RecoverySuspected, store.RecoveryUnderWay} {
+				url, config := database(t), config
+				s := storetest.Open(t, url)
+				if state == store.RecoveryUnderWay {
+					starts(t, url, config)
+					if cur, err := s.Cursor(t.Context(), "house"); err != nil || cur.Indexed.Number < 6 {
+						t.Fatalf("the service has read up to block %d, %v", cur.Indexed.Number, err)
+					}
+				}
+				must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+					return tx.SetRecovery(t.Context(), store.Recovery{State: state, Reason: "a lost past", Since: time.Unix(1000, 0)})
+				}))
+				if state == store.RecoverySuspected {
+					must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
+				}
+				for range 2 {
+					if _, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{}); err == nil || !strings.Contains(err.Error(), "Set startBlock") {
+						t.Errorf("%s: without startBlock, the recovery ended with %v", state, err)
+					}
+				}
+				for _, first := range []uint64{0, 5} { // once it is recorded, it counts
+					config.StartBlock = &first
+					report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+					must(t, err)
+					if past := report.Chains[0]; past.From != 1 || len(past.Lost) != 1 || past.Lost[0].OnChainID != (invoice.Hash{0x77}).String() {
+						t.Errorf("%s: found %+v", state, past)
+					}
+				}
 			}
 		})
 	}

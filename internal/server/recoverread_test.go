@@ -25,6 +25,7 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 			url := database(t)
 			config, _, _ := scriptedChain(t, "house", 7)
 			other, _, node := scriptedChain(t, "garden", 8)
+			config.StartBlock, other.StartBlock = new(uint64(1)), new(uint64(1)) // the chains were never read
 			s := storetest.Open(t, url)
 			must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
 			must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))

@@ -69,6 +69,9 @@ func TestLostInvoices(t *testing.T) {
 		if p := w.payment(sweep); p.Attributed() {
 			t.Errorf("the sweep pays %s", p.InvoiceID)
 		}
+		if listed, err := w.db.store.UnattributedSince(t.Context(), w.chainKey, begun, 10); err != nil || len(listed) != 1 || listed[0].ID != p.ID {
+			t.Errorf("payments without an invoice are %+v, %v, want %s and not its sweep", listed, err, p.ID)
+		}
 		for _, inv := range []invoice.Invoice{open, closed} {
 			if got := w.invoice(inv.ID).Status; got != invoice.Open {
 				t.Errorf("an invoice is %s during the recovery", got)

@@ -177,6 +177,12 @@ func (tx *Tx) RecoverFrom(ctx context.Context) error {
 	return nil
 }
 
+// RecoverChainFrom records the first block that a recovery reads of a chain which the backup had never read.
+func (tx *Tx) RecoverChainFrom(ctx context.Context, chainKey string, from uint64) error {
+	_, err := tx.exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
+	return err
+}
+
 // RecoveredFrom returns where the recovery began to read each chain.
 func (q *queries) RecoveredFrom(ctx context.Context) (map[string]uint64, error) {
 	from := make(map[string]uint64)
@@ -190,10 +196,13 @@ func (q *queries) RecoveredFrom(ctx context.Context) (map[string]uint64, error) 
 	return from, err
 }
 
-// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number on.
+// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number on. A transfer out
+// of the deposit address of a lost invoice is left out: it sweeps a payment that is listed.
 func (q *queries) UnattributedSince(ctx context.Context, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
 	rows, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned' ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)
+		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'
+		AND NOT EXISTS (SELECT 1 FROM lost_addresses AS l WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)
+		ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)
 	all := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
 		all[i] = row.Payment
