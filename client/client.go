@@ -13,11 +13,13 @@ package client
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -26,6 +28,7 @@ type Client struct {
 	base           *url.URL
 	http           *http.Client
 	key            string
+	hasKey         bool // WithKey was given
 	version        string
 	timeout        time.Duration
 	attemptTimeout time.Duration
@@ -43,8 +46,9 @@ type Option func(*Client)
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithKey sends a key of the service with each request. The key belongs to the operator
-// or to one merchant.
-func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+// or to one merchant. New returns an error for an empty one, which is a variable that is not
+// set: leave the option out for a service that asks for no key.
+func WithKey(key string) Option { return func(c *Client) { c.key, c.hasKey = key, true } }
 
 // WithVersion sends the header Quittance-Version with each request, such as 2026-11-22, so
 // that responses are of that version of the interface whichever one the key is pinned to.
@@ -81,6 +85,9 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c)
 	}
+	if c.hasKey && !isKey(c.key) {
+		return nil, ErrKey
+	}
 	if c.http.CheckRedirect == nil {
 		h := *c.http
 		h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -89,8 +96,16 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
+// ErrKey is the error of [New] for a key that cannot be one. Its text does not contain the key.
+var ErrKey = errors.New("client: the key is empty, or has blanks or other characters that no key has; is QUITTANCE_API_KEY set?")
+
+// isKey reports whether a key can be sent in a header.
+func isKey(key string) bool {
+	return key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 // FromEnv returns a client of the service at QUITTANCE_URL with the key in
-// QUITTANCE_API_KEY, two environment variables.
+// QUITTANCE_API_KEY, two environment variables that must be set.
 func FromEnv(options ...Option) (*Client, error) {
 	return New(os.Getenv("QUITTANCE_URL"), append([]Option{WithKey(os.Getenv("QUITTANCE_API_KEY"))}, options...)...)
 }

@@ -58,6 +58,12 @@ func TestNew(t *testing.T) {
 			t.Errorf("New(%q) succeeds", bad)
 		}
 	}
+	for _, bad := range []string{"", " ", "qk_1\n", "qk 1", "qk_\u00fc"} {
+		_, err := client.New("https://h.example", client.WithKey(bad))
+		if !errors.Is(err, client.ErrKey) || strings.Contains(err.Error(), "qk") {
+			t.Errorf("with the key %q New returns %v", bad, err)
+		}
+	}
 	c, err := client.New("https://h.example/pay/")
 	if err != nil {
 		t.Fatal(err)

@@ -278,6 +278,11 @@ func TestFromEnv(t *testing.T) {
 	}
 	e := &exchanges{outcomes: []outcome{created()}}
 	t.Setenv("QUITTANCE_URL", "http://service.example")
+	t.Setenv("QUITTANCE_API_KEY", "")
+	if _, err := client.FromEnv(); err == nil {
+		t.Error("no error without a key")
+	}
+	t.Setenv("QUITTANCE_API_KEY", "qk_test_1")
 	if _, err := client.Must(client.FromEnv(client.WithHTTPClient(&http.Client{Transport: e}))).CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err != nil || e.authorization != "Bearer qk_test_1" {
 		t.Errorf("sent the key %q: %v", e.authorization, err)
 	}

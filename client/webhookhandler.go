@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -17,12 +18,11 @@ import (
 // verifies the signature, decodes the event, and calls the function for its type with the
 // event's data.
 //
-//	http.Handle("POST /webhooks", client.WebhookHandler{
-//		Secrets: []string{os.Getenv("WEBHOOK_SECRET")},
+//	http.Handle("POST /webhooks", client.MustWebhookHandler(client.WebhookHandler{
 //		InvoicePaid: func(ctx context.Context, invoice apitypes.PaidInvoice) error {
 //			return orders.Ship(ctx, invoice.ID)
 //		},
-//	})
+//	}, os.Getenv("WEBHOOK_SECRET")))
 //
 // An event may be delivered more than once, and events in any order, so the functions must
 // be idempotent. They should return within 5 seconds. After an error the event is answered
@@ -44,6 +44,16 @@ type WebhookHandler struct {
 
 	Now    func() time.Time // nil means [time.Now]
 	Logger *slog.Logger     // nil means [slog.Default]
+}
+
+// MustWebhookHandler returns h with more secrets. It panics if there is no secret or an empty one, with which the handler
+// would refuse every delivery. It is for the start of a program.
+func MustWebhookHandler(h WebhookHandler, secrets ...string) http.Handler {
+	h.Secrets = slices.Concat(h.Secrets, secrets)
+	if len(h.Secrets) == 0 || slices.Contains(h.Secrets, "") {
+		panic("client: the webhook handler has no secret, or an empty one; is WEBHOOK_SECRET set?")
+	}
+	return h
 }
 
 // ServeHTTP answers a delivery: 204 after the function has returned nil, 500 after it has

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,24 @@ func TestWebhookHandlerAnswers(t *testing.T) {
 	}
 	if status := deliver(client.WebhookHandler{Now: func() time.Time { return sentAt }, Logger: slog.New(slog.DiscardHandler)}, paid, ""); status != http.StatusUnauthorized {
 		t.Errorf("without secrets it answers %d", status)
+	}
+}
+
+// TestMustWebhookHandler expects a panic at the start of a program, not refused deliveries.
+func TestMustWebhookHandler(t *testing.T) {
+	h := client.MustWebhookHandler(client.WebhookHandler{Secrets: []string{"whsec_old"}}, secret)
+	if has, ok := h.(client.WebhookHandler); !ok || !slices.Equal(has.Secrets, []string{"whsec_old", secret}) {
+		t.Errorf("the handler is %+v", h)
+	}
+	for _, secrets := range [][]string{nil, {""}, {secret, ""}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic with the secrets %q", secrets)
+				}
+			}()
+			client.MustWebhookHandler(client.WebhookHandler{Secrets: secrets[:len(secrets)/2]}, secrets[len(secrets)/2:]...)
+		}()
 	}
 }
 

@@ -13,8 +13,11 @@ import (
 )
 
 // Handler returns a handler that calls next with requests that are signed with secret, and rejects others. See
-// [Verifier.Handler].
+// [Verifier.Handler]. It panics if secret is empty, because the handler would reject every request.
 func Handler(secret string, next http.Handler) http.Handler {
+	if secret == "" {
+		panic("webhook: the secret is empty; pass the one that was shown when the endpoint was set")
+	}
 	return Verifier{Secrets: []string{secret}}.Handler(next)
 }
 

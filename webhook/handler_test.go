@@ -105,6 +105,15 @@ func TestHandlerVectors(t *testing.T) {
 	}
 }
 
+func TestHandlerWithoutSecret(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	webhook.Handler("", http.NotFoundHandler())
+}
+
 func TestHandlerBodyLimit(t *testing.T) {
 	v := webhook.Verifier{Secrets: []string{secret}}
 	body := bytes.Repeat([]byte("x"), 1<<20)

@@ -84,7 +84,14 @@ func serviceAt(door config.LocalDoor) admin.Service {
 
 // openClient returns a client of the service at a URL.
 func openClient(url, key string, options ...client.Option) (*client.Client, error) {
-	c, err := client.New(url, append(options, client.WithTimeouts(callTimeout, 0), client.WithRetries(0), client.WithKey(key))...)
+	options = append(options, client.WithTimeouts(callTimeout, 0), client.WithRetries(0))
+	if key != "" {
+		options = append(options, client.WithKey(key))
+	}
+	c, err := client.New(url, options...)
+	if errors.Is(err, client.ErrKey) {
+		return nil, usageError{err}
+	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--url %q is no address of a service; want one such as %s", url, defaultURL)}
 	}

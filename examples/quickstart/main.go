@@ -19,5 +19,5 @@ func main() {
 	}
 	log.Println("pay at", created.CheckoutPage)
 	paid := func(_ context.Context, i apitypes.PaidInvoice) error { return os.WriteFile(i.ID+".paid", nil, 0o600) }
-	log.Fatal(http.ListenAndServe(os.Getenv("ADDR"), client.WebhookHandler{Secrets: []string{os.Getenv("WEBHOOK_SECRET")}, InvoicePaid: paid}))
+	log.Fatal(http.ListenAndServe(os.Getenv("ADDR"), client.MustWebhookHandler(client.WebhookHandler{InvoicePaid: paid}, os.Getenv("WEBHOOK_SECRET"))))
 }

@@ -42,11 +42,10 @@ func newShop(quittance *client.Client, secret, chainKey string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders", s.order)
 	mux.HandleFunc("GET /orders/{invoice}", s.show)
-	mux.Handle("POST /webhooks", client.WebhookHandler{
-		Secrets:        []string{secret},
+	mux.Handle("POST /webhooks", client.MustWebhookHandler(client.WebhookHandler{
 		InvoicePaid:    func(_ context.Context, i apitypes.PaidInvoice) error { return s.close(i.ID, "paid") },
 		InvoiceExpired: func(_ context.Context, i apitypes.Invoice) error { return s.close(i.ID, "expired") },
-	})
+	}, secret))
 	return mux
 }
 
