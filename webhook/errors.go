@@ -10,7 +10,7 @@ var (
 	ErrMalformedHeader = &Error{"malformed_header", "the signature header is malformed"}
 	// ErrStaleTimestamp (stale_timestamp): t differs by more than [Tolerance] from the receiver's clock.
 	ErrStaleTimestamp = &Error{"stale_timestamp", "the signature's timestamp is too far from the receiver's clock"}
-	// ErrBadSignature (bad_signature): v1 is not the digest of the timestamp and body under any of the secrets.
+	// ErrBadSignature (bad_signature): no v1 is the digest of the timestamp and body under any of the secrets.
 	ErrBadSignature = &Error{"bad_signature", "the signature does not match: check the secret, and that the body is raw"}
 )
 

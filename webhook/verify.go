@@ -13,10 +13,11 @@ import (
 // or an [*Error] that is one of [ErrMissingHeader], [ErrMalformedHeader], [ErrStaleTimestamp] and [ErrBadSignature].
 //
 // The header is a list of name=value pairs, separated by commas and optional white space. Names are
-// case-sensitive; t and v1 must occur exactly once, in any order, with a value; other names are ignored. t is a finite
-// decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a float64.
-// Both t and the whole second of now are compared as numbers, while the signed text has t as written. v1 is compared
-// as text, so upper-case hex does not match. An empty secret never matches.
+// case-sensitive; t must occur exactly once and v1 at least once, in any order, with a value; other names are ignored.
+// t is a finite decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a
+// float64. Both t and the whole second of now are compared as numbers, while the signed text has t as written. Of
+// several v1 one must match: a sender that changes its secret signs with both. v1 is compared as text, so upper-case hex
+// does not match. An empty secret never matches.
 func Verify(secret, header string, body []byte, now time.Time) error {
 	sig, err := parseFresh(header, now)
 	if err != nil {
@@ -27,9 +28,9 @@ func Verify(secret, header string, body []byte, now time.Time) error {
 
 // signature is a parsed header.
 type signature struct {
-	timestamp string  // t as written, which is signed
-	seconds   float64 // t as a number, finite
-	digest    string  // v1 as written, not empty
+	timestamp string   // t as written, which is signed
+	seconds   float64  // t as a number, finite
+	digests   []string // each v1 as written, not empty
 }
 
 // parseFresh parses a header and checks its timestamp, before the body is read.
@@ -60,22 +61,19 @@ func parse(header string) (signature, error) {
 		if !found || name == "" {
 			return signature{}, ErrMalformedHeader.because("want name=value pairs with commas between them")
 		}
-		var field *string
-		switch name {
-		case "t":
-			field = &sig.timestamp
-		case "v1":
-			field = &sig.digest
-		default: // other schemes than v1 may be added
-			continue
+		switch {
+		case name != "t" && name != "v1": // other schemes than v1 may be added
+		case value == "":
+			return signature{}, ErrMalformedHeader.because(name + " has no value")
+		case name == "v1":
+			sig.digests = append(sig.digests, value)
+		case sig.timestamp != "": // two receivers could interpret one header differently
+			return signature{}, ErrMalformedHeader.because("t must occur once")
+		default:
+			sig.timestamp = value
 		}
-		// With several, two receivers could interpret one header differently.
-		if *field != "" || value == "" {
-			return signature{}, ErrMalformedHeader.because(name + " must occur once, with a value")
-		}
-		*field = value
 	}
-	if sig.timestamp == "" || sig.digest == "" {
+	if sig.timestamp == "" || len(sig.digests) == 0 {
 		return signature{}, ErrMalformedHeader.because("want both t=<timestamp> and v1=<digest>")
 	}
 	seconds, ok := finite(sig.timestamp)
@@ -101,10 +99,15 @@ func finite(text string) (float64, bool) {
 // match reports [ErrBadSignature] unless the signature was made over body with one of the secrets.
 func (s signature) match(secrets []string, body []byte) error {
 	for _, secret := range secrets {
-		// Anyone can sign with the empty key, which is a secret that was not configured.
-		// hmac.Equal requires equal lengths and takes constant time.
-		if secret != "" && hmac.Equal([]byte(digest(secret, s.timestamp, body)), []byte(s.digest)) {
-			return nil
+		if secret == "" { // a secret that was not configured: anyone can sign with it
+			continue
+		}
+		want := []byte(digest(secret, s.timestamp, body))
+		for _, given := range s.digests {
+			// hmac.Equal requires equal lengths and takes constant time.
+			if hmac.Equal(want, []byte(given)) {
+				return nil
+			}
 		}
 	}
 	return ErrBadSignature

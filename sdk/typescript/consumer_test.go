@@ -91,12 +91,20 @@ func run(t *testing.T, dir, tool string, args ...string) {
 func bin(t *testing.T, tool string) string {
 	t.Helper()
 	modules := filepath.Join(must(t, consumer), "node_modules")
-	if tool != "bun" {
+	switch tool {
+	case "bun":
+		// The package bun copies this program in an install script, which is not run.
+		arch := map[string]string{"amd64": "x64", "arm64": "aarch64"}[runtime.GOARCH]
+		return filepath.Join(modules, "@oven", "bun-"+runtime.GOOS+"-"+arch, "bin", "bun")
+	case "node22": // npm has it for Linux; elsewhere it is the local one
+		if runtime.GOOS != "linux" {
+			return "node"
+		}
+		arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+		return filepath.Join(modules, "node22-linux-"+arch, "bin", "node")
+	default:
 		return filepath.Join(modules, ".bin", tool)
 	}
-	// The package bun copies this program in an install script, which is not run.
-	arch := map[string]string{"amd64": "x64", "arm64": "aarch64"}[runtime.GOARCH]
-	return filepath.Join(modules, "@oven", "bun-"+runtime.GOOS+"-"+arch, "bin", "bun")
 }
 
 // start runs a program in a folder of the consumer as a merchant of its own.

@@ -12,7 +12,7 @@ import (
 var temporary string
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestPackage", "TestPublicVerifiers", "TestReadme.*", "TestExamples")
+	testdeps.Short("TestPackage", "TestNode.*", "TestPublicVerifiers", "TestReadme.*", "TestExamples")
 	os.Exit(runTests(m))
 }
 

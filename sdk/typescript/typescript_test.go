@@ -38,13 +38,13 @@ type installed struct {
 // node_modules.
 var build = sync.OnceValues(func() (p installed, err error) {
 	p.dir = filepath.Join(temporary, "sdk", "typescript")
-	for _, name := range []string{"src", "test"} {
+	for _, name := range []string{"src", "test", "webhook"} {
 		if err := os.CopyFS(filepath.Join(p.dir, name), os.DirFS(name)); err != nil {
 			return p, err
 		}
 	}
 	for from, to := range map[string]string{
-		"README.md": p.dir, "package.json": p.dir, "package-lock.json": p.dir, "tsconfig.json": p.dir, "tsconfig.cjs.json": p.dir,
+		"README.md": p.dir, "package.json": p.dir, "package-lock.json": p.dir, "tsconfig.json": p.dir, "tsconfig.cjs.json": p.dir, "shapes.mjs": p.dir,
 		"../../openapi.yaml": temporary, "../../webhook/testdata/vectors.json": filepath.Join(temporary, "webhook", "testdata"),
 	} {
 		if err := copyFile(from, filepath.Join(to, filepath.Base(from))); err != nil {
@@ -52,7 +52,7 @@ var build = sync.OnceValues(func() (p installed, err error) {
 		}
 	}
 	// What an earlier build left must not help.
-	for _, name := range []string{"src/openapi.ts"} {
+	for _, name := range []string{"src/openapi.ts", "src/shapes.ts"} {
 		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
 			return p, err
 		}
@@ -172,6 +172,35 @@ func TestPackage(t *testing.T) {
 	t.Parallel()
 	if err := npm(must(t, build).dir, nil, "run", "unit"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNode22 runs the tests of peers that do not answer with Node 22 too: a garbage collection
+// must end no timeout and no signal, and releases differ in what they collect.
+func TestNode22(t *testing.T) {
+	t.Parallel()
+	dir := must(t, build).dir
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin(t, "node22"), "--expose-gc", "--test", "test/faults.test.mjs")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestNode10 compiles a program whose resolution of modules does not read the exports of
+// package.json. TypeScript 5.9, which builds the package, is the last one that has it.
+func TestNode10(t *testing.T) {
+	t.Parallel()
+	compiler := filepath.Join(must(t, build).dir, "node_modules", "typescript", "bin", "tsc")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", compiler, "--noEmit", "--strict", "--target", "ES2022", "--module", "CommonJS", "--moduleResolution", "node10",
+		"--types", "node", "node10.ts")
+	cmd.Dir = must(t, consumer)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

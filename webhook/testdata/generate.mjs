@@ -86,8 +86,11 @@ decision("t has underscores", "malformed_header", `t=1_700_000_000,v1=${sign("1_
 decision("t has a blank inside", "malformed_header", `t= ${t},v1=${sign(` ${t}`)}`);
 decision("t is in full-width digits", "malformed_header", `t=１７０００００００,v1=${sign("１７０００００００")}`);
 decision("two t", "malformed_header", `t=${t},t=${t},v1=${good}`);
-decision("two v1, the first good", "malformed_header", `t=${t},v1=${good},v1=${flip(good, 0)}`);
-decision("two v1, the last good", "malformed_header", `t=${t},v1=${flip(good, 0)},v1=${good}`);
+decision("two v1, the first good", "ok", `t=${t},v1=${good},v1=${flip(good, 0)}`);
+decision("two v1, the last good", "ok", `t=${t},v1=${flip(good, 0)},v1=${good}`);
+decision("two v1, none good", "bad_signature", `t=${t},v1=${flip(good, 0)},v1=${flip(good, 63)}`);
+decision("two v1 of two secrets, the second ours", "ok", `t=${t},v1=${sign(t, body, "whsec_other")},v1=${good}`);
+decision("two v1, the last empty", "malformed_header", `t=${t},v1=${good},v1=`);
 decision("two t, the first empty", "malformed_header", `t=,t=${t},v1=${good}`);
 decision("two v1, the first empty", "malformed_header", `t=${t},v1=,v1=${good}`);
 decision("an item without =", "malformed_header", `${header},extra`);

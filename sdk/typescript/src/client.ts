@@ -31,12 +31,18 @@ import type {
   paths,
 } from "./openapi.js";
 import { Administration } from "./administration.js";
-import { given } from "./connection.js";
+import { TimeoutError } from "./callerrors.js";
+import { again, patient } from "./connection.js";
 import { exported } from "./export.js";
-import { pages } from "./pages.js";
+import { pages, type List } from "./pages.js";
 import { Moves, Positions, Recent, EventsLostError } from "./gone.js";
+import { sleep } from "./retry.js";
 import { stream, type StreamedEvent } from "./stream.js";
-import type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } from "./types.js";
+import type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter, StreamOptions } from "./types.js";
+import { within } from "./watch.js";
+
+/** The pause of awaitInvoice between two questions, for a service or proxy that answers at once. */
+const pauseMs = 1_000;
 
 /**
  * A client of one service. An error response is thrown as a QuittanceError. Attempts that fail for reasons that may pass
@@ -47,78 +53,82 @@ export class Quittance extends Administration {
 
   /** Creates an open invoice, or a draft. Send the customer to checkoutPage. */
   async createInvoice(body: CreateInvoiceRequest, options: CreateOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
-    const header = { "Idempotency-Key": options.idempotencyKey ?? this.uuid() };
-    const { data } = await this.http.POST("/api/invoices", { body, params: { header }, ...given(options) });
+    const { data } = await this.http.POST("/api/invoices", { body, ...this.given(options, again) });
     // The service leaves the page out if it is not configured with its public URL.
     return { checkoutPage: this.url + data!.checkoutUrl, ...data! };
   }
 
   /** Fetches an invoice. */
   async getInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
-    const { data } = await this.http.GET("/api/invoices/{id}", { params: { path: { id } }, ...given(options) });
+    const { data } = await this.http.GET("/api/invoices/{id}", { params: { path: { id } }, ...this.given(options) });
     return data!.invoice;
   }
 
   /** Changes an invoice. What is absent stays as it is; null removes a member. */
   async updateInvoice(id: string, body: UpdateInvoiceRequest, options: CallOptions = {}): Promise<Invoice> {
-    const { data } = await this.http.PATCH("/api/invoices/{id}", { params: { path: { id } }, body, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.PATCH("/api/invoices/{id}", { params: { path: { id } }, body, ...this.given(options, again) });
     return data!.invoice;
   }
 
   /** Deletes a draft. */
   async deleteInvoice(id: string, options: CallOptions = {}): Promise<void> {
-    await this.http.DELETE("/api/invoices/{id}", { params: { path: { id } }, ...given(options) });
+    await this.http.DELETE("/api/invoices/{id}", { params: { path: { id } }, ...this.given(options) });
   }
 
   /** Issues a draft, which becomes open. */
   async finalizeInvoice(id: string, options: CallOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
-    const { data } = await this.http.POST("/api/invoices/{id}/finalize", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/invoices/{id}/finalize", { params: { path: { id } }, ...this.given(options, again) });
     return { checkoutPage: this.url + data!.checkoutUrl, ...data! };
   }
 
   /** Cancels a draft or an open invoice. */
   async voidInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
-    const { data } = await this.http.POST("/api/invoices/{id}/void", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/invoices/{id}/void", { params: { path: { id } }, ...this.given(options, again) });
     return data!.invoice;
   }
 
   /** Returns an invoice as soon as its status is not the known one. The service is asked once a minute. */
-  async awaitInvoice(id: string, known: InvoiceStatus = "open", options: CallOptions = {}): Promise<Invoice> {
-    for (;;) {
-      const { data } = await this.http.GET("/api/invoices/{id}", {
-        params: { path: { id }, query: { wait: 60, status: known } }, fetch: this.patientFetch, ...given(options),
-      });
-      if (data!.invoice.status !== known) {
-        return data!.invoice;
+  async awaitInvoice(id: string, known: InvoiceStatus = "open", { timeoutMs = Infinity, ...options }: CallOptions = {}): Promise<Invoice> {
+    const late = () => new TimeoutError(`the invoice ${id} was ${known} for ${timeoutMs} ms`);
+    const settings = this.settings(options);
+    return within(options.signal, timeoutMs, late, async (signal) => {
+      for (;;) {
+        const { data } = await this.http.GET("/api/invoices/{id}", {
+          params: { path: { id }, query: { wait: 60, status: known } }, ...this.given({ ...options, signal }, patient),
+        });
+        if (data!.invoice.status !== known) {
+          return data!.invoice;
+        }
+        await (settings.sleep ?? sleep)(pauseMs, signal);
       }
-    }
+    });
   }
 
   /** Lists invoices, newest first. Pages are requested as needed. */
-  listInvoices(filter: Filter<"/api/invoices"> = {}, options: CallOptions = {}): AsyncGenerator<Invoice, void> {
+  listInvoices(filter: Filter<"/api/invoices"> = {}, options: CallOptions = {}): List<Invoice> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/invoices", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/invoices", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.invoices,
     );
   }
 
   /** Lists whom a merchant's invoices are for. Pages are requested as needed. */
-  listCustomers(filter: Filter<"/api/customers"> = {}, options: CallOptions = {}): AsyncGenerator<CustomerRecord, void> {
+  listCustomers(filter: Filter<"/api/customers"> = {}, options: CallOptions = {}): List<CustomerRecord> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/customers", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/customers", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.customers,
     );
   }
 
   /** Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the same call answers how far it is. */
   async eraseCustomer(body: EraseCustomerRequest, options: CallOptions = {}): Promise<Erasure> {
-    return (await this.http.POST("/api/customers/erase", { body, ...given(options) })).data!.erasure;
+    return (await this.http.POST("/api/customers/erase", { body, ...this.given(options) })).data!.erasure;
   }
 
   /** Lists the payments of an invoice. Pages are requested as needed. */
-  listInvoicePayments(id: string, options: CallOptions = {}): AsyncGenerator<Payment, void> {
+  listInvoicePayments(id: string, options: CallOptions = {}): List<Payment> {
     return pages(
-      async (query) => (await this.http.GET("/api/invoices/{id}/payments", { params: { path: { id }, query }, ...given(options) })).data!,
+      async (query) => (await this.http.GET("/api/invoices/{id}/payments", { params: { path: { id }, query }, ...this.given(options) })).data!,
       (page) => page.payments,
     );
   }
@@ -127,139 +137,139 @@ export class Quittance extends Administration {
    * Lists what happened to an invoice, in order. Pages are requested as needed. The value that the generator returns at
    * its end says whether the timeline leaves something out.
    */
-  async *listInvoiceTimeline(id: string, options: CallOptions = {}): AsyncGenerator<TimelineEntry, { truncated: boolean }> {
+  listInvoiceTimeline(id: string, options: CallOptions = {}): List<TimelineEntry, { truncated: boolean }> {
     let truncated = false;
-    yield* pages(
-      async (query) => (await this.http.GET("/api/invoices/{id}/timeline", { params: { path: { id }, query }, ...given(options) })).data!,
-      (page) => {
+    return pages(
+      async (query) => {
+        const page = (await this.http.GET("/api/invoices/{id}/timeline", { params: { path: { id }, query }, ...this.given(options) })).data!;
         truncated = page.truncated ?? false;
-        return page.entries;
+        return page;
       },
+      (page) => page.entries,
+      { end: () => ({ truncated }) },
     );
-    return { truncated };
   }
 
   /** Lists payments, the most recently seen first. Pages are requested as needed. */
-  listPayments(filter: Filter<"/api/payments"> = {}, options: CallOptions = {}): AsyncGenerator<Payment, void> {
+  listPayments(filter: Filter<"/api/payments"> = {}, options: CallOptions = {}): List<Payment> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/payments", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/payments", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.payments,
     );
   }
 
   /** Fetches a payment. */
   async getPayment(id: string, options: CallOptions = {}): Promise<Payment> {
-    const { data } = await this.http.GET("/api/payments/{id}", { params: { path: { id } }, ...given(options) });
+    const { data } = await this.http.GET("/api/payments/{id}", { params: { path: { id } }, ...this.given(options) });
     return data!.payment;
   }
 
   /** Attributes a payment to an invoice by hand. */
   async attributePayment(id: string, body: AttributePaymentRequest, options: CallOptions = {}): Promise<Payment> {
     const { data } = await this.http.POST("/api/payments/{id}/attribution", {
-      params: { path: { id } }, body, fetch: this.fetch, ...given(options),
+      params: { path: { id } }, body, ...this.given(options, again),
     });
     return data!.payment;
   }
 
   /** Lists payers' claims to unattributed payments, newest first. Pages are requested as needed. */
-  listClaims(filter: Filter<"/api/claims"> = {}, options: CallOptions = {}): AsyncGenerator<Claim, void> {
+  listClaims(filter: Filter<"/api/claims"> = {}, options: CallOptions = {}): List<Claim> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/claims", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/claims", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.claims,
     );
   }
 
   /** Lists what needs a decision, newest first. Pages are requested as needed. */
-  listInbox(filter: Filter<"/api/inbox"> = {}, options: CallOptions = {}): AsyncGenerator<InboxItem, void> {
+  listInbox(filter: Filter<"/api/inbox"> = {}, options: CallOptions = {}): List<InboxItem> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/inbox", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/inbox", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.items,
     );
   }
 
   /** Counts what needs a decision. */
   async countInbox(query: { merchantId?: string } = {}, options: CallOptions = {}): Promise<InboxCount[]> {
-    const { data } = await this.http.GET("/api/inbox/counts", { params: { query }, ...given(options) });
+    const { data } = await this.http.GET("/api/inbox/counts", { params: { query }, ...this.given(options) });
     return data!.counts;
   }
 
   /** Lists what was decided, newest first. Pages are requested as needed. */
-  listDecisions(filter: Filter<"/api/inbox/decisions"> = {}, options: CallOptions = {}): AsyncGenerator<Decision, void> {
+  listDecisions(filter: Filter<"/api/inbox/decisions"> = {}, options: CallOptions = {}): List<Decision> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/inbox/decisions", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/inbox/decisions", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.decisions,
     );
   }
 
   /** Records a decision about an item of the inbox. It fails with `already_decided` if somebody decided before. */
   async decide(body: DecideRequest, options: CallOptions = {}): Promise<Decision> {
-    const { data } = await this.http.POST("/api/inbox/decisions", { body, ...given(options) });
+    const { data } = await this.http.POST("/api/inbox/decisions", { body, ...this.given(options) });
     return data!.decision;
   }
 
   /** Takes a decision back. */
   async undoDecision(id: string, options: CallOptions = {}): Promise<Decision> {
-    const { data } = await this.http.POST("/api/inbox/decisions/{id}/undo", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/inbox/decisions/{id}/undo", { params: { path: { id } }, ...this.given(options, again) });
     return data!.decision;
   }
 
   /** Reserves a part of a payment, and returns the transaction that sends it back, for the merchant's wallet to sign. */
   async prepareRefund(paymentId: string, body: PrepareRefundRequest = {}, options: CreateOptions = {}): Promise<RefundResponse> {
-    const header = { "Idempotency-Key": options.idempotencyKey ?? this.uuid() };
-    const { data } = await this.http.POST("/api/payments/{id}/refunds", { params: { path: { id: paymentId }, header }, body, ...given(options) });
+    const { data } = await this.http.POST("/api/payments/{id}/refunds", { params: { path: { id: paymentId } }, body, ...this.given(options, again) });
     return this.#refund(data!);
   }
 
   /** Lists the refunds of a payment, newest first. Pages are requested as needed. */
-  listPaymentRefunds(paymentId: string, status?: RefundStatus, options: CallOptions = {}): AsyncGenerator<RefundRecord, void> {
+  listPaymentRefunds(paymentId: string, status?: RefundStatus, options: CallOptions = {}): List<RefundRecord> {
     const params = (cursor: { cursor?: string }) => ({ path: { id: paymentId }, query: { ...(status && { status }), ...cursor } });
     return pages(
-      async (cursor) => (await this.http.GET("/api/payments/{id}/refunds", { params: params(cursor), ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/payments/{id}/refunds", { params: params(cursor), ...this.given(options) })).data!,
       (page) => page.refunds,
     );
   }
 
   /** Lists refunds, newest first. Pages are requested as needed. */
-  listRefunds(filter: Filter<"/api/refunds"> = {}, options: CallOptions = {}): AsyncGenerator<RefundRecord, void> {
+  listRefunds(filter: Filter<"/api/refunds"> = {}, options: CallOptions = {}): List<RefundRecord> {
     return pages(
-      async (cursor) => (await this.http.GET("/api/refunds", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+      async (cursor) => (await this.http.GET("/api/refunds", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.refunds,
     );
   }
 
   /** Fetches a refund, with the transaction while it can be sent. */
   async getRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
-    const { data } = await this.http.GET("/api/refunds/{id}", { params: { path: { id } }, ...given(options) });
+    const { data } = await this.http.GET("/api/refunds/{id}", { params: { path: { id } }, ...this.given(options) });
     return this.#refund(data!);
   }
 
   /** Cancels a prepared refund whose transaction was not signed. */
   async cancelRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
-    const { data } = await this.http.POST("/api/refunds/{id}/cancel", { params: { path: { id } }, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/refunds/{id}/cancel", { params: { path: { id } }, ...this.given(options, again) });
     return this.#refund(data!);
   }
 
   /** Approves the address that a payer named without a signature. */
   async approveRefund(id: string, body: ApproveRefundRequest, options: CallOptions = {}): Promise<RefundResponse> {
-    const { data } = await this.http.POST("/api/refunds/{id}/approve", { params: { path: { id } }, body, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/refunds/{id}/approve", { params: { path: { id } }, body, ...this.given(options, again) });
     return this.#refund(data!);
   }
 
   /** Records that you send a refund, before its transaction is signed. It fails with `refund_submitted` if somebody else does. */
   async submitRefund(id: string, body: SubmitRefundRequest = {}, options: CallOptions = {}): Promise<Submission> {
-    const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...given(options) });
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...this.given(options) });
     return data!.submission;
   }
 
   /** Records the transaction of a submission. */
   async recordTransaction(refundId: string, submissionId: string, body: RecordTransactionRequest, options: CallOptions = {}): Promise<Submission> {
-    const { data } = await this.http.PUT("/api/refunds/{id}/submissions/{submissionId}", { params: { path: { id: refundId, submissionId } }, body, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.PUT("/api/refunds/{id}/submissions/{submissionId}", { params: { path: { id: refundId, submissionId } }, body, ...this.given(options, again) });
     return data!.submission;
   }
 
   /** Records that nothing was sent, so that the refund can be submitted again. */
   async withdrawSubmission(refundId: string, submissionId: string, options: CallOptions = {}): Promise<Submission> {
-    const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params: { path: { id: refundId, submissionId } }, fetch: this.fetch, ...given(options) });
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params: { path: { id: refundId, submissionId } }, ...this.given(options, again) });
     return data!.submission;
   }
 
@@ -273,25 +283,25 @@ export class Quittance extends Administration {
     query: paths["/api/reports/settlement"]["get"]["parameters"]["query"],
     options: CallOptions = {},
   ): Promise<SettlementReport> {
-    const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, fetch: this.patientFetch, ...given(options) });
+    const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, ...this.given(options, patient) });
     return data!.report;
   }
 
   /** Returns the account of a merchant's month. */
   async getStatement(query: paths["/api/reports/statement"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Statement> {
-    const { data } = await this.http.GET("/api/reports/statement", { params: { query }, fetch: this.patientFetch, ...given(options) });
+    const { data } = await this.http.GET("/api/reports/statement", { params: { query }, ...this.given(options, patient) });
     return data!.statement;
   }
 
   /** Adds up the newest 5,000 invoices of a filter, by chain and currency. */
   async getInvoiceReport(filter: Filter<"/api/reports/invoices"> = {}, options: CallOptions = {}): Promise<InvoiceReport> {
-    const { data } = await this.http.GET("/api/reports/invoices", { params: { query: filter }, ...given(options) });
+    const { data } = await this.http.GET("/api/reports/invoices", { params: { query: filter }, ...this.given(options) });
     return data!.report;
   }
 
   /** Returns the sums of the last days, those of open and expired invoices, and how far chains are read. */
   async getSummary(query: paths["/api/reports/summary"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Summary> {
-    const { data } = await this.http.GET("/api/reports/summary", { params: { query }, ...given(options) });
+    const { data } = await this.http.GET("/api/reports/summary", { params: { query }, ...this.given(options) });
     return data!.summary;
   }
 
@@ -301,22 +311,19 @@ export class Quittance extends Administration {
    * backup, it continues from there, without the last 10,000 events that this client gave before the position. It throws an
    * EventsLostError if events behind the position are not kept any longer.
    */
-  streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: CallOptions = {}): AsyncGenerator<StreamedEvent, void> {
-    const request = (position: string) => this.request("/api/events/stream", { ...filter, after: position }, "text/event-stream");
-    return stream(request, after, this.options, options.signal ?? new AbortController().signal, this.#positions);
+  streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void> {
+    const request = (position: string) => this.request("/api/events/stream", { ...filter, after: position }, "text/event-stream", options);
+    return stream(request, after, this.settings(options), this.#positions);
   }
 
   /** Lists events with the state of their deliveries, newest first. Pages are requested as needed. */
-  async *listEvents(filter: Filter<"/api/events"> = {}, options: CallOptions = {}): AsyncGenerator<EventRecord, void> {
+  listEvents(filter: Filter<"/api/events"> = {}, options: CallOptions = {}): List<EventRecord> {
     const got = new Recent(true);
-    for await (const event of pages(
-      async (cursor) => (await this.http.GET("/api/events", { params: { query: { ...filter, ...cursor } }, ...given(options) })).data!,
+    return pages(
+      async (cursor) => (await this.http.GET("/api/events", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.events as EventRecord[],
-    )) {
-      if (!got.repeats(event.event.id)) {
-        yield event;
-      }
-    }
+      { keep: (event) => !got.repeats(event.event.id) },
+    );
   }
 
   /**
@@ -332,7 +339,7 @@ export class Quittance extends Administration {
       for (;;) {
         let page;
         try {
-          page = (await this.http.GET("/api/events", { params: { query: { ...filter, after } }, ...given(options) })).data!;
+          page = (await this.http.GET("/api/events", { params: { query: { ...filter, after } }, ...this.given(options) })).data!;
         } catch (error) {
           after = moves.from(error);
           got.move();
@@ -355,13 +362,13 @@ export class Quittance extends Administration {
 
   /** Fetches an event, with its delivery and every attempt. */
   async getEvent(id: string, options: CallOptions = {}): Promise<EventRecord> {
-    const { data } = await this.http.GET("/api/events/{id}", { params: { path: { id } }, ...given(options) });
+    const { data } = await this.http.GET("/api/events/{id}", { params: { path: { id } }, ...this.given(options) });
     return data as EventRecord;
   }
 
   /** Sends an event again. */
   async redeliverEvent(id: string, options: CallOptions = {}): Promise<EventRecord> {
-    const { data } = await this.http.POST("/api/events/{id}/redeliver", { params: { path: { id } }, ...given(options) });
+    const { data } = await this.http.POST("/api/events/{id}/redeliver", { params: { path: { id } }, ...this.given(options) });
     return data as EventRecord;
   }
 
@@ -369,7 +376,7 @@ export class Quittance extends Administration {
   async redeliverEvents(body: RedeliverEventsRequest, options: CallOptions = {}): Promise<number> {
     let sent = 0;
     for await (const n of pages(
-      async (cursor) => (await this.http.POST("/api/events/redeliver", { body: { ...body, ...cursor }, ...given(options) })).data!,
+      async (cursor) => (await this.http.POST("/api/events/redeliver", { body: { ...body, ...cursor }, ...this.given(options) })).data!,
       (page) => [page.redelivered],
     )) {
       sent += n;
@@ -408,6 +415,6 @@ export class Quittance extends Administration {
   }
 
   #exported(path: string, filter: object, options: CallOptions): AsyncGenerator<Uint8Array, void> {
-    return exported(() => this.request(path, filter, "text/csv, application/problem+json"), this.options, options.signal ?? new AbortController().signal);
+    return exported(this.request(path, filter, "text/csv, application/problem+json", options), this.settings(options));
   }
 }

@@ -1,74 +1,167 @@
 import createClient, { createQuerySerializer, type Client } from "openapi-fetch";
+import { call, type CallSettings } from "./call.js";
+import { InvalidArgumentError } from "./error.js";
 import type { paths } from "./openapi.js";
-import { retrying, type RetryOptions } from "./retry.js";
-import type { CallOptions } from "./types.js";
+import { checkBounds, type ResponseInfo, type RetryOptions } from "./retry.js";
+import { checked } from "./shape.js";
+import type { CallOptions, CreateOptions } from "./types.js";
 
 /** What a client is given. */
 export interface QuittanceOptions extends RetryOptions {
   /** Where the service is, such as https://pay.example.com. */
   url: string;
-  /** A key of the operator or of one merchant. */
+  /** A key of the operator or of one merchant. Leave it out only for a service that asks for none, as `quittance dev` can. */
   key?: string;
   /** The version of the interface that responses are of, such as 2026-11-22; that of the key if left out. */
-  version?: string;
+  version?: string | undefined;
   /** Makes idempotency keys; crypto.randomUUID if left out. */
-  randomUUID?: () => string;
+  randomUUID?: (() => string) | undefined;
 }
 
 /** How parameters of a query are written. */
 const query = { array: { style: "form", explode: false } } as const;
 
+/** What is special about a call. */
+interface CallKind {
+  /** Whether the service may get the request twice, with the effect of one. */
+  idempotent?: boolean;
+  /** How long the service may wait before it answers. */
+  waitMs?: number;
+}
+
+/** The calls that the service may get twice. */
+export const again: CallKind = { idempotent: true };
+/** The calls that the service may get twice, and that take up to a minute. */
+export const patient: CallKind = { idempotent: true, waitMs: 60_000 };
+
 /** The connection of a client to its service. */
 export class Connection {
   /** The client of openapi-fetch that all methods use, with retries and errors as theirs. */
   readonly http: Client<paths, "application/json">;
+  #lastResponse: ResponseInfo | undefined;
   readonly #headers: Record<string, string>; // of every request; private, because it has the key
+  readonly #operations = new WeakMap<Request, string>(); // the templates of the paths of requests for JSON
+  readonly #uuid: () => string;
+  readonly #options: RetryOptions;
   protected readonly url: string; // of the service, without a slash at its end
-  protected readonly options: RetryOptions;
-  protected readonly fetch: (request: Request) => Promise<Response>; // repeats every request
-  protected readonly patientFetch: (request: Request) => Promise<Response>; // for what takes up to a minute
-  protected readonly uuid: () => string;
 
-  constructor({ url: base, key, version, randomUUID, ...options }: QuittanceOptions) {
-    const url = new URL(base);
-    if (!/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
-      throw new TypeError(`the url ${base} must be of the form https://host or https://host/path`);
-    }
-    this.url = url.href.replace(/\/+$/, "");
-    this.#headers = {
-      ...(key && { Authorization: `Bearer ${key}` }),
-      ...(version && { "Quittance-Version": version }),
-    };
-    this.options = options;
-    this.fetch = retrying(options, true);
-    this.patientFetch = retrying(options, true, 60_000);
-    this.uuid = randomUUID ?? (() => crypto.randomUUID());
+  /** Throws an InvalidArgumentError for a url of another form, a key that is empty or undefined, and bounds that bound nothing. */
+  constructor(given: QuittanceOptions) {
+    const { url, key, version, randomUUID, ...options } = given;
+    this.url = serviceURL(url);
+    checkBounds(options);
+    this.#headers = { ...("key" in given && authorization(key)), ...(version !== undefined && { "Quittance-Version": version }) };
+    this.#options = options;
+    this.#uuid = randomUUID ?? (() => crypto.randomUUID());
     this.http = createClient<paths, "application/json">({
       baseUrl: this.url,
-      fetch: retrying(options),
+      fetch: (request) => call(request, this.settings({}, request)),
       headers: { Accept: "application/json, application/problem+json", ...this.#headers },
       querySerializer: query,
     });
-    this.http.use({ onRequest: ({ params }) => checkIds(params.path ?? {}) });
+    this.http.use({
+      onRequest: ({ request, schemaPath, params, options: { parseAs } }) => {
+        checkIds(params.path ?? {});
+        if (parseAs === "json") {
+          this.#operations.set(request, schemaPath);
+        }
+      },
+    });
+  }
+
+  /** The last successful response. If calls are made at the same time, give each an `onResponse` instead. */
+  get lastResponse(): ResponseInfo | undefined {
+    return this.#lastResponse;
+  }
+
+  /** Returns what openapi-fetch is given for a call. The signal is not: a request that has it may lose it. */
+  protected given(options: CreateOptions, kind: CallKind = {}): { fetch: (request: Request) => Promise<Response> } {
+    return {
+      fetch: async (request) => {
+        this.#addHeaders(request, options);
+        const idempotent = kind.idempotent ?? (request.method === "GET");
+        return call(request, { ...this.settings(options, request), ...kind, idempotent });
+      },
+    };
   }
 
   /** Returns a request that asks for a media type, for what the client of openapi-fetch does not read. */
-  protected request(path: string, filter: object, accept: string): Request {
+  protected request(path: string, filter: object, accept: string, options: CallOptions): Request {
     const parameters = createQuerySerializer<object>({ ...query })(filter);
-    return new Request(this.url + path + (parameters && `?${parameters}`), { headers: { Accept: accept, ...this.#headers } });
+    const request = new Request(this.url + path + (parameters && `?${parameters}`), { headers: { Accept: accept, ...this.#headers } });
+    this.#addHeaders(request, options);
+    return request;
   }
-}
 
-/** Throws a TypeError for an id that results in another path. */
-function checkIds(ids: object): undefined {
-  for (const id of Object.values(ids)) {
-    if (/^\.{0,2}$/.test(String(id))) {
-      throw new TypeError(`${JSON.stringify(id)} is no id`);
+  /** Returns the settings of a call. What its response is checked for depends on the request. */
+  protected settings({ signal, timeoutMs, attemptTimeoutMs, retries, onResponse }: CallOptions, request?: Request): CallSettings {
+    const all = this.#options;
+    const operation = request && this.#operations.get(request);
+    const settings: CallSettings = {
+      ...all, signal, timeoutMs: timeoutMs ?? all.timeoutMs, attemptTimeoutMs: attemptTimeoutMs ?? all.attemptTimeoutMs, retries: retries ?? all.retries,
+      check: operation === undefined ? mediaType(request?.headers.get("Accept") ?? "") : checked(`${request!.method} ${operation}`),
+      onResponse: (info) => {
+        this.#lastResponse = info;
+        all.onResponse?.(info);
+        onResponse?.(info);
+      },
+    };
+    checkBounds(settings);
+    return settings;
+  }
+
+  #addHeaders({ headers, method }: Request, options: CreateOptions): void {
+    if (method !== "GET") {
+      headers.set("Idempotency-Key", options.idempotencyKey ?? this.#uuid());
+    }
+    if ("key" in options) { // also if it is undefined, because the client's key may be another merchant's
+      headers.set("Authorization", authorization(options.key).Authorization);
+    }
+    if (options.version !== undefined) {
+      headers.set("Quittance-Version", options.version);
+    }
+    for (const [name, value] of Object.entries(options.headers ?? {})) {
+      headers.set(name, value);
     }
   }
 }
 
-/** Returns the options of openapi-fetch for those of a call. */
-export function given(options: CallOptions): { signal?: AbortSignal } {
-  return options.signal ? { signal: options.signal } : {};
+/** Returns the check that a response is of one of the media types of an Accept header. */
+function mediaType(accept: string): (response: Response) => string | undefined {
+  return ({ headers }) => {
+    const type = headers.get("Content-Type")?.split(";")[0]!.trim();
+    return type && accept.includes(type) ? undefined : `it is ${type ?? "of no type"}, not ${accept}`;
+  };
+}
+
+/** Returns the URL without a slash at its end, or throws an InvalidArgumentError. */
+function serviceURL(text: string): string {
+  let url: URL | undefined;
+  try {
+    url = new URL(text);
+  } catch {
+    // what is not a URL is refused below
+  }
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
+    throw new InvalidArgumentError(`the option url must be of the form https://host or https://host/path; it is ${String(text)}`);
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+/** Returns the header of a key, or throws an InvalidArgumentError without the key's text. */
+function authorization(key: unknown): { Authorization: string } {
+  if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) {
+    const what = typeof key !== "string" ? String(key) : key === "" ? "empty" : "a text with blanks or other characters that no key has";
+    throw new InvalidArgumentError(`the option key must be a key of the service, such as qk_…; it is ${what}. Is the environment variable set?`);
+  }
+  return { Authorization: `Bearer ${key}` };
+}
+
+/** Throws an InvalidArgumentError for an id that results in another path. */
+function checkIds(ids: object): void {
+  for (const id of Object.values(ids)) {
+    if (id === undefined || id === null || /^\.{0,2}$/.test(String(id))) {
+      throw new InvalidArgumentError(`${String(JSON.stringify(id))} is no id`);
+    }
+  }
 }

@@ -1,57 +1,38 @@
-import type { ErrorCode, Problem } from "./openapi.js";
+/** The call that failed. */
+export interface FailedCall {
+  method: string;
+  /** The path of the URL, without its query. */
+  path: string;
+  /** The number of attempts that were made. */
+  attempts: number;
+}
 
-/** A response of the service, or of a proxy before it, that is not a success. */
+/** The class of all errors that this package makes. What the caller's signal is aborted with is thrown as it is. */
 export class QuittanceError extends Error {
-  override readonly name = "QuittanceError";
-  /** The HTTP status. */
-  readonly status: number;
-  /** The error, for programs; undefined if a proxy answered. More codes may be added. */
-  readonly code: ErrorCode | undefined;
-  /** The member or parameter that is wrong, with `invalid_field`. */
-  readonly field: string | undefined;
-  /** What was wrong with this request, for people. */
-  readonly detail: string | undefined;
-  /** With `cursor_gone` and `authorization_refused`: why. */
-  readonly reason: string | undefined;
-  /** With `cursor_gone`: the cursor from which to continue. */
-  readonly after: string | undefined;
+  override readonly name: string = "QuittanceError";
+  /** The method of the call that failed; undefined if the error is not about a call. */
+  readonly method: string | undefined;
+  /** The path of the call, without its query. */
+  readonly path: string | undefined;
+  /** The number of attempts that were made. */
+  readonly attempts: number | undefined;
+  /** The HTTP status, if there was a response. */
+  declare readonly status?: number | undefined;
+  /** The error, for programs. */
+  declare readonly code?: string | undefined;
   /** The id of the request, to quote to the operator of the service. */
-  readonly requestId: string | undefined;
-  /** The milliseconds to wait before a retry, or 0 if the service did not say. */
-  readonly retryAfterMs: number;
+  declare readonly requestId?: string | undefined;
 
-  constructor(response: Response, body: string, now: number) {
-    const problem = parse(body);
-    super(problem.code ? `${response.status} ${problem.code}: ${problem.detail}` : `answered ${response.status} ${response.statusText}`);
-    this.status = response.status;
-    this.code = problem.code;
-    this.field = problem.field;
-    this.detail = problem.detail;
-    this.reason = problem.reason;
-    this.after = problem.after;
-    this.requestId = problem.requestId ?? response.headers.get("X-Request-Id") ?? undefined;
-    this.retryAfterMs = retryAfter(response.headers.get("Retry-After"), now);
+  constructor(message: string, call?: FailedCall, options?: ErrorOptions) {
+    const repeated = call && call.attempts > 1 ? ` (${call.attempts} attempts)` : "";
+    super(call ? `${call.method} ${call.path}: ${message}${repeated}` : message, options);
+    this.method = call?.method;
+    this.path = call?.path;
+    this.attempts = call?.attempts;
   }
 }
 
-/** Returns the problem document, or nothing if the body is something else. */
-function parse(body: string): Partial<Problem> {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === "object" && value !== null ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-/** Returns the milliseconds of a Retry-After header (RFC 9110, section 10.2.3): seconds or a date. */
-function retryAfter(text: string | null, now: number): number {
-  if (text === null) {
-    return 0;
-  }
-  if (/^\d+$/.test(text)) {
-    return Number(text) * 1000;
-  }
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? 0 : Math.max(date - now, 0);
+/** A function of this package was called with something that it does not take. */
+export class InvalidArgumentError extends QuittanceError {
+  override readonly name = "InvalidArgumentError";
 }

@@ -1,3 +1,4 @@
+import { ResponseError } from "./callerrors.js";
 import { QuittanceError } from "./error.js";
 
 /** How many events are remembered behind a position: they are not given again after the service's database was restored. */
@@ -11,7 +12,7 @@ const maxMoves = 8;
  * The service did not keep the events behind a position until they were asked for. They cannot be had any more: compare
  * with the lists of invoices and payments.
  */
-export class EventsLostError extends Error {
+export class EventsLostError extends QuittanceError {
   override readonly name = "EventsLostError";
   /** Where the events that are left begin: streamEvents and eventsAfter continue there. */
   readonly position: string;
@@ -28,7 +29,7 @@ export class Moves {
 
   /** Returns the position from which to continue after an error. Otherwise it throws the error, or an EventsLostError. */
   from(error: unknown): string {
-    if (!(error instanceof QuittanceError) || error.code !== "cursor_gone" || !error.after) {
+    if (!(error instanceof ResponseError) || error.code !== "cursor_gone" || !error.after) {
       throw error;
     }
     if (error.reason === "removed") {

@@ -4,12 +4,15 @@
  *
  * @module
  */
+export { formatAmount, parseAmount } from "./amount.js";
 export { Quittance } from "./client.js";
 export type { QuittanceOptions } from "./connection.js";
-export { QuittanceError } from "./error.js";
+export { ConnectionError, InvalidResponseError, ResponseError, TimeoutError } from "./callerrors.js";
+export { InvalidArgumentError, QuittanceError, type FailedCall } from "./error.js";
 export { EventsLostError } from "./gone.js";
-export type { RetryOptions } from "./retry.js";
+export type { List, Page } from "./pages.js";
+export { maxResponseBytes, type ResponseInfo, type RetryOptions } from "./retry.js";
 export type { StreamedEvent } from "./stream.js";
-export type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter } from "./types.js";
+export type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter, StreamOptions } from "./types.js";
 export type { WebhookEvent } from "./webhook/event.js";
 export type * from "./openapi.js";

@@ -1,29 +1,74 @@
+import { InvalidArgumentError, QuittanceError } from "./error.js";
 import { Moves } from "./gone.js";
 
 /** The query parameter of a page after the first. */
 export type Cursor = { cursor?: string };
 
-/** Yields the elements of all pages. A list that does not continue from its cursor goes on where the service says. */
-export async function* pages<P extends { nextCursor?: string }, T>(
+/** A page of a list. */
+export interface Page<T> {
+  items: readonly T[];
+  /** The cursor of the next page; undefined after the last one. */
+  nextCursor: string | undefined;
+}
+
+/** A list. Iterate over it, or take one page, or an array. */
+export interface List<T, R = void> extends AsyncGenerator<T, R, undefined> {
+  /** Fetches one page: the first one, or the one of a cursor. The iteration is not changed by it. */
+  page(cursor?: string): Promise<Page<T>>;
+  /** Returns the next elements of the iteration, at most `limit`. */
+  toArray(options: { limit: number }): Promise<T[]>;
+}
+
+/**
+ * Returns the list of the elements of all pages. It goes on where the service says if it does not continue from its cursor.
+ * keep says which elements the iteration yields, and end returns what it returns.
+ */
+export function pages<P extends { nextCursor?: string }, T, R = void>(
   get: (cursor: Cursor) => Promise<P>,
   elements: (page: P) => readonly T[],
-): AsyncGenerator<T, void> {
-  const moves = new Moves();
-  for (let cursor: Cursor = {}; ; ) {
-    let page: P;
-    try {
-      page = await get(cursor);
-    } catch (error) {
-      cursor = { cursor: moves.from(error) };
-      continue;
+  { keep = () => true, end }: { keep?: (element: T) => boolean; end?: () => R } = {},
+): List<T, R> {
+  async function* walk(): AsyncGenerator<T, R, undefined> {
+    const moves = new Moves();
+    for (let cursor: Cursor = {}; ; ) {
+      let page: P;
+      try {
+        page = await get(cursor);
+      } catch (error) {
+        cursor = { cursor: moves.from(error) };
+        continue;
+      }
+      yield* elements(page).filter(keep);
+      if (page.nextCursor === undefined) {
+        return end?.() as R;
+      }
+      if (page.nextCursor === cursor.cursor) {
+        throw new QuittanceError("a page's nextCursor leads to the same page again");
+      }
+      cursor = { cursor: page.nextCursor };
     }
-    yield* elements(page);
-    if (page.nextCursor === undefined) {
-      return;
-    }
-    if (page.nextCursor === cursor.cursor) {
-      throw new Error("a page's nextCursor leads to the same page again");
-    }
-    cursor = { cursor: page.nextCursor };
   }
+  const iteration = walk();
+  return Object.assign(iteration, {
+    page: async (cursor?: string): Promise<Page<T>> => {
+      const page = await get(cursor === undefined ? {} : { cursor });
+      return { items: elements(page), nextCursor: page.nextCursor };
+    },
+    toArray: ({ limit }: { limit: number }): Promise<T[]> => toArray(iteration, limit),
+  });
+}
+
+async function toArray<T>(iteration: AsyncGenerator<T, unknown, undefined>, limit: number): Promise<T[]> {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new InvalidArgumentError(`the limit must be a whole number of at least 1; it is ${String(limit)}`);
+  }
+  const array: T[] = [];
+  while (array.length < limit) {
+    const next = await iteration.next();
+    if (next.done) {
+      break;
+    }
+    array.push(next.value);
+  }
+  return array;
 }

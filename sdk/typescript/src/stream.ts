@@ -1,6 +1,9 @@
-import { QuittanceError } from "./error.js";
+import { failedCall, parts, type CallSettings } from "./call.js";
+import { InvalidResponseError, ResponseError, TimeoutError } from "./callerrors.js";
+import { QuittanceError, type FailedCall } from "./error.js";
 import { EventsLostError, Moves, type Positions } from "./gone.js";
-import { backoff, retryable, sleep, type RetryOptions } from "./retry.js";
+import { backoff, defaults, retryable, sleep } from "./retry.js";
+import { Watch } from "./watch.js";
 import { parseEvent, type WebhookEvent } from "./webhook/event.js";
 
 /** An event of a stream. */
@@ -12,6 +15,8 @@ export interface StreamedEvent {
 
 /** The longest silence of a stream. The service sends a comment every 15 s. */
 const idleMs = 45_000;
+/** The longest message of a stream, in characters. */
+export const maxMessage = 2 << 20;
 
 /**
  * Yields the events of a stream. A broken one is continued where it broke, until the signal is aborted or after an error
@@ -21,8 +26,7 @@ const idleMs = 45_000;
 export async function* stream(
   request: (after: string) => Request,
   after: string,
-  options: RetryOptions,
-  signal: AbortSignal,
+  settings: CallSettings,
   positions: Positions,
 ): AsyncGenerator<StreamedEvent, void> {
   const got = positions.take(after);
@@ -37,12 +41,15 @@ export async function* stream(
   }
 
   async function* follow(): AsyncGenerator<StreamedEvent, void> {
+    const signal = settings.signal ?? new AbortController().signal;
     const moves = new Moves();
     for (let failures = 0; ; ) {
-      let failure: unknown = new TypeError("the stream of events ended");
+      const asked = request(after);
+      const failed: FailedCall = { ...failedCall(asked), attempts: failures + 1 };
+      let failure: unknown; // undefined if the stream ended
       let handling = false; // an error now is not the stream's
       try {
-        for await (const message of messages(request(after), options, signal)) {
+        for await (const message of messages(asked, settings, failed)) {
           after = message.id ?? after;
           failures = 0;
           moves.reset();
@@ -63,16 +70,18 @@ export async function* stream(
         failure = error;
       }
       signal.throwIfAborted();
-      if (failure instanceof QuittanceError && failure.code === "cursor_gone") {
+      if (failure instanceof ResponseError && failure.code === "cursor_gone") {
         after = moves.from(failure);
         got.move();
         continue;
       }
-      const delay = backoff(failures++, failure, options);
-      if (delay === undefined || !retryable(failure, true)) {
+      const delay = backoff(failures, failure, settings);
+      const foreign = failure instanceof InvalidResponseError && failures >= (settings.retries ?? defaults.retries);
+      if (failure !== undefined && (delay === undefined || foreign || !retryable(failure, true))) {
         throw failure;
       }
-      await (options.sleep ?? sleep)(delay, signal);
+      failures++;
+      await (settings.sleep ?? sleep)(delay!, signal);
     }
   }
 }
@@ -83,44 +92,49 @@ interface Message {
 }
 
 /** Yields the messages of one stream, those without data too. */
-async function* messages(request: Request, options: RetryOptions, signal: AbortSignal): AsyncGenerator<Message, void> {
-  const controller = new AbortController();
-  const end = () => controller.abort(signal.reason);
-  const silent = () => controller.abort(new DOMException(`no message within ${idleMs} ms`, "TimeoutError"));
-  let timer = setTimeout(silent, idleMs);
-  signal.addEventListener("abort", end, { once: true });
+async function* messages(request: Request, settings: CallSettings, failed: FailedCall): AsyncGenerator<Message, void> {
+  const watch = new Watch(settings.signal, idleMs, () => new TimeoutError(`no message within ${idleMs} ms`, failed));
   try {
-    const response = await (options.fetch ?? fetch)(new Request(request, { signal: controller.signal, redirect: "manual" }));
-    if (response.status !== 200) {
-      throw new QuittanceError(response, await response.text(), (options.now ?? Date.now)());
-    }
     let message: Message = { id: undefined, data: "" };
-    for await (const line of lines(response)) {
-      clearTimeout(timer);
-      timer = setTimeout(silent, idleMs);
+    for await (const line of lines(parts(request, "text/event-stream", watch, settings, failed), failed)) {
+      watch.restart();
       const [, name, value] = /^([^:]*):? ?(.*)$/.exec(line)!;
       if (name === "id") {
         message.id = value;
       } else if (name === "data") {
         message.data += (message.data && "\n") + value;
+        if (message.data.length > maxMessage) {
+          throw tooLong(failed);
+        }
       } else if (line === "") {
+        watch.pause(); // the time of whoever handles the message is not the stream's
         yield message;
+        watch.restart();
         message = { id: message.id, data: "" };
       }
     }
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
-    controller.abort(); // closes the connection if the reader has stopped
+    watch.close();
   }
 }
 
-async function* lines(response: Response): AsyncGenerator<string, void> {
+async function* lines(chunks: AsyncIterable<Uint8Array>, failed: FailedCall): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const chunk of response.body ?? []) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
-    rest = parts.pop()!;
-    yield* parts;
+  for await (const chunk of chunks) {
+    const text = decoder.decode(chunk, { stream: true });
+    rest += text;
+    if (rest.length > maxMessage + chunk.length) {
+      throw tooLong(failed);
+    }
+    if (text.includes("\n")) { // not to search the same characters again with each part of a long line
+      const complete = rest.split(/\r?\n/);
+      rest = complete.pop()!;
+      yield* complete;
+    }
   }
+}
+
+function tooLong(failed: FailedCall): QuittanceError {
+  return new QuittanceError(`a message of the stream has more than ${maxMessage} characters`, failed);
 }

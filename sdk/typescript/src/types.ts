@@ -1,4 +1,5 @@
 import type { components, paths } from "./openapi.js";
+import type { ResponseInfo } from "./retry.js";
 import type { WebhookEvent } from "./webhook/event.js";
 
 /** An event and its delivery. */
@@ -10,17 +11,35 @@ export type Filter<P extends keyof paths> = paths[P] extends { get: { parameters
 /** The query parameters of an export. */
 export type ExportFilter<P extends keyof paths> = Omit<Filter<P>, "limit" | "q">;
 
-/** What one call can be given. */
-export interface CallOptions {
-  /** Ends the call. */
-  signal?: AbortSignal;
+/** What a stream of events can be given. */
+export interface StreamOptions {
+  /** Ends the call, which throws the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Another key than the client's. */
+  key?: string | undefined;
+  /** Another version of the interface than the client's. */
+  version?: string | undefined;
+  /** Headers to add to the request. */
+  headers?: Record<string, string> | undefined;
+  /** Called with each successful response of the call. */
+  onResponse?: ((response: ResponseInfo) => void) | undefined;
 }
 
-/** What a call can be given that creates something. */
+/** What one call can be given. What is left out is as the client was given it. A list makes one call for each page. */
+export interface CallOptions extends StreamOptions {
+  /** Milliseconds for the call with all its attempts. `awaitInvoice` without it waits as long as the invoice has the status. */
+  timeoutMs?: number | undefined;
+  /** Milliseconds for one attempt. */
+  attemptTimeoutMs?: number | undefined;
+  /** The number of attempts after the first. */
+  retries?: number | undefined;
+}
+
+/** What a call can be given that the service does once for one key. */
 export interface CreateOptions extends CallOptions {
   /**
    * The key under which the request is safe to repeat for 24 hours; a random one if left out. One that is derived from an
    * order makes the call safe to repeat from another process.
    */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 }

@@ -5,7 +5,7 @@ import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import { SignatureError, maxHeader, parseEvent, toleranceSeconds, verify } from "../dist/esm/webhook/index.js";
+import { InvalidEventError, SignatureError, maxHeader, parseEvent, toleranceSeconds, verify } from "../dist/esm/webhook/index.js";
 
 const rounds = 3000;
 const seed = Number(process.env.QUITTANCE_FUZZ_SEED ?? 20_240_229);
@@ -91,10 +91,10 @@ function read(header) {
   const pairs = header.split(",").map((pair) => /^[ \t]*([^= \t][^=]*)=([^]*?)[ \t]*$/.exec(pair));
   const values = (name) => pairs.filter((p) => p?.[1] === name).map((p) => p[2]);
   const [t, v1] = [values("t"), values("v1")];
-  if (pairs.includes(null) || t.length !== 1 || v1.length !== 1 || new TextEncoder().encode(header).length > maxHeader) {
+  if (pairs.includes(null) || t.length !== 1 || v1.length === 0 || [...t, ...v1].includes("") || new TextEncoder().encode(header).length > maxHeader) {
     return undefined;
   }
-  return { t: t[0], v1: v1[0] };
+  return { t: t[0], v1 };
 }
 
 /** Returns ok or the code of the error, which is of no other kind. */
@@ -146,7 +146,7 @@ fuzz("a damaged header is accepted only while it says the same", async (random) 
     header = damageText(random, header);
   }
   const found = read(header);
-  const same = found?.t === d.timestamp && found.v1 === d.digest;
+  const same = found?.t === d.timestamp && found.v1.includes(d.digest);
   const got = await outcome(d.secret, header, d.body, d.now);
   assert.equal(got === "ok", same, `${got} for ${JSON.stringify(header)}`);
   seen.set(got, (seen.get(got) ?? 0) + 1);
@@ -166,7 +166,7 @@ fuzz("what is no header and no event is refused, and nothing else happens", asyn
   try {
     assert.equal(typeof parseEvent(body).id, "string");
   } catch (error) {
-    assert.ok(error instanceof TypeError, `threw ${error}`);
+    assert.ok(error instanceof InvalidEventError, `threw ${error}`);
   }
 });
 

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Readable } from "node:stream";
-import { SignatureError, nodeWebhookHandler, parseEvent, verify, webhookHandler } from "../dist/esm/webhook/index.js";
+import {
+  InvalidArgumentError, InvalidEventError, SignatureError, constructEvent, nodeWebhookHandler, parseEvent, signEvent, verify, webhookHandler,
+} from "../dist/esm/webhook/index.js";
 
 const file = new URL("../../../webhook/testdata/vectors.json", import.meta.url);
 const { toleranceSeconds, vectors } = JSON.parse(readFileSync(file, "utf8"));
@@ -54,7 +56,55 @@ test("one changed character anywhere is noticed", async () => {
 test("an event is read, and what is none refused", () => {
   assert.equal(parseEvent(good.body).type, "invoice.paid");
   for (const body of ["", "[]", "null", "1", "{}", '{"id":"a","type":"b","createdAt":"c","data":{}}', '{"id":"a","type":"b","createdAt":1,"data":null}', new Uint8Array([0xff])]) {
-    assert.throws(() => parseEvent(body), TypeError);
+    assert.throws(() => parseEvent(body), InvalidEventError);
+  }
+  const bytes = new TextEncoder().encode("\ufeff" + good.body);
+  for (const body of ["\ufeff" + good.body, bytes, bytes.buffer]) { // a byte order mark, which JSON has not
+    assert.throws(() => parseEvent(body), InvalidEventError);
+  }
+});
+
+test("bodies are bytes or text, and headers texts; what else they are is said", async () => {
+  const now = good.now * 1000;
+  const bytes = new TextEncoder().encode(good.body);
+  for (const body of [bytes, bytes.buffer, Buffer.from(good.body), new DataView(bytes.buffer), good.body]) {
+    await verify(good.secret, good.header, body, { now });
+    assert.equal((await constructEvent(body, good.header, good.secret, { now })).type, "invoice.paid");
+  }
+  for (const body of [JSON.parse(good.body), null, undefined, 7, [good.body], true]) {
+    await assert.rejects(verify(good.secret, good.header, body, { now }), InvalidArgumentError);
+    assert.throws(() => parseEvent(body), InvalidArgumentError);
+  }
+  await verify(good.secret, [good.header], good.body, { now });
+  await verify(good.secret, good.header.split(","), good.body, { now });
+  await assert.rejects(verify(good.secret, [good.header, good.header], good.body, { now }), { code: "malformed_header" });
+  await assert.rejects(verify(good.secret, [], good.body, { now }), { code: "missing_header" });
+  for (const header of [7, {}, true, Symbol("t")]) {
+    await assert.rejects(verify(good.secret, header, good.body, { now }), { name: "SignatureError", code: "malformed_header" });
+  }
+  for (const secret of [undefined, null, 7, {}, [undefined], [good.secret, null]]) {
+    await assert.rejects(verify(secret, good.header, good.body, { now }), InvalidArgumentError);
+  }
+});
+
+test("an event is constructed from a valid delivery only", async () => {
+  const now = good.now * 1000;
+  await assert.rejects(constructEvent(good.body + " ", good.header, good.secret, { now }), { code: "bad_signature" });
+  await assert.rejects(constructEvent(good.body, undefined, good.secret, { now }), { code: "missing_header" });
+  await assert.rejects(constructEvent("{}", await signEvent("{}", "k"), "k"), InvalidEventError);
+});
+
+test("a signature is made as the service makes it, with one v1 for each secret", async () => {
+  for (const v of vectors.filter((v) => v.canonical)) {
+    assert.equal(await signEvent(bodyOf(v), v.secret, { now: v.now * 1000 }), v.header);
+  }
+  const header = await signEvent(good.body, ["whsec_old", "whsec_new"]);
+  assert.match(header, /^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/);
+  await verify("whsec_old", header, good.body);
+  await verify("whsec_new", header, good.body);
+  await assert.rejects(verify("whsec_other", header, good.body), { code: "bad_signature" });
+  for (const secret of ["", [], undefined, ["whsec_new", ""]]) {
+    await assert.rejects(signEvent(good.body, secret), InvalidArgumentError);
   }
 });
 
@@ -82,6 +132,22 @@ for (const [kind, make, send] of [
   ["webhookHandler", webhookHandler, (handler, ...args) => handler(post(...args))],
   ["nodeWebhookHandler", nodeWebhookHandler, nodePost],
 ]) {
+  test(`${kind} is not made without a secret`, () => {
+    for (const secret of [undefined, null, "", [], [""], ["whsec_new", undefined], ["whsec_new", ""], 7]) {
+      assert.throws(() => make(secret, {}), InvalidArgumentError);
+    }
+  });
+
+  test(`${kind} calls only functions that it was given`, async () => {
+    for (const type of ["toString", "__proto__", "constructor", "hasOwnProperty"]) {
+      const body = JSON.stringify({ id: "evt_1", type, createdAt: 1, data: {} });
+      const got = [];
+      const handler = make("whsec_1", { other: (event) => got.push(event.type) }, { onError: (error) => got.push(error) });
+      assert.equal((await send(handler, body, await signEvent(body, "whsec_1"))).status, 204);
+      assert.deepEqual(got, [type]);
+    }
+  });
+
   test(`${kind} answers as the README says`, async () => {
     const got = [], errors = [];
     const options = { now: good.now * 1000, onError: (error) => errors.push(error.message) };

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { Quittance, QuittanceError } from "@quittance/client";
+import { Quittance, ResponseError } from "@quittance/client";
 import { nodeWebhookHandler } from "@quittance/client/webhook";
 
 const quittance = new Quittance({ url: process.env.QUITTANCE_URL!, key: process.env.QUITTANCE_API_KEY! });
@@ -13,4 +13,4 @@ createServer(
 quittance
   .createInvoice({ amount: "4900000", currency: "USDC", chainKey: "local", expiresAt: Math.floor(Date.now() / 1000) + 3600 })
   .then((created) => console.log("pay at", created.checkoutPage))
-  .catch((error) => console.error(error instanceof QuittanceError ? `${error.code} ${error.field ?? ""}` : error));
+  .catch((error) => console.error(error instanceof ResponseError ? `${error.code} ${error.field ?? ""}` : error));

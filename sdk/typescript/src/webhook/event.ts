@@ -6,6 +6,8 @@ import type {
   PaymentRefundedEvent,
   PaymentUnattributedEvent,
 } from "../openapi.js";
+import { InvalidEventError } from "./errors.js";
+import { bytes, verify, type Body, type Header, type VerifyOptions } from "./verify.js";
 
 /** An event. Its type determines its data. More types may be added. */
 export type WebhookEvent =
@@ -19,22 +21,38 @@ export type WebhookEvent =
 /**
  * Reads the body of a verified request.
  *
- * @throws TypeError when it is not an event. An event of a type that this version does not know is returned: answer it with 2xx.
+ * @throws InvalidEventError when it is not an event. An event of a type that this version does not know is returned: answer it with 2xx.
  */
-export function parseEvent(body: Uint8Array | string): WebhookEvent {
-  const text = typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body);
+export function parseEvent(body: Body): WebhookEvent {
+  const raw = bytes(body);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // A byte order mark is kept, and JSON.parse refuses it, whether the body is bytes or text.
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw));
   } catch (cause) {
-    throw new TypeError("the body is not JSON", { cause });
+    throw new InvalidEventError("the body is not JSON", { cause });
   }
   const event = value as Partial<WebhookEvent> | null;
   if (
     typeof event !== "object" || event === null || typeof event.id !== "string" || typeof event.type !== "string" ||
     typeof event.createdAt !== "number" || typeof event.data !== "object" || event.data === null
   ) {
-    throw new TypeError("the body is not an event with id, type, createdAt and data");
+    throw new InvalidEventError("the body is not an event with id, type, createdAt and data");
   }
   return event as WebhookEvent;
+}
+
+/**
+ * Verifies the signature of a body, and reads its event.
+ *
+ * @throws SignatureError as verify does, and InvalidEventError as parseEvent does.
+ */
+export async function constructEvent(
+  body: Body,
+  header: Header,
+  secret: string | readonly string[],
+  options: VerifyOptions = {},
+): Promise<WebhookEvent> {
+  await verify(secret, header, body, options);
+  return parseEvent(body);
 }

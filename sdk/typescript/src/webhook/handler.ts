@@ -1,6 +1,7 @@
+import { read } from "../bytes.js";
 import { SignatureError } from "./errors.js";
 import { parseEvent, type WebhookEvent } from "./event.js";
-import { verify, type VerifyOptions } from "./verify.js";
+import { configured, verify, type Body, type VerifyOptions } from "./verify.js";
 
 /** The size in bytes of the largest body that is read. */
 export const maxBody = 1 << 20;
@@ -28,7 +29,7 @@ export interface Delivery {
   signature: string | null | undefined;
   deliveryId: string | null | undefined;
   /** The raw body; undefined if it is longer than maxBody. */
-  body: Uint8Array | string | undefined;
+  body: Body | undefined;
 }
 
 /** The answer to a delivery. */
@@ -41,7 +42,7 @@ export interface Answer {
 /** Verifies a delivery, calls the function for its type, and returns the answer. */
 export async function handle(
   delivery: Delivery,
-  secret: string | readonly string[],
+  secrets: readonly string[],
   handlers: WebhookHandlers,
   options: WebhookHandlerOptions,
 ): Promise<Answer> {
@@ -49,7 +50,7 @@ export async function handle(
     return { status: 413, problem: { code: "body_too_large", detail: `the body is larger than ${maxBody} bytes` } };
   }
   try {
-    await verify(secret, delivery.signature, delivery.body, options);
+    await verify(secrets, delivery.signature, delivery.body, options);
   } catch (error) {
     if (error instanceof SignatureError) {
       return { status: error.status, problem: { code: error.code, detail: error.message } };
@@ -64,7 +65,8 @@ export async function handle(
     return { status: 400, problem: { code: "invalid_payload", detail: "the body is not an event" } };
   }
   try {
-    const known = handlers[event.type] as ((event: WebhookEvent, deliveryId: string) => unknown) | undefined;
+    // Only what the handlers themselves have: a type may be called toString.
+    const known = (Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined) as ((event: WebhookEvent, deliveryId: string) => unknown) | undefined;
     await (known ?? handlers.other)?.(event, delivery.deliveryId ?? event.id);
     return { status: 204 };
   } catch (error) {
@@ -76,42 +78,24 @@ export async function handle(
 /**
  * Returns a handler of Fetch API requests, which is what workers, Deno, Bun, Next.js and Hono have. It answers 401 to a
  * request without a valid signature, 400 to a body that is not an event, 413 to one over 1 MiB, 500 if a function has
- * thrown, else 204. While a secret is rotated, give the old and the new one.
+ * thrown, else 204. While a secret is rotated, give the old and the new one. It throws an InvalidArgumentError if a secret
+ * is undefined or empty.
  */
 export function webhookHandler(
   secret: string | readonly string[],
   handlers: WebhookHandlers,
   options: WebhookHandlerOptions = {},
 ): (request: Request) => Promise<Response> {
+  const secrets = configured(secret);
   return async (request) => {
     const { status, problem } = await handle(
       {
         signature: request.headers.get("X-Service-Signature"),
         deliveryId: request.headers.get("X-Service-Delivery"),
-        body: await read(request.body ?? []),
+        body: await read(request.body ?? [], maxBody),
       },
-      secret, handlers, options,
+      secrets, handlers, options,
     );
     return problem ? Response.json(problem, { status }) : new Response(null, { status });
   };
-}
-
-/** Returns the body, or nothing if it is longer than maxBody. */
-export async function read(stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of stream) {
-    length += chunk.length;
-    if (length > maxBody) {
-      return undefined;
-    }
-    chunks.push(chunk);
-  }
-  const body = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
 }

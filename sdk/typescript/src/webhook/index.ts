@@ -3,8 +3,9 @@
  *
  * @module
  */
-export { SignatureError, type SignatureErrorCode } from "./errors.js";
-export { parseEvent, type WebhookEvent } from "./event.js";
+export { InvalidArgumentError, QuittanceError } from "../error.js";
+export { InvalidEventError, SignatureError, type SignatureErrorCode } from "./errors.js";
+export { constructEvent, parseEvent, type WebhookEvent } from "./event.js";
 export { maxBody, webhookHandler, type WebhookHandlerOptions, type WebhookHandlers } from "./handler.js";
 export { nodeWebhookHandler, type NodeRequest, type NodeResponse } from "./node.js";
-export { maxHeader, toleranceSeconds, verify, type VerifyOptions } from "./verify.js";
+export { maxHeader, signEvent, toleranceSeconds, verify, type Body, type Header, type VerifyOptions } from "./verify.js";

@@ -1,4 +1,7 @@
-import { handle, read, type WebhookHandlerOptions, type WebhookHandlers } from "./handler.js";
+import { read } from "../bytes.js";
+import { InvalidArgumentError } from "../error.js";
+import { handle, maxBody, type WebhookHandlerOptions, type WebhookHandlers } from "./handler.js";
+import { configured } from "./verify.js";
 
 /** A request of node:http, or of Express. */
 export interface NodeRequest extends AsyncIterable<Uint8Array> {
@@ -23,6 +26,7 @@ export function nodeWebhookHandler(
   handlers: WebhookHandlers,
   options: WebhookHandlerOptions = {},
 ): (request: NodeRequest, response: NodeResponse) => Promise<void> {
+  const secrets = configured(secret);
   return async (request, response) => {
     let answer;
     try {
@@ -32,7 +36,7 @@ export function nodeWebhookHandler(
           deliveryId: header(request, "x-service-delivery"),
           body: await raw(request),
         },
-        secret, handlers, options,
+        secrets, handlers, options,
       );
     } catch (error) {
       (options.onError ?? console.error)(error);
@@ -54,10 +58,10 @@ function header(request: NodeRequest, name: string): string | undefined {
 
 async function raw(request: NodeRequest): Promise<Uint8Array | string | undefined> {
   if (request.body === undefined) {
-    return read(request);
+    return read(request, maxBody);
   }
   if (request.body instanceof Uint8Array || typeof request.body === "string") {
     return request.body;
   }
-  throw new Error("a body parser has read the webhook: mount its handler before express.json()");
+  throw new InvalidArgumentError("a body parser has read the webhook: mount its handler before express.json()");
 }

@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from "../error.js";
 import { SignatureError } from "./errors.js";
 
 /** How far a signature's time may lie from the receiver's clock, either way; exactly this far is accepted. */
@@ -5,6 +6,12 @@ export const toleranceSeconds = 300;
 
 /** The length in bytes of the longest header that is read. */
 export const maxHeader = 4096;
+
+/** A raw body, as it came over the wire. */
+export type Body = Uint8Array | ArrayBuffer | string;
+
+/** The value of X-Service-Signature; the lines of several headers count as one list (RFC 9110, section 5.3). */
+export type Header = string | readonly string[] | null | undefined;
 
 /** What a test, or a receiver in the middle of a rotation, changes. */
 export interface VerifyOptions {
@@ -14,47 +21,99 @@ export interface VerifyOptions {
 
 /**
  * Checks the value of X-Service-Signature against the raw bytes of a body. The secret is the text as it was shown,
- * prefix included; while it is rotated, give the old and the new one.
+ * prefix included; while it is rotated, give the old and the new one. Of several v1 in the header one must match.
  *
  * @throws SignatureError when the header is missing, malformed or stale, or was made with none of the secrets.
+ * @throws InvalidArgumentError when a secret is not a text, or the body neither bytes nor text.
  */
-export async function verify(
-  secret: string | readonly string[],
-  header: string | null | undefined,
-  body: Uint8Array | string,
-  options: VerifyOptions = {},
-): Promise<void> {
+export async function verify(secret: string | readonly string[], header: Header, body: Body, options: VerifyOptions = {}): Promise<void> {
+  const secrets = texts(secret);
+  const raw = bytes(body);
   const signature = parse(header);
   const now = Math.floor(Number(options.now ?? Date.now()) / 1000);
   const skew = Math.abs(now - signature.seconds);
   if (!(skew <= toleranceSeconds)) {
     throw new SignatureError("stale_timestamp", `t is ${skew} s from the clock; at most ${toleranceSeconds} s are accepted`);
   }
-  for (const one of typeof secret === "string" ? [secret] : secret) {
+  for (const one of secrets) {
     // Anyone can sign with the empty key; it stands for a secret that was not configured.
-    if (one !== "" && equal(await digest(one, signature.timestamp, body), signature.digest)) {
+    const want = one === "" ? undefined : await digest(one, signature.timestamp, raw);
+    if (want !== undefined && signature.digests.some((given) => equal(want, given))) {
       return;
     }
   }
   throw new SignatureError("bad_signature", "the signature was not made over this body with this secret");
 }
 
+/**
+ * Returns the value of X-Service-Signature for a body, signed now. It is for tests of a receiver: the service signs what it
+ * sends. With several secrets there is a v1 of each.
+ */
+export async function signEvent(body: Body, secret: string | readonly string[], options: VerifyOptions = {}): Promise<string> {
+  const timestamp = String(Math.floor(Number(options.now ?? Date.now()) / 1000));
+  const raw = bytes(body);
+  const digests = await Promise.all(configured(secret).map((one) => digest(one, timestamp, raw)));
+  return [`t=${timestamp}`, ...digests.map((hex) => `v1=${hex}`)].join(",");
+}
+
+/** Returns secrets that are all configured. Others are an InvalidArgumentError, so that a server does not start with them. */
+export function configured(secret: string | readonly string[]): readonly string[] {
+  const secrets = texts(secret);
+  if (secrets.length === 0 || secrets.includes("")) {
+    throw new InvalidArgumentError("the secret of a webhook is empty; pass what the service showed when the endpoint was set, such as whsec_…");
+  }
+  return secrets;
+}
+
+function texts(secret: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  for (const one of all) {
+    if (typeof one !== "string") {
+      throw new InvalidArgumentError(`the secret of a webhook must be a text; it is ${kind(one)}. Is the environment variable set?`);
+    }
+  }
+  return all as readonly string[];
+}
+
+/** Returns the bytes of a body. */
+export function bytes(body: Body): Uint8Array {
+  if (typeof body === "string") {
+    return encoder.encode(body);
+  }
+  if (ArrayBuffer.isView(body)) {
+    return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  }
+  if (body instanceof ArrayBuffer) {
+    return new Uint8Array(body);
+  }
+  throw new InvalidArgumentError(`the body must be the raw bytes or the text of the request; it is ${kind(body)}. Has a body parser read it before?`);
+}
+
+function kind(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `of type ${typeof value}`;
+}
+
 interface Signature {
   timestamp: string; // t as written, which is what was signed
   seconds: number; // t as a number, finite
-  digest: string; // v1 as written
+  digests: readonly string[]; // each v1 as written; a sender may sign with two secrets while it changes from one to the other
 }
 
 const encoder = new TextEncoder();
 
-function parse(header: string | null | undefined): Signature {
-  if (header == null || trim(header) === "") {
+function parse(lines: Header): Signature {
+  const header: unknown = Array.isArray(lines) ? lines.join(",") : lines;
+  if (header == null || (typeof header === "string" && trim(header) === "")) {
     throw new SignatureError("missing_header", "the request has no X-Service-Signature");
+  }
+  if (typeof header !== "string") {
+    throw malformed(`it is ${kind(header)}, not a text`);
   }
   if (encoder.encode(header).length > maxHeader) {
     throw malformed(`it is longer than ${maxHeader} bytes`);
   }
-  const found: Record<"t" | "v1", string> = { t: "", v1: "" };
+  let timestamp = "";
+  const digests: string[] = [];
   for (const pair of header.split(",")) {
     const trimmed = trim(pair);
     const at = trimmed.indexOf("=");
@@ -62,25 +121,30 @@ function parse(header: string | null | undefined): Signature {
       throw malformed("want name=value pairs with commas between them");
     }
     const name = trimmed.slice(0, at);
-    if (name !== "t" && name !== "v1") {
-      continue; // room for other schemes beside v1
-    }
     const value = trimmed.slice(at + 1);
-    // To choose among several would let two receivers read one header differently.
-    if (found[name] !== "" || value === "") {
-      throw malformed(`${name} must occur once, with a value`);
+    if (name !== "t" && name !== "v1") {
+      continue; // room for other schemes than v1
     }
-    found[name] = value;
+    if (value === "") {
+      throw malformed(`${name} has no value`);
+    }
+    if (name === "v1") {
+      digests.push(value);
+    } else if (timestamp === "") {
+      timestamp = value;
+    } else {
+      throw malformed("t must occur once"); // with several, two receivers could read one header differently
+    }
   }
-  if (found.t === "" || found.v1 === "") {
+  if (timestamp === "" || digests.length === 0) {
     throw malformed("want both t=<timestamp> and v1=<digest>");
   }
   // Number alone would let blanks, hex and infinities through.
-  const seconds = /^[-+.0-9eE]+$/.test(found.t) ? Number(found.t) : NaN;
+  const seconds = /^[-+.0-9eE]+$/.test(timestamp) ? Number(timestamp) : NaN;
   if (!Number.isFinite(seconds)) {
     throw malformed("t is not a finite decimal number");
   }
-  return { timestamp: found.t, seconds, digest: found.v1 };
+  return { timestamp, seconds, digests };
 }
 
 function malformed(why: string): SignatureError {
@@ -105,8 +169,7 @@ function blank(text: string, at: number): boolean {
 }
 
 /** Returns the lower-case hex HMAC-SHA256 over the timestamp, a dot and the body. */
-async function digest(secret: string, timestamp: string, body: Uint8Array | string): Promise<string> {
-  const raw = typeof body === "string" ? encoder.encode(body) : body;
+async function digest(secret: string, timestamp: string, raw: Uint8Array): Promise<string> {
   const prefix = encoder.encode(timestamp + ".");
   const signed = new Uint8Array(prefix.length + raw.length);
   signed.set(prefix);

@@ -1,5 +1,5 @@
 import express, { type Express } from "express";
-import { Quittance, QuittanceError } from "@quittance/client";
+import { ResponseError, type Quittance } from "@quittance/client";
 import { nodeWebhookHandler } from "@quittance/client/webhook";
 
 /** An order of the shop. A real shop keeps it in its database. */
@@ -47,7 +47,7 @@ export function shop(quittance: Quittance, secret: string, chainKey: string): Ex
       orders.set(created.id, { id, status: "open" });
       response.redirect(303, created.checkoutPage);
     } catch (error) {
-      console.error(error instanceof QuittanceError ? `${error.code} ${error.requestId}` : error);
+      console.error(error instanceof ResponseError ? `${error.code} ${error.requestId}` : error);
       response.status(502).send("the payment service does not answer, try again\n");
     }
   });

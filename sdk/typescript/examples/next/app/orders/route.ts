@@ -1,4 +1,4 @@
-import { QuittanceError } from "@quittance/client";
+import { ResponseError } from "@quittance/client";
 import { orders, prices, quittance } from "../../lib/shop";
 
 export async function POST(request: Request): Promise<Response> {
@@ -19,7 +19,7 @@ export async function POST(request: Request): Promise<Response> {
     orders.set(created.id, { id, status: "open" });
     return Response.redirect(created.checkoutPage, 303);
   } catch (error) {
-    console.error(error instanceof QuittanceError ? `${error.code} ${error.requestId}` : error);
+    console.error(error instanceof ResponseError ? `${error.code} ${error.requestId}` : error);
     return new Response("the payment service does not answer, try again\n", { status: 502 });
   }
 }

@@ -1,0 +1,81 @@
+/** The longest delay of a timer, in milliseconds. Timers with longer ones fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * Ends what is waited for when a caller's signal is aborted, or when its time is over. Its timer and whoever waits hold
+ * it. Signals that only follow each other do not: a Request follows the signal that it is made with only until a garbage
+ * collection, and fetch with it.
+ */
+export class Watch {
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal | undefined;
+  readonly #end = () => this.#controller.abort(this.#parent?.reason);
+  readonly #late: () => void;
+  readonly #ms: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** late makes the error for a time that is over after ms milliseconds. */
+  constructor(parent: AbortSignal | undefined, ms: number, late: () => Error) {
+    this.#parent = parent;
+    this.#ms = ms;
+    this.#late = () => this.#controller.abort(late());
+    parent?.addEventListener("abort", this.#end, { once: true });
+    if (parent?.aborted) {
+      this.#end();
+    }
+    this.restart();
+  }
+
+  /** The signal to pass to fetch. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Begins the time anew. */
+  restart(): void {
+    this.pause();
+    if (this.#ms <= maxTimerMs) {
+      this.#timer = setTimeout(this.#late, this.#ms);
+    }
+  }
+
+  /** Stops the time. */
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Waits for a promise, or throws the reason for which the watch ended. */
+  wait<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const end = () => reject(this.signal.reason);
+      const done = () => this.signal.removeEventListener("abort", end);
+      this.signal.addEventListener("abort", end, { once: true });
+      if (this.signal.aborted) {
+        end();
+      }
+      promise.then(resolve, reject).finally(done);
+    });
+  }
+
+  /** Ends the watch, and closes the connection if a response was not read to its end. */
+  close(): void {
+    this.pause();
+    this.#parent?.removeEventListener("abort", this.#end);
+    this.#controller.abort();
+  }
+}
+
+/** Calls f with a signal that is aborted with the parent, or after ms with an error. It does not wait for f longer than that. */
+export async function within<T>(
+  parent: AbortSignal | undefined,
+  ms: number,
+  late: () => Error,
+  f: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const watch = new Watch(parent, ms, late);
+  try {
+    return await watch.wait(f(watch.signal));
+  } finally {
+    watch.close();
+  }
+}
