@@ -41,12 +41,14 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
 		return err
 	}
+	var replayed bool
 	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{
-		Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p), ByMerchant: !p.IsOperator(),
+		Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p), ByMerchant: !p.IsOperator(), Replayed: &replayed,
 	})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
+	markReplay(w, replayed)
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
 	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.publicURL))
 	return nil

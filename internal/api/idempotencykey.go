@@ -10,6 +10,16 @@ import (
 // HeaderIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
+// headerReplayed marks the response to a request that an earlier one with the same key carried out.
+const headerReplayed = "Idempotency-Replayed"
+
+// markReplay sets headerReplayed if the request was carried out before.
+func markReplay(w http.ResponseWriter, replayed bool) {
+	if replayed {
+		w.Header().Set(headerReplayed, "true")
+	}
+}
+
 // idempotentRoutes are the routes whose requests may have an Idempotency-Key.
 var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/payment-links"}
 

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -131,6 +132,14 @@ func TestIntegrationCreate(t *testing.T) {
 		again, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey(`"k"`))
 		if diff := cmp.Diff(first, again); err != nil || diff != "" {
 			t.Errorf("repeated: %v (-first +again):\n%s", err, diff)
+		}
+		body, err := json.Marshal(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := do(s.handler, "POST", "/api/invoices", string(body), "Idempotency-Key", "k")
+		if replayed := w.Header().Get("Idempotency-Replayed"); w.Code != http.StatusCreated || replayed != "true" {
+			t.Errorf("repeated: %d with Idempotency-Replayed %q, want true", w.Code, replayed)
 		}
 		other := asked
 		other.Amount, other.LineItems = "1", nil

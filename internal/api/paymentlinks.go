@@ -44,11 +44,13 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	if asked.MerchantID, err = ownMerchant(r.Context(), asked.MerchantID); err != nil {
 		return err
 	}
-	asked.IdempotencyKey, asked.Scope = key, idempotencyScope(p)
+	var replayed bool
+	asked.IdempotencyKey, asked.Scope, asked.Replayed = key, idempotencyScope(p), &replayed
 	l, err := a.links.Create(r.Context(), p, asked)
 	if err != nil {
 		return fmt.Errorf("create payment link: %w", err)
 	}
+	markReplay(w, replayed)
 	w.Header().Set("Location", "/api/payment-links/"+l.ID)
 	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
 	return nil

@@ -61,10 +61,13 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		}
 		asked.Account = a.nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
 	}
+	var replayed bool
+	asked.Replayed = &replayed
 	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("prepare refund: %w", err)
 	}
+	markReplay(w, replayed)
 	w.Header().Set("Location", "/api/refunds/"+refund.ID)
 	return a.writeRefund(w, r, http.StatusCreated, refund)
 }

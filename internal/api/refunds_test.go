@@ -113,7 +113,11 @@ func TestIntegrationRefund(t *testing.T) {
 		if err := json.Unmarshal(tx.Safe, &batch); err != nil || len(batch.Transactions) != 1 || batch.Transactions[0].Data != tx.Data || batch.Transactions[0].To != tx.To {
 			t.Errorf("Safe's file is %s, %v", tx.Safe, err)
 		}
-		again := decode[apitypes.RefundResponse](t, do(s.handler, "POST", path, `{"reason":"Returned","amount":"900000"}`, "Idempotency-Key", `"a"`), http.StatusCreated)
+		repeat := do(s.handler, "POST", path, `{"reason":"Returned","amount":"900000"}`, "Idempotency-Key", `"a"`)
+		again := decode[apitypes.RefundResponse](t, repeat, http.StatusCreated)
+		if w.Header().Get("Idempotency-Replayed") != "" || repeat.Header().Get("Idempotency-Replayed") != "true" {
+			t.Errorf("the headers are %v and then %v", w.Header(), repeat.Header())
+		}
 		if again.Refund.ID != r.ID {
 			t.Errorf("repeated: %s, want %s", again.Refund.ID, r.ID)
 		}

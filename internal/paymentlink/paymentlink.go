@@ -80,6 +80,7 @@ type Request struct {
 
 	IdempotencyKey string // empty without one
 	Scope          string // of the key
+	Replayed       *bool  // if set, it becomes true if an earlier request with the key made the link
 }
 
 // Create creates a payment link. With a key, the link of the first request is returned in its
@@ -135,6 +136,9 @@ func (m *Manager) replay(ctx context.Context, r Request, hash invoice.Hash) (inv
 	first, used, err := m.conf.Store.PaymentLinkByKey(ctx, r.Scope, r.IdempotencyKey)
 	if err == nil && used != hash {
 		err = settle.ErrIdempotencyMismatch
+	}
+	if err == nil && r.Replayed != nil {
+		*r.Replayed = true
 	}
 	return first, err
 }

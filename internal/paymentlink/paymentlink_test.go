@@ -203,13 +203,17 @@ func TestCreateRefuses(t *testing.T) {
 func TestCreateWithKey(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := espresso()
-		r.IdempotencyKey, r.Scope = "k", "merchant acme"
+		var replayed bool
+		r.IdempotencyKey, r.Scope, r.Replayed = "k", "merchant acme", &replayed
 		first := w.create(t, r)
+		if replayed {
+			t.Error("the first request is marked as a repeat")
+		}
 		title := "Two espressos"
 		if _, err := w.Update(t.Context(), acme, first.ID, invoice.PaymentLinkChange{Title: &title}); err != nil {
 			t.Fatal(err)
 		}
-		if again := w.create(t, r); again.ID != first.ID || again.Title != title {
+		if again := w.create(t, r); again.ID != first.ID || again.Title != title || !replayed {
 			t.Errorf("repeated: %+v", again)
 		}
 		r.Terms.Title = "Tea"

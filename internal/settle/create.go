@@ -18,6 +18,7 @@ type CreateRequest struct {
 	Draft          invoice.Draft
 	IdempotencyKey string // empty without one
 	Scope          string // of the key: the same key in another scope is another key
+	Replayed       *bool  // if set, it becomes true if an earlier request with the key made the invoice
 	// ByMerchant says that the merchant asks, not the operator: the invoice may settle only
 	// to an address that the merchant holds, or that nobody holds.
 	ByMerchant bool

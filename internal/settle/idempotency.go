@@ -24,6 +24,9 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 		return inv, nil
 	}
 	first, replayErr := s.replay(ctx, req, hash)
+	if replayErr == nil && req.Replayed != nil {
+		*req.Replayed = true
+	}
 	var deleted *DraftDeletedError
 	switch {
 	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch), errors.As(replayErr, &deleted):

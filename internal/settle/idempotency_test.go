@@ -22,12 +22,24 @@ func TestIdempotencyKey(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
-		first, err := w.Create(t.Context(), request)
+		var replayed bool
+		marked := request
+		marked.Replayed = &replayed
+		first, err := w.Create(t.Context(), marked)
 		w.must(err)
+		if replayed {
+			t.Error("the first request is marked as a repeat")
+		}
 
 		t.Run("again", func(t *testing.T) {
 			for _, s := range []*settle.Service{w.Service, w.service()} {
-				again, err := s.Create(t.Context(), request)
+				var replayed bool
+				repeat := request
+				repeat.Replayed = &replayed
+				again, err := s.Create(t.Context(), repeat)
+				if !replayed {
+					t.Error("the repeat is not marked")
+				}
 				if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
 					t.Errorf("%v (-first +again):\n%s", err, diff)
 				}

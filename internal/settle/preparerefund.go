@@ -39,6 +39,7 @@ type RefundRequest struct {
 
 	IdempotencyKey string // empty without one
 	Scope          string // of the key
+	Replayed       *bool  // if set, it becomes true if an earlier request with the key prepared the refund
 }
 
 // auditedRefund is a prepared refund in the audit log.
@@ -101,6 +102,9 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 		case err == nil && used != hash:
 			return r, ErrIdempotencyMismatch
 		case !errors.Is(err, store.ErrNotFound):
+			if req.Replayed != nil {
+				*req.Replayed = err == nil
+			}
 			return first, err
 		}
 	}

@@ -10,7 +10,7 @@ export interface ResponseInfo {
   status: number;
   /** The id of the request, to quote to the operator of the service. */
   requestId: string | undefined;
-  /** Whether the service says, with `Idempotency-Replayed`, that an earlier request with the same key did the work. */
+  /** Whether an earlier request with the same idempotency key did the work. */
   replayed: boolean;
   /** The number of attempts that were made. */
   attempts: number;
