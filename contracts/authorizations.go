@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/params"
 )
 
 // RelayedAuthorization is a signed authorization as AuthorizationRelay and AuthorizationCheck take it.
@@ -70,8 +71,45 @@ func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
 		a.Signature[64], [32]byte(a.Signature[:32]), [32]byte(a.Signature[32:64]))
 }
 
-// PackRelay returns the call of AuthorizationRelay that submits authorizations.
-func PackRelay(all []RelayedAuthorization) []byte { return NewAuthorizationRelay().PackRelay(all) }
+// PackRelay returns the call of AuthorizationRelay that submits authorizations. Each may use so much gas of limits.
+func PackRelay(all []RelayedAuthorization, limits []uint64) []byte {
+	numbers := make([]*big.Int, len(limits))
+	for i, n := range limits {
+		numbers[i] = new(big.Int).SetUint64(n)
+	}
+	return NewAuthorizationRelay().PackRelay(all, numbers)
+}
+
+// What the relay wants for each authorization besides its limit: GAS_BESIDES and GAS_PER_BYTE.
+const (
+	relayGas        = 15_000
+	relayGasPerByte = 8
+)
+
+// RelayGas returns the gas that the relay wants for an authorization that may use so much.
+func RelayGas(a RelayedAuthorization, limit uint64) uint64 {
+	return limit + limit/63 + relayGas + relayGasPerByte*uint64(len(a.Signature)+len(a.DeployData))
+}
+
+// RelayLimit returns the most gas that the relay may let an authorization use so that a transaction that carries it and
+// no other uses at most so much in all. It is 0 if even the calldata takes more.
+func RelayLimit(a RelayedAuthorization, most uint64) uint64 {
+	// A number that is not 0 in every byte makes the calldata as expensive as it can be.
+	before, least := TransactionGas(PackRelay([]RelayedAuthorization{a}, []uint64{0x01010101}))
+	besides := before + RelayGas(a, 0)
+	if least > most || besides > most {
+		return 0
+	}
+	return most - besides
+}
+
+// TransactionGas returns the gas that a transaction with such calldata uses before its call (EIP-2028), and the least that
+// it uses in all (EIP-7623).
+func TransactionGas(data []byte) (before, least uint64) {
+	zeros := uint64(bytes.Count(data, []byte{0}))
+	tokens := zeros + 4*(uint64(len(data))-zeros)
+	return params.TxGas + 4*tokens, params.TxGas + 10*tokens
+}
 
 // PackRelayOne returns the call of AuthorizationRelay that reverts if the token refuses the authorization.
 func PackRelayOne(a RelayedAuthorization) []byte { return NewAuthorizationRelay().PackRelayOne(a) }
@@ -94,14 +132,15 @@ type AuthorizationFinding struct {
 	Blacklisted bool        // the payer or the recipient is blocked
 	Paused      bool
 	Transferred bool     // the transfer would be made
+	Deploying   bool     // the payer's account had no code, and its deployer was called
 	Balance     *big.Int // of the payer, minor units
 	Gas         uint64   // of the account's deployment and the transfer
 	Failure     []byte   // what the transfer reverted with, the first bytes
 }
 
-// findingWords is how many words a finding has before its failure: the offset of the struct, ten fields and the offset
+// findingWords is how many words a finding has before its failure: the offset of the struct, eleven fields and the offset
 // of the failure.
-const findingWords = 12
+const findingWords = 13
 
 // ParseAuthorizationFinding reads what an authorization's check has returned.
 func ParseAuthorizationFinding(answer []byte) (AuthorizationFinding, error) {
@@ -110,14 +149,14 @@ func ParseAuthorizationFinding(answer []byte) (AuthorizationFinding, error) {
 	}
 	field := func(i int) *big.Int { return new(big.Int).SetBytes(answer[32*(i+1) : 32*(i+2)]) }
 	is := func(i int) bool { return field(i).Sign() != 0 }
-	seconds, gas, length := field(0), field(9), field(11)
+	seconds, gas, length := field(0), field(10), field(12)
 	if !seconds.IsInt64() || !gas.IsInt64() || !length.IsInt64() || int64(len(answer)-32*(findingWords+1)) < length.Int64() {
 		return AuthorizationFinding{}, errors.New("the check of an authorization returned something else")
 	}
 	return AuthorizationFinding{
 		Time: time.Unix(seconds.Int64(), 0).UTC(), Separator: common.BigToHash(field(1)),
 		Contract: is(2), Signed: is(3), Used: is(4), Blacklisted: is(5), Paused: is(6), Transferred: is(7),
-		Balance: field(8), Gas: gas.Uint64(), Failure: answer[32*(findingWords+1):][:length.Int64()],
+		Deploying: is(8), Balance: field(9), Gas: gas.Uint64(), Failure: answer[32*(findingWords+1):][:length.Int64()],
 	}, nil
 }
 

@@ -96,7 +96,7 @@ func TestGas(t *testing.T) {
 		for i := range all {
 			all[i] = w.paid()
 		}
-		table.want(fmt.Sprintf("`relay` of %d", size), w.gas(operator, w.AuthorizationRelay, w.relay.PackRelay(all)), size)
+		table.want(fmt.Sprintf("`relay` of %d", size), w.gas(operator, w.AuthorizationRelay, relayed(all...)), size)
 	}
 	table.compare()
 }

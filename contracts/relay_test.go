@@ -42,10 +42,37 @@ func (w *world) paid() contracts.SignedAuthorization {
 	return w.signed(w.gift(w.payer), w.Keys.Payer)
 }
 
+// Gas that the tests let an authorization use in all, without and with the deployment of its account, as the service does.
+const (
+	mostGas       = 300_000
+	mostDeployGas = 650_000
+)
+
+// packRelay returns the call that submits authorizations, and the gas that it wants.
+func packRelay(all ...contracts.SignedAuthorization) (data []byte, needed uint64) {
+	limits := make([]uint64, len(all))
+	for i, a := range all {
+		most := uint64(mostGas)
+		if a.Deployer != (common.Address{}) {
+			most = mostDeployGas
+		}
+		limits[i] = contracts.RelayLimit(a, most)
+		needed += contracts.RelayGas(a, limits[i])
+	}
+	return contracts.PackRelay(all, limits), needed
+}
+
+// relayed returns the call that submits authorizations.
+func relayed(all ...contracts.SignedAuthorization) []byte {
+	data, _ := packRelay(all...)
+	return data
+}
+
 // send submits authorizations with the largest gas limit.
 func (w *world) send(all ...contracts.SignedAuthorization) *types.Receipt {
 	w.Helper()
-	receipt := w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, w.relay.PackRelay(all), params.MaxTxGas)
+	data, _ := packRelay(all...)
+	receipt := w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, data, params.MaxTxGas)
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		w.Fatalf("the relay failed with %d gas used", receipt.GasUsed)
 	}
@@ -223,17 +250,11 @@ func TestRelayHostileDeployers(t *testing.T) {
 			theirs := w.paid()
 			theirs.Deployer, theirs.DeployData = hostile.address, pack(w, hostile.abi, "deploy")
 			all := []contracts.SignedAuthorization{w.paid(), theirs, w.paid()}
-			receipt := w.send(all...)
-			if manner == "BurnsGas" {
-				// What is left to it depends on the gas of the transaction.
-				for nonce := range w.refusals(receipt) {
-					if nonce != theirs.Nonce {
-						t.Errorf("authorization %x was refused", nonce)
-					}
-				}
-				return
+			var refused []contracts.SignedAuthorization
+			if manner == "BurnsGas" { // too little is left for the token
+				refused = append(refused, theirs)
 			}
-			w.wantRelayed(receipt, all)
+			w.wantRelayed(w.send(all...), all, refused...)
 		})
 	}
 	t.Run("CallsBack", func(t *testing.T) {
@@ -243,7 +264,7 @@ func TestRelayHostileDeployers(t *testing.T) {
 		theirs.Deployer, theirs.DeployData = hostile.address, pack(w, hostile.abi, "deploy")
 		before, err := w.Balance(w.Context(), w.merchant)
 		w.must(err)
-		hostile.do("arm", w.AuthorizationRelay, w.relay.PackRelay([]contracts.SignedAuthorization{inner, later}))
+		hostile.do("arm", w.AuthorizationRelay, contracts.PackRelay([]contracts.SignedAuthorization{inner, later}, []uint64{120_000, 120_000}))
 		all := []contracts.SignedAuthorization{theirs, inner, w.paid()}
 		reasons := w.refusals(w.send(all...))
 		if !hostile.is("succeeded") {
@@ -269,7 +290,7 @@ func TestRelayHostileTokens(t *testing.T) {
 			hostile.behave(manner)
 			refused := []contracts.SignedAuthorization{theirs}
 			if manner == "CallsBack" {
-				hostile.do("arm", w.AuthorizationRelay, w.relay.PackRelay([]contracts.SignedAuthorization{theirs, w.paid()}))
+				hostile.do("arm", w.AuthorizationRelay, relayed(theirs, w.paid()))
 				refused = nil
 			}
 			all := []contracts.SignedAuthorization{w.paid(), theirs, w.paid()}
@@ -298,13 +319,17 @@ func TestRelayWithTheEstimatedGas(t *testing.T) {
 		for range size - 1 {
 			all = append(all, w.paid())
 		}
-		data := w.relay.PackRelay(all)
+		data, _ := packRelay(all...)
 		gas, err := w.Client().EstimateGas(w.Context(), ethereum.CallMsg{From: w.operator, To: &w.AuthorizationRelay, Data: data})
 		w.must(err)
 		w.wantRelayed(w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, data, gas), all)
 	}
-	data := w.relay.PackRelay([]contracts.SignedAuthorization{w.paid(), w.paid()})
-	receipt := w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, data, 2*120_000)
+	all := []contracts.SignedAuthorization{w.paid(), w.paid()}
+	data, needed := packRelay(all...)
+	before, _ := contracts.TransactionGas(data)
+	w.wantRelayed(w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, data, before+needed+5_000), all)
+	data, needed = packRelay(w.paid(), w.paid())
+	receipt := w.transactWithGas(w.Keys.Operator, w.AuthorizationRelay, data, before+needed)
 	if receipt.Status != types.ReceiptStatusFailed {
 		t.Error("the relay took too little gas")
 	}
@@ -318,13 +343,13 @@ func FuzzRelayCaller(f *testing.F) {
 		a := good
 		a.Signature = slices.Clone(good.Signature)
 		a.Signature[20*i]++
-		f.Add(w.relay.PackRelay([]contracts.SignedAuthorization{a}))
+		f.Add(relayed(a))
 		f.Add(w.relay.PackRelayOne(a))
 	}
 	theft := good
 	theft.To = w.operator
 	theft.Deployer, theft.DeployData = w.Token, w.token.PackTransferFrom(w.payer, w.operator, common.Big1)
-	f.Add(w.relay.PackRelay([]contracts.SignedAuthorization{theft}))
+	f.Add(relayed(theft))
 	before := w.holdings(w.Token)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := w.in(t)
@@ -336,4 +361,88 @@ func FuzzRelayCaller(f *testing.F) {
 			t.Errorf("balances were %+v and are %+v", before, after)
 		}
 	})
+}
+
+// TestRelayGasIsBounded has deployers and accounts burn the gas that they get, and leave more or less of it, alone and
+// among others. A transaction with one of them uses no more than the stated limit, and the others are carried out.
+func TestRelayGasIsBounded(t *testing.T) {
+	w := newWorld(t)
+	burner := w.mock("GasBurner", common.Address{})
+	w.fund(w.Token, burner.address, 1000)
+	deploys := pack(w, burner.abi, "deploy")
+	for name, test := range map[string]struct {
+		theirs func() contracts.SignedAuthorization
+		most   uint64
+	}{
+		"a key's account and a deployer": {func() contracts.SignedAuthorization {
+			a := w.paid()
+			a.Deployer, a.DeployData = burner.address, deploys
+			return a
+		}, mostDeployGas},
+		"a deployer with much data": {func() contracts.SignedAuthorization {
+			a := w.paid()
+			a.Deployer, a.DeployData = burner.address, append(slices.Clone(deploys), slices.Repeat([]byte{1}, 8000)...)
+			return a
+		}, mostDeployGas},
+		"an account": {func() contracts.SignedAuthorization {
+			return w.gift(burner.address).Signed(w.Token, []byte{1})
+		}, mostGas},
+		"an account with a long signature": {func() contracts.SignedAuthorization {
+			return w.gift(burner.address).Signed(w.Token, slices.Repeat([]byte{1}, 4000))
+		}, mostGas},
+		"an account that has a deployer": {func() contracts.SignedAuthorization {
+			a := w.gift(burner.address).Signed(w.Token, []byte{1})
+			a.Deployer, a.DeployData = burner.address, deploys
+			return a
+		}, mostDeployGas},
+	} {
+		for _, leaves := range []int64{0, 20_000, 60_000, 100_000, 6_000_000} {
+			burner.do("burn", big.NewInt(leaves))
+			if used := w.send(test.theirs()).GasUsed; used > test.most {
+				t.Errorf("%s that leaves %d: a transaction used %d gas, want at most %d", name, leaves, used, test.most)
+			}
+			theirs := test.theirs()
+			all := []contracts.SignedAuthorization{theirs, w.paid(), theirs, w.paid()}
+			for nonce := range w.refusals(w.send(all...)) {
+				if nonce != theirs.Nonce {
+					t.Errorf("%s that leaves %d: another authorization was refused", name, leaves)
+				}
+			}
+		}
+	}
+	// Its floor price alone is above the limit.
+	if got := contracts.RelayLimit(w.gift(burner.address).Signed(w.Token, slices.Repeat([]byte{1}, 8000)), mostGas); got != 0 {
+		t.Errorf("with 8,000 bytes of signature it may use %d gas, want none", got)
+	}
+}
+
+// TestRelaySkipsTheDeployer names a factory that burns all its gas for an account that exists: the account was deployed
+// after the payer signed.
+func TestRelaySkipsTheDeployer(t *testing.T) {
+	w := newWorld(t)
+	factory, burner := w.mock("SmartAccountFactory", common.Address{}), w.mock("GasBurner", common.Address{})
+	account := common.BytesToAddress(w.call(factory.address, pack(w, factory.abi, "accountOf", w.operator)))
+	factory.do("deploy", w.operator)
+	burner.do("burn", new(big.Int))
+	w.fund(w.Token, account, 100)
+	for _, deployer := range []mock{factory, burner} {
+		a := w.signed(w.gift(account), w.Keys.Operator)
+		a.Deployer, a.DeployData = deployer.address, pack(w, factory.abi, "deploy", w.operator)
+		receipt := w.send(a)
+		w.wantRelayed(receipt, []contracts.SignedAuthorization{a})
+		if receipt.GasUsed > 120_000 {
+			t.Errorf("it used %d gas", receipt.GasUsed)
+		}
+	}
+}
+
+// TestRelayConstants compares the contract's constants with those of Go.
+func TestRelayConstants(t *testing.T) {
+	w := newWorld(t)
+	number := func(data []byte) uint64 { return new(big.Int).SetBytes(w.call(w.AuthorizationRelay, data)).Uint64() }
+	besides, perByte := number(w.relay.PackGASBESIDES()), number(w.relay.PackGASPERBYTE())
+	a := contracts.SignedAuthorization{Signature: make([]byte, 3), DeployData: make([]byte, 7)}
+	if got, want := contracts.RelayGas(a, 63_000), 64_000+besides+10*perByte; got != want {
+		t.Errorf("an authorization needs %d gas, want %d", got, want)
+	}
 }

@@ -643,7 +643,7 @@ func TestABIsHaveNoMore(t *testing.T) {
 		"Deposit":        {[]string{"merchant", "sweep"}, methodsOf(contracts.NewDeposit().GetABI())},
 		"DepositFactory": {[]string{"GAS_BESIDES", "GAS_PER_SWEEP", "depositAddress", "implementation", "sweep", "sweepOne"}, methodsOf(contracts.NewDepositFactory().GetABI())},
 		"AuthorizationRelay": {
-			[]string{"GAS_PER_AUTHORIZATION", "GAS_PER_BYTE", "GAS_PER_DEPLOYER", "relay", "relayOne"},
+			[]string{"GAS_BESIDES", "GAS_PER_BYTE", "relay", "relayOne"},
 			methodsOf(contracts.NewAuthorizationRelay().GetABI()),
 		},
 	} {

@@ -3013,6 +3013,209 @@ func (feeToken *FeeToken) UnpackTransferEvent(log *types.Log) (*FeeTokenTransfer
 	return out, nil
 }
 
+// GasBurnerMetaData contains all meta data concerning the GasBurner contract.
+var GasBurnerMetaData = bind.MetaData{
+	ABI: "[{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"leaves_\",\"type\":\"uint256\"}],\"name\":\"burn\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"burning\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"deploy\",\"outputs\":[],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"bytes\",\"name\":\"\",\"type\":\"bytes\"}],\"name\":\"isValidSignature\",\"outputs\":[{\"internalType\":\"bytes4\",\"name\":\"\",\"type\":\"bytes4\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"leaves\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"stop\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
+	ID:  "GasBurner",
+	Bin: "0x6080604052348015600e575f5ffd5b506102528061001c5f395ff3fe608060405234801561000f575f5ffd5b506004361061006f575f3560e01c80634c12b33f1161004d5780634c12b33f146100ec578063775c300c14610108578063e7ede06014610110575f5ffd5b806307da68f5146100735780631626ba7e1461008357806342966c68146100cc575b5f5ffd5b6100815f805460ff19169055565b005b610096610091366004610186565b610127565b6040517fffffffff0000000000000000000000000000000000000000000000000000000090911681526020015b60405180910390f35b6100816100da3660046101fd565b5f805460ff1916600190811790915555565b5f546100f89060ff1681565b60405190151581526020016100c3565b610081610159565b61011960015481565b6040519081526020016100c3565b5f610130610163565b507f1626ba7e000000000000000000000000000000000000000000000000000000009392505050565b610161610163565b565b5f5460ff1661016e57565b6001545b61017d8160c8610214565b5a116101725750565b5f5f5f60408486031215610198575f5ffd5b83359250602084013567ffffffffffffffff8111156101b5575f5ffd5b8401601f810186136101c5575f5ffd5b803567ffffffffffffffff8111156101db575f5ffd5b8660208284010111156101ec575f5ffd5b939660209190910195509293505050565b5f6020828403121561020d575f5ffd5b5035919050565b8082018082111561024c577f4e487b71000000000000000000000000000000000000000000000000000000005f52601160045260245ffd5b9291505056",
+}
+
+// GasBurner is an auto generated Go binding around an Ethereum contract.
+type GasBurner struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *GasBurner) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewGasBurner creates a new instance of GasBurner.
+func NewGasBurner() *GasBurner {
+	parsed, err := GasBurnerMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &GasBurner{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *GasBurner) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackBurn is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x42966c68.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function burn(uint256 leaves_) returns()
+func (gasBurner *GasBurner) PackBurn(leaves *big.Int) []byte {
+	enc, err := gasBurner.abi.Pack("burn", leaves)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackBurn is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x42966c68.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function burn(uint256 leaves_) returns()
+func (gasBurner *GasBurner) TryPackBurn(leaves *big.Int) ([]byte, error) {
+	return gasBurner.abi.Pack("burn", leaves)
+}
+
+// PackBurning is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x4c12b33f.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function burning() view returns(bool)
+func (gasBurner *GasBurner) PackBurning() []byte {
+	enc, err := gasBurner.abi.Pack("burning")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackBurning is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x4c12b33f.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function burning() view returns(bool)
+func (gasBurner *GasBurner) TryPackBurning() ([]byte, error) {
+	return gasBurner.abi.Pack("burning")
+}
+
+// UnpackBurning is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x4c12b33f.
+//
+// Solidity: function burning() view returns(bool)
+func (gasBurner *GasBurner) UnpackBurning(data []byte) (bool, error) {
+	out, err := gasBurner.abi.Unpack("burning", data)
+	if err != nil {
+		return *new(bool), err
+	}
+	out0 := *abi.ConvertType(out[0], new(bool)).(*bool)
+	return out0, nil
+}
+
+// PackDeploy is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x775c300c.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function deploy() view returns()
+func (gasBurner *GasBurner) PackDeploy() []byte {
+	enc, err := gasBurner.abi.Pack("deploy")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackDeploy is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x775c300c.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function deploy() view returns()
+func (gasBurner *GasBurner) TryPackDeploy() ([]byte, error) {
+	return gasBurner.abi.Pack("deploy")
+}
+
+// PackIsValidSignature is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x1626ba7e.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function isValidSignature(bytes32 , bytes ) view returns(bytes4)
+func (gasBurner *GasBurner) PackIsValidSignature(arg0 [32]byte, arg1 []byte) []byte {
+	enc, err := gasBurner.abi.Pack("isValidSignature", arg0, arg1)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackIsValidSignature is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x1626ba7e.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function isValidSignature(bytes32 , bytes ) view returns(bytes4)
+func (gasBurner *GasBurner) TryPackIsValidSignature(arg0 [32]byte, arg1 []byte) ([]byte, error) {
+	return gasBurner.abi.Pack("isValidSignature", arg0, arg1)
+}
+
+// UnpackIsValidSignature is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0x1626ba7e.
+//
+// Solidity: function isValidSignature(bytes32 , bytes ) view returns(bytes4)
+func (gasBurner *GasBurner) UnpackIsValidSignature(data []byte) ([4]byte, error) {
+	out, err := gasBurner.abi.Unpack("isValidSignature", data)
+	if err != nil {
+		return *new([4]byte), err
+	}
+	out0 := *abi.ConvertType(out[0], new([4]byte)).(*[4]byte)
+	return out0, nil
+}
+
+// PackLeaves is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe7ede060.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function leaves() view returns(uint256)
+func (gasBurner *GasBurner) PackLeaves() []byte {
+	enc, err := gasBurner.abi.Pack("leaves")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackLeaves is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xe7ede060.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function leaves() view returns(uint256)
+func (gasBurner *GasBurner) TryPackLeaves() ([]byte, error) {
+	return gasBurner.abi.Pack("leaves")
+}
+
+// UnpackLeaves is the Go binding that unpacks the parameters returned
+// from invoking the contract method with ID 0xe7ede060.
+//
+// Solidity: function leaves() view returns(uint256)
+func (gasBurner *GasBurner) UnpackLeaves(data []byte) (*big.Int, error) {
+	out, err := gasBurner.abi.Unpack("leaves", data)
+	if err != nil {
+		return new(big.Int), err
+	}
+	out0 := abi.ConvertType(out[0], new(big.Int)).(*big.Int)
+	return out0, nil
+}
+
+// PackStop is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x07da68f5.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function stop() returns()
+func (gasBurner *GasBurner) PackStop() []byte {
+	enc, err := gasBurner.abi.Pack("stop")
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackStop is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0x07da68f5.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function stop() returns()
+func (gasBurner *GasBurner) TryPackStop() ([]byte, error) {
+	return gasBurner.abi.Pack("stop")
+}
+
 // LookalikeMetaData contains all meta data concerning the Lookalike contract.
 var LookalikeMetaData = bind.MetaData{
 	ABI: "[{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"authorizer\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"bytes32\",\"name\":\"nonce\",\"type\":\"bytes32\"}],\"name\":\"AuthorizationUsed\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"}],\"name\":\"Closed\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"}],\"name\":\"Opened\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"payer\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"Paid\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Transfer\",\"type\":\"event\"},{\"inputs\":[{\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"},{\"internalType\":\"contractIERC20\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"moved\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"told\",\"type\":\"uint256\"}],\"name\":\"embellish\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"bytes32\",\"name\":\"id\",\"type\":\"bytes32\"},{\"internalType\":\"address\",\"name\":\"payer\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"merchant\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"tell\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",

@@ -17,7 +17,8 @@ interface IAuthorizedToken {
 /// @notice Simulates an EIP-3009 authorization. It is never deployed: eth_call runs its constructor, which returns what
 /// it found instead of code, all as of one block.
 contract AuthorizationCheck {
-    /// @notice What was found. `gas` is what the deployment and the transfer used.
+    /// @notice What was found. `isDeploying` says that the account had no code and its deployer was called, `gas` is what
+    /// that and the transfer used.
     struct Finding {
         uint256 time;
         bytes32 separator;
@@ -27,6 +28,7 @@ contract AuthorizationCheck {
         bool isBlacklisted;
         bool isPaused;
         bool isTransferred;
+        bool isDeploying;
         uint256 balance;
         uint256 gas;
         bytes failure;
@@ -44,7 +46,8 @@ contract AuthorizationCheck {
         Finding memory f;
         f.time = block.timestamp;
         uint256 before = gasleft();
-        if (a.deployer != address(0) && a.from.code.length == 0) _call(a.deployer, a.deployData);
+        f.isDeploying = a.deployer != address(0) && a.from.code.length == 0;
+        if (f.isDeploying) _call(a.deployer, a.deployData);
         uint256 deploying = before - gasleft();
         f.isContract = a.from.code.length > 0;
         f.separator = bytes32(_read(a.token, abi.encodeCall(IAuthorizedToken.DOMAIN_SEPARATOR, ())));

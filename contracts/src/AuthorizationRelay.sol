@@ -41,14 +41,10 @@ interface IERC3009Bytes {
 /// @dev It has no owner and no storage, and holds nothing. Since it makes any call that a `deployer` names, nobody must
 /// give it tokens, allowances or rights.
 contract AuthorizationRelay {
-    /// @notice The gas that `relay` wants for each authorization, for a `deployer`, and for each byte of its signature and
-    /// its deployer's call.
-    uint256 public constant GAS_PER_AUTHORIZATION = 120_000;
-    uint256 public constant GAS_PER_DEPLOYER = 600_000;
+    /// @notice The gas that `relay` wants for each authorization besides what that may use, and for each byte of its
+    /// signature and its deployer's call.
+    uint256 public constant GAS_BESIDES = 15_000;
     uint256 public constant GAS_PER_BYTE = 8;
-
-    /// @dev The part of an authorization's gas that is kept for the event of a refusal.
-    uint256 private constant GAS_PER_REFUSAL = 12_000;
 
     /// @dev How many bytes are kept of what a token reverts with.
     uint256 private constant MAX_REASON = 256;
@@ -65,19 +61,19 @@ contract AuthorizationRelay {
 
     /// @notice Submits authorizations. One that is refused changes nothing, and does not keep the others from being
     /// submitted.
-    /// @dev Each may use a share of the gas that is left, so that none can use up the gas of the others.
-    function relay(SignedAuthorization[] calldata authorizations) external {
-        uint256 left = 0;
+    /// @param limits The most gas that each may use.
+    /// @dev A call passes on at most 63 of 64 parts of the gas that is left (EIP-150). The gas for all limits is wanted at
+    /// the beginning, so that none can use up the gas of the others.
+    function relay(SignedAuthorization[] calldata authorizations, uint256[] calldata limits) external {
+        uint256 needed = 0;
         for (uint256 i = 0; i < authorizations.length; ++i) {
-            left += _gasFor(authorizations[i]);
+            uint256 size = authorizations[i].signature.length + authorizations[i].deployData.length;
+            needed += limits[i] + limits[i] / 63 + GAS_BESIDES + GAS_PER_BYTE * size;
         }
-        if (gasleft() < left) revert NotEnoughGas(left);
+        if (gasleft() < needed) revert NotEnoughGas(needed);
         for (uint256 i = 0; i < authorizations.length; ++i) {
             SignedAuthorization calldata a = authorizations[i];
-            uint256 needed = _gasFor(a);
-            uint256 share = gasleft() * needed / left;
-            left -= needed;
-            try this.relayOne{gas: share - GAS_PER_REFUSAL}(a) {}
+            try this.relayOne{gas: limits[i]}(a) {}
             catch (bytes memory reason) {
                 emit Refused(a.from, a.nonce, reason);
             }
@@ -86,9 +82,10 @@ contract AuthorizationRelay {
 
     /// @notice Submits one authorization. It reverts if the token refuses it, with the first 256 bytes of the token's
     /// reason.
+    /// @dev Whether an account that the deployer has not deployed can sign is for the token to find out. A factory can burn
+    /// all gas if its account exists, so it is not called for one that does.
     function relayOne(SignedAuthorization calldata a) external {
-        if (a.deployer != address(0)) {
-            // It fails if the account is deployed already. Whether it can sign is for the token to find out.
+        if (a.deployer != address(0) && a.from.code.length == 0) {
             LowLevelCall.callNoReturn(a.deployer, a.deployData);
         }
         if (a.token.code.length == 0) revert NoToken(a.token);
@@ -125,10 +122,5 @@ contract AuthorizationRelay {
                 bytes32(a.signature[32:64])
             )
         );
-    }
-
-    function _gasFor(SignedAuthorization calldata a) private pure returns (uint256) {
-        uint256 size = a.signature.length + a.deployData.length;
-        return GAS_PER_AUTHORIZATION + GAS_PER_BYTE * size + (a.deployer == address(0) ? 0 : GAS_PER_DEPLOYER);
     }
 }

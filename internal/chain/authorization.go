@@ -9,6 +9,21 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
+// The most gas that a transaction with one authorization may use in all.
+const (
+	MaxAuthorizationGas = 300_000
+	// MaxDeployGas is the same if the payer's account is deployed.
+	MaxDeployGas = 650_000
+)
+
+// AuthorizationGas returns the most gas that a transaction with one authorization may use in all.
+func AuthorizationGas(deploys bool) uint64 {
+	if deploys {
+		return MaxDeployGas
+	}
+	return MaxAuthorizationGas
+}
+
 // AuthorizationCall returns an authorization of a token as contracts take it. It fails for a
 // signature that is not in the form of ERC-6492 though it ends so.
 func AuthorizationCall(token invoice.Address, a invoice.Authorization) (contracts.RelayedAuthorization, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -207,5 +208,22 @@ func TestEmitters(t *testing.T) {
 		if got := c.Tokens[0].Emitters(); !slices.Equal(got, want) || c.FullBloom {
 			t.Errorf("%s: %+v, want %+v", key, got, want)
 		}
+	}
+}
+
+// TestMaxTxGas wants the cap of EIP-7825 wherever the table names no other.
+func TestMaxTxGas(t *testing.T) {
+	t.Parallel()
+	for _, c := range Builtin() {
+		want := uint64(0) // DefaultMaxTxGas
+		if c.ID == 42161 || c.ID == 421614 {
+			want = 32_000_000
+		}
+		if c.MaxTxGas != want {
+			t.Errorf("%s takes %d gas in a transaction, want %d", c.Key, c.MaxTxGas, want)
+		}
+	}
+	if DefaultMaxTxGas != params.MaxTxGas {
+		t.Errorf("the default is %d, want that of go-ethereum, %d", DefaultMaxTxGas, params.MaxTxGas)
 	}
 }

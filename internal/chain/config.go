@@ -31,7 +31,9 @@ type Chain struct {
 	FormerContracts []invoice.Address
 
 	Limits SpendLimits // of the writer
-	Sweep  SweepPolicy // of deposits
+	// MaxTxGas is the largest gas limit of a transaction that the network takes; 0 is DefaultMaxTxGas.
+	MaxTxGas uint64
+	Sweep    SweepPolicy // of deposits
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
 	// RequestCalls bounds the calls a second on behalf of requests; 0 is DefaultRequestCalls.
@@ -105,6 +107,12 @@ const usdcDecimals = 6
 // localRequestCalls is RequestCalls of Local. Its node is on the same machine.
 const localRequestCalls = 1000
 
+// DefaultMaxTxGas is the cap of EIP-7825. Networks that have not adopted it take a transaction with this limit, too.
+const DefaultMaxTxGas = 1 << 24
+
+// arbitrumMaxTxGas is the cap of Arbitrum's networks since ArbOS 51.
+const arbitrumMaxTxGas = 32_000_000
+
 // Local is the key of the development chain, whose token and registry are
 // deployed when it starts.
 const Local = "local"
@@ -114,13 +122,13 @@ const Local = "local"
 var builtin = []Chain{
 	fullBloom(network("ethereum", 1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", Finality{Tag: TagFinalized})),
 	fullBloom(network("base", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Finality{Tag: TagSafe})),
-	fullBloom(network("arbitrum", 42161, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", Finality{Tag: TagSafe})),
+	maxTxGas(arbitrumMaxTxGas, fullBloom(network("arbitrum", 42161, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", Finality{Tag: TagSafe}))),
 	fullBloom(network("optimism", 10, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", Finality{Tag: TagSafe})),
 	network("polygon", 137, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", Finality{Tag: TagFinalized, Depth: 128}),
 	fullBloom(network("avalanche", 43114, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", Finality{Depth: 1})),
 	fullBloom(network("ethereum-sepolia", 11155111, "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Finality{Tag: TagFinalized})),
 	fullBloom(network("base-sepolia", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", Finality{Tag: TagSafe})),
-	fullBloom(network("arbitrum-sepolia", 421614, "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", Finality{Tag: TagSafe})),
+	maxTxGas(arbitrumMaxTxGas, fullBloom(network("arbitrum-sepolia", 421614, "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", Finality{Tag: TagSafe}))),
 	fullBloom(network("optimism-sepolia", 11155420, "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", Finality{Tag: TagSafe})),
 	network("polygon-amoy", 80002, "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", Finality{Tag: TagFinalized, Depth: 128}),
 	fullBloom(network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1})),
@@ -157,6 +165,11 @@ func arc(key string, id uint64, former ...Emitter) Chain {
 
 func fullBloom(c Chain) Chain {
 	c.FullBloom = true
+	return c
+}
+
+func maxTxGas(most uint64, c Chain) Chain {
+	c.MaxTxGas = most
 	return c
 }
 

@@ -16,14 +16,6 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Limits of a check.
-const (
-	// MaxGas is the most gas that the transfer of an authorization may use.
-	MaxGas = 300_000
-	// MaxDeployGas is the same with the deployment of the payer's account.
-	MaxDeployGas = 650_000
-)
-
 // ErrUnavailable is the error of a check that no node has answered.
 var ErrUnavailable = errors.New("the chain's nodes do not answer")
 
@@ -63,14 +55,13 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 	if err != nil {
 		return settle.AuthorizationCheck{}, err
 	}
-	deploys := call.Deployer != (common.Address{})
-	if err := judge(a, found, deploys); err != nil {
+	if err := judge(a, call, found); err != nil {
 		return settle.AuthorizationCheck{}, err
 	}
 	if found.Used {
 		return settle.AuthorizationCheck{Time: found.Time, Gas: found.Gas, IsUsed: true}, nil
 	}
-	if deploys && !c.relays(chainKey) {
+	if found.Deploying && !c.relays(chainKey) {
 		return settle.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNotDeployed)
 	}
 	return settle.AuthorizationCheck{Time: found.Time, Gas: found.Gas}, nil
@@ -98,11 +89,8 @@ func (c *Checker) simulate(ctx context.Context, chainKey string, call contracts.
 
 // judge returns why an authorization would fail, in the order in which a payer can mend it. It
 // judges the signature alone of one whose nonce was used.
-func judge(a invoice.Authorization, found contracts.AuthorizationFinding, deploys bool) error {
-	value, most := a.Value.Bytes(), uint64(MaxGas)
-	if deploys {
-		most = MaxDeployGas
-	}
+func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found contracts.AuthorizationFinding) error {
+	value, most := a.Value.Bytes(), contracts.RelayLimit(call, chain.AuthorizationGas(found.Deploying))
 	switch {
 	case found.Separator == (common.Hash{}):
 		return invoice.Refuse(invoice.RefusedDomain)

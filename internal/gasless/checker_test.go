@@ -117,7 +117,7 @@ func (w *world) sign(a invoice.Authorization, key *ecdsa.PrivateKey, token commo
 func (w *world) check(a invoice.Authorization) error {
 	w.t.Helper()
 	found, err := w.checker.CheckAuthorization(w.t.Context(), chain.Local, invoice.Address(w.token), a)
-	if err == nil && (found.Gas < 30_000 || found.Gas > gasless.MaxDeployGas || found.Time.IsZero()) {
+	if err == nil && (found.Gas < 30_000 || found.Gas > chain.MaxDeployGas || found.Time.IsZero()) {
 		w.t.Errorf("found %+v", found)
 	}
 	return err
@@ -265,4 +265,28 @@ func TestTokenDomain(t *testing.T) {
 	if err == nil {
 		t.Error("the registry has a domain")
 	}
+}
+
+// TestCheckOfGas has a payer's account burn gas, and names it as the deployer of itself, which is there already.
+func TestCheckOfGas(t *testing.T) {
+	w := newWorld(t)
+	abi := hostile.NewGasBurner()
+	account := w.create(common.FromHex(hostile.GasBurnerMetaData.Bin), nil)
+	w.mint(account)
+	a := w.authorization(account)
+	a.Signature = []byte{1}
+	wrapped := a
+	var err error
+	wrapped.Signature, err = contracts.WrapSignature(account, abi.PackDeploy(), a.Signature)
+	must(t, err)
+	wantRefused(t, w.check(a), "")
+	w.send(w.Keys.Operator, account, abi.PackBurn(big.NewInt(2_700_000))) // of 3,000,000
+	wantRefused(t, w.check(a), invoice.RefusedGas)
+	wantRefused(t, w.check(wrapped), invoice.RefusedGas) // the higher limit is for accounts that are deployed
+	w.send(w.Keys.Operator, account, abi.PackStop())
+	wantRefused(t, w.check(wrapped), "")
+	bare := w.network
+	bare.AuthorizationRelay = invoice.Address{}
+	_, err = w.newChecker(bare).CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), wrapped)
+	wantRefused(t, err, "") // nothing is to be deployed
 }

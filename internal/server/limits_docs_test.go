@@ -111,7 +111,7 @@ func limitRows() []string {
 		row("authorizations | %d a minute of one invoice %d of one client network %d of an IPv6 /48; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all of which a merchant has its share where those refused without having been sent count for the payer alone (`chains[].gasless`)",
 			api.AuthorizationsOfInvoice, api.AuthorizationsOfClient, api.AuthorizationsOfClient*ratelimit.SiteWeight, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
-			gasless.MaxGas, gasless.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
+			chain.MaxAuthorizationGas, chain.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
 		row("calls of a chain's nodes for requests | %d a second %d at once (`chains[].requestCallsPerSecond`); %d a second %d at once for one merchant; %d in flight of which a merchant has its share",
 			chain.DefaultRequestCalls, chain.DefaultRequestCalls*seconds(chain.RequestWindow), chain.RequestCallsOfOwner(chain.DefaultRequestCalls),
 			chain.RequestCallsOfOwner(chain.DefaultRequestCalls)*seconds(chain.RequestWindow), chain.MaxRequestCalls),

@@ -81,14 +81,22 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	if k.relay == (common.Address{}) || len(ready) == 1 && ready[0].call.Deployer == (common.Address{}) {
 		return k.direct(ready[0]), nil
 	}
-	items := make([]string, len(ready))
+	items, limits := make([]string, len(ready)), make([]uint64, len(ready))
 	calls := make([]contracts.RelayedAuthorization, len(ready))
 	for i, r := range ready {
-		items[i], calls[i] = r.row.ID, r.call
+		items[i], calls[i], limits[i] = r.row.ID, r.call, r.limit
 	}
+	pack := func(n int) []byte { return contracts.PackRelay(calls[:n], limits[:n]) }
 	return batch{
-		kind: store.TxAuthorization, to: k.relay, items: items,
-		pack: func(n int) []byte { return contracts.PackRelay(calls[:n]) },
+		kind: store.TxAuthorization, to: k.relay, items: items, pack: pack,
+		most: func(n int) uint64 {
+			before, _ := contracts.TransactionGas(pack(n))
+			most := before + txGas
+			for i := range n {
+				most += contracts.RelayGas(calls[i], limits[i])
+			}
+			return most
+		},
 		refused: func(_ context.Context, n int, why error) error {
 			k.batch = max(1, n/2)
 			return fmt.Errorf("the relay at %s refuses %d authorizations: %w", k.relay, n, why)
@@ -98,14 +106,16 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 
 // readyAuthorization is an authorization that would be carried out now.
 type readyAuthorization struct {
-	row  store.Authorization
-	call contracts.RelayedAuthorization
+	row   store.Authorization
+	call  contracts.RelayedAuthorization
+	limit uint64 // the most gas that the relay lets it use
 }
 
 // direct returns the batch of one authorization, which calls the token itself.
 func (k *authorizationWork) direct(r readyAuthorization) batch {
 	return batch{
 		kind: store.TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
+		most: func(int) uint64 { return chain.MaxAuthorizationGas },
 		pack: func(int) []byte { return contracts.PackTransferWithAuthorization(r.call) },
 		refused: func(_ context.Context, _ int, why error) error {
 			k.skip(r.row.ID) // whether it is refused, its next simulation decides
@@ -151,7 +161,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization
 			continue
 		}
 		payers[a.From] = true
-		if ready = append(ready, readyAuthorization{a, found.call}); len(ready) == k.batch {
+		if ready = append(ready, readyAuthorization{a, found.call, found.limit}); len(ready) == k.batch {
 			break
 		}
 	}
@@ -189,6 +199,7 @@ func (k *authorizationWork) forget() {
 // authorizationSimulation is what a simulation of an authorization has found.
 type authorizationSimulation struct {
 	call    contracts.RelayedAuthorization
+	limit   uint64          // the most gas that the relay is to let it use
 	refusal invoice.Refusal // why it is not to be sent; empty if it would be carried out
 	// isPublic says that the token may have seen the nonce, so that somebody else may have
 	// submitted the authorization.
@@ -207,15 +218,26 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 		found.refusal = invoice.RefusedInvoiceClosed
 		return found, nil
 	}
+	deploys, err := k.deploys(ctx, &call)
+	if err != nil {
+		return found, err
+	}
+	found.call = call
 	to, data := call.Token, contracts.PackTransferWithAuthorization(call)
-	if call.Deployer != (common.Address{}) {
+	if deploys {
 		if k.relay == (common.Address{}) {
 			found.refusal = invoice.RefusedNotDeployed
 			return found, nil
 		}
 		to, data = k.relay, contracts.PackRelayOne(call)
 	}
-	_, err = k.w.node.estimate(ctx, k.w.sender, to, data)
+	most := chain.AuthorizationGas(deploys)
+	gas, err := k.w.gasWithin(ctx, to, data, most)
+	found.limit = min(gas, contracts.RelayLimit(call, most))
+	if errors.Is(err, errTooMuchGas) {
+		found.refusal = invoice.RefusedGas
+		return found, nil
+	}
 	if err == nil || !k.w.node.refuses(ctx, k.w.sender, to, data, err) {
 		return found, err
 	}
@@ -248,6 +270,19 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Author
 		}
 	}
 	return nil
+}
+
+// deploys reports whether the payer's account has to be deployed. If it has code, its deployer is left out
+// of the call.
+func (k *authorizationWork) deploys(ctx context.Context, call *contracts.RelayedAuthorization) (bool, error) {
+	if call.Deployer == (common.Address{}) {
+		return false, nil
+	}
+	there, err := k.w.node.hasCode(ctx, call.From)
+	if there {
+		call.Deployer, call.DeployData = common.Address{}, []byte{}
+	}
+	return !there, err
 }
 
 // refuse refuses an authorization that is certain never to be carried out. Another one is

@@ -28,9 +28,11 @@ const (
 	// retryAuthorization is when an authorization that would be reverted, and may be public,
 	// is simulated again. After transactions that did not carry it out the wait doubles.
 	retryAuthorization = 15 * time.Second
-	// maxGas is the largest estimate that is believed. Rollups count what they
-	// pay for data as gas, too.
-	maxGas = 1 << 25
+	// txGas is the most that a transaction may take besides what its items may.
+	txGas = 100_000
+	// intentGas is the most that an intent may take. To close a commitment that
+	// has not expired takes about 25,000, with new storage.
+	intentGas = 40_000
 	// maxPolled is how many nodes are asked whether another one is right.
 	maxPolled = 3
 	// maxForeign is how many pending transactions of other programs are
@@ -54,6 +56,9 @@ const (
 	// rebroadcastAfter is when a transaction that is not mined is broadcast
 	// again, in case that it was dropped.
 	rebroadcastAfter = 15 * time.Second
+	// harmlessAfter is when a transaction that no node has accepted is replaced by
+	// one that does nothing.
+	harmlessAfter = 5 * time.Minute
 	// lostAfter is how long a transaction may have neither a receipt nor its
 	// nonce before another is believed to have used that: nodes behind one
 	// endpoint differ for a while.
@@ -81,9 +86,9 @@ const (
 	// swept, and minSweepGas the least that is believed afterwards.
 	sweepGas    = 90_000
 	minSweepGas = 30_000
-	// maxSweepTxGas is the most gas of a transaction that sweeps, below the 16.7
-	// million that EIP-7825 allows.
-	maxSweepTxGas = 16_000_000
+	// maxSweepGas is the most that sweeping one deposit may take: what the factory
+	// lets it use, and its calldata and log.
+	maxSweepGas = 510_000
 	// sweepBudgetPercent is the part of the daily budget up to which deposits are
 	// swept. The rest is for commitments and authorizations.
 	sweepBudgetPercent = 75

@@ -134,6 +134,13 @@ func (n node) estimate(ctx context.Context, from invoice.Address, to common.Addr
 	return v.N, err
 }
 
+// hasCode reports whether there is a contract at an address.
+func (n node) hasCode(ctx context.Context, at common.Address) (bool, error) {
+	var code hexutil.Bytes
+	err := n.call(ctx, &code, "eth_getCode", at, "latest")
+	return len(code) > 0, err
+}
+
 // checkAuthorization simulates an authorization, all as of one block.
 func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuthorization) (contracts.AuthorizationFinding, error) {
 	var answer hexutil.Bytes

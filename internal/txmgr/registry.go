@@ -111,6 +111,7 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 	}
 	return batch{
 		kind: store.TxKind(kind), to: k.address, items: ids,
+		most: func(n int) uint64 { return txGas + uint64(n)*intentGas },
 		pack: func(n int) []byte { return pack(kind, commitments[:n]) },
 		refused: func(ctx context.Context, n int, why error) error {
 			return k.classifyRevert(ctx, kind, commitments[:n], why)

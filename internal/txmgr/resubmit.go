@@ -64,21 +64,32 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 		receipts = receipts[len(t.Attempts):]
 		if i := slices.IndexFunc(own, func(r *chain.Receipt) bool { return r != nil }); i < 0 {
 			missing = append(missing, t)
-		} else if err := w.recordMined(ctx, cursor, t, own[i]); err != nil {
+		} else if err := w.recordMined(ctx, cursor, t, i, own[i]); err != nil {
 			return 0, nil, err
 		}
 	}
 	return used, missing, nil
 }
 
-// recordMined records that a transaction was mined.
-func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, r *chain.Receipt) error {
+// recordMined records that an attempt of a transaction was mined, which index counts.
+func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, index int, r *chain.Receipt) error {
 	w.forget(t)
 	k := w.workOf(t.Kind)
 	if k == nil {
 		return fmt.Errorf("transaction %s is of kind %q, which this program does not know", t.ID, t.Kind)
 	}
-	if !r.Succeeded() {
+	mined, err := decode(t.Attempts[index])
+	if err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case w.isHarmless(mined):
+		why = "no node accepted it, and one that does nothing took its nonce"
+	case !r.Succeeded():
+		why = "it was reverted"
+	}
+	if why != "" {
 		if err := k.reverted(t); err != nil {
 			return err
 		}
@@ -86,7 +97,7 @@ func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.C
 		if err != nil {
 			return err
 		}
-		return w.fail(ctx, t, "it was reverted", spent, entries...)
+		return w.fail(ctx, t, why, spent, entries...)
 	}
 	if t.Status != store.TxMined {
 		spent, entries, err := w.cost(ctx, t, r)

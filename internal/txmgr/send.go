@@ -65,20 +65,20 @@ func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
 	n := len(b.items)
 	for {
 		d := draft{items: b.items[:n], data: b.pack(n)}
-		var err error
-		d.gas, err = w.gas(ctx, b.to, d.data)
+		gas, err := w.gasWithin(ctx, b.to, d.data, b.most(n))
 		switch {
 		case err == nil:
-		case w.node.refuses(ctx, w.sender, b.to, d.data, err):
+		case errors.Is(err, errTooMuchGas) || w.node.refuses(ctx, w.sender, b.to, d.data, err):
 			return d, b.refused(ctx, n, err)
 		default:
 			return d, err
 		}
+		d.gas = min(gas, w.conf.Chain.MaxTxGas)
 		if d.head, d.offer, err = w.price(ctx); err != nil {
 			return d, w.noteBlocker(k, d.gas, err)
 		}
-		fits := min(w.maxFitting(n, d.cost()), b.fitting(n, d.gas))
-		if fits == n {
+		fits := min(w.maxFitting(n, d.cost()), n*int(d.gas)/int(gas))
+		if fits = max(1, fits); fits == n {
 			return d, w.noteBlocker(k, d.gas, w.checkSpend(ctx, d.cost(), "", k.budgetPercent()))
 		}
 		n = fits
@@ -110,24 +110,6 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 	return true, w.broadcastDue(ctx, t, d.head, true)
 }
 
-// gas returns the gas limit of a call: the higher of two nodes' estimates,
-// since a transaction with too little gas is wasted, and a margin.
-func (w *Writer) gas(ctx context.Context, to common.Address, data []byte) (uint64, error) {
-	gas, err := w.node.estimate(ctx, w.sender, to, data)
-	if err != nil {
-		return 0, err
-	}
-	if nodes := w.nodes(); len(nodes) > 1 {
-		if second, err := nodes[1].estimate(ctx, w.sender, to, data); err == nil {
-			gas = max(gas, second)
-		}
-	}
-	if gas > maxGas {
-		return 0, fmt.Errorf("eth_estimateGas: a node answered %d, and no transaction takes more than %d", gas, maxGas)
-	}
-	return gas + gas*gasMargin/100, nil
-}
-
 // broadcastDue broadcasts a transaction when that is due. If the first in line is stuck or
 // no node accepts it, it is replaced by another attempt.
 func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
@@ -137,7 +119,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 		now.Sub(attempt.CreatedAt) >= bumpAfter
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
-	if first && (stuck || unwanted) && !errors.Is(f.err, errInsufficientFunds) {
+	if first && ((stuck || unwanted) && !errors.Is(f.err, errInsufficientFunds) || w.isRefusedByRule(t)) {
 		attempt, trouble = w.replace(ctx, t, head, f.held)
 	}
 	if f.attempt != attempt.TxHash {
@@ -154,48 +136,6 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, attempt.TxHash, now))
 	}
 	return errors.Join(trouble, f.outcome())
-}
-
-// replace signs and saves another attempt of a transaction, and returns it. Otherwise it
-// returns the last attempt, and why there is no other. held is true if another transaction holds the
-// nonce.
-func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
-	last := t.Attempts[len(t.Attempts)-1]
-	old, err := decode(last)
-	if err != nil {
-		return last, err
-	}
-	market, err := w.marketFees(ctx, head)
-	if err != nil {
-		return last, err
-	}
-	gas := old.Gas()
-	if acceptedFees(t).cap.Sign() == 0 {
-		// A wrong estimate may be why no node took it.
-		if fresh, err := w.gas(ctx, *old.To(), old.Data()); err == nil && (4*fresh < 3*gas || 4*fresh > 5*gas) {
-			gas = fresh
-		}
-	}
-	offer, err := w.nextFees(t, gas, market, held)
-	if err != nil || offer == nil {
-		return last, err
-	}
-	cost := costOf(gas, offer.cap)
-	if err := w.checkSpend(ctx, cost, t.ID, 100); err != nil {
-		return last, err // the last one may still be carried out
-	}
-	attempt, err := w.sign(t.Nonce, *old.To(), gas, old.Data(), *offer)
-	if err != nil {
-		return last, err
-	}
-	reserved := greatest(cost, costOf(gas, acceptedFees(t).cap))
-	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
-		return last, fmt.Errorf("save another attempt of a transaction: %w", err)
-	}
-	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
-	w.conf.Logger.Info("transaction replaced", "tx", attempt.TxHash, "replaces", last.TxHash,
-		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
-	return attempt, nil
 }
 
 // nextFees returns the fees of the next attempt of a stuck transaction, or nil when the
@@ -220,7 +160,7 @@ func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (
 		offer := fees{cap: least(market.cap, limit.cap)}
 		offer.tip = least(market.tip, offer.cap)
 		same := gas == attemptGas(last) && offer.nearlyEqual(fees{cap: last.FeeCap, tip: last.TipCap})
-		if same || len(t.Attempts) >= maxAttempts {
+		if same || len(t.Attempts) >= maxAttempts && gas == attemptGas(last) {
 			return nil, nil
 		}
 		return &offer, nil

@@ -103,7 +103,8 @@ func (k *sweepWork) next(ctx context.Context) (batch, error) {
 		ids[i] = s.ID
 	}
 	return batch{
-		kind: store.TxSweep, to: common.Address(due[0].Factory), items: ids, maxGas: maxSweepTxGas,
+		kind: store.TxSweep, to: common.Address(due[0].Factory), items: ids,
+		most: func(n int) uint64 { return txGas + uint64(n)*maxSweepGas },
 		pack: func(n int) []byte { return chain.PackSweeps(calls(due[:n])) },
 		refused: func(ctx context.Context, n int, why error) error {
 			return k.refused(ctx, due[:n], why)

@@ -509,7 +509,7 @@ func TestSweepLimitsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
 	want := fmt.Sprintf("| sweeps | %d deposits and %d gas in a transaction; a deposit that a transaction did not sweep is tried again after %d minutes then after twice as long each time up to %d hours |",
-		maxBatch, maxSweepTxGas, sweepRetry/time.Minute, sweepRetryMax/time.Hour)
+		maxBatch, chain.DefaultMaxTxGas, sweepRetry/time.Minute, sweepRetryMax/time.Hour)
 	if !strings.Contains(strings.ReplaceAll(string(text), ",", ""), want) {
 		t.Errorf("docs/operations.md lacks %q", want)
 	}
@@ -554,7 +554,7 @@ func TestSweepBatch(t *testing.T) {
 	for _, row := range w.wantTxs(store.TxMined, store.TxMined) {
 		tx, err := decode(row.Attempts[0])
 		must(t, err)
-		if n, err := sweepsIn(row); err != nil || n > maxBatch || tx.Gas() > maxSweepTxGas || tx.Gas() < uint64(n)*80_000 {
+		if n, err := sweepsIn(row); err != nil || n > maxBatch || tx.Gas() > chain.DefaultMaxTxGas || tx.Gas() < uint64(n)*80_000 {
 			t.Errorf("%d deposits have %d gas, %v", n, tx.Gas(), err)
 		}
 	}

@@ -40,24 +40,16 @@ type work interface {
 
 // batch is what one transaction is to carry.
 type batch struct {
-	kind   store.TxKind
-	to     common.Address
-	items  []string // ids of the rows, the most urgent ones first; SaveChainTx assigns them
-	maxGas uint64   // the most gas that the transaction may take; 0 for maxGas alone
+	kind  store.TxKind
+	to    common.Address
+	items []string // ids of the rows, the most urgent ones first; SaveChainTx assigns them
+	// most returns the most gas that a transaction with the first n items may take.
+	most func(n int) uint64
 	// pack returns the calldata for the first n items.
 	pack func(n int) []byte
 	// refused is called when a node reports that the call for the first n items would be
-	// reverted. It returns the error of the round.
+	// reverted or takes too much gas. It returns the error of the round.
 	refused func(ctx context.Context, n int, why error) error
-}
-
-// fitting returns how many of the first n items keep a transaction that takes so much
-// gas for all n of them within the batch's limit. It is at least 1.
-func (b batch) fitting(n int, gas uint64) int {
-	if b.maxGas == 0 || gas <= b.maxGas {
-		return n
-	}
-	return max(1, int(uint64(n)*b.maxGas/gas))
 }
 
 // workOf returns the work whose transactions are of a kind, or nil.

@@ -406,6 +406,9 @@ func (w *world) wantSaved(raw []byte) {
 	must(w, tx.UnmarshalBinary(raw))
 	sender, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
 	must(w, err)
+	if tx.Gas() > chain.DefaultMaxTxGas {
+		w.Errorf("transaction %s has a gas limit of %d, which networks refuse", tx.Hash(), tx.Gas())
+	}
 	saved, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(sender), tx.Nonce())
 	must(w, err)
 	if len(saved) == 0 || !slices.ContainsFunc(saved[0].Attempts, func(a store.TxAttempt) bool { return bytes.Equal(a.Raw, raw) }) {

@@ -30,9 +30,9 @@
 //
 // A node's answer alone cannot make the writer overspend. Each answer is bounded or
 // compared with another node's: the nonce (nonce.go), the tip and the base fee (fees.go,
-// by the chain's limits), the gas (the higher of two estimates, within maxGas), the cost
-// on a receipt (budget.go). The chain id is the configured one, and a wrong balance only
-// delays.
+// by the chain's limits), the gas (the higher of two estimates, within what the items may
+// take and the network's cap), the cost on a receipt (budget.go). The chain id is the
+// configured one, and a wrong balance only delays.
 package txmgr
 
 import (
@@ -152,6 +152,7 @@ func New(conf Config) (*Writer, error) {
 		return nil, fmt.Errorf("chain %s has no operator key to write with", conf.Chain.Key)
 	}
 	conf.Chain.Limits = conf.Chain.Limits.OrDefault()
+	setDefault(&conf.Chain.MaxTxGas, chain.DefaultMaxTxGas)
 	setDefault(&conf.Poll, DefaultPoll)
 	setDefault(&conf.LeaseTTL, DefaultLeaseTTL)
 	setDefault(&conf.Metrics, NewMetrics(nil))

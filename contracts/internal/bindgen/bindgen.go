@@ -21,7 +21,7 @@ type Package struct {
 // are deployed from their artifacts.
 var Packages = []Package{
 	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "AuthorizationCheck", "TestUSDC"}},
-	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "Disperse", "Drainer", "FakeToken", "FeeToken", "Lookalike", "MerchantWallet", "SmartAccount", "SmartAccountFactory"}},
+	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "Disperse", "Drainer", "FakeToken", "FeeToken", "GasBurner", "Lookalike", "MerchantWallet", "SmartAccount", "SmartAccountFactory"}},
 }
 
 // Artifact is what the compile step writes for each contract.

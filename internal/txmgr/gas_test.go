@@ -1,0 +1,364 @@
+package txmgr
+
+import (
+	"bytes"
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// account returns the address of a contract account of a key, the call of its factory that deploys it, and a signer
+// whose signatures name a deployer and a call, unless the deployer is zero. The account has 7 tokens.
+func (w *world) account(deployer common.Address, call []byte) (factory, account common.Address, deploy []byte, sign func(contracts.Authorization) []byte) {
+	w.Helper()
+	owner, err := crypto.GenerateKey()
+	must(w, err)
+	factory = w.create(common.FromHex(hostile.SmartAccountFactoryMetaData.Bin))
+	code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
+	account = crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
+	deploy = hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner))
+	w.giveTokens(account, 7)
+	return factory, account, deploy, func(a contracts.Authorization) []byte {
+		to, data := deployer, call
+		if to == (common.Address{}) {
+			to, data = factory, deploy
+		}
+		wrapped, err := contracts.WrapSignature(to, data, append([]byte{0}, w.signed(a, owner)...))
+		must(w, err)
+		return wrapped
+	}
+}
+
+// burner deploys a GasBurner, which takes any signature for its 7 tokens, and returns what switches its burning on.
+func (w *world) burner() (common.Address, func()) {
+	w.Helper()
+	at := w.create(common.FromHex(hostile.GasBurnerMetaData.Bin))
+	w.giveTokens(at, 7)
+	return at, func() { w.send(at, hostile.NewGasBurner().PackBurn(big.NewInt(6_000_000))) }
+}
+
+// send sends a call that is mined in the next block.
+func (w *world) send(to common.Address, data []byte) {
+	w.Helper()
+	_, err := w.dev.Send(w.ctx, w.dev.Keys.Deployer, to, data)
+	must(w, err)
+	w.seal(1)
+}
+
+// gasOf returns the gas that the mined attempt of a transaction used.
+func (w *world) gasOf(t store.ChainTx) uint64 {
+	w.Helper()
+	for _, a := range t.Attempts {
+		if r, err := w.client.TransactionReceipt(w.ctx, common.Hash(a.TxHash)); err == nil {
+			return r.GasUsed
+		}
+	}
+	w.Fatalf("transaction %s is not mined", t.ID)
+	return 0
+}
+
+// TestAccountWasDeployedMeanwhile has the account of an authorization deployed after the payer signed, before the writer
+// sends it and in the block that carries it. Its factory burns all gas when it collides, and nothing else suffers.
+func TestAccountWasDeployedMeanwhile(t *testing.T) {
+	t.Run("before", func(t *testing.T) {
+		each(t, func(t *testing.T, w *world) {
+			writer := w.writer(w.gasless)
+			factory, account, deploy, sign := w.account(common.Address{}, nil)
+			a := w.accept(account, sign)
+			w.send(factory, deploy)
+			w.wantPaidWithin(writer, chain.MaxAuthorizationGas, a)
+			if to := w.txs()[0].Destination; to != a.Token {
+				t.Errorf("the transaction is to %s, want the token", to)
+			}
+		})
+	})
+	t.Run("in the same block", func(t *testing.T) {
+		each(t, func(t *testing.T, w *world) {
+			writer := w.writer(w.gasless)
+			factory, account, deploy, sign := w.account(common.Address{}, nil)
+			a := w.accept(account, sign)
+			w.tick(writer)
+			ours, err := decode(w.txs()[0].Attempts[0])
+			must(t, err)
+			deployer := w.dev.Keys.Deployer
+			first, err := w.dev.Sign(deployer, w.nonceOf(devchain.Address(deployer)), factory, deploy)
+			must(t, err)
+			must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{first, ours}))
+			w.wantPaidWithin(writer, chain.MaxAuthorizationGas, a)
+		})
+	})
+}
+
+// wantPaidWithin has the writer send authorizations and, in the end, an intent. The authorizations' transaction uses no
+// more than so much gas.
+func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...store.Authorization) {
+	w.Helper()
+	w.tick(writer)
+	w.seal(1)
+	w.tick(writer)
+	w.settled(writer)
+	w.wantStates(store.AuthorizationPaid, all...)
+	if used := w.gasOf(w.txs()[0]); used > most {
+		w.Errorf("the authorizations' transaction used %d gas, want at most %d", used, most)
+	}
+	w.wantWriting(writer)
+}
+
+// wantWriting demands that the writer opens a commitment.
+func (w *world) wantWriting(writer *Writer) {
+	w.Helper()
+	id := commitments(1)
+	w.enqueueIntents(invoice.IntentOpen, id...)
+	for range 4 {
+		writer.report(writer.tick(w.ctx))
+		w.seal(1)
+	}
+	w.wantStatus(statusOpen, id...)
+}
+
+// TestDeployerBurnsGas has authorizations name a deployer that burns gas: one of an account that exists is paid without
+// it, and one of an account that does not exist is refused on its own.
+func TestDeployerBurnsGas(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		burner, ignite := w.burner()
+		ignite()
+		deploys := hostile.NewGasBurner().PackDeploy()
+		factory, account, deploy, sign := w.account(burner, deploys)
+		w.send(factory, deploy)
+		_, missing, _, signMissing := w.account(burner, deploys)
+		paid, refused, other := w.accept(account, sign), w.accept(missing, signMissing), w.acceptOf(w.payer(7))
+		w.wantPaidWithin(writer, 2*chain.MaxAuthorizationGas, paid, other)
+		w.wantStates(store.AuthorizationRefused, refused)
+	})
+}
+
+// TestAccountBurnsGasLater has an account that was cheap when its authorization was accepted burn gas: before the
+// authorization is sent, which refuses it on its own, and after that, in a transaction that costs no more than the stated
+// limit, on its own and among others.
+func TestAccountBurnsGasLater(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		sign := func(contracts.Authorization) []byte { return []byte{1} }
+		account, ignite := w.burner()
+		burning, other := w.accept(account, sign), w.acceptOf(w.payer(7))
+		ignite()
+		w.wantPaidWithin(writer, chain.MaxAuthorizationGas, other)
+		w.wantStates(store.AuthorizationRefused, burning)
+		if got := w.stored(burning).Reason; got != invoice.RefusedGas {
+			t.Errorf("the burning account is refused for %s", got)
+		}
+
+		for _, others := range []int{0, 3} {
+			account, _ := w.burner()
+			burning := w.accept(account, sign)
+			var all []store.Authorization
+			for range others {
+				all = append(all, w.acceptOf(w.payer(7)))
+			}
+			w.tick(writer)
+			sent := w.txs()[len(w.txs())-1]
+			ours, err := decode(sent.Attempts[0])
+			must(t, err)
+			deployer := w.dev.Keys.Deployer
+			first, err := w.dev.Sign(deployer, w.nonceOf(devchain.Address(deployer)), account, hostile.NewGasBurner().PackBurn(new(big.Int)))
+			must(t, err)
+			must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{first, ours}))
+			w.tick(writer)
+			used := w.gasOf(sent)
+			if most := uint64(chain.MaxAuthorizationGas * (1 + others)); used > most {
+				t.Errorf("with %d others it used %d gas, want at most %d", others, used, most)
+			}
+			t.Logf("with %d others it used %d gas", others, used)
+			w.settled(writer)
+			w.wantStates(store.AuthorizationPaid, all...)
+			w.wantStates(store.AuthorizationAccepted, burning)
+			w.wantWriting(writer)
+		}
+	})
+}
+
+// TestTooMuchGasRefusesOneItem has nodes estimate 20,000,000 gas for whatever carries one item, of each kind of work. The
+// others are carried out.
+func TestTooMuchGasRefusesOneItem(t *testing.T) {
+	for name, test := range map[string]struct {
+		// begin makes three items, and returns what the calldata of the first contains.
+		begin func(*world) []byte
+		want  func(*testing.T, *world)
+	}{
+		"open": {func(w *world) []byte {
+			ids := commitments(3)
+			w.enqueueIntents(invoice.IntentOpen, ids...)
+			return ids[0][:]
+		}, func(_ *testing.T, w *world) { w.wantDue(1) }},
+		"close": {func(w *world) []byte {
+			ids := commitments(3)
+			w.enqueueIntents(invoice.IntentClose, ids...)
+			return ids[0][:]
+		}, func(_ *testing.T, w *world) { w.wantDue(1) }},
+		"sweep": {func(w *world) []byte {
+			deposits := w.deposit("m", 5, 7, 11)
+			inv, err := w.store.Invoice(w.ctx, w.deposits.invoices[deposits[0]])
+			must(w, err)
+			return inv.CommitmentID[:]
+		}, func(t *testing.T, w *world) { w.wantBalance(w.settlementOf("m"), 18) }},
+		"authorization": {func(w *world) []byte {
+			bad := w.acceptOf(w.payer(7))
+			w.acceptOf(w.payer(7))
+			w.acceptOf(w.payer(7))
+			return bad.Nonce[:]
+		}, func(_ *testing.T, w *world) { w.wantMerchantHas(14) }},
+		"deployment": {func(w *world) []byte {
+			_, account, deploy, sign := w.account(common.Address{}, nil)
+			w.accept(account, sign)
+			w.acceptOf(w.payer(7))
+			w.acceptOf(w.payer(7))
+			return deploy
+		}, func(_ *testing.T, w *world) { w.wantMerchantHas(14) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			bad := test.begin(w)
+			node := &byzantine{Client: w.net, method: "eth_estimateGas", times: -1, mutate: func(answer any, args []any) bool {
+				data, _ := args[0].(map[string]any)["data"].(hexutil.Bytes)
+				own := args[0].(map[string]any)["to"] == common.Address(crypto.PubkeyToAddress(w.operator.PublicKey))
+				return !own && bytes.Contains(data, bad) && value(`"0x1312d00"`)(answer, args)
+			}}
+			writer := w.writer(w.gasless, w.sweeping(atOnce), func(c *Config) { c.Client = node })
+			for range 12 {
+				writer.report(writer.tick(w.ctx))
+				w.seal(1)
+				w.index()
+			}
+			test.want(t, w)
+			w.wantWriting(writer)
+			for _, tx := range w.txs() {
+				if raw := tx.Attempts[0].Raw; bytes.Contains(raw, bad) {
+					t.Errorf("transaction %s carries the item", tx.ID)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusedTransactionIsReplaced begins with a stored transaction of each kind of work whose gas limit is above what
+// the network takes, as an earlier version signed it: a writer that sends no authorizations uses its nonce for a
+// transaction that does nothing, carries its items out, and goes on.
+func TestRefusedTransactionIsReplaced(t *testing.T) {
+	for name, begin := range map[string]func(*world) int{
+		"open":          func(w *world) int { w.enqueueIntents(invoice.IntentOpen, commitments(3)...); return 1 },
+		"close":         func(w *world) int { w.enqueueIntents(invoice.IntentClose, commitments(3)...); return 1 },
+		"sweep":         func(w *world) int { w.deposit("m", 5, 7); return 2 },
+		"authorization": func(w *world) int { w.acceptOf(w.payer(7)); w.acceptOf(w.payer(7)); return 0 },
+		"deployment": func(w *world) int {
+			_, account, _, sign := w.account(common.Address{}, nil)
+			w.accept(account, sign)
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, w *world) {
+				former := w.writer(w.gasless, w.sweeping(atOnce))
+				kind := begin(w)
+				w.saveAboveCap(former, [...]work{former.works[0], former.registry, former.sweeps}[kind])
+				must(t, former.release(w.ctx))
+
+				writer := w.writer(w.sweeping(atOnce)) // gasless payments are off
+				for range 6 {
+					writer.report(writer.tick(w.ctx))
+					w.seal(1)
+					w.indexAuthorizations()
+				}
+				stuck := w.txs()[0]
+				if stuck.Status != store.TxFailed || len(stuck.Attempts) != 2 || w.gasOf(stuck) != 21_000 {
+					t.Fatalf("the transaction is %s with %d attempts", stuck.Status, len(stuck.Attempts))
+				}
+				w.wantWriting(writer)
+				if kind == 0 {
+					must(t, writer.release(w.ctx))
+					writer = w.writer(w.gasless)
+					w.clock.Add(retryAuthorization)
+					w.tick(writer)
+					w.seal(1)
+					w.tick(writer)
+				}
+				w.settled(writer)
+				w.settled(writer)
+				w.wantAllDone()
+				w.wantSameContents()
+			})
+		})
+	}
+}
+
+// saveAboveCap stores a transaction for what a kind of work has, with twice the gas that the network takes.
+func (w *world) saveAboveCap(writer *Writer, k work) {
+	w.Helper()
+	w.seal(finality)
+	w.indexAuthorizations()
+	ok, err := w.store.AcquireWorkLease(w.ctx, writer.lease, w.clock.Now(), w.clock.Now().Add(DefaultLeaseTTL))
+	if err != nil || !ok {
+		w.Fatalf("no lease: %v", err)
+	}
+	b, err := k.next(w.ctx)
+	must(w, err)
+	if len(b.items) == 0 {
+		w.Fatal("nothing is due")
+	}
+	attempt, err := writer.sign(w.nonce(), b.to, 2*chain.DefaultMaxTxGas, b.pack(len(b.items)), fees{big.NewInt(2e9), big.NewInt(1e9)})
+	must(w, err)
+	must(w, w.store.SaveChainTx(w.ctx, writer.lease, store.ChainTx{
+		ID: w.ids.New(invoice.PrefixTx), ChainKey: chain.Local, Sender: writer.sender, Nonce: w.nonce(), Kind: b.kind,
+		Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.clock.Now(), Attempts: []store.TxAttempt{attempt},
+	}, b.items))
+}
+
+// TestTransactionThatNoNodeTakes has nodes refuse what is sent to the registry, for no reason that the writer knows. After
+// harmlessAfter another transaction uses the nonce, and what it carried is sent again.
+func TestTransactionThatNoNodeTakes(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		ids := commitments(3)
+		w.enqueueIntents(invoice.IntentOpen, ids...)
+		w.net.before = func(method string, args []any) error {
+			tx := new(types.Transaction)
+			if method == sendRaw && tx.UnmarshalBinary(rawOf(args)) == nil && *tx.To() == w.registry {
+				return answer("no")
+			}
+			return nil
+		}
+		a := w.acceptOf(w.payer(7))
+		w.tick(writer) // the authorization is first
+		w.seal(1)
+		for range harmlessAfter/rebroadcastAfter + 3 {
+			writer.report(writer.tick(w.ctx))
+			w.clock.Add(rebroadcastAfter)
+		}
+		if all := w.txs()[1].Attempts; len(all) != 2 || all[1].CreatedAt.Sub(all[0].CreatedAt) < harmlessAfter {
+			t.Errorf("the attempts are %+v, want a second one after %s", all, harmlessAfter)
+		}
+		w.seal(1)
+		w.net.before = nil
+		w.tick(writer)
+		w.seal(1)
+		w.tick(writer)
+		w.wantStatus(statusOpen, ids[0])
+		if stuck := w.txs()[1]; stuck.Status != store.TxFailed || w.gasOf(stuck) != 21_000 {
+			t.Errorf("the transaction that no node took is %s", stuck.Status)
+		}
+		w.wantWriting(writer)
+		w.settled(writer)
+		w.wantStates(store.AuthorizationPaid, a)
+	})
+}

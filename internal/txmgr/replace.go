@@ -1,0 +1,94 @@
+package txmgr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// replace signs and saves another attempt of a transaction, and returns it. Otherwise it
+// returns the last attempt, and why there is no other. held is true if another transaction holds the
+// nonce.
+func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
+	last := t.Attempts[len(t.Attempts)-1]
+	old, err := decode(last)
+	if err != nil {
+		return last, err
+	}
+	market, err := w.marketFees(ctx, head)
+	if err != nil {
+		return last, err
+	}
+	call, err := w.nextCall(ctx, t, old, held)
+	if err != nil {
+		return last, err
+	}
+	offer, err := w.nextFees(t, call.gas, market, held)
+	if err != nil || offer == nil {
+		return last, err
+	}
+	cost := costOf(call.gas, offer.cap)
+	if err := w.checkSpend(ctx, cost, t.ID, 100); err != nil {
+		return last, err // the last one may still be carried out
+	}
+	attempt, err := w.sign(t.Nonce, call.to, call.gas, call.data, *offer)
+	if err != nil {
+		return last, err
+	}
+	reserved := greatest(cost, costOf(call.gas, acceptedFees(t).cap))
+	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
+		return last, fmt.Errorf("save another attempt of a transaction: %w", err)
+	}
+	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
+	w.conf.Logger.Info("transaction replaced", "tx", attempt.TxHash, "replaces", last.TxHash,
+		"nonce", t.Nonce, "fee_cap", offer.cap, "tip_cap", offer.tip)
+	return attempt, nil
+}
+
+// nextCall is what the next attempt of a transaction calls.
+type nextCall struct {
+	to   common.Address
+	data []byte
+	gas  uint64
+}
+
+// nextCall returns what the next attempt calls: the same as the last one, unless no node has accepted any. Then
+// the estimate may have been too high. If the network's rules refuse the call, or no node takes it for
+// harmlessAfter, a transfer of nothing to the sender takes its nonce.
+func (w *Writer) nextCall(ctx context.Context, t store.ChainTx, last *types.Transaction, held bool) (nextCall, error) {
+	same := nextCall{*last.To(), last.Data(), last.Gas()}
+	if isAccepted(t) || w.isHarmless(last) {
+		return same, nil
+	}
+	if waited := w.conf.Now().Sub(t.CreatedAt); w.isRefusedByRule(t) || !held && waited >= harmlessAfter {
+		w.conf.Logger.Warn("no node accepts a transaction, so one that does nothing takes its nonce", "kind", t.Kind, "nonce", t.Nonce,
+			"gas", last.Gas(), "waited", waited.Round(time.Second))
+		to := common.Address(w.sender)
+		gas, err := w.gasWithin(ctx, to, nil, txGas)
+		return nextCall{to, nil, gas}, err
+	}
+	if fresh, err := w.gasWithin(ctx, same.to, same.data, same.gas); err == nil && 4*fresh < 3*same.gas {
+		same.gas = fresh
+	}
+	return same, nil
+}
+
+// isAccepted reports whether a node accepted an attempt of the transaction.
+func isAccepted(t store.ChainTx) bool { return acceptedFees(t).cap.Sign() > 0 }
+
+// isRefusedByRule reports whether the network takes none of the transaction's attempts, because their gas limit is
+// above its cap.
+func (w *Writer) isRefusedByRule(t store.ChainTx) bool {
+	return attemptGas(t.Attempts[len(t.Attempts)-1]) > w.conf.Chain.MaxTxGas && !isAccepted(t)
+}
+
+// isHarmless reports whether a transaction does nothing but use its nonce.
+func (w *Writer) isHarmless(tx *types.Transaction) bool {
+	return invoice.Address(*tx.To()) == w.sender && len(tx.Data()) == 0
+}
