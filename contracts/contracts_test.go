@@ -175,12 +175,21 @@ func (w *world) call(to common.Address, data []byte) []byte {
 	return answer
 }
 
+// wantStatus demands what the registry stores of an invoice.
 func (w *world) wantStatus(id common.Hash, want contracts.Status) {
 	w.Helper()
 	got, err := w.registry.UnpackStatusOf(w.call(w.Registry, w.registry.PackStatusOf(id)))
 	w.must(err)
-	if contracts.Status(got) != want {
-		w.Errorf("status is %s, want %s", contracts.Status(got), want)
+	if contracts.StoredStatus(got) != want {
+		w.Errorf("%s is stored, want %s", contracts.StoredStatus(got), want)
+	}
+}
+
+// wantRead demands an invoice's status by the registry's storage and logs.
+func (w *world) wantRead(id common.Hash, want contracts.Status) {
+	w.Helper()
+	if got, err := w.StatusOf(w.Context(), id); err != nil || got != want {
+		w.Errorf("status is %s (%v), want %s", got, err, want)
 	}
 }
 

@@ -44,8 +44,14 @@ func TestGas(t *testing.T) {
 	for _, size := range []int{1, 50, 200} {
 		ids := gasIDs(size)
 		table.want(fmt.Sprintf("`open` of %d", size), w.gas(operator, w.Registry, w.registry.PackOpen(ids)), size)
-		table.want(fmt.Sprintf("`close` of %d", size), w.gas(operator, w.Registry, w.registry.PackClose(ids)), size)
+		for _, close := range []struct {
+			name      string
+			expiresAt uint64
+		}{{"`close` of %d", w.now() + 3600}, {"`close` of %d, expired", w.now() - 1}} {
+			table.want(fmt.Sprintf(close.name, size), w.gas(operator, w.Registry, w.registry.PackClose(ids, close.expiresAt)), size)
+		}
 	}
+	table.wantCheap()
 	// Each call is made twice, and the second counts: after the first, payer
 	// and merchant have used the token before.
 	for _, call := range []struct {
@@ -99,6 +105,29 @@ func TestGas(t *testing.T) {
 		table.want(fmt.Sprintf("`relay` of %d", size), w.gas(operator, w.AuthorizationRelay, relayed(all...)), size)
 	}
 	table.compare()
+}
+
+// maxEventGas is the most gas that opening an invoice, or closing an expired one, may take in a batch of 200.
+const maxEventGas = 2_000
+
+// wantCheap demands that of the measurements.
+func (g *gasTable) wantCheap() {
+	g.Helper()
+	cheap := 0
+	for _, line := range g.measured {
+		for _, name := range []string{"open of 200", "close of 200, expired"} {
+			var used uint64
+			if n, _ := fmt.Sscanf(line, name+" (gas: %d)", &used); n == 1 {
+				cheap++
+				if used > 200*maxEventGas {
+					g.Errorf("%s takes %d gas for each, want at most %d", name, used/200, maxEventGas)
+				}
+			}
+		}
+	}
+	if cheap != 2 {
+		g.Errorf("%d of 2 calls were measured", cheap)
+	}
 }
 
 // maxSweepGas is the most gas that a deposit may take in a batch of 50, its deployment included.

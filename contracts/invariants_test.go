@@ -18,10 +18,11 @@ import (
 // tokens, and compares it with a model after each call:
 //
 //   - a status changes from none to open, and from both to paid or closed, and never again;
+//   - what was closed before it expired is stored, and nothing else but payments;
 //   - an invoice is paid by exactly one call, in time, and its merchant's balance grows by exactly its amount;
 //   - only the operator opens or closes;
 //   - only the amounts of paid invoices move, and the registry holds nothing;
-//   - a call that changes a status leaves the event that says so, and no other call leaves any.
+//   - a payment leaves one event, and to open or close leaves one for each id that it does not skip.
 func TestInvariants(t *testing.T) {
 	w := newFixedWorld(t)
 	fee, feeABI := w.deploy("FeeToken", w.payer)
@@ -34,8 +35,8 @@ func TestInvariants(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"":                     m.check,
 			"issue":                m.issue,
-			"open":                 func(r *rapid.T) { m.record(r, w.registry.PackOpen, contracts.StatusOpen) },
-			"close":                func(r *rapid.T) { m.record(r, w.registry.PackClose, contracts.StatusClosed) },
+			"open":                 m.open,
+			"close":                m.close,
 			"pay":                  m.pay,
 			"payWithAuthorization": m.payWithAuthorization,
 			"payWithPermit":        m.payWithPermit,
@@ -56,7 +57,8 @@ type model struct {
 
 type modelInvoice struct {
 	contracts.Terms
-	status contracts.Status
+	status   contracts.Status
+	isStored bool // that it is closed
 }
 
 // holdings are balances of the test USDC, and the registry's balance of the other token.
@@ -75,9 +77,13 @@ func (w *world) holdings(fee common.Address) holdings {
 // check compares the chain with the model.
 func (m *model) check(r *rapid.T) {
 	for _, inv := range m.invoices {
-		got, err := m.StatusOf(m.Context(), m.id(inv.Terms))
-		if err != nil || got != inv.status {
-			r.Fatalf("the status of %+v is %s, %v; want %s", inv.Terms, got, err, inv.status)
+		n, err := m.registry.UnpackStatusOf(m.call(m.Registry, m.registry.PackStatusOf(m.id(inv.Terms))))
+		got, want := contracts.StoredStatus(n), contracts.StatusNone
+		if inv.status == contracts.StatusPaid || inv.isStored {
+			want = inv.status
+		}
+		if err != nil || got != want {
+			r.Fatalf("of %+v %s is stored, %v; want %s", inv.Terms, got, err, want)
 		}
 	}
 	want := m.before
@@ -127,35 +133,61 @@ func (m *model) send(r *rapid.T, from *ecdsa.PrivateKey, data []byte, success bo
 	return logs
 }
 
-// record opens or closes some invoices in one call.
-func (m *model) record(r *rapid.T, packed func([][32]byte) []byte, to contracts.Status) {
+// batch draws some invoices, and returns their ids and the latest of their expiries, too.
+func (m *model) batch(r *rapid.T) (batch []*modelInvoice, ids [][32]byte, latest uint64) {
 	if len(m.invoices) == 0 {
 		r.Skip("no invoice yet")
 	}
-	batch := rapid.SliceOfN(rapid.SampledFrom(m.invoices), 0, 5).Draw(r, "batch")
-	ids := make([][32]byte, len(batch))
-	for i, inv := range batch {
-		ids[i] = m.id(inv.Terms)
+	batch = rapid.SliceOfN(rapid.SampledFrom(m.invoices), 0, 5).Draw(r, "batch")
+	for _, inv := range batch {
+		ids, latest = append(ids, m.id(inv.Terms)), max(latest, inv.ExpiresAt)
 	}
+	return batch, ids, latest
+}
+
+// open opens some invoices in one call, which is logged for each.
+func (m *model) open(r *rapid.T) {
+	batch, ids, _ := m.batch(r)
 	caller := m.caller(r)
 	if caller != m.Keys.Operator {
-		m.send(r, caller, packed(ids), false, 0)
+		m.send(r, caller, m.registry.PackOpen(ids), false, 0)
 		return
 	}
-	var changed []common.Hash
-	for _, inv := range batch {
-		if inv.status == contracts.StatusNone || inv.status == contracts.StatusOpen && to == contracts.StatusClosed {
-			inv.status = to
-			changed = append(changed, m.id(inv.Terms))
+	for i, log := range m.send(r, caller, m.registry.PackOpen(ids), true, len(ids)) {
+		if id, err := contracts.ParseOpened(*log); err != nil || id != ids[i] {
+			r.Fatalf("event %d is of %s, %v; want %x", i, id, err, ids[i])
 		}
 	}
-	parse := contracts.ParseOpened
-	if to == contracts.StatusClosed {
-		parse = contracts.ParseClosed
+	for _, inv := range batch {
+		if inv.status == contracts.StatusNone {
+			inv.status = contracts.StatusOpen
+		}
 	}
-	for i, log := range m.send(r, caller, packed(ids), true, len(changed)) {
-		if id, err := parse(*log); err != nil || id != changed[i] {
-			r.Fatalf("event %d is of %s, %v; want %s", i, id, err, changed[i])
+}
+
+// close closes some invoices in one call, which is logged for each that it closes. After the last one has expired,
+// those that are paid or closed are logged, too.
+func (m *model) close(r *rapid.T) {
+	batch, ids, latest := m.batch(r)
+	caller := m.caller(r)
+	if caller != m.Keys.Operator {
+		m.send(r, caller, m.registry.PackClose(ids, latest), false, 0)
+		return
+	}
+	expired := m.now()+1 > latest
+	var logged []common.Hash
+	for i, inv := range batch {
+		final := inv.status == contracts.StatusPaid || inv.isStored
+		if expired || !final {
+			logged = append(logged, ids[i])
+		}
+		if !final {
+			inv.status, inv.isStored = contracts.StatusClosed, !expired
+		}
+	}
+	for i, log := range m.send(r, caller, m.registry.PackClose(ids, latest), true, len(logged)) {
+		if id, err := contracts.ParseClosed(*log); err != nil || id != logged[i] {
+			r.Fatalf("event %d is of %s, %v; want %s", i, id, err, logged[i])
 		}
 	}
 }
@@ -240,14 +272,14 @@ func FuzzCaller(f *testing.F) {
 	w.approve(1000)
 	open, closed := w.terms(), w.terms()
 	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{w.id(open)}))
-	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(closed)}))
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(closed)}, closed.ExpiresAt))
 	for _, method := range w.registry.GetABI().Methods {
 		f.Add(slices.Concat(method.ID, make([]byte, 32*len(method.Inputs))))
 	}
 	for _, terms := range []contracts.Terms{open, closed} {
 		f.Add(w.registry.PackPay(terms))
 		f.Add(w.payWith(terms, w.authorization(terms), w.Keys.Merchant))
-		f.Add(w.registry.PackClose([][32]byte{w.id(terms)}))
+		f.Add(w.registry.PackClose([][32]byte{w.id(terms)}, terms.ExpiresAt))
 	}
 	before := w.holdings(w.Token)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -259,7 +291,7 @@ func FuzzCaller(f *testing.F) {
 		if len(receipt.Logs) > 0 {
 			t.Errorf("it left logs: %+v", receipt.Logs[0])
 		}
-		w.wantStatus(w.id(open), contracts.StatusOpen)
+		w.wantRead(w.id(open), contracts.StatusOpen)
 		w.wantStatus(w.id(closed), contracts.StatusClosed)
 		if after := w.holdings(w.Token); after != before {
 			t.Errorf("balances were %+v and are %+v", before, after)

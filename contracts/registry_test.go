@@ -17,7 +17,7 @@ func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
 	// The deployer is the registry's admin: it may name operators, and is not one itself.
 	w.refused(w.Keys.Deployer, w.Registry, w.registry.PackOpen(ids), unauthorized)
 	w.refused(w.Keys.Merchant, w.Registry, w.registry.PackOpen(ids), unauthorized)
-	w.refused(w.Keys.Payer, w.Registry, w.registry.PackClose(ids), unauthorized)
+	w.refused(w.Keys.Payer, w.Registry, w.registry.PackClose(ids, 0), unauthorized)
 	w.wantStatus(ids[0], contracts.StatusNone)
 
 	role := [32]byte(w.call(w.Registry, w.registry.PackOPERATORROLE()))
@@ -26,62 +26,76 @@ func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
 	w.refused(w.Keys.Operator, w.Registry, w.registry.PackOpen(ids), unauthorized)
 	w.do(w.Keys.Deployer, w.Registry, w.registry.PackGrantRole(role, w.merchant))
 	w.do(w.Keys.Merchant, w.Registry, w.registry.PackOpen(ids))
-	w.wantStatus(ids[0], contracts.StatusOpen)
+	w.wantRead(ids[0], contracts.StatusOpen)
 }
 
-// TestBatchesSkip sends batches with ids in every state, and one id twice, which must not fail.
-func TestBatchesSkip(t *testing.T) {
-	for _, test := range []struct {
-		name  string
+// TestBatches sends batches with ids in every state, and one id twice, which must not fail. Each id is logged, but one
+// that is paid or closed in storage is not closed again before it expires.
+func TestBatches(t *testing.T) {
+	for name, test := range map[string]struct {
 		call  func(*world, [][32]byte) []byte
 		parse func(types.Log) (common.Hash, error)
-		// what becomes of an id that was none, open, paid, closed; an event comes exactly where it changes
+		// what becomes of an id that was none, open, paid, closed
 		none, open, paid, closed contracts.Status
+		logs                     int
 	}{
-		{"open", func(w *world, ids [][32]byte) []byte { return w.registry.PackOpen(ids) }, contracts.ParseOpened,
-			contracts.StatusOpen, contracts.StatusOpen, contracts.StatusPaid, contracts.StatusClosed},
-		{"close", func(w *world, ids [][32]byte) []byte { return w.registry.PackClose(ids) }, contracts.ParseClosed,
-			contracts.StatusClosed, contracts.StatusClosed, contracts.StatusPaid, contracts.StatusClosed},
+		"open": {func(w *world, ids [][32]byte) []byte { return w.registry.PackOpen(ids) }, contracts.ParseOpened,
+			contracts.StatusOpen, contracts.StatusOpen, contracts.StatusPaid, contracts.StatusClosed, 5},
+		"close": {func(w *world, ids [][32]byte) []byte { return w.registry.PackClose(ids, w.now()+3600) }, contracts.ParseClosed,
+			contracts.StatusClosed, contracts.StatusClosed, contracts.StatusPaid, contracts.StatusClosed, 2},
+		"close expired": {func(w *world, ids [][32]byte) []byte { return w.registry.PackClose(ids, w.now()-1) }, contracts.ParseClosed,
+			contracts.StatusClosed, contracts.StatusClosed, contracts.StatusPaid, contracts.StatusClosed, 5},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			paidTerms := w.terms()
 			none, open, closed := w.id(w.terms()), w.id(w.terms()), w.id(w.terms())
 			paid := w.id(paidTerms)
 			w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen([][32]byte{open}))
-			w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{closed}))
+			w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{closed}, w.now()+3600))
 			w.approve(1000)
 			w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(paidTerms))
 
 			receipt := w.do(w.Keys.Operator, w.Registry, test.call(w, [][32]byte{paid, none, closed, open, none}))
-			want := map[common.Hash]bool{}
-			for id, states := range map[common.Hash][2]contracts.Status{
-				none:   {contracts.StatusNone, test.none},
-				open:   {contracts.StatusOpen, test.open},
-				paid:   {contracts.StatusPaid, test.paid},
-				closed: {contracts.StatusClosed, test.closed},
-			} {
-				w.wantStatus(id, states[1])
-				if states[0] != states[1] {
-					want[id] = true
-				}
+			for id, want := range map[common.Hash]contracts.Status{none: test.none, open: test.open, paid: test.paid, closed: test.closed} {
+				w.wantRead(id, want)
 			}
-			if len(receipt.Logs) != len(want) {
-				t.Errorf("batch left %d logs, want %d", len(receipt.Logs), len(want))
+			if len(receipt.Logs) != test.logs {
+				t.Errorf("batch left %d logs, want %d", len(receipt.Logs), test.logs)
 			}
 			for _, log := range receipt.Logs {
-				if id, err := test.parse(*log); err != nil || !want[id] {
-					t.Errorf("log of %s (%v), which did not change", id, err)
+				if id, err := test.parse(*log); err != nil {
+					t.Errorf("log of %s: %v", id, err)
 				}
 			}
 		})
 	}
 }
 
+// TestCloseAtTheLastSecondAndAfterIt closes invoices in the block at their expiry, which is stored, and in the next one,
+// which is not.
+func TestCloseAtTheLastSecondAndAfterIt(t *testing.T) {
+	w := newWorld(t)
+	terms := w.terms()
+	for after, want := range []contracts.Status{contracts.StatusClosed, contracts.StatusNone} {
+		id := w.id(w.terms())
+		hash, err := w.Send(w.Context(), w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{id}, terms.ExpiresAt))
+		w.must(err)
+		w.at(terms.ExpiresAt + uint64(after))
+		receipt, err := w.Mined(w.Context(), hash)
+		w.must(err)
+		if closed, err := contracts.ParseClosed(*receipt.Logs[0]); err != nil || closed != id {
+			t.Errorf("it logged %s (%v)", closed, err)
+		}
+		w.wantStatus(id, want)
+		w.wantRead(id, contracts.StatusClosed)
+	}
+}
+
 func TestEmptyBatch(t *testing.T) {
 	w := newWorld(t)
 	w.do(w.Keys.Operator, w.Registry, w.registry.PackOpen(nil))
-	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose(nil))
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose(nil, 0))
 }
 
 func TestPay(t *testing.T) {
@@ -102,7 +116,7 @@ func TestPayAfterClose(t *testing.T) {
 	w := newWorld(t)
 	w.approve(1000)
 	terms := w.terms()
-	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(terms)}))
+	w.do(w.Keys.Operator, w.Registry, w.registry.PackClose([][32]byte{w.id(terms)}, terms.ExpiresAt))
 	w.refused(w.Keys.Payer, w.Registry, w.registry.PackPay(terms), w.registryError("InvoiceClosed"))
 	w.wantStatus(w.id(terms), contracts.StatusClosed)
 	w.wantBalance(w.merchant, 0)
@@ -160,7 +174,7 @@ func TestWrongTerms(t *testing.T) {
 				receipt := w.do(w.Keys.Payer, w.Registry, w.registry.PackPay(wrong))
 				w.wantPaid(receipt, wrong, w.payer)
 			}
-			w.wantStatus(w.id(right), contracts.StatusOpen)
+			w.wantRead(w.id(right), contracts.StatusOpen)
 		})
 	}
 }

@@ -37,16 +37,17 @@ interface IERC3009 {
 }
 
 /// @title Quittance invoice registry
-/// @notice Records the invoices that an operator issued, and takes each one's payment at most once, before it expires.
+/// @notice Logs the invoices that an operator issues and ends, and takes each one's payment at most once, before it expires.
 /// @dev Money goes from payer to merchant in one transfer; the registry never holds any. An id is computed from the
-/// terms, so a payment need not wait until the operator's `open` is mined.
+/// terms, so a payment need not wait until the operator's `open` is mined. Storage holds only what a payment depends on:
+/// that an invoice is paid, or was closed before it expired. An invoice is open if Opened was logged for it and it is
+/// neither paid nor closed nor expired.
 contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice The status of an invoice. Paid and Closed are final.
+    /// @notice What is stored of an invoice. Paid and Closed are final. Closed is stored if it was closed before it expired.
     enum Status {
         None,
-        Open,
         Paid,
         Closed
     }
@@ -54,13 +55,13 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     /// @notice The role that opens and closes invoices.
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR_ROLE");
 
-    /// @notice The status of an invoice; None for an unknown id.
+    /// @notice What is stored of an invoice; None for one that can be paid until it expires.
     mapping(bytes32 id => Status) public statusOf;
 
-    /// @notice The operator recorded the invoice.
+    /// @notice The operator issued the invoice.
     event Opened(bytes32 indexed id);
 
-    /// @notice The operator ended the invoice: it can no longer be paid through the registry.
+    /// @notice The operator ended the invoice: it is closed in storage, or has expired by the operator's word.
     event Closed(bytes32 indexed id);
 
     /// @notice The invoice was paid. The log follows the token's Transfer in the same transaction.
@@ -98,25 +99,25 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
         );
     }
 
-    /// @notice Records invoices as issued.
-    /// @dev A known id is skipped, so that it cannot make its batch fail.
+    /// @notice Logs that invoices were issued.
     function open(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
         for (uint256 i = 0; i < ids.length; ++i) {
-            bytes32 id = ids[i];
-            if (statusOf[id] != Status.None) continue;
-            statusOf[id] = Status.Open;
-            emit Opened(id);
+            emit Opened(ids[i]);
         }
     }
 
     /// @notice Closes invoices, opened or not, so that they can no longer be paid through the registry.
-    /// @dev A paid or closed invoice is skipped, so that it cannot make its batch fail.
-    function close(bytes32[] calldata ids) external onlyRole(OPERATOR_ROLE) {
+    /// @param expiresAt The latest expiry of these invoices. The registry takes the operator's word for it.
+    /// @dev After that a payment is refused in any case, so that nothing is stored. Before it, a paid or closed invoice is
+    /// skipped, so that it cannot make its batch fail.
+    function close(bytes32[] calldata ids, uint64 expiresAt) external onlyRole(OPERATOR_ROLE) {
+        bool expired = block.timestamp > expiresAt;
         for (uint256 i = 0; i < ids.length; ++i) {
             bytes32 id = ids[i];
-            Status status = statusOf[id];
-            if (status == Status.Paid || status == Status.Closed) continue;
-            statusOf[id] = Status.Closed;
+            if (!expired) {
+                if (statusOf[id] != Status.None) continue;
+                statusOf[id] = Status.Closed;
+            }
             emit Closed(id);
         }
     }

@@ -138,13 +138,7 @@ func (c *Chain) Balance(ctx context.Context, of common.Address) (*big.Int, error
 
 // StatusOf returns the registry's state of an invoice's commitment at the head.
 func (c *Chain) StatusOf(ctx context.Context, id common.Hash) (contracts.Status, error) {
-	registry := contracts.NewInvoiceRegistry()
-	answer, err := c.client.CallContract(ctx, ethereum.CallMsg{To: &c.Registry, Data: registry.PackStatusOf(id)}, nil)
-	if err != nil {
-		return 0, fmt.Errorf("read a commitment's state: %w", err)
-	}
-	status, err := registry.UnpackStatusOf(answer)
-	return contracts.Status(status), err
+	return contracts.ReadStatus(ctx, c.client, c.Registry, id)
 }
 
 // Mined waits until a transaction is mined and returns its receipt, whose status may be failure. On a chain that seals

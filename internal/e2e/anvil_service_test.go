@@ -17,6 +17,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -347,12 +348,16 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes
 // statusOf returns a commitment's status in the registry.
 func (s *service) statusOf(id string) contracts.Status {
 	s.Helper()
-	text := s.chain.Cast(s, "call", s.registry, "statusOf(bytes32)(uint8)", id)
-	n, err := strconv.ParseUint(text, 10, 8)
+	node, err := ethclient.DialContext(s.Context(), "http://"+s.chain.Endpoint)
 	if err != nil {
-		s.Fatalf("statusOf answered %q: %v", text, err)
+		s.Fatal(err)
 	}
-	return contracts.Status(n)
+	defer node.Close()
+	status, err := contracts.ReadStatus(s.Context(), node, common.HexToAddress(s.registry), common.HexToHash(id))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return status
 }
 
 // awaitCommitment waits until a commitment has a status in the registry.

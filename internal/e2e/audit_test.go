@@ -78,14 +78,7 @@ func (a *wallet) statusOf(ctx context.Context, id common.Hash) (contracts.Status
 	if err != nil {
 		return 0, err
 	}
-	to := common.HexToAddress(a.info().Chain.Registry)
-	r := contracts.NewInvoiceRegistry()
-	answer, err := node.CallContract(ctx, ethereum.CallMsg{To: &to, Data: r.PackStatusOf(id)}, nil)
-	if err != nil {
-		return 0, err
-	}
-	status, err := r.UnpackStatusOf(answer)
-	return contracts.Status(status), err
+	return contracts.ReadStatus(ctx, node, common.HexToAddress(a.info().Chain.Registry), id)
 }
 
 // auditor compares the service's state with the shops' actions and with the chain.

@@ -128,6 +128,9 @@ func TestDueIntentsPage(t *testing.T) {
 		page, err := s.DueIntents(t.Context(), "base", testRegistry, "int_0", 2)
 		must(t, err)
 		want := []store.Intent{intent(1, sample("inv_1", "m")), intent(2, sample("inv_2", "m"))}
+		for i := range want {
+			want[i].ExpiresAt = sample("inv_1", "m").ExpiresAt
+		}
 		if diff := cmp.Diff(want, page); diff != "" {
 			t.Errorf("page (-want +got):\n%s", diff)
 		}
@@ -172,6 +175,16 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		wantIntents(t, db, "done*", "due*", "done", "due*")
 		update(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.UnmarkIntentsObserved(ctx, "base", 50) })
 		wantDue(t, s, "int_1", "int_3")
+	})
+}
+
+// TestSettleIntents ends those that a transaction carries, and no others.
+func TestSettleIntents(t *testing.T) {
+	eachWriter(t, 3, func(t *testing.T, s *store.Store, db *sql.DB) {
+		must(t, s.SaveChainTx(t.Context(), writerLease, chainTx("ctx_1", 5), []string{"int_0", "int_2"}))
+		must(t, s.SettleIntents(t.Context(), writerLease, "ctx_1"))
+		wantIntents(t, db, "done", "due", "done")
+		wantDue(t, s, "int_1")
 	})
 }
 
@@ -237,6 +250,7 @@ func TestWritesNeedTheLease(t *testing.T) {
 			"attempt": func() error { return s.AddAttempt(ctx, writerLease, "ctx_1", 2, attempt("ctx_1", 2), 0) },
 			"status":  func() error { return s.SetTxStatus(ctx, writerLease, "ctx_1", store.TxFailed, nil) },
 			"release": func() error { return s.ReleaseIntents(ctx, writerLease, "ctx_1") },
+			"settle":  func() error { return s.SettleIntents(ctx, writerLease, "ctx_1") },
 			"satisfy": func() error { return s.SatisfyIntents(ctx, writerLease, []string{"int_1"}) },
 		} {
 			if err := write(); !errors.Is(err, store.ErrConflict) {

@@ -17,6 +17,7 @@ type Intent struct {
 	Registry     invoice.Address // to write to; zero when it is not known
 	Kind         invoice.IntentKind
 	CreatedAt    time.Time
+	ExpiresAt    time.Time // of the invoice; DueIntents alone sets it
 }
 
 // InsertIntents inserts intents that are due. One that the invoice has
@@ -85,9 +86,9 @@ func (tx *Tx) FinishIntents(ctx context.Context, chainKey string, final uint64) 
 // given id on.
 func (q *queries) DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
 	return queryAll(ctx, q, func(row scanner) (in Intent, err error) {
-		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, seconds{&in.CreatedAt})
+		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, hashCol(&in.CommitmentID), addressCol(&in.Registry), &in.Kind, seconds{&in.CreatedAt}, seconds{&in.ExpiresAt})
 		return in, err
-	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at FROM intents
+	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at, (SELECT expires_at FROM invoices WHERE id = intents.invoice_id) FROM intents
 		WHERE chain_key = $1 AND registry = $2 AND status = 'due' AND seen_block IS NULL AND id > $3 ORDER BY id LIMIT $4`,
 		chainKey, registry.String(), after, limit)
 }
@@ -114,6 +115,15 @@ func (s *Store) ReleaseIntents(ctx context.Context, l WorkLease, txID string) er
 func (tx *Tx) releaseIntents(ctx context.Context, txID string) error {
 	_, err := tx.exec(ctx, "UPDATE intents SET status = 'due', tx_id = NULL WHERE tx_id = $1 AND status = 'sent'", txID)
 	return err
+}
+
+// SettleIntents marks those done that a transaction carries. It is ErrConflict when the
+// lease is another's.
+func (s *Store) SettleIntents(ctx context.Context, l WorkLease, txID string) error {
+	return s.withWorkLease(ctx, l, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE intents SET status = 'done' WHERE tx_id = $1 AND status = 'sent'", txID)
+		return err
+	})
 }
 
 // SatisfyIntents marks due intents done whose commitment got where they want

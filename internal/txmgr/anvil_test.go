@@ -231,7 +231,7 @@ func TestFactsOfRealNodes(t *testing.T) {
 			if f := explained(0, attempt(0, 120)); !f.used || f.held {
 				t.Errorf("a used nonce: %+v", f)
 			}
-			stranger, none := invoice.Address{1, 2, 3}, pack(invoice.IntentOpen, nil)
+			stranger, none := invoice.Address{1, 2, 3}, pack(invoice.IntentOpen, nil, 0)
 			if _, err := w.node().estimate(w.ctx, stranger, w.registry, none); err == nil || !w.node().refuses(w.ctx, stranger, w.registry, none, err) {
 				t.Errorf("a call without the role: %v, want it refused", err)
 			}

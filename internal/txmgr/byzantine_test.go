@@ -198,7 +198,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 
 	// Two nodes that agree override the stored rows at once.
 	w.tick(writer)
-	w.external(w.operator, pack(invoice.IntentOpen, nil))
+	w.external(w.operator, pack(invoice.IntentOpen, nil, 0))
 	w.seal(1)
 	more := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, more...)
@@ -302,7 +302,7 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 // TestBatchIsSizedByItsCost sets a low limit of the cost of a transaction.
 func TestBatchIsSizedByItsCost(t *testing.T) {
 	w := onSQLite(t)
-	const perTx = 4_000_000 // gwei, for about 1,000,000 gas at first
+	const perTx = 800_000 // gwei, for about 200,000 gas at first
 	writer := w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = perTx })
 	ids := commitments(150)
 	w.enqueueIntents(invoice.IntentOpen, ids...)

@@ -90,7 +90,7 @@ func TestCompareNonces(t *testing.T) {
 		}
 		running := w.writer()
 		must(t, running.CompareNonces(t.Context()))
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // while the service runs
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // while the service runs
 		w.seal(1)
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		for range 2 {
@@ -105,7 +105,7 @@ func TestCompareNonces(t *testing.T) {
 		if suspected() {
 			t.Fatal("a false alarm")
 		}
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // while it is stopped
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // while it is stopped
 		w.seal(1)
 		must(t, w.writer().CompareNonces(t.Context()))
 		if !suspected() {
@@ -118,7 +118,7 @@ func TestCompareNonces(t *testing.T) {
 func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		must(t, w.writer().CompareNonces(t.Context()))
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 		w.seal(1)
 		writer := w.writer()
 		w.net.cut("eth_chainId")

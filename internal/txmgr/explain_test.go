@@ -67,7 +67,7 @@ func nonceIsUsed(_ *testing.T, w *world, says answer) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.net.refuseBroadcasts(says, func() {
 		w.net.before = nil
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 		w.seal(1)
 	})
 	w.tick(writer)
@@ -79,7 +79,7 @@ func nonceIsHeld(t *testing.T, w *world, says answer) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.net.refuseBroadcasts(says, func() {
 		w.net.refuseBroadcasts(says, nil)
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 	})
 	w.tick(writer)
 	w.sealEmpty(bumpBlocks)

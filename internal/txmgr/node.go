@@ -60,6 +60,7 @@ func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
 type block struct {
 	Number  *chain.Quantity    `json:"number"`
 	Hash    *common.Hash       `json:"hash"`
+	Time    chain.Quantity     `json:"timestamp"`
 	BaseFee *chain.BigQuantity `json:"baseFeePerGas"` // nil before EIP-1559
 }
 
@@ -165,8 +166,8 @@ func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs
 	return used.N, found, n.batch(ctx, elems)
 }
 
-// statuses returns the registry's status of commitments as of a block.
-func (n node) statuses(ctx context.Context, registry common.Address, at common.Hash, ids []invoice.Hash) ([]byte, error) {
+// statuses returns what the registry stores of commitments as of a block.
+func (n node) statuses(ctx context.Context, registry common.Address, at common.Hash, ids []invoice.Hash) ([]contracts.Status, error) {
 	words := make([]hexutil.Bytes, len(ids))
 	elems := make([]rpc.BatchElem, len(ids))
 	abi := contracts.NewInvoiceRegistry()
@@ -179,13 +180,13 @@ func (n node) statuses(ctx context.Context, registry common.Address, at common.H
 	if err := n.batch(ctx, elems); err != nil {
 		return nil, err
 	}
-	statuses := make([]byte, len(ids))
+	statuses := make([]contracts.Status, len(ids))
 	for i, word := range words {
 		status, err := abi.UnpackStatusOf(word)
 		if err != nil {
 			return nil, fmt.Errorf("eth_call: the registry at %s answered %s when asked for a status: %w", registry, word, err)
 		}
-		statuses[i] = status
+		statuses[i] = contracts.StoredStatus(status)
 	}
 	return statuses, nil
 }

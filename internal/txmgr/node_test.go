@@ -76,8 +76,8 @@ var words = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 func TestStatusIsReadAsTheContractNumbersIt(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(4)
-	w.external(w.dev.Keys.Operator, pack("open", ids[1:2]))
-	w.external(w.dev.Keys.Operator, pack("close", ids[3:4]))
+	w.external(w.dev.Keys.Operator, pack("open", ids[1:2], 0))
+	w.external(w.dev.Keys.Operator, pack("close", ids[3:4], 1<<62))
 	terms := w.pay()
 	w.seal(1)
 	w.wantStatus(statusNone, ids[0])

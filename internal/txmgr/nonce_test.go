@@ -27,7 +27,7 @@ func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		w.Fatal(err)
 	}
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // takes the nonce
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // takes the nonce
 	w.seal(1)
 	w.net.before = nil
 	w.tick(writer)
@@ -58,7 +58,7 @@ func TestFirstNonce(t *testing.T) {
 	var log strings.Builder
 	writer := w.writer(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	ids := commitments(2)
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for _, waits := range []time.Duration{0, firstAfter - 1} {
@@ -85,7 +85,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil)) // another program's, lost for good
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // another program's, lost for good
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.believed(writer)
@@ -134,7 +134,7 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
-	foreign := pack(invoice.IntentOpen, nil)
+	foreign := pack(invoice.IntentOpen, nil, 0)
 	w.external(w.operator, foreign)
 	w.seal(1)
 	w.net.before = nil
@@ -223,7 +223,7 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)
 	w.dev.DropPending()
@@ -240,7 +240,7 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 func TestForeignTransactionBehind(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
-	foreign, err := w.dev.Sign(w.dev.Keys.Operator, 2, w.dev.Registry, pack(invoice.IntentOpen, nil))
+	foreign, err := w.dev.Sign(w.dev.Keys.Operator, 2, w.dev.Registry, pack(invoice.IntentOpen, nil, 0))
 	must(t, err)
 	must(t, w.dev.SendSigned(w.ctx, foreign))
 	ids := commitments(3)

@@ -26,6 +26,7 @@ type registryWork struct {
 	batch     int                     // how many intents the next transaction takes
 	skipped   map[intentKey]time.Time // intents that the registry refused on their own, and until when they are skipped
 	satisfied map[string]blockRef     // by intent: the block as of which the registry satisfies it
+	time      uint64                  // of the newest block, when it was last asked for
 }
 
 func newRegistryWork(w *Writer) *registryWork {
@@ -35,24 +36,19 @@ func newRegistryWork(w *Writer) *registryWork {
 	}
 }
 
-// States of a commitment, as the registry numbers them. Paid and closed are
-// final.
-const (
-	statusNone = iota
-	statusOpen
-	statusPaid
-	statusClosed
-)
-
-// satisfied reports whether a commitment's status is what the intent wants. One that is
-// paid or closed no longer needs to be opened, and one that is paid cannot be closed. On
-// one branch of the chain this does not change.
-func satisfied(kind invoice.IntentKind, status byte) bool {
-	if kind == invoice.IntentOpen {
-		return status != statusNone
-	}
-	return status == statusPaid || status == statusClosed
+// intentClass is what the intents of a batch have in common. The registry stores nothing of
+// expired commitments that it closes, so those are not closed with others.
+type intentClass struct {
+	kind    invoice.IntentKind
+	expired bool
 }
+
+func (k *registryWork) classOf(in store.Intent) intentClass {
+	return intentClass{in.Kind, in.Kind == invoice.IntentClose && k.time > expiryOf(in)}
+}
+
+// expiryOf returns when an intent's invoice expires, as the registry counts time.
+func expiryOf(in store.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
 
 // intentKey identifies what an intent asks for.
 type intentKey struct {
@@ -90,7 +86,7 @@ func (k *registryWork) count(ctx context.Context) error {
 
 // check fails when the registry reverts even an empty batch of the operator's account.
 func (k *registryWork) check(ctx context.Context) error {
-	none := pack(invoice.IntentOpen, nil)
+	none := pack(invoice.IntentOpen, nil, 0)
 	_, err := k.w.node.estimate(ctx, k.w.sender, k.address, none)
 	if err != nil && k.w.node.refuses(ctx, k.w.sender, k.address, none, err) {
 		return fmt.Errorf("%w: account %s, registry %s: %w", errRole, common.Address(k.w.sender), k.address, err)
@@ -106,13 +102,15 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 	}
 	kind := intents[0].Kind
 	ids, commitments := make([]string, len(intents)), make([]invoice.Hash, len(intents))
+	var latest uint64
 	for i, in := range intents {
 		ids[i], commitments[i] = in.ID, in.CommitmentID
+		latest = max(latest, expiryOf(in))
 	}
 	return batch{
 		kind: store.TxKind(kind), to: k.address, items: ids,
 		most: func(n int) uint64 { return txGas + uint64(n)*intentGas },
-		pack: func(n int) []byte { return pack(kind, commitments[:n]) },
+		pack: func(n int) []byte { return pack(kind, commitments[:n], latest) },
 		refused: func(ctx context.Context, n int, why error) error {
 			return k.classifyRevert(ctx, kind, commitments[:n], why)
 		},
@@ -129,13 +127,28 @@ func (k *registryWork) reverted(t store.ChainTx) error {
 	return err
 }
 
-// settle makes the intents without an event due again: the registry was in that state
-// before, and they are checked again.
-func (k *registryWork) settle(ctx context.Context, t store.ChainTx, _ *chain.Receipt) error {
-	return k.w.conf.Store.ReleaseIntents(ctx, k.w.lease, t.ID)
+// settle ends the intents of which the indexer has seen no event, if the receipt has one for
+// each commitment. Otherwise it makes them due again: the registry skipped some that were
+// paid or closed before, and they are checked again.
+func (k *registryWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
+	_, commitments, err := commitmentsOf(t)
+	if err != nil {
+		return err
+	}
+	logged := 0
+	for _, l := range r.Logs {
+		if l.Address == common.Address(t.Destination) {
+			logged++
+		}
+	}
+	if logged < len(commitments) {
+		return k.w.conf.Store.ReleaseIntents(ctx, k.w.lease, t.ID)
+	}
+	return k.w.conf.Store.SettleIntents(ctx, k.w.lease, t.ID)
 }
 
-// pickBatch returns the oldest due intents of one kind that need a transaction.
+// pickBatch returns the oldest due intents of one kind that need a transaction. Those that
+// close are all of expired invoices, or all of others.
 func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	now := k.w.conf.Now()
 	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
@@ -151,7 +164,7 @@ func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
 			return nil, err
 		}
 		for _, in := range wanting {
-			if len(batch) > 0 && in.Kind != batch[0].Kind {
+			if len(batch) > 0 && k.classOf(in) != k.classOf(batch[0]) {
 				continue
 			}
 			if batch = append(batch, in); len(batch) == k.batch {
@@ -191,9 +204,12 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]
 	if err != nil {
 		return nil, err
 	}
+	k.time = head.Time.N
 	var wanting []store.Intent
 	for i, in := range unknown {
-		if satisfied(in.Kind, statuses[i]) {
+		// One that is paid or closed needs to be neither opened nor closed. On one branch of
+		// the chain that does not change.
+		if statuses[i] != contracts.StatusNone {
 			k.satisfied[in.ID] = blockRef{head.Number.N, *head.Hash}
 		} else {
 			wanting = append(wanting, in)
@@ -251,14 +267,15 @@ func (k *registryWork) classifyRevert(ctx context.Context, kind invoice.IntentKi
 	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
 }
 
-// pack writes the calldata that has the registry open or close commitments.
-func pack(kind invoice.IntentKind, commitments []invoice.Hash) []byte {
+// pack writes the calldata that has the registry open or close commitments, which have all expired
+// after a time.
+func pack(kind invoice.IntentKind, commitments []invoice.Hash, latest uint64) []byte {
 	ids := make([][32]byte, len(commitments))
 	for i, id := range commitments {
 		ids[i] = id
 	}
 	if kind == invoice.IntentClose {
-		return contracts.NewInvoiceRegistry().PackClose(ids)
+		return contracts.NewInvoiceRegistry().PackClose(ids, latest)
 	}
 	return contracts.NewInvoiceRegistry().PackOpen(ids)
 }
@@ -269,8 +286,11 @@ func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	// A selector, the offset of the only argument, its length, its elements.
+	// A selector, the offset of the commitments, when the last one of those to close expires, how many they are, they.
 	words := tx.Data()[4+2*32:]
+	if t.Kind == store.TxClose {
+		words = words[32:]
+	}
 	ids := make([]invoice.Hash, len(words)/32)
 	for i := range ids {
 		ids[i] = invoice.Hash(words[32*i:])

@@ -1,10 +1,13 @@
 package txmgr
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/store"
 )
@@ -53,4 +56,49 @@ func TestReplacementCallsTheRegistryOfItsAttempts(t *testing.T) {
 	if len(attempts) != 2 || *last.To() != before {
 		t.Errorf("the last of %d attempts calls %s, want %s", len(attempts), last.To(), before)
 	}
+}
+
+// TestExpiredCommitmentsAreClosedTogether closes two commitments before they expire and three afterwards: the registry
+// stores that the first two are closed, and of the others nothing, in a transaction of their own.
+func TestExpiredCommitmentsAreClosedTogether(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		writer := w.writer()
+		ids := commitments(5)
+		invoices := make([]invoice.Invoice, len(ids))
+		for i, id := range ids {
+			invoices[i] = invoice.Invoice{
+				ID: "inv_" + id.String(), CommitmentID: id, MerchantID: "m", ChainKey: chain.Local, Currency: chain.USDC, Status: invoice.Open, CreatedAt: invoice.Unix(1),
+				Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: invoice.Unix([]int64{2, 9_000_000_000}[i%2])},
+			}
+		}
+		must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
+			owners := []store.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "m"}}
+			if err := tx.InsertSettlementAddresses(w.ctx, owners, invoice.Unix(1)); err != nil {
+				return err
+			}
+			_, err := tx.InsertInvoices(w.ctx, invoices)
+			return err
+		}))
+		w.enqueueIntents(invoice.IntentClose, ids...)
+		for range 3 {
+			w.tick(writer)
+			w.seal(1)
+		}
+		w.wantStatus(statusClosed, ids...)
+		head, err := w.node().head(w.ctx)
+		must(t, err)
+		stored, err := w.node().statuses(w.ctx, w.registry, *head.Hash, ids)
+		must(t, err)
+		if want := []contracts.Status{statusNone, statusClosed, statusNone, statusClosed, statusNone}; !slices.Equal(stored, want) {
+			t.Errorf("%v are stored, want %v", stored, want)
+		}
+		for i, tx := range w.wantTxs(store.TxMined, store.TxMined) {
+			if _, carried, err := commitmentsOf(tx); err != nil || len(carried) != 3-i {
+				t.Errorf("transaction %d closes %d commitments (%v), want %d", i, len(carried), err, 3-i)
+			}
+		}
+		w.seal(finality)
+		w.index()
+		w.wantAllDone()
+	})
 }

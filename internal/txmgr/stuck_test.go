@@ -137,7 +137,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.net.refuseBroadcasts("no", func() {
 		w.net.refuseBroadcasts("no", nil)
-		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil))
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 	})
 	var err error
 	for range maxAttempts + 3 {

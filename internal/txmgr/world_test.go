@@ -289,16 +289,22 @@ func satisfies(l types.Log) []invoice.IntentKind {
 	return nil
 }
 
+// States of commitments.
+const (
+	statusNone   = contracts.StatusNone
+	statusOpen   = contracts.StatusOpen
+	statusPaid   = contracts.StatusPaid
+	statusClosed = contracts.StatusClosed
+)
+
 // wantStatus demands a status of commitments in the registry.
-func (w *world) wantStatus(want byte, ids ...invoice.Hash) {
+func (w *world) wantStatus(want contracts.Status, ids ...invoice.Hash) {
 	w.Helper()
-	head, err := w.node().head(w.ctx)
-	must(w, err)
-	got, err := w.node().statuses(w.ctx, w.registry, *head.Hash, ids)
-	must(w, err)
-	for i, status := range got {
+	for i, id := range ids {
+		status, err := contracts.ReadStatus(w.ctx, w.client, w.registry, common.Hash(id))
+		must(w, err)
 		if status != want {
-			w.Fatalf("commitment %d of %d has status %d, want %d", i, len(ids), status, want)
+			w.Fatalf("commitment %d of %d is %s, want %s", i, len(ids), status, want)
 		}
 	}
 }

@@ -66,6 +66,7 @@ type Store interface {
 	DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error)
 	SatisfyIntents(ctx context.Context, l store.WorkLease, ids []string) error
 	ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error
+	SettleIntents(ctx context.Context, l store.WorkLease, txID string) error
 	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
 	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
 	CountSweeps(ctx context.Context, chainKey string, tokens []invoice.Address) (store.SweepCounts, error)

@@ -10,7 +10,7 @@ import { call } from "./rpc";
 import { invoice as fetchInvoice, type Invoice } from "./service";
 import { t } from "./texts";
 
-const statuses = ["proof.none", "proof.open", "proof.paid", "proof.closed"];
+const statuses = ["proof.none", "proof.paid", "proof.closed"];
 
 // prove draws the comparison into the place.
 export async function prove(place: HTMLElement, id: string, wallet: Wallet | undefined): Promise<void> {
