@@ -658,3 +658,81 @@ func TestABIsHaveNoMore(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepOfALimitedToken sweeps a token that limits each transfer to a part of the balance: every call sends some of it,
+// and nothing is lost.
+func TestSweepOfALimitedToken(t *testing.T) {
+	w := newWorld(t)
+	token := w.mock("LimitedToken", w.payer)
+	const held = 100_000
+	for n, limit := range []int64{held, held - 1, held / 2, held / 7, held / 100, held / 4000} {
+		s := w.toMerchant(n, token.address)
+		deposit, before := w.depositOf(s), w.held(token.address, w.merchant)
+		token.do("setLimit", big.NewInt(1e12))
+		w.fund(token.address, deposit, held)
+		token.do("setLimit", big.NewInt(limit))
+		calls := 0
+		for left := int64(held); left > 0; calls++ {
+			got := w.sweep(s)
+			now := w.held(token.address, deposit)
+			w.wantSwept(got, swept{deposit, token.address, left - now})
+			if moved := w.held(token.address, w.merchant) - before; now >= left || moved+now != held {
+				t.Fatalf("with a limit of %d, %d are left of %d, and the merchant has %d", limit, now, left, moved)
+			}
+			left = now
+		}
+		t.Logf("a limit of %d in %d takes %d calls", limit, held, calls)
+		if limit >= held/7 && calls > 1 {
+			t.Errorf("a limit of %d in %d took %d calls, want 1", limit, held, calls)
+		}
+	}
+	// A token that refuses every part fails, at a bounded cost.
+	s := w.toMerchant(99, token.address)
+	token.do("setLimit", big.NewInt(1e12))
+	w.fund(token.address, w.depositOf(s), held)
+	token.do("setLimit", new(big.Int))
+	receipt := w.transactWithGas(w.Keys.Payer, w.DepositFactory, w.factory.PackSweep([]contracts.Sweep{s}), params.MaxTxGas)
+	w.wantSwept(w.sweptIn(receipt), swept{w.depositOf(s), token.address, failed})
+	if receipt.GasUsed > 200_000 {
+		t.Errorf("a sweep that the token refuses used %d gas", receipt.GasUsed)
+	}
+	t.Logf("a sweep that the token refuses used %d gas", receipt.GasUsed)
+	for _, left := range []int64{1, 2, 3, 5} { // the smallest parts
+		s := w.toMerchant(100+int(left), token.address)
+		token.do("setLimit", big.NewInt(1e12))
+		w.fund(token.address, w.depositOf(s), left)
+		token.do("setLimit", big.NewInt(1))
+		w.wantSwept(w.sweep(s), swept{w.depositOf(s), token.address, left})
+	}
+}
+
+// TestCoinWithAStipend sends coin with 2,300 gas besides the transaction's, as contracts do that send with `transfer`:
+// an address without code takes it, and a deposit that was swept does not.
+func TestCoinWithAStipend(t *testing.T) {
+	w := newWorld(t)
+	to := w.depositOf(w.toMerchant(1, coin))
+	send := func(gas uint64) uint64 {
+		nonce, err := w.Client().NonceAt(w.Context(), w.payer, nil)
+		w.must(err)
+		tx, err := types.SignNewTx(w.Keys.Payer, types.LatestSignerForChainID(w.ChainID()), &types.DynamicFeeTx{
+			ChainID: w.ChainID(), Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas, To: &to, Value: big.NewInt(5),
+		})
+		w.must(err)
+		w.must(w.Client().SendTransaction(w.Context(), tx))
+		w.must(w.Seal(w.Context()))
+		receipt, err := w.Mined(w.Context(), tx.Hash())
+		w.must(err)
+		return receipt.Status
+	}
+	const stipend = 2300
+	if send(params.TxGas+stipend) != types.ReceiptStatusSuccessful {
+		t.Error("an address without code refuses the coin")
+	}
+	w.sweep(w.toMerchant(1, coin))
+	if send(params.TxGas+stipend) != types.ReceiptStatusFailed {
+		t.Error("a deposit takes coin with a stipend: correct docs/deposits.md")
+	}
+	if send(params.TxGas+10_000) != types.ReceiptStatusSuccessful {
+		t.Error("a deposit refuses coin")
+	}
+}

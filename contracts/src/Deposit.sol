@@ -14,6 +14,11 @@ import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
 contract Deposit {
     using SafeERC20 for IERC20;
 
+    /// @dev How often a smaller part of the balance is tried after the token refused one, which is a quarter each time, and
+    /// the gas without which no further part is sent.
+    uint256 private constant MAX_REFUSALS = 6;
+    uint256 private constant GAS_PER_PART = 60_000;
+
     /// @notice This contract is not a clone that a DepositFactory deployed, so that it has no merchant.
     error NotADeposit();
 
@@ -31,7 +36,8 @@ contract Deposit {
     }
 
     /// @notice Sends the whole balance of a token to the merchant, and returns the amount by which the balance shrank. An
-    /// empty balance is no error.
+    /// empty balance is no error. If the token limits each transfer, the balance is sent in parts, as many as the gas
+    /// suffices for; the next call sends more.
     /// @param token An ERC-20 contract, or 0 for the network's coin.
     /// @dev A reentrant call, or one at the same time, can only send to the same merchant.
     function sweep(address token) external returns (uint256 amount) {
@@ -43,9 +49,29 @@ contract Deposit {
         }
         uint256 balance = IERC20(token).balanceOf(address(this));
         if (balance == 0) return 0;
-        if (!IERC20(token).trySafeTransfer(to, balance)) revert NotTransferred(token);
-        uint256 rest = IERC20(token).balanceOf(address(this));
+        uint256 rest = _sendParts(token, to, balance);
         if (rest >= balance) revert NotTransferred(token);
         return balance - rest;
+    }
+
+    /// @dev Sends a balance, whole or in parts, and returns what is left of it. A token that says that it moved a part and
+    /// moved nothing is not called again.
+    function _sendParts(address token, address to, uint256 balance) private returns (uint256 rest) {
+        rest = balance;
+        uint256 part = balance;
+        uint256 refusals = 0;
+        while (rest > 0) {
+            if (part > rest) part = rest;
+            if (IERC20(token).trySafeTransfer(to, part)) {
+                uint256 left = IERC20(token).balanceOf(address(this));
+                if (left >= rest) return left;
+                rest = left;
+                if (gasleft() < GAS_PER_PART) return rest;
+            } else {
+                if (part == 1 || refusals == MAX_REFUSALS) return rest;
+                ++refusals;
+                part = (part + 3) / 4;
+            }
+        }
     }
 }
