@@ -64,7 +64,7 @@ lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: verify
-verify: lint test race ## run all checks that a change must pass
+verify: lint test race forge ## run all checks that a change must pass
 
 .PHONY: generate
 generate: ## regenerate generated files (needs npm)
@@ -88,6 +88,15 @@ screenshots: ## write screenshots of the checkout's and the dashboard's pages to
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
 	go test ./contracts -run '^TestGas$$' -update
+
+.PHONY: forge
+forge: ## run Foundry's fuzz and invariant tests of the contracts (needs npm)
+	cd contracts && npm ci --silent --no-fund --no-audit && cd forge && npm ci --silent --no-fund --no-audit
+	cd contracts && FOUNDRY_SOLC=./forge/solc.mjs FOUNDRY_OFFLINE=true forge/node_modules/.bin/forge test
+
+.PHONY: mutants
+mutants: forge ## change the contracts in 32 ways, and see that Foundry's tests notice all but the 2 that change nothing
+	cd contracts && node mutants.mjs
 
 .PHONY: bench
 bench: ## run the benchmarks on SQLite and PostgreSQL
