@@ -54,20 +54,12 @@ func within(base values, all ...values) []changeStep {
 	return steps
 }
 
-// refusing gives each step the outcome refuses.
-func refusing(steps []changeStep) []changeStep {
-	for i := range steps {
-		steps[i].then = refuses
-	}
-	return steps
-}
-
 // changes has changes of every setting, one after the other: it is added, changed and removed, or changed, removed and added if the first
 // configuration has it. listen is not removed, because another program may have its default, and neither is database,
 // which is another one then.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
-	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(s.secrets), mailChanges(s.secrets), chainChanges(s), writerChanges()} {
+	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), chainChanges(s), writerChanges()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -114,7 +106,7 @@ func serviceChanges(s *changingService, fresh func(testing.TB) string) map[strin
 	}
 }
 
-func merchantChanges(secrets *changingSecrets) map[string][]changeStep {
+func merchantChanges() map[string][]changeStep {
 	header := func(v ...string) []any {
 		h := make(map[string]any)
 		for i := 0; i < len(v); i += 2 {

@@ -289,7 +289,7 @@ func (o *drillOrder) refunded() int64 { return o.payments[0].amount * int64(o.re
 
 // newRecipient returns the key of an account that has paid nothing.
 func (d *drill) newRecipient(o *drillOrder) *ecdsa.PrivateKey {
-	key, err := crypto.ToECDSA(crypto.Keccak256(o.till.D.Bytes(), fmt.Append(nil, o.number)))
+	key, err := crypto.ToECDSA(crypto.Keccak256(crypto.FromECDSA(o.till), fmt.Append(nil, o.number)))
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func newDrill(t *testing.T, way func(*drill) drillDatabase, seed uint64) *drill 
 // acceleratedClock returns a clock that is right at first and passes one second per block.
 func acceleratedClock() func() time.Time {
 	start := time.Now()
-	return func() time.Time { return start.Add(time.Since(start) * time.Duration(time.Second/drillBlockTime)) }
+	return func() time.Time { return start.Add(time.Since(start) * (time.Second / drillBlockTime)) }
 }
 
 // useDatabase sets the environment of the service for a database.

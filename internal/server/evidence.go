@@ -77,11 +77,11 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	}
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalJSON(raw); err != nil || tx.Hash() != common.Hash(hash) {
-		return nil //nolint:nilerr // it is of a kind that this service does not send
+		return nil // it is of a kind that this service does not send
 	}
 	from, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
 	if err != nil || tx.ChainId().Uint64() != run.ID {
-		return nil //nolint:nilerr // the same
+		return nil // the same
 	}
 	operators, err := s.store.Operators(ctx, run.Key)
 	if err != nil {

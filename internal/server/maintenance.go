@@ -153,30 +153,35 @@ func (s *Server) updateStatistics(ctx context.Context) {
 
 // advanceRollups adds up what was settled until nothing is left to add up.
 func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
-	s.workOff(ctx, "sums of settled payments not added up, will retry", rollups.Advance)
+	s.workOff(ctx, func(ctx context.Context) (more bool, err error) {
+		more, err = rollups.Advance(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Error("sums of settled payments not added up, will retry", "err", err)
+		}
+		return more, err
+	})
 }
 
 // eraseCustomers erases the customers for whom that was asked and is not finished. One that fails does not keep the others.
 func (s *Server) eraseCustomers(ctx context.Context) {
 	from := ""
-	s.workOff(ctx, "erasure of a customer failed, will retry", func(ctx context.Context) (more bool, err error) {
+	s.workOff(ctx, func(ctx context.Context) (more bool, err error) {
 		e, err := s.settle.EraseMore(ctx, from)
-		if err != nil && e.ID != "" && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Error("erasure of a customer failed, will retry", "erasure", e.ID, "err", err)
-			from, err = e.ID+"0", nil // behind it
+			if e.ID != "" {
+				from, err = e.ID+"0", nil // behind it
+			}
 		}
 		return e.ID != "", err
 	})
 }
 
-// workOff calls do until nothing is left to do, and logs an error. Others work in between.
-func (s *Server) workOff(ctx context.Context, failed string, do func(context.Context) (more bool, err error)) {
+// workOff calls do until nothing is left to do, or it fails. Others work in between.
+func (s *Server) workOff(ctx context.Context, do func(context.Context) (more bool, err error)) {
 	for {
 		began := time.Now()
 		more, err := do(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.cfg.Logger.Error(failed, "err", err)
-		}
 		if err != nil || !more || !wait.Sleep(ctx, max(backlogPause, time.Since(began)), nil) {
 			return
 		}

@@ -103,7 +103,7 @@ func (f *formerHosts) takes(r *http.Request) bool {
 
 // ServeHTTP implements http.Handler. The redirect is not permanent, because a former URL may come back.
 func (f *formerHosts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, f.publicURL+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	http.Redirect(w, r, f.publicURL+r.URL.RequestURI(), http.StatusTemporaryRedirect) //nolint:gosec // the path and query follow the configured host
 }
 
 // isAllowedHost reports whether a request's Host is a loopback name or address, the
