@@ -44,11 +44,11 @@ func TestGas(t *testing.T) {
 	for _, size := range []int{1, 50, 200} {
 		ids := gasIDs(size)
 		table.want(fmt.Sprintf("`open` of %d", size), w.gas(operator, w.Registry, w.registry.PackOpen(ids)), size)
-		for _, close := range []struct {
+		for _, c := range []struct {
 			name      string
 			expiresAt uint64
 		}{{"`close` of %d", w.now() + 3600}, {"`close` of %d, expired", w.now() - 1}} {
-			table.want(fmt.Sprintf(close.name, size), w.gas(operator, w.Registry, w.registry.PackClose(ids, close.expiresAt)), size)
+			table.want(fmt.Sprintf(c.name, size), w.gas(operator, w.Registry, w.registry.PackClose(ids, c.expiresAt)), size)
 		}
 	}
 	table.wantCheap()

@@ -130,7 +130,7 @@ func (w *world) wantWriting(writer *Writer) {
 // TestDeployerBurnsGas has authorizations name a deployer that burns gas: one of an account that exists is paid without
 // it, and one of an account that does not exist is refused on its own.
 func TestDeployerBurnsGas(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		burner, ignite := w.burner()
 		ignite()
@@ -212,7 +212,7 @@ func TestTooMuchGasRefusesOneItem(t *testing.T) {
 			inv, err := w.store.Invoice(w.ctx, w.deposits.invoices[deposits[0]])
 			must(w, err)
 			return inv.CommitmentID[:]
-		}, func(t *testing.T, w *world) { w.wantBalance(w.settlementOf("m"), 18) }},
+		}, func(_ *testing.T, w *world) { w.wantBalance(w.settlementOf("m"), 18) }},
 		"authorization": {func(w *world) []byte {
 			bad := w.acceptOf(w.payer(7))
 			w.acceptOf(w.payer(7))
@@ -232,7 +232,7 @@ func TestTooMuchGasRefusesOneItem(t *testing.T) {
 			bad := test.begin(w)
 			node := &byzantine{Client: w.net, method: "eth_estimateGas", times: -1, mutate: func(answer any, args []any) bool {
 				data, _ := args[0].(map[string]any)["data"].(hexutil.Bytes)
-				own := args[0].(map[string]any)["to"] == common.Address(crypto.PubkeyToAddress(w.operator.PublicKey))
+				own := args[0].(map[string]any)["to"] == crypto.PubkeyToAddress(w.operator.PublicKey)
 				return !own && bytes.Contains(data, bad) && value(`"0x1312d00"`)(answer, args)
 			}}
 			writer := w.writer(w.gasless, w.sweeping(atOnce), func(c *Config) { c.Client = node })
