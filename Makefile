@@ -64,7 +64,10 @@ lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: verify
-verify: lint test race forge ## run all checks that a change must pass
+verify: lint test race check ## run all checks that a change must pass
+
+.PHONY: check
+check: forge ## run the checks that need npm
 
 .PHONY: generate
 generate: ## regenerate generated files (needs npm)

@@ -84,6 +84,8 @@ contract DepositsTest is Base {
         require(topics[0] == SWEPT && amounts[0] == 5, "the event says something else");
         eq(MERCHANT.balance, 5, "what the merchant has");
         eq(factory.sweepOne(one(0, address(0))[0]), 0, "there was something left");
+        (topics,) = swept(one(0, address(0)));
+        eq(topics.length, 0, "nothing was logged as swept");
         address refuser = address(new OddToken()); // takes no coin
         vm.deal(factory.depositAddress(refuser, 0), 5);
         vm.expectRevert(abi.encodeWithSelector(Deposit.NotTransferred.selector, address(0)));
@@ -111,6 +113,9 @@ contract DepositsTest is Base {
         odd.set(0, 1, 0);
         vm.expectRevert(abi.encodeWithSelector(Deposit.NotTransferred.selector, address(odd)));
         factory.sweepOne(one(0, address(odd))[0]);
+        uint256 before = gasleft();
+        (bool ok,) = address(factory).call{gas: 500_000}(abi.encodeCall(factory.sweepOne, (one(0, address(odd))[0])));
+        require(!ok && before - gasleft() < 200_000, "a token that moves nothing is called again");
         odd.set(1, 1, 0);
         odd.refuse(true);
         vm.expectRevert(abi.encodeWithSelector(Deposit.NotTransferred.selector, address(odd)));
@@ -133,6 +138,16 @@ contract DepositsTest is Base {
         }
         eq(limited.balanceOf(MERCHANT), held, "what the merchant has");
         require(calls < 1000, "it takes many calls");
+    }
+
+    function test_LimitedToOne() public {
+        LimitedToken limited = new LimitedToken(address(this));
+        for (uint256 held = 1; held < 8; ++held) {
+            limited.setLimit(held);
+            limited.transfer(factory.depositAddress(MERCHANT, bytes32(held)), held);
+            limited.setLimit(1);
+            eq(factory.sweepOne(one(bytes32(held), address(limited))[0]), held, "it was not moved in parts of 1");
+        }
     }
 
     /// A part of a limited token is moved with the gas that every sweep has.
