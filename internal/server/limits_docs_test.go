@@ -27,7 +27,6 @@ import (
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/facilitator"
-	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
