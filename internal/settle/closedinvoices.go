@@ -8,8 +8,12 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// closedBatch is how many closed invoices one transaction decides about.
-const closedBatch = 500
+const (
+	// closedBatch is how many closed invoices one transaction decides about. It keeps their chain from being read on.
+	closedBatch = 20
+	// ClosedPayments is how many payments without an invoice it reads for each. One with as many may be paid by hand.
+	ClosedPayments = 500
+)
 
 // endsInLostPast reports whether the close of an invoice's commitment shows that the invoice became void or paid in a past
 // that the database has lost.
@@ -31,36 +35,37 @@ func endInLostPast(ctx context.Context, tx *store.Tx, inv invoice.Invoice, l sto
 // voidClosed makes open invoices void whose commitments were closed in final blocks, before they expired, by a past that
 // the database has lost. Payments up to there have paid those that they cover. One that payments without an invoice may have
 // paid, by hand, stays open until a person decides; it does not expire. During a recovery nothing is decided, because
-// invoices that are imported may explain such payments.
-func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) error {
+// invoices that are imported may explain such payments. It reports whether there may be more than it decided about.
+func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (more bool, err error) {
 	if s.recovery {
-		return nil
+		return false, nil
 	}
 	closed, err := tx.ClosedInvoices(ctx, chainKey, cur.Confirmed.Number, closedBatch)
 	if err != nil || len(closed) == 0 {
-		return err
+		return false, err
 	}
 	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)
 	if err != nil {
-		return err
+		return false, err
 	}
 	invoices := newInvoiceSet(tx)
 	for _, l := range closed {
 		if err := invoices.load(ctx, l.InvoiceID); err != nil {
-			return err
+			return false, err
 		}
 		was := invoices.byID[l.InvoiceID]
 		if was.EndedInLostPast() && was.FromBlock < uncounted {
 			continue
 		}
 		if err := s.voidUnlessPaid(ctx, out, invoices, was); err != nil {
-			return err
+			return false, err
 		}
 		if err := tx.MarkClosed(ctx, l.CommitmentID, false); err != nil {
-			return err
+			return false, err
 		}
+		more = len(closed) == closedBatch
 	}
-	return invoices.save(ctx)
+	return more, invoices.save(ctx)
 }
 
 // voidUnlessPaid makes an invoice of the set void if it is open and no payment up to the block at which it ended can have
@@ -85,13 +90,13 @@ func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *inv
 }
 
 // mayBePaidByHand reports whether payments without an invoice, up to the block at which an open invoice ended, suffice to
-// have paid it.
+// have paid it, or are too many to be read.
 func mayBePaidByHand(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
-	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, 0, []invoice.Address{inv.Merchant, inv.DepositAddress})
+	payments, err := tx.UnattributedOf(ctx, inv, ClosedPayments)
 	for _, p := range payments {
-		if inv.Accepts(p.Transfer) && p.BlockNumber <= inv.ClosedBlock {
-			inv = inv.WithPayment(p.Payment)
+		if inv.Accepts(p.Transfer) {
+			inv = inv.WithPayment(p)
 		}
 	}
-	return inv.Covered(), err
+	return len(payments) == ClosedPayments || inv.Covered(), err
 }

@@ -112,6 +112,42 @@ func TestClosedInReplacedBlock(t *testing.T) {
 	})
 }
 
+// TestManyClosedInvoices closes more invoices than one transaction decides about. One becomes void unless more payments
+// came in without an invoice, before it ended, than are read.
+func TestManyClosedInvoices(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		var all []invoice.Invoice
+		for i := range uint64(25) {
+			all = append(all, w.create(amount(2_000_000+10_000*i)))
+		}
+		dust := func(n int) (all []invoice.Transfer) {
+			for range n {
+				all = append(all, w.pay(invoice.NewAmount(1)))
+			}
+			return all
+		}
+		w.mine(start+1, dust(settle.ClosedPayments-1)...)
+		b := w.next(start + 2)
+		for _, inv := range all {
+			b.Registry = append(b.Registry, settle.RegistryEvent{Registry: registry, Kind: settle.RegistryClosed, CommitmentID: inv.CommitmentID})
+		}
+		w.observe(b)
+		w.final()
+		for _, inv := range all {
+			if got := w.invoice(inv.ID).Status; got != invoice.Void {
+				t.Errorf("invoice over %s is %s", inv.Amount, got)
+			}
+		}
+		held := w.create(amount(3_000_000))
+		w.mine(start+3, dust(1)...)
+		w.announce(held, settle.RegistryClosed)
+		w.final()
+		if got := w.invoice(held.ID).Status; got != invoice.Open {
+			t.Errorf("with %d payments, the invoice is %s", settle.ClosedPayments, got)
+		}
+	})
+}
+
 // TestPersonEndsHeldInvoice makes an invoice void that is held because payments may have paid it by hand.
 func TestPersonEndsHeldInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

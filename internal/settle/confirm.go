@@ -180,11 +180,12 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			if err != nil {
 				return err
 			}
-			if err := s.voidClosed(ctx, tx, out, chainKey, cur); err != nil {
+			moreClosed, err := s.voidClosed(ctx, tx, out, chainKey, cur)
+			if err != nil {
 				return err
 			}
 			more, err = s.expire(ctx, tx, out, chainKey, cur, pace.batch)
-			more = more || moreUndecided
+			more = more || moreUndecided || moreClosed
 			return err
 		})
 		if err != nil {

@@ -10,8 +10,7 @@ import (
 // dismissed, and that do not wait for older blocks already. They may have been refunded.
 func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
 	for _, address := range to {
-		found, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE "+unattributedSince+`
-			AND NOT EXISTS (SELECT 1 FROM undecided_payments WHERE payment_id = payments.id)`, address.String(), chainKey, int64(from))
+		found, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE "+unattributedSince+isDecided, address.String(), chainKey, int64(from))
 		if err != nil {
 			return nil, err
 		}
@@ -20,9 +19,31 @@ func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint
 	return all, nil
 }
 
-// unattributedSince selects payments to an address that have no invoice and that no person dismissed.
-const unattributedSince = `to_address = $1 AND chain_key = $2 AND block_number >= $3 AND invoice_id IS NULL AND status <> 'orphaned'
-	AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
+// UnattributedOf returns up to limit payments in an invoice's token to its addresses, in blocks up to the one at which it
+// ended, that UnattributedTo returns.
+func (q *queries) UnattributedOf(ctx context.Context, inv invoice.Invoice, limit int) ([]invoice.Payment, error) {
+	deposit := inv.DepositAddress
+	if deposit == (invoice.Address{}) {
+		deposit = inv.Merchant
+	}
+	rows, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments "+q.indexedBy("payments_unattributed_to")+`
+		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND `+unattributed+isDecided+" LIMIT $6",
+		inv.Merchant.String(), deposit.String(), inv.ChainKey, int64(inv.ClosedBlock), inv.Token.String(), limit)
+	all := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		all[i] = row.Payment
+	}
+	return all, err
+}
+
+const (
+	// unattributed selects payments that have no invoice and that no person dismissed.
+	unattributed = `invoice_id IS NULL AND status <> 'orphaned' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
+	// unattributedSince selects those to an address in blocks from a number on.
+	unattributedSince = "to_address = $1 AND chain_key = $2 AND block_number >= $3 AND " + unattributed
+	// isDecided leaves out those that wait for older blocks.
+	isDecided = " AND NOT EXISTS (SELECT 1 FROM undecided_payments WHERE payment_id = payments.id)"
+)
 
 // MoveSeenAfter lets payments to addresses in blocks from a number on, that have no invoice, count as first seen after
 // the event with a number.

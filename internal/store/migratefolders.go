@@ -16,7 +16,7 @@ import (
 //go:embed migrations/00079_unread_transactions migrations/00080_chain_audits migrations/00082_keys_behind migrations/00083_storage
 //go:embed migrations/00086_endpoint_headers migrations/00094_returned migrations/00102_keys_of_deleted_drafts migrations/00106_timelines
 //go:embed migrations/00107_recovery migrations/00108_lost_invoices
-//go:embed migrations/00109_known_chains migrations/00115_operator_nonces
+//go:embed migrations/00109_known_chains migrations/00115_operator_nonces migrations/00118_unattributed_payments
 //go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters migrations/00040_deposits migrations/00046_sweep_costs migrations/00051_customers migrations/00059_deliveries_by_state migrations/00060_inbox_items migrations/00062_partitions migrations/00064_shares_of_transactions migrations/00065_statements migrations/00067_refunds_without_payment migrations/00070_amounts migrations/00071_byte_order migrations/00072_free_space migrations/00073_short_keys migrations/00074_long_keys migrations/00089_payment_uses migrations/00090_proved_addresses migrations/00093_authorized_payments
 var folders embed.FS
 
@@ -55,7 +55,7 @@ func indexMigrations(dialect goose.Dialect) goose.ProviderOption {
 		indexMigration(64, "00064_shares_of_transactions", dialect), indexMigration(65, "00065_statements", dialect),
 		indexMigration(67, "00067_refunds_without_payment", dialect), indexMigration(70, "00070_amounts", dialect), indexMigration(72, "00072_free_space", dialect), indexMigration(73, "00073_short_keys", dialect), indexMigration(74, "00074_long_keys", dialect),
 		indexMigration(89, "00089_payment_uses", dialect), indexMigration(90, "00090_proved_addresses", dialect),
-		indexMigration(93, "00093_authorized_payments", dialect))
+		indexMigration(93, "00093_authorized_payments", dialect), indexMigration(118, "00118_unattributed_payments", dialect))
 }
 
 // partitionMigration returns the migration that partitions the attempts.
