@@ -140,20 +140,12 @@ func sameInvoice(a, b invoice.Invoice) bool {
 // signed one commits to the registry that its own commitment or deposit address names, or else to the configured one.
 func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on store.LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
-	lost, err := tx.LostInvoices(ctx, inv.ChainKey)
+	registries, err := tx.Registries(ctx, inv.ChainKey)
 	if err != nil {
 		return inv, "", on, err
 	}
-	onChain := make(map[invoice.Hash]store.LostInvoice)
-	registries := []invoice.Address{network.Registry, {}}
-	for _, l := range lost {
-		onChain[l.CommitmentID] = l
-		if !slices.Contains(registries, l.Registry) {
-			registries = append(registries, l.Registry)
-		}
-	}
 	var signed *invoice.Invoice
-	for _, registry := range registries {
+	for _, registry := range append([]invoice.Address{network.Registry, {}}, registries...) {
 		try := inv
 		try.Registry, try.CommitmentID = registry, chain.CommitmentID(network.ID, registry, inv.Terms, inv.ID)
 		if try, err = withDepositAddress(try, network); err != nil {
@@ -162,13 +154,15 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 		if !c.names(try) {
 			continue
 		}
-		if on, ok := onChain[try.CommitmentID]; ok {
+		switch on, err := tx.LostInvoice(ctx, try.CommitmentID); {
+		case err == nil:
 			if of, err := s.isOfMerchant(ctx, tx, inv); err != nil || !of && !c.signedBy(secrets) {
 				return inv, "", on, cmp.Or(err, ErrNotOfMerchant)
 			}
 			return try, ProvedByChain, on, nil
-		}
-		if signed == nil {
+		case !errors.Is(err, store.ErrNotFound):
+			return inv, "", on, err
+		case signed == nil:
 			signed = &try
 		}
 	}

@@ -103,6 +103,31 @@ func TestRoundTripsOfExpiry(t *testing.T) {
 	}
 }
 
+// TestRoundTripsOfImport checks that an import looks up its own commitment, not all that are lost.
+func TestRoundTripsOfImport(t *testing.T) {
+	t.Parallel()
+	w, proxy := proxied(t)
+	w.create()
+	turns := func(lost int) int64 {
+		var all []invoice.Invoice
+		for i := range lost {
+			all = append(all, w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(uint64(2_000_000 + 100*w.txs + i)) }))
+		}
+		w.lose(all...)
+		before := proxy.Turns()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, all[0], 0, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		return proxy.Turns() - before
+	}
+	for range 2 {
+		turns(1) // they prepare the statements
+	}
+	if few, many := turns(1), turns(30); many > few {
+		t.Errorf("with 30 lost invoices an import takes %d round trips, with fewer %d", many, few)
+	}
+}
+
 // proxied returns a world on PostgreSQL, and the proxy that counts its round trips.
 func proxied(t *testing.T) (*world, *storetest.Proxy) {
 	t.Helper()
