@@ -71,6 +71,35 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
 }
 
+// TestCheckWaitsForNoChain checks sums while another transaction holds a chain's cursor for long.
+func TestCheckWaitsForNoChain(t *testing.T) {
+	t.Parallel()
+	url := storetest.MigratedPostgres(t)
+	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	b := newBooks(t, storetest.Open(t, url), begin.Add(time.Hour))
+	b.pay(begin, "acme", "base", 5)
+	rollups := b.rollups()
+	b.advance(rollups)
+	checked := make(chan error, 1)
+	b.write(func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.LockCursor(ctx, "base"); err != nil {
+			return err
+		}
+		go func() {
+			_, err := rollups.Advance(ctx)
+			checked <- err
+		}()
+		awaitWaiting(t, storetest.SQL(t, url), checked)
+		if len(checked) == 0 {
+			t.Error("the check waits for the chain")
+		}
+		return nil
+	})
+	if err := <-checked; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which it leaves there.
 func awaitWaiting(t *testing.T, db *storetest.DB, done <-chan error) {
 	t.Helper()

@@ -77,7 +77,8 @@ type advance struct {
 }
 
 func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
-	through, err := tx.LockRollups(ctx)
+	closed := store.RollupStart(r.now().Add(-rollupDelay))
+	through, err := tx.LockRollups(ctx, closed)
 	if err != nil {
 		return advance{}, fmt.Errorf("lock rollups: %w", err)
 	}
@@ -89,7 +90,6 @@ func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
 		return advance{}, err
 	}
 	more := len(stale) == staleBatch
-	closed := store.RollupStart(r.now().Add(-rollupDelay))
 	if !through.Before(closed) {
 		if len(stale) == 0 {
 			return r.check(ctx, tx, through)
@@ -172,7 +172,8 @@ func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
 	return rollups
 }
 
-// check adds up some periods once more.
+// check adds up some periods once more. A difference in periods that another transaction has marked as stale meanwhile is
+// no fault.
 func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (advance, error) {
 	from := r.checked
 	if first := store.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
@@ -183,12 +184,16 @@ func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (a
 		return advance{}, err
 	}
 	changed, err := replaceRollups(ctx, tx, from, to)
+	var stale []time.Time
 	if changed {
+		if stale, err = tx.StaleRollups(ctx, from, to, 1); err != nil {
+			return advance{}, err
+		}
 		if err := addDays(ctx, tx, store.DayStart(from), times.Earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
 			return advance{}, err
 		}
 	}
-	return advance{from: from, to: to, corrected: changed}, err
+	return advance{from: from, to: to, corrected: changed && len(stale) == 0}, err
 }
 
 // window returns the end of the periods from a time on that have about rollupPage payments and

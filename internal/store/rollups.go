@@ -98,13 +98,16 @@ func (q *queries) StaleRollups(ctx context.Context, from, to time.Time, limit in
 	return queryAll(ctx, q, scanTime, "SELECT DISTINCT quarter FROM stale_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY quarter LIMIT $3", from.Unix(), to.Unix(), limit)
 }
 
-// LockRollups returns the time before which rollups are complete. Until the transaction ends, no other one writes rollups or
-// holds the cursor of a chain: each transaction that confirms payments has either ended, or sees the time that this
-// one stores (markConfirmed).
-func (tx *Tx) LockRollups(ctx context.Context) (through time.Time, err error) {
-	if tx.postgres { // SQLite has one transaction at a time
-		if _, err := queryAll(ctx, &tx.queries, scanID, "SELECT chain_key FROM chains ORDER BY chain_key FOR SHARE"); err != nil {
-			return time.Time{}, err
+// LockRollups returns the time before which rollups are complete. Until the transaction ends, no other one writes rollups. If
+// that time is before another one, up to which the caller adds up, then no other one holds the cursor of a chain
+// either: each that confirms payments has ended, or sees the time that this one stores (markConfirmed).
+func (tx *Tx) LockRollups(ctx context.Context, closed time.Time) (through time.Time, err error) {
+	if through, err = tx.RollupsThrough(ctx); err != nil {
+		return through, err
+	}
+	if tx.postgres && through.Before(closed) { // SQLite has one transaction at a time
+		if _, err := queryAll(ctx, &tx.queries, scanID, `SELECT chain_key FROM chains ORDER BY chain_key COLLATE "C" FOR SHARE`); err != nil { // as LockBlocks
+			return through, err
 		}
 	}
 	return queryRow(ctx, &tx.queries, scanTime, "UPDATE rollup_progress SET through = through WHERE id = 1 RETURNING through")
