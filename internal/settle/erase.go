@@ -20,24 +20,22 @@ const (
 
 // EraseCustomer erases the personal data of a merchant's customer, by the customer's key: all that the merchant wrote about
 // the customer's invoices but the references, wherever it is stored, events included. Amounts, addresses and transactions
-// stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created later stay as they are.
+// stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created later stay as they
+// are. While that is under way, it returns the same erasure. Of a customer without invoices nothing is stored.
 func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string) (e store.Erasure, err error) {
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
 		now := s.seconds()
-		asked := store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: now}
+		e = store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: now}
 		named, err := tx.Customer(ctx, merchantID, customer)
 		switch {
 		case err == nil:
-			asked.Through = named.NewestInvoice
+			e.Through = named.NewestInvoice
+			e, err = tx.InsertErasure(ctx, e)
 		case errors.Is(err, store.ErrNotFound): // erased already, or no invoice has the customer
-			asked.Customer, asked.FinishedAt = "", now
-			if err := tx.DeleteCustomerFilters(ctx, merchantID, customer); err != nil {
-				return err
-			}
-		default:
-			return err
+			e.Customer, e.FinishedAt = "", now
+			err = tx.DeleteCustomerFilters(ctx, merchantID, customer)
 		}
-		if e, err = tx.InsertErasure(ctx, asked); err != nil {
+		if err != nil {
 			return err
 		}
 		out.audit = append(out.audit, access.NewEntry(ctx, now, access.Change{MerchantID: merchantID, Action: access.ActionCustomerErase, Object: e.ID}))

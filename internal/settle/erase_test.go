@@ -178,6 +178,10 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || e.FinishedAt.IsZero() || e.Invoices != 0 {
 			t.Errorf("of an unknown customer: %+v, %v", e, err)
 		}
+		var stored int
+		if w.must(w.db.sql.QueryRowContext(ctx, "SELECT count(*) FROM erasures").Scan(&stored)); stored != 0 {
+			t.Errorf("%d erasures of unknown customers are stored", stored)
+		}
 		for range settle.EraseBatch {
 			w.create(ofMarker)
 		}
@@ -186,13 +190,39 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 			t.Fatalf("it is finished too soon: %+v, %v", e, err)
 		}
 		later := w.create(ofMarker)
-		e, err := w.EraseMore(ctx, "")
-		if err != nil || e.FinishedAt.IsZero() || e.Invoices != settle.EraseBatch {
-			t.Errorf("the rest: %+v, %v", e, err)
+		again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1")
+		if err != nil || again.FinishedAt.IsZero() || again.Invoices != settle.EraseBatch {
+			t.Errorf("asked again: %+v, %v", again, err)
 		}
 		for _, inv := range []invoice.Invoice{later, strange} {
 			if w.invoice(inv.ID).Details.IsZero() {
 				t.Errorf("%s of %s was erased", inv.ID, inv.MerchantID)
+			}
+		}
+	})
+}
+
+// TestEraseFilters erases a customer, and looks which saved filters of the operator are left.
+func TestEraseFilters(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		queries := map[string]bool{ // and which are left
+			"customer=Ada%2F1": false, "merchantId=" + w.merchant + "&q=Ada%2F1": false,
+			"customer=Ada%2F1&merchantId=other": true, "customer=ada%2F1": true, "customer=Ada%2F12": true,
+		}
+		w.must(w.db.store.Update(ctx, func(tx *store.Tx) (err error) {
+			for query := range queries {
+				err = errors.Join(err, tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: query, Query: query, CreatedAt: at(start)}))
+			}
+			return err
+		}))
+		_, err := w.EraseCustomer(ctx, w.merchant, "Ada/1")
+		w.must(err)
+		for query, left := range queries {
+			var rows int
+			w.must(w.db.sql.QueryRowContext(ctx, "SELECT count(*) FROM saved_filters WHERE query = '"+query+"'").Scan(&rows))
+			if left != (rows == 1) {
+				t.Errorf("%s is left: %t, want %t", query, !left, left)
 			}
 		}
 	})

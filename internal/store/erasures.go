@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -28,20 +28,18 @@ func scanErasure(row scanner) (e Erasure, err error) {
 	return e, err
 }
 
-// InsertErasure inserts an erasure, and returns it. If one of the same customer is running it returns that one, which
-// then erases the newer invoices as well.
+// InsertErasure inserts an erasure, and returns it. If one of the same customer is running it returns that one, and
+// inserts none.
 func (tx *Tx) InsertErasure(ctx context.Context, e Erasure) (Erasure, error) {
 	return queryRow(ctx, &tx.queries, scanErasure, `INSERT INTO erasures (`+erasureColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET
-			through = CASE WHEN excluded.through > erasures.through THEN excluded.through ELSE erasures.through END
-		RETURNING `+erasureColumns, e.ID, e.MerchantID, orNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), orNull(e.FinishedAt))
+		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET through = erasures.through RETURNING `+erasureColumns, e.ID, e.MerchantID, orNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), orNull(e.FinishedAt))
 }
 
 // LockErasure returns the oldest erasure, with that id or a greater one, that is running and that no other transaction works
 // on, or ErrNotFound. No other one works on it until this one ends.
 func (tx *Tx) LockErasure(ctx context.Context, from string) (Erasure, error) {
 	return queryRow(ctx, &tx.queries, scanErasure,
-		"SELECT "+erasureColumns+" FROM erasures WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.skipLocked(), from)
+		"SELECT "+erasureColumns+" FROM erasures "+tx.indexedBy("erasures_running")+"WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.skipLocked(), from)
 }
 
 // UpdateErasure stores how far a locked erasure is. A finished one forgets the customer.
@@ -63,10 +61,11 @@ func (tx *Tx) LockInvoicesToErase(ctx context.Context, e Erasure, limit int) (lo
 		return nil, false, err
 	}
 	in := parameterList(0, len(ids))
-	chains, err := queryAll(ctx, &tx.queries, scanID, "SELECT DISTINCT chain_key FROM invoices WHERE id IN "+in+" ORDER BY chain_key", toAny(ids)...)
+	chains, err := queryAll(ctx, &tx.queries, scanID, "SELECT DISTINCT chain_key FROM invoices WHERE id IN "+in, toAny(ids)...)
 	if err != nil {
 		return nil, false, err
 	}
+	slices.Sort(chains) // as LockBlocks
 	for _, chainKey := range chains {
 		if _, err := tx.LockCursor(ctx, chainKey); err != nil && !errors.Is(err, ErrNotFound) { // no block was read
 			return nil, false, err
@@ -153,12 +152,15 @@ func (tx *Tx) RewriteEvents(ctx context.Context, invoiceIDs []string, change fun
 	return nil
 }
 
-// DeleteCustomerFilters deletes the saved filters that select a customer, of the merchant's people and the operator's.
+// DeleteCustomerFilters deletes the saved filters that select a customer, of the merchant's people, and of the operator's
+// unless they name another merchant.
 func (tx *Tx) DeleteCustomerFilters(ctx context.Context, merchantID, customer string) error {
-	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(url.QueryEscape(customer))
+	const whole = "'&' || query || '&'"
+	has := func(text string) string { return "replace(" + whole + ", " + text + ", '') <> " + whole } // LIKE ignores case on SQLite
 	for _, name := range []string{"customer", "q"} {
-		_, err := tx.exec(ctx, `DELETE FROM saved_filters WHERE '&' || query || '&' LIKE $1 ESCAPE '\'
-			AND key_id NOT IN (SELECT id FROM api_keys WHERE merchant_id <> $2)`, "%&"+name+"="+like+"&%", merchantID)
+		_, err := tx.exec(ctx, "DELETE FROM saved_filters WHERE "+has("$1")+` AND key_id NOT IN (SELECT id FROM api_keys WHERE merchant_id <> $2)
+			AND (key_id IN (SELECT id FROM api_keys WHERE merchant_id = $2) OR `+has("$3")+" OR NOT "+has("'&merchantId='")+")",
+			"&"+name+"="+url.QueryEscape(customer)+"&", merchantID, "&merchantId="+url.QueryEscape(merchantID)+"&")
 		if err != nil {
 			return err
 		}

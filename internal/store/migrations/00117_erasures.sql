@@ -2,7 +2,7 @@
 
 -- +goose Up
 
--- One for each request. It is never deleted.
+-- One for each request that concerns invoices. It is never deleted.
 CREATE TABLE erasures (
     id          TEXT   NOT NULL PRIMARY KEY CHECK (id LIKE 'ers\_%' ESCAPE '\'), -- ers_…; its order is that of the requests
     merchant_id TEXT   NOT NULL CHECK (length(merchant_id) <= 64),
