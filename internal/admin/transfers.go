@@ -19,7 +19,7 @@ const CheckAll = "all"
 // UnrecognizedTransfers returns the transfers that a recovery found and that no person has checked, of a service's
 // database, without those that checked names, which are recorded as checked. It is safe while the service runs.
 func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time) (left []store.UnrecognizedTransfer, err error) {
-	db, err := store.Open(ctx, database)
+	db, err := store.OpenExisting(ctx, database)
 	if err != nil {
 		return nil, err
 	}

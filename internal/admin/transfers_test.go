@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,17 @@ func TestUnrecognizedTransfers(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) { checkTransfers(t, database(t)) })
+	}
+}
+
+// TestUnrecognizedTransfersOfNoDatabase names a database that does not exist. None is created.
+func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
+	t.Parallel()
+	url := storetest.SQLite(t)
+	for range 2 {
+		if _, err := admin.UnrecognizedTransfers(t.Context(), url, nil, time.Now()); !errors.Is(err, store.ErrNoDatabase) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
