@@ -75,26 +75,39 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	if err := run.pool.Writer().CallContext(calling, &raw, "eth_getTransactionByHash", common.Hash(hash)); err != nil {
 		return fmt.Errorf("eth_getTransactionByHash: %w", err)
 	}
-	tx := new(types.Transaction)
-	if err := tx.UnmarshalJSON(raw); err != nil || tx.Hash() != common.Hash(hash) {
-		return nil // it is of a kind that this service does not send
+	tx, from, ok := signed(raw, hash, run.ID)
+	if !ok { // it is of a kind that this service does not send
+		return nil
 	}
-	from, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
-	if err != nil || tx.ChainId().Uint64() != run.ID {
-		return nil // the same
-	}
-	operators, err := s.store.Operators(ctx, run.Key)
+	operators, err := s.operators(ctx, run.Key)
 	if err != nil {
 		return err
 	}
-	for _, c := range s.cfg.Chains {
-		if c.Key == run.Key && c.OperatorKey != nil {
-			operators = append(operators, invoice.Address(crypto.PubkeyToAddress(c.OperatorKey.PublicKey)))
-		}
-	}
-	if !slices.Contains(operators, invoice.Address(from)) {
+	if !slices.Contains(operators, from) {
 		return nil
 	}
-	_, err = s.store.NoteSigned(ctx, run.Key, invoice.Address(from), tx.Nonce(), hash, s.cfg.Now())
+	_, err = s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now())
 	return err
+}
+
+// signed returns the transaction of a hash that a node answered, and who signed it for the chain. ok is false if the
+// answer is another one, or the transaction is of an unknown kind.
+func signed(raw json.RawMessage, hash invoice.Hash, chainID uint64) (tx *types.Transaction, from invoice.Address, ok bool) {
+	tx = new(types.Transaction)
+	if err := tx.UnmarshalJSON(raw); err != nil || tx.Hash() != common.Hash(hash) || tx.ChainId().Uint64() != chainID {
+		return nil, from, false
+	}
+	signer, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
+	return tx, invoice.Address(signer), err == nil
+}
+
+// operators returns the accounts of a chain's operator: the configured one, and those whose transactions are stored.
+func (s *Server) operators(ctx context.Context, chainKey string) ([]invoice.Address, error) {
+	all, err := s.store.Operators(ctx, chainKey)
+	for _, c := range s.cfg.Chains {
+		if c.Key == chainKey && c.OperatorKey != nil {
+			all = append(all, invoice.Address(crypto.PubkeyToAddress(c.OperatorKey.PublicKey)))
+		}
+	}
+	return all, err
 }

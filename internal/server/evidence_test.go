@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +146,65 @@ func TestUnknownRegistryEvents(t *testing.T) {
 			run.stop()
 			must(t, <-run.ended)
 			isSuspected(t, url, config, "with nonce 5 changed the registry on house")
+		})
+	}
+}
+
+// TestForeignCommitments recovers a database whose registry another installation uses, too. Its invoices are not reported as
+// lost, and remain known: once its account is the operator, they are lost ones.
+func TestForeignCommitments(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			config, c, node, account := withOperator(t)
+			starts(t, url, config)
+			other, err := crypto.GenerateKey()
+			must(t, err)
+			opened := func(id byte) chaintest.Log { return chaintest.Opened(config.Registry, invoice.Hash{id}) }
+			c.Mine(signedBy(t, other, 0, config.Registry, opened(1), opened(2)))
+			c.Mine(signedBy(t, config.OperatorKey, 0, config.Registry, opened(3)))
+			c.Mine(signedBy(t, other, 1, config.Registry, chaintest.Closed(config.Registry, invoice.Hash{4}))) // opened before the backup
+			c.Mine(chaintest.NewTx(opened(5)))                                                                 // its signature is not known
+			c.Mine(chaintest.NewTx(chaintest.Paid(config.Registry, invoice.Hash{6}, invoice.Address{0xbb}, invoice.Address{0x99}, testToken, invoice.NewAmount(1))))
+			reported := func(foreign string, lost ...byte) {
+				t.Helper()
+				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+				must(t, err)
+				var want, got []string
+				for _, id := range lost {
+					want = append(want, invoice.Hash{id}.String())
+				}
+				for _, l := range report.Chains[0].Lost {
+					got = append(got, l.OnChainID)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("lost are %v, want %v", got, want)
+				}
+				var others []string
+				for _, o := range report.Chains[0].Foreign {
+					others = append(others, fmt.Sprint(o.Account, " ", o.Invoices, " from ", o.FirstBlock))
+					if text := report.Markdown(); !strings.Contains(text, o.Account) {
+						t.Errorf("the document lacks account %s:\n%s", o.Account, text)
+					}
+				}
+				if got := strings.Join(others, ", "); got != foreign {
+					t.Errorf("unknown accounts are %q, want %q", got, foreign)
+				}
+			}
+			theirs := invoice.Address(crypto.PubkeyToAddress(other.PublicKey))
+			reported(theirs.String()+" 3 from 4", 3, 5, 6)
+			node.Intercept(func(_ context.Context, method string) error {
+				if method == "eth_getTransactionByHash" {
+					return errors.New("not now")
+				}
+				return nil
+			})
+			reported("", 1, 2, 3, 4, 5, 6) // better too many than too few
+			node.Intercept(nil)
+			config.OperatorKey = other // configured after the backup
+			reported(invoice.Address(account).String()+" 1 from 5", 1, 2, 4, 5, 6)
 		})
 	}
 }

@@ -49,6 +49,7 @@ type ReportedPast struct {
 	From     uint64            `json:"fromBlock"` // the first block that the backup had not read
 	To       uint64            `json:"toBlock"`
 	Lost     []ReportedInvoice `json:"lostInvoices"`   // that the database does not have
+	Foreign  []ReportedOpener  `json:"unknownOpeners"` // of other invoices that the database does not have
 	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
 	// Unwatched are lost invoices whose deposit addresses are too many to be watched.
@@ -200,6 +201,9 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if err != nil {
 		return past, err
 	}
+	if lost, past.Foreign, err = s.splitLost(ctx, key, lost); err != nil {
+		return past, err
+	}
 	for _, l := range lost {
 		found := ReportedInvoice{OnChainID: l.CommitmentID.String(), InvoiceID: l.InvoiceID, Block: max(l.Block, l.ClosedBlock)}
 		if l.InvoiceID != "" {
@@ -274,6 +278,10 @@ func (r RecoveryReport) Markdown() string {
 		}
 		for _, l := range c.Lost {
 			p("- `%s`, announced in block %d", l.OnChainID, l.Block)
+		}
+		for _, o := range c.Foreign {
+			p("\n%d more invoices, from block %d on, are of account `%s`, which neither this database nor the configuration knows. "+
+				"They belong to another installation that uses the same registry. If the account was your operator, they are lost, too: import their copies.", o.Invoices, o.FirstBlock, o.Account)
 		}
 		p("\n%d open invoices were closed on chain before they expired, and no payment explains it: somebody made them void, or attributed a payment by hand. They do not expire, and payments after the close do not pay them. "+
 			"`serve` makes void those that no payment without an invoice can have paid. Decide about those that it leaves open.\n", len(c.Closed))

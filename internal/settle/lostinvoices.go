@@ -72,6 +72,9 @@ func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryF
 	for _, b := range blocks {
 		for _, e := range b.Registry {
 			f := registryFact{store.LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
+			if e.Kind != RegistryPaid { // payers do that
+				f.TxHash = e.TxHash
+			}
 			if e.Kind == RegistryClosed {
 				f.ClosedBlock, f.ClosedAt = b.Number, b.Time
 			} else if !all {

@@ -16,6 +16,7 @@ type LostInvoice struct {
 	CommitmentID invoice.Hash
 	Registry     invoice.Address // that announced it
 	Block        uint64
+	TxHash       invoice.Hash // of the last transaction that opened or closed it; zero if none is known
 	// ClosedBlock is where the registry closed it, at ClosedAt; 0 if it did not.
 	ClosedBlock uint64
 	ClosedAt    time.Time
@@ -24,19 +25,20 @@ type LostInvoice struct {
 	InvoiceID string
 }
 
-const lostColumns = "chain_key, commitment_id, registry, block_number, closed_block, closed_at"
+const lostColumns = "chain_key, commitment_id, registry, block_number, tx_hash, closed_block, closed_at"
 
 func scanLost(row scanner) (l LostInvoice, err error) {
-	err = row.Scan(&l.ChainKey, hashCol(&l.CommitmentID), addressCol(&l.Registry), &l.Block, nullUint{&l.ClosedBlock}, seconds{&l.ClosedAt})
+	err = row.Scan(&l.ChainKey, hashCol(&l.CommitmentID), addressCol(&l.Registry), &l.Block, hashCol(&l.TxHash), nullUint{&l.ClosedBlock}, seconds{&l.ClosedAt})
 	return l, err
 }
 
 // InsertLostInvoices records commitments, and of those that are recorded where they were closed.
 func (tx *Tx) InsertLostInvoices(ctx context.Context, lost []LostInvoice) error {
 	for _, l := range lost { // few, and each at most twice
-		_, err := tx.exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (commitment_id) DO UPDATE SET
+		_, err := tx.exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0) ON CONFLICT (commitment_id) DO UPDATE SET
+			tx_hash = coalesce(excluded.tx_hash, lost_invoices.tx_hash),
 			closed_block = coalesce(excluded.closed_block, lost_invoices.closed_block), closed_at = coalesce(excluded.closed_at, lost_invoices.closed_at)`,
-			l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), orNull(int64(l.ClosedBlock)), orNull(l.ClosedAt))
+			l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), orNull(l.TxHash), orNull(int64(l.ClosedBlock)), orNull(l.ClosedAt))
 		if err != nil {
 			return fmt.Errorf("record a lost invoice: %w", err)
 		}

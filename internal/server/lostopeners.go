@@ -1,0 +1,98 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+)
+
+// Limits of the search for who opened lost invoices.
+const (
+	// maxSenders bounds the transactions of a chain of which a report finds out who signed them. Invoices of others
+	// are lost ones.
+	maxSenders = 10_000
+	// sendersAtOnce is how many of them a node is asked for together.
+	sendersAtOnce = 100
+)
+
+// ReportedOpener is an account that opened or closed invoices which the database lacks, and that neither the database nor the
+// configuration knows. It is the operator of another installation with the same registry, or one that was new after the backup.
+type ReportedOpener struct {
+	Account    string `json:"account"`
+	Invoices   int    `json:"invoices"`
+	FirstBlock uint64 `json:"firstBlock"`
+}
+
+// splitLost separates the lost invoices of unknown accounts from others, for a report. Those of which it cannot be found out
+// are among the others. So are all of a chain without a known operator.
+func (s *Server) splitLost(ctx context.Context, chainKey string, all []store.LostInvoice) (lost []store.LostInvoice, foreign []ReportedOpener, err error) {
+	operators, err := s.operators(ctx, chainKey)
+	if err != nil || len(operators) == 0 {
+		return all, nil, err
+	}
+	senders, err := s.senders(ctx, chainKey, all)
+	if err != nil {
+		s.cfg.Logger.Warn("it was not found out who opened all lost invoices, so those of another installation may be among them", "chain", chainKey, "err", err)
+	}
+	at := make(map[invoice.Address]int) // in foreign
+	for _, l := range all {             // in the order of their blocks
+		from, known := senders[l.TxHash]
+		if !known || l.InvoiceID != "" || slices.Contains(operators, from) {
+			lost = append(lost, l)
+			continue
+		}
+		i, counted := at[from]
+		if !counted {
+			i = len(foreign)
+			at[from] = i
+			foreign = append(foreign, ReportedOpener{Account: from.String(), FirstBlock: max(l.Block, l.ClosedBlock)})
+		}
+		foreign[i].Invoices++
+	}
+	slices.SortStableFunc(foreign, func(a, b ReportedOpener) int { return cmp.Compare(b.Invoices, a.Invoices) })
+	return lost, foreign, nil
+}
+
+// senders returns who signed the transactions of lost invoices, as far as a node says. What it says is proved by the signatures.
+func (s *Server) senders(ctx context.Context, chainKey string, lost []store.LostInvoice) (map[invoice.Hash]invoice.Address, error) {
+	run, found := s.byKey[chainKey], make(map[invoice.Hash]invoice.Address)
+	asked := make(map[invoice.Hash]bool)
+	var hashes []invoice.Hash
+	for _, l := range lost {
+		if l.InvoiceID == "" && !l.TxHash.IsZero() && !asked[l.TxHash] {
+			asked[l.TxHash], hashes = true, append(hashes, l.TxHash)
+		}
+	}
+	var left error
+	if n := len(hashes) - maxSenders; n > 0 {
+		left, hashes = fmt.Errorf("%d transactions are too many", n), hashes[:maxSenders]
+	}
+	for some := range slices.Chunk(hashes, sendersAtOnce) {
+		answers, batch := make([]json.RawMessage, len(some)), make([]rpc.BatchElem, len(some))
+		for i, hash := range some {
+			batch[i] = rpc.BatchElem{Method: "eth_getTransactionByHash", Args: []any{common.Hash(hash)}, Result: &answers[i]}
+		}
+		calling, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+		err := run.pool.Writer().BatchCallContext(calling, batch)
+		cancel()
+		if err != nil {
+			return found, errors.Join(left, err)
+		}
+		for i, hash := range some {
+			if _, from, ok := signed(answers[i], hash, run.ID); ok {
+				found[hash] = from
+			}
+		}
+	}
+	return found, left
+}
