@@ -8,7 +8,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ended returns the copy of an invoice with a status.
@@ -33,6 +32,7 @@ func (w *world) readGap() {
 // the database has lost. A payment above that block does not pay it, and it becomes void; one below does.
 func TestClosedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.lose()
 		void, paid, byHand := w.create(), w.create(amount(2_000_000)), w.create(amount(500_000))
 		pays, stray := w.pay(paid.TransferAmount), w.pay(invoice.NewAmount(501_000))
 		w.mine(start+1, pays, stray)
@@ -88,6 +88,7 @@ func TestClosedInvoice(t *testing.T) {
 // closed, and one whose close is mined again becomes void. One that was closed because it had expired, expires.
 func TestClosedInReplacedBlock(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.lose()
 		dropped, again := w.create(), w.create(amount(2_000_000))
 		b := w.next(start + 1)
 		closes := func(inv invoice.Invoice) settle.RegistryEvent {
@@ -151,6 +152,7 @@ func TestManyClosedInvoices(t *testing.T) {
 // TestPersonEndsHeldInvoice makes an invoice void that is held because payments may have paid it by hand.
 func TestPersonEndsHeldInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.lose()
 		inv := w.create()
 		w.mine(start+1, w.pay(invoice.NewAmount(number(inv.Amount)+1_000)))
 		closed := w.announce(inv, settle.RegistryClosed)
@@ -236,7 +238,7 @@ func TestImportKeepsFirstStatus(t *testing.T) {
 		if _, err := w.ImportInvoice(t.Context(), ended(t, inv, "void"), nil); !errors.Is(err, settle.ErrNoRecovery) {
 			t.Errorf("before a recovery: %v", err)
 		}
-		w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.RecoverFrom(t.Context()) }))
+		w.lose()
 		w.mine(start+1, w.pay(inv.TransferAmount))
 		w.final()
 		var differs *settle.StatusDiffersError

@@ -15,11 +15,16 @@ const maxLostAddresses = 1_000_000
 
 // noteRegistry records what the blocks' events say about a past that the database has lost. An open invoice whose commitment
 // was closed before it expired ended in that past: the service closes only what is not open. During a recovery,
-// commitments that no invoice has are recorded as well.
+// commitments that no invoice has are recorded as well. On a chain that was never recovered there is no such past.
 func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey string, blocks []Block) error {
 	facts := registryFacts(chainKey, blocks, s.recovery)
 	if len(facts) == 0 {
 		return nil
+	}
+	if !s.recovery {
+		if recovered, err := tx.IsRecovered(ctx, chainKey); err != nil || !recovered {
+			return err
+		}
 	}
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
