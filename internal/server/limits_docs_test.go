@@ -99,6 +99,8 @@ func limitRows() []string {
 			"%d requests that wait with shares %d for one invoice; success is answered %d times; an invoice asks for %d s",
 			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting, facilitator.MaxWaitingForInvoice,
 			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
+		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", settle.EraseBatch, settle.EraseAnswers),
+		row("hosts of former public URLs | %d", store.MaxFormerHosts),
 		row("claims | %d a minute of one invoice %d of one client network %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("what wallets sent | %d reports a minute of one invoice %d of one client network %d in all; %d transactions of an invoice",

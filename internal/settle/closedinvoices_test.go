@@ -117,6 +117,7 @@ func TestClosedInReplacedBlock(t *testing.T) {
 // came in without an invoice, before it ended, than are read.
 func TestManyClosedInvoices(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
+		w.lose()
 		var all []invoice.Invoice
 		for i := range uint64(25) {
 			all = append(all, w.create(amount(2_000_000+10_000*i)))

@@ -14,8 +14,8 @@ import (
 const (
 	// EraseBatch is how many invoices one transaction erases. It keeps their chains from being read on.
 	EraseBatch = 50
-	// eraseAnswers is how many excerpts of answers it erases. A webhook that was down has many for an invoice.
-	eraseAnswers = 1000
+	// EraseAnswers is how many excerpts of answers it erases. A webhook that was down has many for an invoice.
+	EraseAnswers = 1000
 )
 
 // EraseCustomer erases the personal data of a merchant's customer, by the customer's key: all that the merchant wrote about
@@ -95,7 +95,7 @@ func eraseInvoices(ctx context.Context, tx *store.Tx, e *store.Erasure) (more bo
 		invoices[i], ids[i] = inv.Erase(), inv.ID
 		erased[inv.ID] = invoices[i]
 	}
-	if n, err := tx.EraseAnswers(ctx, ids, eraseAnswers); err != nil || n == eraseAnswers {
+	if n, err := tx.EraseAnswers(ctx, ids, EraseAnswers); err != nil || n == EraseAnswers {
 		return true, err
 	}
 	err = tx.RewriteEvents(ctx, ids, func(invoiceID string, body []byte) ([]byte, error) {

@@ -1,7 +1,5 @@
 -- Erasures of customers' personal data.
 
--- +goose Up
-
 -- One for each request that concerns invoices. It is never deleted.
 CREATE TABLE erasures (
     id          TEXT   NOT NULL PRIMARY KEY CHECK (id LIKE 'ers\_%' ESCAPE '\'), -- ers_…; its order is that of the requests

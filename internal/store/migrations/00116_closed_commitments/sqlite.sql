@@ -1,7 +1,5 @@
 -- Commitments that were closed in a past which the database lost.
 
--- +goose Up
-
 ALTER TABLE lost_invoices ADD COLUMN closed_block BIGINT CHECK (closed_block >= 0); -- where the registry closed the commitment; null if it did not, or a reorg dropped that block
 ALTER TABLE lost_invoices ADD COLUMN closed_at BIGINT;                              -- time of that block
 
