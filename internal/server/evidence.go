@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,11 +15,27 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
+
+// errNoForeignTx is a node's answer that it does not have a transaction whose event was read.
+var errNoForeignTx = errors.New("the node does not have the transaction")
 
 // maxForeignTxs bounds the transactions of a chain that wait to be judged. A registry that is shared with other
 // services has many. Those beyond it are left out: the operator's nonces show the same.
 const maxForeignTxs = 1000
+
+// maxDeployments is how many transactions two runs of `quittance chain deploy` send: one and a second with what was
+// wrong in the first.
+const maxDeployments = 6
+
+const (
+	// foreignTries is how often a transaction is asked for: a node may not have it yet.
+	foreignTries = 5
+	// foreignRetry is the time between them.
+	foreignRetry = time.Second
+)
 
 // compareNonces returns an error that says what to do if operators have used nonces that the database does not know. A
 // chain whose nodes do not answer keeps the service from nothing: its transaction manager compares again before it
@@ -25,9 +43,16 @@ const maxForeignTxs = 1000
 func (s *Server) compareNonces(ctx context.Context) error {
 	var group errgroup.Group
 	for _, run := range s.chains {
-		if run.writer != nil {
-			group.Go(func() error { return run.writer.CompareNonces(ctx) })
-		}
+		group.Go(func() error {
+			if run.writer == nil {
+				return s.store.ForgetOperators(ctx, run.Key)
+			}
+			allowed, err := s.allowedNonces(ctx, run.Chain)
+			if err != nil {
+				return err
+			}
+			return run.writer.CompareNonces(ctx, allowed)
+		})
 	}
 	if err := group.Wait(); err != nil || s.cfg.Isolated {
 		return err
@@ -37,6 +62,32 @@ func (s *Server) compareNonces(ctx context.Context) error {
 		return err
 	}
 	return r.Err()
+}
+
+// allowedNonces returns how many nonces of an operator are not evidence although the database does not know them: any
+// while a replica runs, which compares for itself, and those of deployments if a contract is new in the configuration.
+func (s *Server) allowedNonces(ctx context.Context, c chain.Chain) (uint64, error) {
+	if s.replica != "" {
+		if live, err := s.store.HasLiveReplica(ctx, s.clock.Now()); err != nil || live {
+			return store.AnyNonces, err
+		}
+	}
+	known, err := s.store.Remembered(ctx)
+	if err != nil {
+		return 0, err
+	}
+	registries, err := s.store.Registries(ctx, c.Key)
+	if err != nil {
+		return 0, err
+	}
+	before, _ := known.Chain(c.Key)
+	used := slices.Concat(registries, before.Factories, before.Relays)
+	for _, a := range []invoice.Address{c.Registry, c.DepositFactory, c.AuthorizationRelay} {
+		if !a.IsZero() && !slices.Contains(used, a) {
+			return maxDeployments, nil
+		}
+	}
+	return 0, nil
 }
 
 // queueForeignTx has a transaction judged that changed a registry and is not stored.
@@ -59,7 +110,11 @@ func (s *Server) judgeForeignTxs(ctx context.Context, run *chainWorkers) error {
 		case <-ctx.Done():
 			return nil
 		case tx := <-run.foreign:
-			if err := s.judgeForeignTx(ctx, run, tx); err != nil && ctx.Err() == nil {
+			err := s.judgeForeignTx(ctx, run, tx)
+			for try := 1; err != nil && try < foreignTries && wait.Sleep(ctx, foreignRetry, nil); try++ {
+				err = s.judgeForeignTx(ctx, run, tx)
+			}
+			if err != nil && ctx.Err() == nil {
 				s.cfg.Logger.Warn("it was not examined who sent a transaction of the registry", "chain", run.Key, "tx", tx, "err", err)
 			}
 		}
@@ -75,18 +130,14 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	if err := run.pool.Writer().CallContext(calling, &raw, "eth_getTransactionByHash", common.Hash(hash)); err != nil {
 		return fmt.Errorf("eth_getTransactionByHash: %w", err)
 	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return errNoForeignTx
+	}
 	tx, from, ok := signed(raw, hash, run.ID)
 	if !ok { // it is of a kind that this service does not send
 		return nil
 	}
-	operators, err := s.operators(ctx, run.Key)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(operators, from) {
-		return nil
-	}
-	_, err = s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now())
+	_, err := s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now()) // nothing for another service's account
 	return err
 }
 

@@ -1,16 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -110,6 +114,93 @@ func TestUnknownNonces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeploymentIsNoEvidence deploys contracts from the operator's account while the service is stopped, and configures
+// one of them. Later, or with more than the deployments, unknown nonces are evidence again.
+func TestDeploymentIsNoEvidence(t *testing.T) {
+	t.Parallel()
+	for name, database := range storetest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			config, c, _, account := withOperator(t)
+			c.SetNonce(account, 5)
+			starts(t, url, config)
+			c.SetNonce(account, 5+maxDeployments)
+			config.Registry = invoice.Address{0x61}
+			c.Contract(config.Registry)
+			starts(t, url, config)
+			starts(t, url, config)
+			config.Registry = invoice.Address{0x62}
+			c.Contract(config.Registry)
+			c.SetNonce(account, 6+2*maxDeployments)
+			isSuspected(t, url, config, "has sent 18 transactions on house, and the database knows of 11")
+		})
+	}
+}
+
+// TestNoncesWhileAnotherReplicaRuns starts a replica after a person has sent with the operator's key. The replica that
+// runs has noticed no loss.
+func TestNoncesWhileAnotherReplicaRuns(t *testing.T) {
+	t.Parallel()
+	url := storetest.MigratedPostgres(t)
+	config, c, _, account := withOperator(t)
+	c.SetNonce(account, 5)
+	run := startServer(t, recoverConfig(url, config))
+	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	c.SetNonce(account, 6)
+	starts(t, url, config)
+	run.stop()
+	must(t, <-run.ended)
+	c.SetNonce(account, 7)
+	isSuspected(t, url, config, "has sent 7 transactions on house, and the database knows of 6")
+}
+
+// TestKeyThatReturns removes an operator's key, and gives it back after coins were moved by hand.
+func TestKeyThatReturns(t *testing.T) {
+	t.Parallel()
+	url := storetest.Migrated(t)
+	config, c, _, account := withOperator(t)
+	starts(t, url, config)
+	without := config
+	without.OperatorKey = nil
+	starts(t, url, without)
+	c.SetNonce(account, 1)
+	starts(t, url, config)
+}
+
+// TestRegistryTransactionThatANodeLacks has the node fail, and then not have the transaction yet, when it is asked who
+// sent a transaction of the registry.
+func TestRegistryTransactionThatANodeLacks(t *testing.T) {
+	t.Parallel()
+	config, c, node, _ := withOperator(t)
+	lacking := chaintest.NewProxy(t, node, 1)
+	lacking.SetFaults(chaintest.Only{Methods: []string{"eth_getTransactionByHash"}, Fault: chaintest.Null{}})
+	failing := chaintest.NewProxy(t, node, 1)
+	failing.SetFaults(chaintest.Only{Methods: []string{"eth_getTransactionByHash"}, Fault: chaintest.Fail{}})
+	var tries atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		nodes := []http.Handler{failing, lacking, node}
+		if !bytes.Contains(body, []byte("eth_getTransactionByHash")) {
+			node.ServeHTTP(w, r)
+			return
+		}
+		nodes[min(tries.Add(1), 3)-1].ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	config.RPC = []string{front.URL}
+	run := startServer(t, recoverConfig(storetest.Migrated(t), config))
+	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	c.Mine(signedBy(t, config.OperatorKey, 0, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{3})))
+	await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
+	run.stop()
+	must(t, <-run.ended)
 }
 
 // signedBy returns a call of the registry that is signed with a key.

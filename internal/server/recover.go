@@ -63,6 +63,7 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	if err := s.commitConfiguration(ctx); err != nil {
 		return report, err
 	}
+	defer func() { err = errors.Join(err, s.leaveRevision(ctx)) }() // so that the next start finds no replica
 	if err := s.readPast(ctx, o); err != nil {
 		return report, err
 	}

@@ -120,14 +120,19 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 			current = s.isCurrent(ctx)
 		}
 		end()
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-		defer cancel()
-		if err := s.store.LeaveWork(leaving, s.replica); err != nil {
+		if err := s.leaveRevision(ctx); err != nil {
 			s.cfg.Logger.Warn("note of the running revision not removed, it will expire", "err", err)
 		}
 		return s.awaitAbandoned(ctx)
 	})
 	return work
+}
+
+// leaveRevision gives up the note that this replica runs a revision, although ctx has ended.
+func (s *Server) leaveRevision(ctx context.Context) error {
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	return s.store.LeaveWork(leaving, s.replica)
 }
 
 // whileTrusted returns a context that ends with ctx, or once there is evidence that the database was restored while

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 
 // foreignTransactions ends the reasons that the operators' transactions give.
 const foreignTransactions = "either the database has lost transactions, or another program or person sends with the key of this account, " +
-	"which should be the service's only. After --dismiss, transactions of this account never count as evidence again"
+	"which should be the service's only. After --dismiss, transactions of this account do not count as evidence, until a recovery ends"
+
+// AnyNonces allows all unknown nonces, for NoteNonces.
+const AnyNonces = math.MaxUint64
 
 // Operators returns the accounts whose transactions on a chain are stored.
 func (q *queries) Operators(ctx context.Context, chainKey string) ([]invoice.Address, error) {
@@ -40,12 +44,17 @@ func (q *queries) ForeignTxs(ctx context.Context, txs []invoice.Hash) ([]invoice
 
 // NoteNonces compares how many nonces an account has used on a chain with what the database knows. The count must have
 // been read before the call: a transaction is stored before it is broadcast, so that the database knows all that were
-// counted. What was used before the first call for an account is accepted. Later, more than is known is evidence that
-// the database was restored; a service that runs has noticed no loss, and accepts it. It reports whether it found
-// evidence.
-func (s *Store) NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used uint64, running bool, now time.Time) (suspected bool, err error) {
+// counted. What was used before the first call for an account is accepted. Later, more unknown nonces than are allowed
+// are evidence that the database was restored. A service that runs has noticed no loss: it allows AnyNonces, and
+// forgets the chain's former accounts. NoteNonces reports whether it found evidence.
+func (s *Store) NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
 		suspected = false
+		if allowed == AnyNonces {
+			if err := tx.forgetAccounts(ctx, chainKey, account); err != nil {
+				return err
+			}
+		}
 		first, err := tx.exec(ctx, "INSERT INTO operator_nonces (chain_key, account, known, shared) VALUES ($1, $2, $3, 0) ON CONFLICT (chain_key, account) DO NOTHING",
 			chainKey, account.String(), int64(used))
 		if err != nil || first == 1 {
@@ -55,7 +64,7 @@ func (s *Store) NoteNonces(ctx context.Context, chainKey string, account invoice
 		if err != nil || used <= known {
 			return err
 		}
-		if suspected = !running && !shared; !suspected {
+		if suspected = used-known > allowed && !shared; !suspected {
 			_, err := tx.exec(ctx, "UPDATE operator_nonces SET known = $3 WHERE chain_key = $1 AND account = $2 AND known < $3", chainKey, account.String(), int64(used))
 			return err
 		}
@@ -88,6 +97,20 @@ func (s *Store) NoteSigned(ctx context.Context, chainKey string, account invoice
 		return false, fmt.Errorf("compare transaction %s on %s: %w", txHash, chainKey, err)
 	}
 	return suspected, nil
+}
+
+// ForgetOperators forgets the accounts of a chain that has no operator key. Their coins may be moved by hand before one
+// returns.
+func (s *Store) ForgetOperators(ctx context.Context, chainKey string) error {
+	return s.Update(ctx, func(tx *Tx) error { return tx.forgetAccounts(ctx, chainKey, invoice.Address{}) })
+}
+
+// forgetAccounts forgets the accounts of a chain but one, and those that others send with.
+func (tx *Tx) forgetAccounts(ctx context.Context, chainKey string, but invoice.Address) error {
+	if _, err := tx.exec(ctx, "DELETE FROM operator_nonces WHERE chain_key = $1 AND account <> $2 AND shared = 0", chainKey, but.String()); err != nil {
+		return fmt.Errorf("forget former operators of %s: %w", chainKey, err)
+	}
+	return nil
 }
 
 // knownNonces returns how many nonces of an account are known, and whether others send with its key.

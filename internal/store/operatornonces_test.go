@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,17 @@ func (o operator) sends(t *testing.T, nonce uint64) {
 // notes compares a count with the database, which must be evidence or not.
 func (o operator) notes(t *testing.T, used uint64, running, want bool) {
 	t.Helper()
-	suspected, err := o.s.NoteNonces(t.Context(), "base", o.name, used, running, time.Unix(1000, 0))
+	allowed := uint64(0)
+	if running {
+		allowed = store.AnyNonces
+	}
+	o.allows(t, used, allowed, want)
+}
+
+// allows is notes with a number of unknown nonces that are no evidence.
+func (o operator) allows(t *testing.T, used, allowed uint64, want bool) {
+	t.Helper()
+	suspected, err := o.s.NoteNonces(t.Context(), "base", o.name, used, allowed, time.Unix(1000, 0))
 	if err != nil || suspected != want {
 		o.tb.Fatalf("%d nonces of %s: evidence %v, %v; want %v", used, o.name, suspected, err, want)
 	}
@@ -104,6 +115,54 @@ func TestNoncesAreEvidence(t *testing.T) {
 		o.notes(t, 31, true, false)  // used by another program while the service runs
 		o.notes(t, 31, false, false)
 		o.notes(t, 32, false, true)
+	})
+}
+
+// TestDeploymentsAreNoEvidence has an account use as many nonces as are allowed, and one more.
+func TestDeploymentsAreNoEvidence(t *testing.T) {
+	eachOperator(t, func(t *testing.T, o operator) {
+		t.Helper()
+		o.notes(t, 5, false, false)
+		o.allows(t, 11, 6, false)
+		o.notes(t, 11, false, false)
+		o.allows(t, 18, 6, true)
+	})
+}
+
+// TestFormerOperators replaces the key of an operator. What is sent by hand with the former key is no evidence when it
+// returns, and its signatures are until the service has run with the other.
+func TestFormerOperators(t *testing.T) {
+	eachOperator(t, func(t *testing.T, o operator) {
+		t.Helper()
+		want := func(want ...invoice.Address) {
+			t.Helper()
+			for _, account := range []invoice.Address{o.name, {0xbb}} {
+				var n int
+				err := storetest.SQL(t, o.url).QueryRowContext(t.Context(), "SELECT count(*) FROM operator_nonces WHERE account = $1", account.String()).Scan(&n)
+				if err != nil || (n == 1) != slices.Contains(want, account) {
+					t.Errorf("%s has %d rows, %v; want rows of %v", account, n, err, want)
+				}
+			}
+		}
+		next := o
+		next.name = invoice.Address{0xbb}
+		o.notes(t, 5, false, false)
+		next.notes(t, 1, false, false)
+		want(o.name, next.name)
+		next.notes(t, 1, true, false)
+		want(next.name)
+		o.notes(t, 9, false, false)
+		if err := o.s.ForgetOperators(t.Context(), "other"); err != nil {
+			t.Fatal(err)
+		}
+		want(o.name, next.name)
+		o.notes(t, 10, false, true) // and dismissed
+		o.end(t, false)
+		if err := o.s.ForgetOperators(t.Context(), "base"); err != nil {
+			t.Fatal(err)
+		}
+		want(o.name)
+		o.notes(t, 11, false, false)
 	})
 }
 

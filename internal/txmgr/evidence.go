@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // errRestored ends a round in which the used nonces showed that the database may have been restored.
@@ -20,8 +21,9 @@ var errRestored = errors.New("the operator has used nonces that the database doe
 // CompareNonces compares how many nonces the operator has used with what the database knows, as store.NoteNonces does.
 // It must be called before Run. What fewer than two nodes say is left to the writer, if several are configured: it
 // believes that after a while, before its first transaction. Accounts of former keys are left out, because their coins
-// are moved by hand.
-func (w *Writer) CompareNonces(ctx context.Context) error {
+// are moved by hand. So many unknown nonces are allowed.
+func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
+	w.allowed = allowed
 	used, certain := w.usedNonces(ctx)
 	if !certain {
 		return nil
@@ -32,17 +34,36 @@ func (w *Writer) CompareNonces(ctx context.Context) error {
 	return nil
 }
 
-// noteNonces records how many nonces are used. It returns errRestored if that is evidence.
-func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
-	suspected, err := w.conf.Store.NoteNonces(ctx, w.conf.Chain.Key, w.sender, used, w.compared, w.conf.Now())
-	if err != nil {
-		return err
+// noteAgain notes from time to time how many nonces are used, so that those that a person uses while the service runs
+// are not evidence at the next start. It returns errRestored once there was evidence.
+func (w *Writer) noteAgain(ctx context.Context) error {
+	now := w.conf.Schedule()
+	if w.restored || now.Sub(w.notedAt) < noteEvery {
+		return w.trusted()
 	}
-	w.compared = true
-	if suspected {
+	w.notedAt = now
+	if used, certain := w.usedNonces(ctx); certain {
+		return w.noteNonces(ctx, used)
+	}
+	return nil
+}
+
+// trusted returns errRestored if the used nonces were evidence.
+func (w *Writer) trusted() error {
+	if w.restored {
 		return errRestored
 	}
 	return nil
+}
+
+// noteNonces records how many nonces are used. It returns errRestored if that is evidence.
+func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
+	suspected, err := w.conf.Store.NoteNonces(ctx, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
+	if err != nil {
+		return err
+	}
+	w.allowed, w.notedAt, w.restored = store.AnyNonces, w.conf.Schedule(), suspected
+	return w.trusted()
 }
 
 // usedNonces returns how many nonces the operator has used in any case: as many as two nodes of the chain say, or the

@@ -79,17 +79,17 @@ func TestCompareNonces(t *testing.T) {
 		}
 		for range 2 { // a start, with transactions of this service in every state
 			writer := w.writer()
-			must(t, writer.CompareNonces(t.Context()))
+			must(t, writer.CompareNonces(t.Context(), 0))
 			w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 			w.tick(writer)
-			must(t, w.writer().CompareNonces(t.Context()))
+			must(t, w.writer().CompareNonces(t.Context(), 0))
 			w.seal(1)
-			must(t, w.writer().CompareNonces(t.Context()))
+			must(t, w.writer().CompareNonces(t.Context(), 0))
 			w.tick(writer)
 			must(t, writer.release(t.Context()))
 		}
 		running := w.writer()
-		must(t, running.CompareNonces(t.Context()))
+		must(t, running.CompareNonces(t.Context(), 0))
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // while the service runs
 		w.seal(1)
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
@@ -101,13 +101,13 @@ func TestCompareNonces(t *testing.T) {
 		w.tick(running)
 		w.wantTxs(store.TxMined, store.TxMined, store.TxMined)
 		must(t, running.release(t.Context()))
-		must(t, w.writer().CompareNonces(t.Context()))
+		must(t, w.writer().CompareNonces(t.Context(), 0))
 		if suspected() {
 			t.Fatal("a false alarm")
 		}
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // while it is stopped
 		w.seal(1)
-		must(t, w.writer().CompareNonces(t.Context()))
+		must(t, w.writer().CompareNonces(t.Context(), 0))
 		if !suspected() {
 			t.Error("nothing was noticed")
 		}
@@ -117,12 +117,12 @@ func TestCompareNonces(t *testing.T) {
 // TestNoncesBeforeTheFirstTransaction has nodes not answer at the start. The writer compares before it sends something.
 func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		must(t, w.writer().CompareNonces(t.Context()))
+		must(t, w.writer().CompareNonces(t.Context(), 0))
 		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
 		w.seal(1)
 		writer := w.writer()
 		w.net.cut("eth_chainId")
-		must(t, writer.CompareNonces(t.Context()))
+		must(t, writer.CompareNonces(t.Context(), 0))
 		w.net.before = nil
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		_ = writer.tick(t.Context()) // one node says so
@@ -130,6 +130,29 @@ func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 		if err := writer.tick(t.Context()); !errors.Is(err, errRestored) {
 			t.Errorf("the round ended with %v", err)
 		}
+		if err := writer.tick(t.Context()); !errors.Is(err, errRestored) {
+			t.Errorf("the next round ended with %v", err)
+		}
 		w.wantTxs()
+	})
+}
+
+// TestNoncesUsedByHandWhileIdle has a person send with the operator's key while the service runs and has nothing to
+// send. That is no evidence at the next start.
+func TestNoncesUsedByHandWhileIdle(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		running := w.writer()
+		must(t, running.CompareNonces(t.Context(), 0))
+		w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
+		w.seal(1)
+		w.clock.Add(noteEvery)
+		w.tick(running)
+		must(t, running.release(t.Context()))
+		must(t, w.writer().CompareNonces(t.Context(), 0))
+		r, err := w.store.Recovery(t.Context())
+		must(t, err)
+		if r.State != store.RecoveryNormal {
+			t.Errorf("a false alarm: %s", r.Reason)
+		}
 	})
 }

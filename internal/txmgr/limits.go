@@ -66,8 +66,11 @@ const (
 	// firstAfter is the same before the first transaction of a sender: other
 	// programs, such as the one that deployed the registry, used its nonces.
 	firstAfter = 3 * time.Second
-	// compareTimeout bounds the question, at a start, of how many nonces an account has used.
+	// compareTimeout bounds the question of how many nonces an account has used.
 	compareTimeout = 5 * time.Second
+	// noteEvery is how often a writer asks that while it has nothing to send. A person who sends by hand has a minute
+	// until the service may be stopped.
+	noteEvery = time.Minute
 	// foreignAfter is how long a pending transaction of another program may
 	// hold up ours before ours takes its nonce.
 	foreignAfter = 5 * time.Minute

@@ -72,9 +72,12 @@ type machine struct {
 
 var errInjected = errors.New("spoiled by the test")
 
-// faulty returns a writer with faults that the machine injects.
+// faulty returns a writer with faults that the machine injects. It takes over from another replica, so that what another
+// program sent is no evidence of a restore.
 func (m *machine) faulty() *Writer {
-	return m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store = faultyStore{c.Store, m} })
+	writer := m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store = faultyStore{c.Store, m} })
+	writer.allowed = store.AnyNonces
+	return writer
 }
 
 // strike reports whether the current call must fail.

@@ -16,6 +16,9 @@ import (
 // process follows the transactions in flight and, if nothing is in flight, sends the next
 // one.
 func (w *Writer) process(ctx context.Context) error {
+	if err := w.noteAgain(ctx); err != nil {
+		return err
+	}
 	if err := w.count(ctx); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ type Store interface {
 	RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error
 	SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error
 	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
-	NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used uint64, running bool, now time.Time) (suspected bool, err error)
+	NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error)
 	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
 	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
 	CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error)
@@ -120,7 +120,9 @@ type Writer struct {
 	conf        Config
 	node        node
 	sender      invoice.Address
-	compared    bool // whether this process has compared the used nonces with the database
+	allowed     uint64    // how many unknown nonces are not evidence; all once this process has compared them
+	notedAt     time.Time // when the used nonces were last asked for, or noted
+	restored    bool      // the used nonces were evidence, so that nothing is sent any more
 	ids         *invoice.IDs
 	lease       store.WorkLease
 	leasedUntil time.Time // until when the lease is surely ours
