@@ -157,7 +157,9 @@ func newDrill(t *testing.T, way func(*drill) drillDatabase, seed uint64) *drill 
 // acceleratedClock returns a clock that is right at first and passes one second per block.
 func acceleratedClock() func() time.Time {
 	start := time.Now()
-	return func() time.Time { return start.Add(time.Since(start) * (time.Second / drillBlockTime)) }
+	return func() time.Time {
+		return start.Add(time.Duration(int64(time.Since(start)) * int64(time.Second/drillBlockTime)))
+	}
 }
 
 // useDatabase sets the environment of the service for a database.

@@ -26,6 +26,11 @@ func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey strin
 			return err
 		}
 	}
+	return s.noteFacts(ctx, tx, chainKey, facts)
+}
+
+// noteFacts records what events of the registry say about the lost past.
+func (s *Service) noteFacts(ctx context.Context, tx *store.Tx, chainKey string, facts []registryFact) error {
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
 		ids[i] = f.CommitmentID
