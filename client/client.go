@@ -28,7 +28,6 @@ type Client struct {
 	base           *url.URL
 	http           *http.Client
 	key            string
-	hasKey         bool // WithKey was given
 	version        string
 	timeout        time.Duration
 	attemptTimeout time.Duration

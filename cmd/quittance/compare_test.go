@@ -94,12 +94,12 @@ func TestCompare(t *testing.T) {
 			orPaid := func(all []apitypes.Payment) []apitypes.Payment { return append(all, pay("pay_same", "inv_a", "")) }
 			live, in := serveLists(t, c.status, c.live, orPaid(c.pl), orOne(c.rl)), serveLists(t, c.status, c.in, orPaid(c.pc), orOne(c.rc))
 			var out strings.Builder
-			code := run(t.Context(), environment{stdout: &out, stderr: &out, key: "the key"}, []string{"compare", "--url", live, "--copy", in, "--json"})
+			code := run(t.Context(), environment{stdout: &out, stderr: &out, key: "the-key"}, []string{"compare", "--url", live, "--copy", in, "--json"})
 			if code != c.code || !strings.Contains(out.String(), c.want) {
 				t.Errorf("%d, want %d and %s: %s", code, c.code, c.want, &out)
 			}
 			out.Reset()
-			if got := run(t.Context(), environment{stdout: &out, stderr: &out, key: "the key"}, []string{"compare", "--url", live, "--copy", in}); got != code || code < 2 && !strings.Contains(out.String(), "of the live service: ") {
+			if got := run(t.Context(), environment{stdout: &out, stderr: &out, key: "the-key"}, []string{"compare", "--url", live, "--copy", in}); got != code || code < 2 && !strings.Contains(out.String(), "of the live service: ") {
 				t.Errorf("as a table: %d %s", got, &out)
 			}
 		})
