@@ -21,7 +21,7 @@ func serveLists(t *testing.T, status apitypes.ServiceStatus, invoices []apitypes
 		return at, next
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || r.Header.Get("Authorization") != "Bearer the key" {
+		if r.Method != http.MethodGet || r.Header.Get("Authorization") != "Bearer the-key" {
 			t.Errorf("%s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))
 		}
 		var body any
