@@ -28,6 +28,7 @@ type Client struct {
 	base           *url.URL
 	http           *http.Client
 	key            string
+	hasKey         bool // WithKey was given
 	version        string
 	timeout        time.Duration
 	attemptTimeout time.Duration
@@ -45,9 +46,9 @@ type Option func(*Client)
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithKey sends a key of the service with each request. The key belongs to the operator
-// or to one merchant. An empty one sends none, for a service that asks for no key. FromEnv
-// returns an error for it.
-func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+// or to one merchant. New returns an error for an empty one, which is a variable that is not
+// set: leave the option out for a service that asks for no key.
+func WithKey(key string) Option { return func(c *Client) { c.key, c.hasKey = key, true } }
 
 // WithVersion sends the header Quittance-Version with each request, such as 2026-11-22, so
 // that responses are of that version of the interface whichever one the key is pinned to.
@@ -84,7 +85,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c)
 	}
-	if c.key != "" && !isKey(c.key) {
+	if c.hasKey && !isKey(c.key) {
 		return nil, ErrKey
 	}
 	if c.http.CheckRedirect == nil {
@@ -106,9 +107,6 @@ func isKey(key string) bool {
 // FromEnv returns a client of the service at QUITTANCE_URL with the key in
 // QUITTANCE_API_KEY, two environment variables that must be set.
 func FromEnv(options ...Option) (*Client, error) {
-	if os.Getenv("QUITTANCE_API_KEY") == "" {
-		return nil, ErrKey
-	}
 	return New(os.Getenv("QUITTANCE_URL"), append([]Option{WithKey(os.Getenv("QUITTANCE_API_KEY"))}, options...)...)
 }
 

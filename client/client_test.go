@@ -58,7 +58,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("New(%q) succeeds", bad)
 		}
 	}
-	for _, bad := range []string{" ", "qk_1\n", "qk 1", "qk_\u00fc"} {
+	for _, bad := range []string{"", " ", "qk_1\n", "qk 1", "qk_\u00fc"} {
 		_, err := client.New("https://h.example", client.WithKey(bad))
 		if !errors.Is(err, client.ErrKey) || strings.Contains(err.Error(), "qk") {
 			t.Errorf("with the key %q New returns %v", bad, err)

@@ -60,7 +60,11 @@ func newKeyed(t *testing.T, s *store.Store) keyed {
 // client returns a client with a key, or without one.
 func (k keyed) client(key string) *client.Client {
 	k.t.Helper()
-	c, err := client.New(k.server.URL, client.WithHTTPClient(k.server.Client()), client.WithRetries(0), client.WithKey(key))
+	options := []client.Option{client.WithHTTPClient(k.server.Client()), client.WithRetries(0)}
+	if key != "" {
+		options = append(options, client.WithKey(key))
+	}
+	c, err := client.New(k.server.URL, options...)
 	if err != nil {
 		k.t.Fatal(err)
 	}
