@@ -22,7 +22,8 @@ func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey strin
 		return nil
 	}
 	if !s.recovery {
-		if recovered, err := tx.IsRecovered(ctx, chainKey); err != nil || !recovered {
+		from, err := tx.RecoveredFrom(ctx)
+		if _, recovered := from[chainKey]; err != nil || !recovered {
 			return err
 		}
 	}

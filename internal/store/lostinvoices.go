@@ -185,12 +185,6 @@ func (tx *Tx) RecoverChainFrom(ctx context.Context, chainKey string, from uint64
 	return err
 }
 
-// IsRecovered reports whether a recovery has begun to read the chain.
-func (q *queries) IsRecovered(ctx context.Context, chainKey string) (bool, error) {
-	n, err := queryRow(ctx, q, scanCount, "SELECT count(*) FROM recovery_chains WHERE chain_key = $1", chainKey)
-	return n > 0, err
-}
-
 // RecoveredFrom returns where the recovery began to read each chain.
 func (q *queries) RecoveredFrom(ctx context.Context) (map[string]uint64, error) {
 	from := make(map[string]uint64)
