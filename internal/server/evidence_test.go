@@ -79,65 +79,57 @@ func TestCopiedFileIsNoticed(t *testing.T) {
 // TestUnknownNonces has an operator use nonces that the database does not know, while the service is stopped.
 func TestUnknownNonces(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			config, c, node, account := withOperator(t)
-			c.SetNonce(account, 5)
-			starts(t, url, config)
-			c.SetNonce(account, 4) // behind
-			starts(t, url, config)
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		config, c, node, account := withOperator(t)
+		c.SetNonce(account, 5)
+		starts(t, url, config)
+		c.SetNonce(account, 4) // behind
+		starts(t, url, config)
 
-			c.SetNonce(account, 7)
-			node.Intercept(func(_ context.Context, method string) error {
-				if method == "eth_getTransactionCount" {
-					return errors.New("not now")
-				}
-				return nil
-			})
-			starts(t, url, config)
-			node.Intercept(nil)
-			for range 2 {
-				isSuspected(t, url, config, "has sent 7 transactions")
+		c.SetNonce(account, 7)
+		node.Intercept(func(_ context.Context, method string) error {
+			if method == "eth_getTransactionCount" {
+				return errors.New("not now")
 			}
-			_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
-			must(t, err)
-			starts(t, url, config)
-			c.SetNonce(account, 8)
-			isSuspected(t, url, config, "has sent 8 transactions")
-			_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
-			must(t, err)
-			for sent := range uint64(3) {
-				c.SetNonce(account, 8+sent)
-				starts(t, url, config)
-			}
+			return nil
 		})
-	}
+		starts(t, url, config)
+		node.Intercept(nil)
+		for range 2 {
+			isSuspected(t, url, config, "has sent 7 transactions")
+		}
+		_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+		must(t, err)
+		starts(t, url, config)
+		c.SetNonce(account, 8)
+		isSuspected(t, url, config, "has sent 8 transactions")
+		_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
+		must(t, err)
+		for sent := range uint64(3) {
+			c.SetNonce(account, 8+sent)
+			starts(t, url, config)
+		}
+	})
 }
 
 // TestDeploymentIsNoEvidence deploys contracts from the operator's account while the service is stopped, and configures
 // one of them. Later, or with more than the deployments, unknown nonces are evidence again.
 func TestDeploymentIsNoEvidence(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			config, c, _, account := withOperator(t)
-			c.SetNonce(account, 5)
-			starts(t, url, config)
-			c.SetNonce(account, 5+maxDeployments)
-			config.Registry = invoice.Address{0x61}
-			c.Contract(config.Registry)
-			starts(t, url, config)
-			starts(t, url, config)
-			config.Registry = invoice.Address{0x62}
-			c.Contract(config.Registry)
-			c.SetNonce(account, 6+2*maxDeployments)
-			isSuspected(t, url, config, "has sent 18 transactions on house, and the database knows of 11")
-		})
-	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		config, c, _, account := withOperator(t)
+		c.SetNonce(account, 5)
+		starts(t, url, config)
+		c.SetNonce(account, 5+maxDeployments)
+		config.Registry = invoice.Address{0x61}
+		c.Contract(config.Registry)
+		starts(t, url, config)
+		starts(t, url, config)
+		config.Registry = invoice.Address{0x62}
+		c.Contract(config.Registry)
+		c.SetNonce(account, 6+2*maxDeployments)
+		isSuspected(t, url, config, "has sent 18 transactions on house, and the database knows of 11")
+	})
 }
 
 // TestNoncesWhileAnotherReplicaRuns starts a replica after a person has sent with the operator's key. The replica that
@@ -216,86 +208,78 @@ func signedBy(t *testing.T, key *ecdsa.PrivateKey, nonce uint64, registry invoic
 // know. Those of the other service prove nothing.
 func TestUnknownRegistryEvents(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			config, c, _, account := withOperator(t)
-			c.SetNonce(account, 5)
-			run := startServer(t, recoverConfig(url, config))
-			await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-			other, err := crypto.GenerateKey()
-			must(t, err)
-			c.Mine(signedBy(t, other, 5, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{1})))
-			c.Mine(signedBy(t, config.OperatorKey, 4, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{2})))
-			c.Mine(chaintest.NewTx(chaintest.Closed(config.Registry, invoice.Hash{1})))
-			c.Mine(signedBy(t, config.OperatorKey, 5, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{3})))
-			h := await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
-			if !strings.Contains(h.Restored, "with nonce 5") {
-				t.Errorf("the reason is %q", h.Restored)
-			}
-			run.stop()
-			must(t, <-run.ended)
-			isSuspected(t, url, config, "with nonce 5 changed the registry on house")
-		})
-	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		config, c, _, account := withOperator(t)
+		c.SetNonce(account, 5)
+		run := startServer(t, recoverConfig(url, config))
+		await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+		other, err := crypto.GenerateKey()
+		must(t, err)
+		c.Mine(signedBy(t, other, 5, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{1})))
+		c.Mine(signedBy(t, config.OperatorKey, 4, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{2})))
+		c.Mine(chaintest.NewTx(chaintest.Closed(config.Registry, invoice.Hash{1})))
+		c.Mine(signedBy(t, config.OperatorKey, 5, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{3})))
+		h := await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
+		if !strings.Contains(h.Restored, "with nonce 5") {
+			t.Errorf("the reason is %q", h.Restored)
+		}
+		run.stop()
+		must(t, <-run.ended)
+		isSuspected(t, url, config, "with nonce 5 changed the registry on house")
+	})
 }
 
 // TestForeignCommitments recovers a database whose registry another installation uses, too. Its invoices are not reported as
 // lost, and remain known: once its account is the operator, they are lost ones.
 func TestForeignCommitments(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			config, c, node, account := withOperator(t)
-			starts(t, url, config)
-			other, err := crypto.GenerateKey()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		config, c, node, account := withOperator(t)
+		starts(t, url, config)
+		other, err := crypto.GenerateKey()
+		must(t, err)
+		opened := func(id byte) chaintest.Log { return chaintest.Opened(config.Registry, invoice.Hash{id}) }
+		c.Mine(signedBy(t, other, 0, config.Registry, opened(1), opened(2)))
+		c.Mine(signedBy(t, config.OperatorKey, 0, config.Registry, opened(3)))
+		c.Mine(signedBy(t, other, 1, config.Registry, chaintest.Closed(config.Registry, invoice.Hash{4}))) // opened before the backup
+		c.Mine(chaintest.NewTx(opened(5)))                                                                 // its signature is not known
+		c.Mine(chaintest.NewTx(chaintest.Paid(config.Registry, invoice.Hash{6}, invoice.Address{0xbb}, invoice.Address{0x99}, testToken, invoice.NewAmount(1))))
+		reported := func(foreign string, lost ...byte) {
+			t.Helper()
+			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
 			must(t, err)
-			opened := func(id byte) chaintest.Log { return chaintest.Opened(config.Registry, invoice.Hash{id}) }
-			c.Mine(signedBy(t, other, 0, config.Registry, opened(1), opened(2)))
-			c.Mine(signedBy(t, config.OperatorKey, 0, config.Registry, opened(3)))
-			c.Mine(signedBy(t, other, 1, config.Registry, chaintest.Closed(config.Registry, invoice.Hash{4}))) // opened before the backup
-			c.Mine(chaintest.NewTx(opened(5)))                                                                 // its signature is not known
-			c.Mine(chaintest.NewTx(chaintest.Paid(config.Registry, invoice.Hash{6}, invoice.Address{0xbb}, invoice.Address{0x99}, testToken, invoice.NewAmount(1))))
-			reported := func(foreign string, lost ...byte) {
-				t.Helper()
-				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
-				must(t, err)
-				var want, got []string
-				for _, id := range lost {
-					want = append(want, invoice.Hash{id}.String())
-				}
-				for _, l := range report.Chains[0].Lost {
-					got = append(got, l.OnChainID)
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("lost are %v, want %v", got, want)
-				}
-				var others []string
-				for _, o := range report.Chains[0].Foreign {
-					others = append(others, fmt.Sprint(o.Account, " ", o.Invoices, " from ", o.FirstBlock))
-					if text := report.Markdown(); !strings.Contains(text, o.Account) {
-						t.Errorf("the document lacks account %s:\n%s", o.Account, text)
-					}
-				}
-				if got := strings.Join(others, ", "); got != foreign {
-					t.Errorf("unknown accounts are %q, want %q", got, foreign)
+			var want, got []string
+			for _, id := range lost {
+				want = append(want, invoice.Hash{id}.String())
+			}
+			for _, l := range report.Chains[0].Lost {
+				got = append(got, l.OnChainID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("lost are %v, want %v", got, want)
+			}
+			var others []string
+			for _, o := range report.Chains[0].Foreign {
+				others = append(others, fmt.Sprint(o.Account, " ", o.Invoices, " from ", o.FirstBlock))
+				if text := report.Markdown(); !strings.Contains(text, o.Account) {
+					t.Errorf("the document lacks account %s:\n%s", o.Account, text)
 				}
 			}
-			theirs := invoice.Address(crypto.PubkeyToAddress(other.PublicKey))
-			reported(theirs.String()+" 3 from 4", 3, 5, 6)
-			node.Intercept(func(_ context.Context, method string) error {
-				if method == "eth_getTransactionByHash" {
-					return errors.New("not now")
-				}
-				return nil
-			})
-			reported("", 1, 2, 3, 4, 5, 6) // better too many than too few
-			node.Intercept(nil)
-			config.OperatorKey = other // configured after the backup
-			reported(invoice.Address(account).String()+" 1 from 5", 1, 2, 4, 5, 6)
+			if got := strings.Join(others, ", "); got != foreign {
+				t.Errorf("unknown accounts are %q, want %q", got, foreign)
+			}
+		}
+		theirs := invoice.Address(crypto.PubkeyToAddress(other.PublicKey))
+		reported(theirs.String()+" 3 from 4", 3, 5, 6)
+		node.Intercept(func(_ context.Context, method string) error {
+			if method == "eth_getTransactionByHash" {
+				return errors.New("not now")
+			}
+			return nil
 		})
-	}
+		reported("", 1, 2, 3, 4, 5, 6) // better too many than too few
+		node.Intercept(nil)
+		config.OperatorKey = other // configured after the backup
+		reported(invoice.Address(account).String()+" 1 from 5", 1, 2, 4, 5, 6)
+	})
 }

@@ -114,65 +114,61 @@ func TestRecover(t *testing.T) {
 // start, and nothing is done twice. A false alarm is dismissed without.
 func TestRecoverAsksAboutKeys(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			s := storetest.Open(t, url)
-			config, _, _ := scriptedChain(t, "house", 7)
-			config.StartBlock = new(uint64(1)) // it was never read
-			must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
-			state := func(reason string) {
-				t.Helper()
-				must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
-			}
-			state("a false alarm")
-			_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
-			must(t, err)
-			must(t, s.Update(t.Context(), func(tx *store.Tx) error {
-				for _, id := range []string{"key_00000000000000000000000001", "key_00000000000000000000000002"} {
-					key := access.Record{ID: id, Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
-					if err := tx.LockKeys(t.Context()); err != nil {
-						return err
-					}
-					if err := tx.InsertKey(t.Context(), key); err != nil {
-						return err
-					}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		config, _, _ := scriptedChain(t, "house", 7)
+		config.StartBlock = new(uint64(1)) // it was never read
+		must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
+		state := func(reason string) {
+			t.Helper()
+			must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
+		}
+		state("a false alarm")
+		_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
+		must(t, err)
+		must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+			for _, id := range []string{"key_00000000000000000000000001", "key_00000000000000000000000002"} {
+				key := access.Record{ID: id, Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
+				if err := tx.LockKeys(t.Context()); err != nil {
+					return err
 				}
-				return nil
-			}))
-			state("a lost past")
-			for range 2 {
-				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
-				if !errors.Is(err, ErrKeysUndecided) || len(report.Keys) != 2 {
-					t.Fatalf("undecided keys: %v, %+v", err, report.Keys)
+				if err := tx.InsertKey(t.Context(), key); err != nil {
+					return err
 				}
 			}
-			if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoveryUnderWay || r.Reason != "a lost past" {
-				t.Errorf("the database is %+v, %v", r, err)
+			return nil
+		}))
+		state("a lost past")
+		for range 2 {
+			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+			if !errors.Is(err, ErrKeysUndecided) || len(report.Keys) != 2 {
+				t.Fatalf("undecided keys: %v, %+v", err, report.Keys)
 			}
-			_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000003"}})
-			if err == nil {
-				t.Error("a key that does not exist was kept")
+		}
+		if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoveryUnderWay || r.Reason != "a lost past" {
+			t.Errorf("the database is %+v, %v", r, err)
+		}
+		_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000003"}})
+		if err == nil {
+			t.Error("a key that does not exist was kept")
+		}
+		_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
+		if err == nil {
+			t.Error("a recovery that had begun was dismissed")
+		}
+		report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000001"}})
+		must(t, err)
+		for _, k := range report.Keys {
+			r, err := s.Key(t.Context(), k.ID)
+			if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
+				t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
 			}
-			_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
-			if err == nil {
-				t.Error("a recovery that had begun was dismissed")
-			}
-			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000001"}})
-			must(t, err)
-			for _, k := range report.Keys {
-				r, err := s.Key(t.Context(), k.ID)
-				if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
-					t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
-				}
-			}
-			all, err := s.Timelines(t.Context())
-			if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != store.RecoveryNormal {
-				t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
-			}
-		})
-	}
+		}
+		all, err := s.Timelines(t.Context())
+		if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != store.RecoveryNormal {
+			t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
+		}
+	})
 }
 
 // TestRecoverUnreadChain recovers a backup that was made before its chain was first read. Invoices were created and lost
@@ -225,37 +221,33 @@ func TestRecoverUnreadChain(t *testing.T) {
 // no timeline begins. Once a service has run, a recovery is another one.
 func TestRecoverAgain(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			config, blocks, _ := scriptedChain(t, "house", 7)
-			serve := func() *running {
-				t.Helper()
-				r := startServer(t, recoverConfig(url, config))
-				await(t, r.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-				return r
-			}
-			serve().end(t)
-			recovered := func() (timelines int, from uint64) {
-				t.Helper()
-				blocks.MineEmpty(5)
-				report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
-				must(t, err)
-				all, err := storetest.Open(t, url).Timelines(t.Context())
-				must(t, err)
-				return len(all), report.Chains[0].From
-			}
-			timelines, from := recovered()
-			if again, fromAgain := recovered(); again != timelines || fromAgain != from {
-				t.Errorf("run again, the recovery is on timeline %d from block %d, want %d from %d", again, fromAgain, timelines, from)
-			}
-			serve().end(t)
-			if after, fromAfter := recovered(); after != timelines+1 || fromAfter <= from {
-				t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from one above %d", after, fromAfter, timelines+1, from)
-			}
-		})
-	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		config, blocks, _ := scriptedChain(t, "house", 7)
+		serve := func() *running {
+			t.Helper()
+			r := startServer(t, recoverConfig(url, config))
+			await(t, r.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+			return r
+		}
+		serve().end(t)
+		recovered := func() (timelines int, from uint64) {
+			t.Helper()
+			blocks.MineEmpty(5)
+			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+			must(t, err)
+			all, err := storetest.Open(t, url).Timelines(t.Context())
+			must(t, err)
+			return len(all), report.Chains[0].From
+		}
+		timelines, from := recovered()
+		if again, fromAgain := recovered(); again != timelines || fromAgain != from {
+			t.Errorf("run again, the recovery is on timeline %d from block %d, want %d from %d", again, fromAgain, timelines, from)
+		}
+		serve().end(t)
+		if after, fromAfter := recovered(); after != timelines+1 || fromAfter <= from {
+			t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from one above %d", after, fromAfter, timelines+1, from)
+		}
+	})
 }
 
 // TestOfflineWithoutDatabase names a database that does not exist, as with a wrong path. Nothing is created.

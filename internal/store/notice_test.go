@@ -22,32 +22,28 @@ func readClock(ctx context.Context, s *store.Store) error {
 // TestLostBeatIsNoticed sets the database back under a replica that runs. Another replica, which has started
 // since, learns it by its next reading.
 func TestLostBeatIsNoticed(t *testing.T) {
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			s, other := storetest.Open(t, url), storetest.Open(t, url)
-			for range 3 {
-				must(t, readClock(t.Context(), s))
-				must(t, readClock(t.Context(), other))
-			}
-			if r := s.Noticed(time.Unix(1000, 0)); r.State != store.RecoveryNormal {
-				t.Fatalf("two replicas: %+v", r)
-			}
-			_, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET beat = beat - 4")
-			must(t, err)
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, other := storetest.Open(t, url), storetest.Open(t, url)
+		for range 3 {
 			must(t, readClock(t.Context(), s))
 			must(t, readClock(t.Context(), other))
-			for _, replica := range []*store.Store{s, other} {
-				if r := replica.Noticed(time.Unix(1000, 0)); r.State != store.RecoverySuspected || !strings.Contains(r.Reason, "committed") {
-					t.Errorf("it noticed %+v", r)
-				}
+		}
+		if r := s.Noticed(time.Unix(1000, 0)); r.State != store.RecoveryNormal {
+			t.Fatalf("two replicas: %+v", r)
+		}
+		_, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET beat = beat - 4")
+		must(t, err)
+		must(t, readClock(t.Context(), s))
+		must(t, readClock(t.Context(), other))
+		for _, replica := range []*store.Store{s, other} {
+			if r := replica.Noticed(time.Unix(1000, 0)); r.State != store.RecoverySuspected || !strings.Contains(r.Reason, "committed") {
+				t.Errorf("it noticed %+v", r)
 			}
-			if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoverySuspected {
-				t.Errorf("stored is %+v, %v", r, err)
-			}
-		})
-	}
+		}
+		if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoverySuspected {
+			t.Errorf("stored is %+v, %v", r, err)
+		}
+	})
 }
 
 // TestReplacedFileIsNoticed replaces the file of a SQLite database that is open.

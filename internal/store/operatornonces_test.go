@@ -77,13 +77,9 @@ func (o operator) end(t *testing.T, recovered bool) {
 
 func eachOperator(t *testing.T, test func(t *testing.T, o operator)) {
 	t.Helper()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			test(t, operator{t, storetest.Open(t, url), url, invoice.Address{0xaa}})
-		})
-	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		test(t, operator{t, storetest.Open(t, url), url, invoice.Address{0xaa}})
+	})
 }
 
 // TestNoncesAreEvidence has an account use nonces that the database does not know.

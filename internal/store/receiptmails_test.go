@@ -94,26 +94,22 @@ func byNumber(mails []store.ReceiptMail, of store.ReceiptMail) (found store.Rece
 // TestReceiptMailsForgetAddresses checks that a mail that was sent or given up keeps none.
 func TestReceiptMailsForgetAddresses(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			s := storetest.Open(t, url)
-			insert(t, s, sample("inv_1", "m"))
-			for range 2 {
-				if _, err := s.QueueReceiptMail(t.Context(), store.ReceiptMail{InvoiceID: "inv_1", Language: "en", Recipient: "ada@example.com", CreatedAt: invoice.Unix(1)}, 2); err != nil {
-					t.Fatal(err)
-				}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		insert(t, s, sample("inv_1", "m"))
+		for range 2 {
+			if _, err := s.QueueReceiptMail(t.Context(), store.ReceiptMail{InvoiceID: "inv_1", Language: "en", Recipient: "ada@example.com", CreatedAt: invoice.Unix(1)}, 2); err != nil {
+				t.Fatal(err)
 			}
-			leased, err := s.LeaseReceiptMails(t.Context(), invoice.Unix(1), invoice.Unix(2), 2)
-			must(t, err)
-			must(t, s.EndReceiptMail(t.Context(), leased[0], invoice.Unix(2)))
-			must(t, s.EndReceiptMail(t.Context(), leased[1], time.Time{}))
-			var kept int
-			must(t, storetest.SQL(t, url).QueryRowContext(t.Context(), "SELECT count(*) FROM receipt_mails WHERE recipient IS NOT NULL").Scan(&kept))
-			if kept != 0 {
-				t.Errorf("%d addresses are kept", kept)
-			}
-		})
-	}
+		}
+		leased, err := s.LeaseReceiptMails(t.Context(), invoice.Unix(1), invoice.Unix(2), 2)
+		must(t, err)
+		must(t, s.EndReceiptMail(t.Context(), leased[0], invoice.Unix(2)))
+		must(t, s.EndReceiptMail(t.Context(), leased[1], time.Time{}))
+		var kept int
+		must(t, storetest.SQL(t, url).QueryRowContext(t.Context(), "SELECT count(*) FROM receipt_mails WHERE recipient IS NOT NULL").Scan(&kept))
+		if kept != 0 {
+			t.Errorf("%d addresses are kept", kept)
+		}
+	})
 }

@@ -419,34 +419,30 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 // TestKilledWriterOfAuthorizations kills writers, each a process, at a random request to
 // the node, while authorizations come and go: each is carried out once.
 func TestKilledWriterOfAuthorizations(t *testing.T) {
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			w := newWorld(t, newChain(t), storetest.Open(t, url))
-			line, near := newFaultyProxy(t, w.dev.RPCURL())
-			env := strings.Join([]string{
-				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)), w.dev.AuthorizationRelay.Hex(),
-			}, "\n")
-			var payers []*ecdsa.PrivateKey
-			for range 8 {
-				payers = append(payers, w.payer(1_000_000))
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		w := newWorld(t, newChain(t), storetest.Open(t, url))
+		line, near := newFaultyProxy(t, w.dev.RPCURL())
+		env := strings.Join([]string{
+			url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)), w.dev.AuthorizationRelay.Hex(),
+		}, "\n")
+		var payers []*ecdsa.PrivateKey
+		for range 8 {
+			payers = append(payers, w.payer(1_000_000))
+		}
+		k := newKiller(t, line, env)
+		var all []store.Authorization
+		w.traffic(func(int) bool { return !k.done() }, func() {
+			if !k.done() && len(all) < 300 {
+				all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
 			}
-			k := newKiller(t, line, env)
-			var all []store.Authorization
-			w.traffic(func(int) bool { return !k.done() }, func() {
-				if !k.done() && len(all) < 300 {
-					all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
-				}
-				w.indexAuthorizations()
-				k.replaceDead()
-			})
-			w.awaitPaid(all)
-			k.child.stop(t)
-			w.wantMerchantHas(7 * int64(len(all)))
-			t.Logf("%d authorizations in %d transactions survived %d kills", len(all), len(w.txs()), k.killed)
+			w.indexAuthorizations()
+			k.replaceDead()
 		})
-	}
+		w.awaitPaid(all)
+		k.child.stop(t)
+		w.wantMerchantHas(7 * int64(len(all)))
+		t.Logf("%d authorizations in %d transactions survived %d kills", len(all), len(w.txs()), k.killed)
+	})
 }
 
 // awaitPaid seals blocks until all authorizations are paid.

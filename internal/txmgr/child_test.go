@@ -86,32 +86,28 @@ func runChild(args []string) error {
 // TestKilledWriter kills writers, each a process, at a random request to the
 // node: before it arrives, or after it was carried out.
 func TestKilledWriter(t *testing.T) {
-	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			w := newWorld(t, newChain(t), storetest.Open(t, url))
-			line, near := newFaultyProxy(t, w.dev.RPCURL())
-			env := strings.Join([]string{
-				url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
-				"", w.dev.DepositFactory.Hex(), w.dev.Token.Hex(),
-			}, "\n")
-			k := newKiller(t, line, env)
-			deposited := uint64(0)
-			opened := w.traffic(func(int) bool { return !k.done() }, func() {
-				if !k.done() {
-					w.deposit("m", 2, 3)
-					deposited += 5
-				}
-				k.replaceDead()
-			})
-			k.child.stop(t)
-			w.wantStatus(statusOpen, opened...)
-			w.wantBalance(w.settlementOf("m"), deposited)
-			w.wantEveryNonceUsed()
-			t.Logf("%d commitments and %d deposits in %d transactions survived %d kills", len(opened), len(w.deposits.invoices), len(w.txs()), k.killed)
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		w := newWorld(t, newChain(t), storetest.Open(t, url))
+		line, near := newFaultyProxy(t, w.dev.RPCURL())
+		env := strings.Join([]string{
+			url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),
+			"", w.dev.DepositFactory.Hex(), w.dev.Token.Hex(),
+		}, "\n")
+		k := newKiller(t, line, env)
+		deposited := uint64(0)
+		opened := w.traffic(func(int) bool { return !k.done() }, func() {
+			if !k.done() {
+				w.deposit("m", 2, 3)
+				deposited += 5
+			}
+			k.replaceDead()
 		})
-	}
+		k.child.stop(t)
+		w.wantStatus(statusOpen, opened...)
+		w.wantBalance(w.settlementOf("m"), deposited)
+		w.wantEveryNonceUsed()
+		t.Logf("%d commitments and %d deposits in %d transactions survived %d kills", len(opened), len(w.deposits.invoices), len(w.txs()), k.killed)
+	})
 }
 
 // killer kills a child at a random request to the node, and then the child that replaces it,

@@ -17,10 +17,19 @@ import (
 // Each runs the test on a fresh database of each of Databases.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	for name, url := range MigratedDatabases() {
+	EachURL(t, func(t *testing.T, url string) {
+		t.Helper()
+		test(t, Open(t, url))
+	})
+}
+
+// EachURL runs the test with the URL of a fresh database of each of MigratedDatabases.
+func EachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	for name, database := range MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, Open(t, url(t)))
+			test(t, database(t))
 		})
 	}
 }
