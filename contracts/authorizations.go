@@ -71,7 +71,7 @@ func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
 		a.Signature[64], [32]byte(a.Signature[:32]), [32]byte(a.Signature[32:64]))
 }
 
-// PackRelay returns the call of AuthorizationRelay that submits authorizations. Each may use so much gas of limits.
+// PackRelay returns the call of AuthorizationRelay that submits authorizations. limits has the most gas that each may use.
 func PackRelay(all []RelayedAuthorization, limits []uint64) []byte {
 	numbers := make([]*big.Int, len(limits))
 	for i, n := range limits {
@@ -86,13 +86,13 @@ const (
 	relayGasPerByte = 8
 )
 
-// RelayGas returns the gas that the relay wants for an authorization that may use so much.
+// RelayGas returns the gas that the relay wants for an authorization with that limit.
 func RelayGas(a RelayedAuthorization, limit uint64) uint64 {
 	return limit + limit/63 + relayGas + relayGasPerByte*uint64(len(a.Signature)+len(a.DeployData))
 }
 
-// RelayLimit returns the most gas that the relay may let an authorization use so that a transaction that carries it and
-// no other uses at most so much in all. It is 0 if even the calldata takes more.
+// RelayLimit returns the most gas that the relay may give an authorization, so that a transaction with only this one takes
+// no more than most in all. It is 0 if even the calldata takes more.
 func RelayLimit(a RelayedAuthorization, most uint64) uint64 {
 	// A number that is not 0 in every byte makes the calldata as expensive as it can be.
 	before, least := TransactionGas(PackRelay([]RelayedAuthorization{a}, []uint64{0x01010101}))

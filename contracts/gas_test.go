@@ -110,7 +110,7 @@ func TestGas(t *testing.T) {
 // maxEventGas is the most gas that opening an invoice, or closing an expired one, may take in a batch of 200.
 const maxEventGas = 2_000
 
-// wantCheap demands that of the measurements.
+// wantCheap fails if a measurement is above its limit.
 func (g *gasTable) wantCheap() {
 	g.Helper()
 	cheap := 0

@@ -363,7 +363,7 @@ func FuzzRelayCaller(f *testing.F) {
 	})
 }
 
-// TestRelayGasIsBounded has deployers and accounts burn the gas that they get, and leave more or less of it, alone and
+// TestRelayGasIsBounded has deployers and accounts burn the gas that they get, and leave more or less of it, one at a time and
 // among others. A transaction with one of them uses no more than the stated limit, and the others are carried out.
 func TestRelayGasIsBounded(t *testing.T) {
 	w := newWorld(t)
@@ -410,7 +410,7 @@ func TestRelayGasIsBounded(t *testing.T) {
 			}
 		}
 	}
-	// Its floor price alone is above the limit.
+	// Its floor price exceeds the limit already.
 	if got := contracts.RelayLimit(w.gift(burner.address).Signed(w.Token, slices.Repeat([]byte{1}, 8000)), mostGas); got != 0 {
 		t.Errorf("with 8,000 bytes of signature it may use %d gas, want none", got)
 	}
@@ -436,7 +436,7 @@ func TestRelaySkipsTheDeployer(t *testing.T) {
 	}
 }
 
-// TestRelayConstants compares the contract's constants with those of Go.
+// TestRelayConstants compares the contract's constants with Go's.
 func TestRelayConstants(t *testing.T) {
 	w := newWorld(t)
 	number := func(data []byte) uint64 { return new(big.Int).SetBytes(w.call(w.AuthorizationRelay, data)).Uint64() }

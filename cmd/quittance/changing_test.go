@@ -57,7 +57,7 @@ func set(in map[string]any, path string, to any) {
 	}
 }
 
-// changingService is a service of one or two replicas on one database, with a chain of its own, while its
+// changingService is a service of one or two replicas on one database, with its own chain, while its
 // configuration changes.
 type changingService struct {
 	*testing.T // of all changes; the replicas end with it

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// values are those of a configuration, by the paths of its settings. A path with [] leads to the first entry. nil removes.
+// values are the values of a configuration, by the paths of its settings. A path with [] leads to the first entry. nil removes.
 type values map[string]any
 
 // outcomes of a start with a changed configuration.

@@ -33,7 +33,7 @@ invoice.paid and payment.received, are skipped. A line has at most %d bytes.
 
 An invoice that is void or expired in a copy becomes so, also one that is open in the
 database. One that is paid in a copy does not expire, and is paid once its payments are
-attributed. Lines with these states are applied first, and each line by itself. FILE may be
+attributed. Lines with these states are applied first, one line at a time. FILE may be
 applied again. It ends with 1 if a line was refused.`, settle.MaxCopy),
 		Example: "  quittance recover import copies.jsonl --config quittance.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -85,7 +85,7 @@ type importSummary struct {
 type applyCopy func(context.Context, settle.InvoiceCopy) (settle.Imported, error)
 
 // importCopies applies the lines of a file, those with final states first: their references and transfer amounts may be
-// those of open invoices by now. A final state that nothing proves is applied again after the others, which may have
+// used by open invoices by now. A final state that nothing proves is applied again after the others, which may have
 // created its invoice. It writes why lines are refused, and fails if the file cannot be read.
 func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, apply applyCopy) (sum importSummary, err error) {
 	sum.Held = []string{}

@@ -224,6 +224,6 @@ func TestMaxTxGas(t *testing.T) {
 		}
 	}
 	if DefaultMaxTxGas != params.MaxTxGas {
-		t.Errorf("the default is %d, want that of go-ethereum, %d", DefaultMaxTxGas, params.MaxTxGas)
+		t.Errorf("the default is %d, want go-ethereum's, %d", DefaultMaxTxGas, params.MaxTxGas)
 	}
 }

@@ -169,7 +169,7 @@ func (d *drill) unanswered(events []webhook.Event) map[string]bool {
 	return ids
 }
 
-// wantFacts returns the facts of which there must be an event, and those of which there may be one.
+// wantFacts returns the facts that must have an event, and the facts that may have one.
 func (d *drill) wantFacts() (want, optional map[fact]bool) {
 	want, optional = make(map[fact]bool), maps.Clone(d.funding)
 	for _, o := range d.orders {

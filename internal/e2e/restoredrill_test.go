@@ -306,7 +306,7 @@ func (d *drill) recover() {
 	}
 }
 
-// drillGate lets the buyers begin so many steps.
+// drillGate limits how many steps the buyers begin.
 type drillGate struct {
 	mu     sync.Mutex
 	limit  int // of steps

@@ -26,7 +26,7 @@ const (
 	PrefixDecision = "dec_"
 	// PrefixSubmission is that of submissions.
 	PrefixSubmission = "sub_"
-	// PrefixErasure is that of erasures of customers.
+	// PrefixErasure begins the id of the erasure of a customer.
 	PrefixErasure = "ers_"
 	// PrefixAuthorization is that of authorizations.
 	PrefixAuthorization = "aut_"

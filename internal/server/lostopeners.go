@@ -42,7 +42,7 @@ func (s *Server) splitLost(ctx context.Context, chainKey string, all []store.Los
 	}
 	senders, err := s.senders(ctx, chainKey, all)
 	if err != nil {
-		s.cfg.Logger.Warn("it was not found out who opened all lost invoices, so those of another installation may be among them", "chain", chainKey, "err", err)
+		s.cfg.Logger.Warn("it is not known who opened some lost invoices, so the list may have invoices of another installation", "chain", chainKey, "err", err)
 	}
 	at := make(map[invoice.Address]int) // in foreign
 	for _, l := range all {             // in the order of their blocks

@@ -248,7 +248,7 @@ func (s *Server) prepareLedger(ctx context.Context) (err error) {
 	return s.rememberPublicURL(ctx)
 }
 
-// rememberPublicURL records the host of the public URL, and finds those of former ones.
+// rememberPublicURL records the host of the public URL, and finds the former hosts.
 func (s *Server) rememberPublicURL(ctx context.Context) error {
 	u, err := url.Parse(s.cfg.PublicURL)
 	if err != nil || u.Host == "" {

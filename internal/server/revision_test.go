@@ -384,7 +384,7 @@ func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 	}
 }
 
-// TestWrongTokenTakesNoInvoices starts with a token that is no contract, and with one that has other decimals: alone, and
+// TestWrongTokenTakesNoInvoices starts with a token that is no contract, and with one that has other decimals: as the only one, and
 // next to a right one on a chain that was verified before.
 func TestWrongTokenTakesNoInvoices(t *testing.T) {
 	t.Parallel()

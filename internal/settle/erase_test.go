@@ -24,7 +24,7 @@ const (
 	noticed = "Countess"
 )
 
-// personal are the columns that may have personal data of a customer, besides those of what people write when they decide.
+// personal are the columns that may have personal data of a customer, except the reasons that people write when they decide.
 var personal = []string{
 	"attempts.excerpt", "events.body", "invoice_details.cancel_url", "invoice_details.customer_email", "invoice_details.customer_id",
 	"invoice_details.description", "invoice_details.metadata", "invoice_details.return_url", "invoice_metadata.key", "invoice_metadata.value",

@@ -89,8 +89,8 @@ func (s *Service) followImport(ctx context.Context, tx *store.Tx, out *outbox, d
 	return nil
 }
 
-// endImported applies the final status of a copy to an invoice that exists. An open one expires by itself, and is paid by
-// its payments.
+// endImported applies the final status of a copy to an invoice that exists. An open one expires and is paid
+// as usual.
 func (s *Service) endImported(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, p pastEnd) (invoice.Invoice, error) {
 	switch {
 	case p.status == invoice.Open, p.status == inv.Status:

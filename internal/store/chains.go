@@ -37,7 +37,7 @@ type Gap struct {
 	LastTime   time.Time // of block Last
 }
 
-// ReadAgain has the blocks from a number up to the newest one read again, and those of the gap with them.
+// ReadAgain has the blocks from a number up to the newest one read again, and the gap with them.
 func (c *Cursor) ReadAgain(from uint64) {
 	if c.Gap != nil {
 		from = min(from, c.Gap.Next)

@@ -17,7 +17,7 @@ type Intent struct {
 	Registry     invoice.Address // to write to; zero when it is not known
 	Kind         invoice.IntentKind
 	CreatedAt    time.Time
-	ExpiresAt    time.Time // of the invoice; DueIntents alone sets it
+	ExpiresAt    time.Time // of the invoice; only DueIntents sets it
 }
 
 // InsertIntents inserts intents that are due. One that the invoice has

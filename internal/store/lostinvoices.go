@@ -52,7 +52,7 @@ func (q *queries) LostInvoice(ctx context.Context, id invoice.Hash) (LostInvoice
 }
 
 // LostInvoices returns the commitments of a chain that were recorded, in the order of their blocks: those that no invoice
-// has, and those of invoices that ended in the lost past and are open.
+// has, and the commitments of open invoices that ended in the lost past.
 func (q *queries) LostInvoices(ctx context.Context, chainKey string) ([]LostInvoice, error) {
 	all, err := queryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
 	if err != nil {

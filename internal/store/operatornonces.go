@@ -25,7 +25,7 @@ func (q *queries) Operators(ctx context.Context, chainKey string) ([]invoice.Add
 	}, "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
 }
 
-// ForeignTxs returns those of the transactions that are not stored as sent by the service.
+// ForeignTxs returns the transactions that are not stored as sent by the service.
 func (q *queries) ForeignTxs(ctx context.Context, txs []invoice.Hash) ([]invoice.Hash, error) {
 	rows := make([][]any, len(txs))
 	for i, t := range txs {

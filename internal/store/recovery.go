@@ -33,7 +33,7 @@ type Recovery struct {
 	Since  time.Time // when the state began; of a copy, when it was made
 	// Isolated is when serve --isolated first ran on the copy; zero if it never did. SetRecovery does not set it.
 	Isolated time.Time
-	// Ended is when the last recovery ended, and zero if a service has run since. SetRecovery sets it by itself.
+	// Ended is when the last recovery ended, and zero if a service has run since. SetRecovery computes it.
 	Ended time.Time
 }
 

@@ -14,7 +14,7 @@ const (
 )
 
 // ReturnSpace returns up to limit free pages of a SQLite file to the disk, and reports whether it may do more. A tenth of the file
-// stays free. It does nothing on PostgreSQL, which reuses space by itself, and in a file that was made without the setting
+// stays free. It does nothing on PostgreSQL, which reuses space, and in a file that was made without the setting
 // for it.
 func (s *Store) ReturnSpace(ctx context.Context, limit int) (more bool, err error) {
 	if s.postgres {

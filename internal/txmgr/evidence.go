@@ -21,7 +21,7 @@ var errRestored = errors.New("the operator has used nonces that the database doe
 // CompareNonces compares how many nonces the operator has used with what the database knows, as store.NoteNonces does.
 // It must be called before Run. What fewer than two nodes say is left to the writer, if several are configured: it
 // believes that after a while, before its first transaction. Accounts of former keys are left out, because their coins
-// are moved by hand. So many unknown nonces are allowed.
+// are moved by hand. allowed is how many unknown nonces are no evidence.
 func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
 	w.allowed = allowed
 	used, certain := w.usedNonces(ctx)
@@ -66,7 +66,7 @@ func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
 	return w.trusted()
 }
 
-// usedNonces returns how many nonces the operator has used in any case: as many as two nodes of the chain say, or the
+// usedNonces returns how many nonces the operator has used at least: the number that two nodes of the chain confirm, or the
 // only one. A node that is behind says less.
 func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
 	nodes := w.nodes()

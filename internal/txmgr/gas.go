@@ -28,9 +28,8 @@ func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (
 	return gas, nil
 }
 
-// gasWithin returns the gas limit of a call that may take so much: the estimate and a
-// margin, but not more than it may take. It fails with errTooMuchGas if the nodes say
-// twice that it takes more.
+// gasWithin returns the gas limit of a call: the estimate and a margin, but not more
+// than most. It fails with errTooMuchGas if two estimates in a row are above most.
 func (w *Writer) gasWithin(ctx context.Context, to common.Address, data []byte, most uint64) (uint64, error) {
 	gas, err := w.estimate(ctx, to, data)
 	if err == nil && gas > most {

@@ -201,7 +201,7 @@ contract CheckTest is Authorizations {
         require(f.isSigned, "65 bytes are not taken");
     }
 
-    /// A signature that recovers to nobody is not that of the zero address.
+    /// A signature from which no signer can be recovered is not a signature of the zero address.
     function test_ZeroAddress() public {
         SignedAuthorization memory a = from(address(0), new bytes(65));
         AuthorizationCheck.Finding memory f = check(a);

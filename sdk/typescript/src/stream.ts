@@ -107,7 +107,7 @@ async function* messages(request: Request, settings: CallSettings, failed: Faile
           throw tooLong(failed);
         }
       } else if (line === "") {
-        watch.pause(); // the time of whoever handles the message is not the stream's
+        watch.pause(); // the time that the handler of the message takes is not the stream's
         yield message;
         watch.restart();
         message = { id: message.id, data: "" };

@@ -2,8 +2,8 @@
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Ends what is waited for when a caller's signal is aborted, or when its time is over. Its timer and whoever waits hold
- * it. Signals that only follow each other do not: a Request follows the signal that it is made with only until a garbage
+ * Ends what is waited for when a caller's signal is aborted, or when its time is over. Its timer and the promise of the call
+ * hold it. Signals that only follow each other do not: a Request follows the signal that it is made with only until a garbage
  * collection, and fetch with it.
  */
 export class Watch {
