@@ -92,6 +92,7 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 		switch {
 		case len(m.Allowed) == 0, c.Immediately, slices.Equal(list, m.Allowed):
 			m.Allowed, m.Pending = list, nil
+		case m.Pending != nil && slices.Equal(list, m.Pending.Allowed): // a repeated request
 		default:
 			m.Pending = &PendingAddresses{Allowed: list, EffectiveAt: now.Add(delay)}
 			m = m.At(now) // without a delay

@@ -55,6 +55,8 @@ func TestAllowedAddresses(t *testing.T) {
 	change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday)
 	allows("pending", monday.Add(delay-time.Second), home, bank)
 	allows("effective", monday.Add(delay), home, thief)
+	change(invoice.MerchantChange{Allowed: onBase(thief, home)}, monday.Add(time.Hour))
+	allows("pending and repeated", monday.Add(delay), home, thief)
 	change(invoice.MerchantChange{Allowed: onBase(home, bank)}, monday.Add(time.Hour))
 	if m.Pending != nil {
 		t.Error("the list in force does not cancel the pending one")
