@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/store"
 )
 
 func newRecoverTransfers(env environment) *cobra.Command {
@@ -34,19 +36,28 @@ these. The service may run.`,
 		if err != nil {
 			return err
 		}
-		left, err := admin.UnrecognizedTransfers(asCommand(cmd.Context()), cfg.Database, *checked, time.Now())
+		left := 0
+		err = admin.UnrecognizedTransfers(asCommand(cmd.Context()), cfg.Database, *checked, time.Now(), func(some []store.UnrecognizedTransfer) error {
+			left += len(some)
+			return printTransfers(env.stdout, some)
+		})
 		if err != nil {
 			return err
 		}
-		for _, t := range left {
-			_, err := fmt.Fprintf(env.stdout, "%s  %s: %s minor units of %s from %s to %s in transaction %s; may have refunded %s\n", t.ID, t.ChainKey, t.Amount, t.Currency,
-				chain.Checksum(t.From), chain.Checksum(t.To), t.TxHash, cmp.Or(strings.Join(t.Payments, ", "), "no known payment"))
-			if err != nil {
-				return err
-			}
-		}
-		_, err = fmt.Fprintf(env.stdout, "%s to check.\n", count(len(left), "transfer"))
+		_, err = fmt.Fprintf(env.stdout, "%s to check.\n", count(left, "transfer"))
 		return err
 	}
 	return cmd
+}
+
+// printTransfers prints unrecognized transfers, one a line.
+func printTransfers(w io.Writer, some []store.UnrecognizedTransfer) error {
+	for _, t := range some {
+		_, err := fmt.Fprintf(w, "%s  %s: %s minor units of %s from %s to %s in transaction %s; may have refunded %s\n", t.ID, t.ChainKey, t.Amount, t.Currency,
+			chain.Checksum(t.From), chain.Checksum(t.To), t.TxHash, cmp.Or(strings.Join(t.Payments, ", "), "no known payment"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,32 +10,57 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxUnrecognized is how many unrecognized transfers are listed at a time.
-const MaxUnrecognized = 1000
+// UnrecognizedBatch is how many unrecognized transfers are read at a time, and marked as checked in one transaction.
+const UnrecognizedBatch = 1000
 
-// CheckAll means all transfers that are listed.
+// CheckAll means all transfers.
 const CheckAll = "all"
 
-// UnrecognizedTransfers returns the transfers that a recovery found and that no person has checked, of a service's
-// database, without those that checked names, which are recorded as checked. It is safe while the service runs.
-func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time) (left []store.UnrecognizedTransfer, err error) {
+// UnrecognizedTransfers calls list with the transfers that a recovery found and that no person has checked, of a service's
+// database, up to UnrecognizedBatch at a time. It leaves those out that checked names, which are recorded as checked. It is
+// safe while the service runs.
+func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]store.UnrecognizedTransfer) error) (err error) {
 	db, err := store.OpenExisting(ctx, database)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if len(checked) == 1 && checked[0] == CheckAll {
-		all, err := db.UnrecognizedTransfers(ctx, "", MaxUnrecognized)
-		if err != nil {
-			return nil, err
-		}
-		checked = nil
-		for _, t := range all {
-			checked = append(checked, t.ID)
-		}
+		err = eachUnrecognized(ctx, db, func(some []store.UnrecognizedTransfer) error {
+			ids := make([]string, len(some))
+			for i, t := range some {
+				ids[i] = t.ID
+			}
+			return checkTransfers(ctx, db, ids, now)
+		})
+	} else {
+		err = checkTransfers(ctx, db, checked, now)
 	}
-	err = db.Update(ctx, func(tx *store.Tx) error {
-		for _, id := range checked {
+	if err != nil {
+		return err
+	}
+	return eachUnrecognized(ctx, db, list)
+}
+
+// eachUnrecognized calls each with the unrecognized transfers, in the order of their blocks.
+func eachUnrecognized(ctx context.Context, db *store.Store, each func([]store.UnrecognizedTransfer) error) error {
+	var after store.UnrecognizedTransfer
+	for {
+		some, err := db.UnrecognizedTransfers(ctx, "", after, UnrecognizedBatch)
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		if err := each(some); err != nil || len(some) < UnrecognizedBatch {
+			return err
+		}
+		after = some[len(some)-1]
+	}
+}
+
+// checkTransfers records in one transaction that transfers were checked.
+func checkTransfers(ctx context.Context, db *store.Store, ids []string, now time.Time) error {
+	return db.Update(ctx, func(tx *store.Tx) error {
+		for _, id := range ids {
 			if err := tx.CheckTransfer(ctx, id); errors.Is(err, store.ErrNotFound) {
 				return fmt.Errorf("there is no unrecognized transfer %s; the command lists them without --checked", id)
 			} else if err != nil {
@@ -47,8 +72,4 @@ func UnrecognizedTransfers(ctx context.Context, database string, checked []strin
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return db.UnrecognizedTransfers(ctx, "", MaxUnrecognized)
 }

@@ -17,7 +17,10 @@ import (
 func TestUnrecognizedTransfers(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) { checkTransfers(t, database(t)) })
+		t.Run(name, func(t *testing.T) {
+			checkTransfers(t, database(t))
+			checkManyTransfers(t, database(t))
+		})
 	}
 }
 
@@ -26,8 +29,57 @@ func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 	t.Parallel()
 	url := storetest.SQLite(t)
 	for range 2 {
-		if _, err := admin.UnrecognizedTransfers(t.Context(), url, nil, time.Now()); !errors.Is(err, store.ErrNoDatabase) {
+		if _, err := unrecognized(t, url); !errors.Is(err, store.ErrNoDatabase) {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// unrecognized returns what is left after transfers were marked as checked.
+func unrecognized(t *testing.T, url string, checked ...string) (left []store.UnrecognizedTransfer, err error) {
+	t.Helper()
+	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []store.UnrecognizedTransfer) error {
+		if len(some) > admin.UnrecognizedBatch {
+			t.Errorf("%d at a time", len(some))
+		}
+		left = append(left, some...)
+		return nil
+	})
+	return left, err
+}
+
+// insertTransfers inserts unrecognized transfers, three in a block.
+func insertTransfers(t *testing.T, db *store.Store, n int) {
+	t.Helper()
+	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+		var all []invoice.Transfer
+		for i := range n {
+			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
+			transfer.BlockNumber = uint64(i / 3)
+			all = append(all, transfer)
+		}
+		return tx.InsertUnrecognizedTransfers(t.Context(), all)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkManyTransfers lists more transfers than are read at a time, and marks all of them as checked.
+func checkManyTransfers(t *testing.T, url string) {
+	t.Helper()
+	db := storetest.Open(t, url)
+	for _, n := range []int{admin.UnrecognizedBatch, admin.UnrecognizedBatch + 1} {
+		insertTransfers(t, db, n)
+		listed := make(map[string]bool)
+		all, err := unrecognized(t, url)
+		for _, transfer := range all {
+			listed[transfer.ID] = true
+		}
+		if err != nil || len(all) != n || len(listed) != n {
+			t.Errorf("%d of %d are listed, %d different ones, %v", len(all), n, len(listed), err)
+		}
+		if left, err := unrecognized(t, url, admin.CheckAll); err != nil || len(left) != 0 {
+			t.Errorf("%d of %d are left, %v", len(left), n, err)
 		}
 	}
 }
@@ -35,18 +87,10 @@ func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 func checkTransfers(t *testing.T, url string) {
 	t.Helper()
 	db := storetest.Open(t, url)
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		var all []invoice.Transfer
-		for i := range byte(3) {
-			all = append(all, invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{i}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)})
-		}
-		return tx.InsertUnrecognizedTransfers(t.Context(), all)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	insertTransfers(t, db, 3)
 	list := func(want int, checked ...string) []store.UnrecognizedTransfer {
 		t.Helper()
-		left, err := admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now())
+		left, err := unrecognized(t, url, checked...)
 		if err != nil || len(left) != want {
 			t.Fatalf("%d are left after %v, %v; want %d", len(left), checked, err, want)
 		}
@@ -54,7 +98,7 @@ func checkTransfers(t *testing.T, url string) {
 	}
 	first := list(3)[0].ID
 	list(2, first)
-	if _, err := admin.UnrecognizedTransfers(t.Context(), url, []string{first}, time.Now()); err == nil || !strings.Contains(err.Error(), first) {
+	if _, err := unrecognized(t, url, first); err == nil || !strings.Contains(err.Error(), first) {
 		t.Errorf("a checked one: %v", err)
 	}
 	list(0, admin.CheckAll)

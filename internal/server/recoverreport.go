@@ -234,7 +234,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if err != nil {
 		return past, err
 	}
-	transfers, err := s.store.UnrecognizedTransfers(ctx, key, maxReported)
+	transfers, err := s.store.UnrecognizedTransfers(ctx, key, store.UnrecognizedTransfer{}, maxReported)
 	for _, t := range transfers {
 		past.Transfers = append(past.Transfers, ReportedTransfer{
 			ID: t.ID, TxHash: t.TxHash.String(), From: t.From.String(), To: t.To.String(), Amount: t.Amount.String(), Currency: t.Currency, Payments: t.Payments,

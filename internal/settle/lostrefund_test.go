@@ -143,7 +143,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, elsewhere, equal, tooMuch, inEuro, w.send(prepared), out(5, payer))
 		w.final()
 		later := w.paid(9000) // after the transfers
-		all, err := w.db.store.UnrecognizedTransfers(ctx, w.chainKey, 10)
+		all, err := w.db.store.UnrecognizedTransfers(ctx, w.chainKey, store.UnrecognizedTransfer{}, 10)
 		w.must(err)
 		found := make(map[invoice.Hash][]string)
 		for _, u := range all {
@@ -162,7 +162,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 		if got := w.refund(r.ID); got.CanBeSent(now) || !slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
 			t.Errorf("the refund can be sent: %v, with %v", got.CanBeSent(now), got.Warnings(now))
 		}
-		if _, err := w.SubmitRefund(ctx, r.ID, "", invoice.Hash{}); !errors.Is(err, settle.ErrRefundNotOpen) {
+		if _, err := w.SubmitRefund(ctx, r.ID, "", invoice.Hash{}, settle.Once{}); !errors.Is(err, settle.ErrRefundNotOpen) {
 			t.Errorf("the refund is submitted: %v", err)
 		}
 		if got := w.refund(free.ID); !got.CanBeSent(now) {

@@ -37,13 +37,13 @@ func (tx *Tx) InsertUnrecognizedTransfers(ctx context.Context, transfers []invoi
 }
 
 // UnrecognizedTransfers returns the transfers of a chain, or of all if it is empty, that are no known refund and that no
-// person has checked, in the order of their blocks.
-func (q *queries) UnrecognizedTransfers(ctx context.Context, chainKey string, limit int) ([]UnrecognizedTransfer, error) {
+// person has checked, in the order of their blocks: up to limit of them, after one of an earlier page.
+func (q *queries) UnrecognizedTransfers(ctx context.Context, chainKey string, after UnrecognizedTransfer, limit int) ([]UnrecognizedTransfer, error) {
 	all, err := queryAll(ctx, q, func(row scanner) (t UnrecognizedTransfer, err error) {
 		err = row.Scan(&t.ID, &t.ChainKey, hashCol(&t.TxHash), &t.BlockNumber, addressCol(&t.Token), &t.Currency, addressCol(&t.From), addressCol(&t.To), amountCol(&t.Amount))
 		return t, err
 	}, `SELECT id, chain_key, tx_hash, block_number, token, currency, from_address, to_address, amount FROM unrecognized_transfers AS unknown
-		WHERE ($1 = '' OR chain_key = $1) AND `+unrecognized+" ORDER BY block_number, id LIMIT $2", chainKey, limit)
+		WHERE ($1 = '' OR chain_key = $1) AND `+unrecognized+" AND (block_number, id) > ($2, $3) ORDER BY block_number, id LIMIT $4", chainKey, int64(after.BlockNumber), after.ID, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read unrecognized transfers: %w", err)
 	}
