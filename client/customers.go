@@ -32,9 +32,14 @@ func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apit
 }
 
 // EraseCustomer removes the personal data of a customer, wherever it is stored. It cannot be undone. merchantID is required
-// with a key of the operator. While the status is apitypes.ErasureRunning, the same call answers how far the erasure is.
-func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string) (apitypes.Erasure, error) {
+// with a key of the operator. While the status is apitypes.ErasureRunning, the same call answers how far the erasure is. The
+// request has an idempotency key, so a retry erases no invoices that were created after the first request.
+func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string, options ...CallOption) (apitypes.Erasure, error) {
+	header, err := c.idempotent(options)
+	if err != nil {
+		return apitypes.Erasure{}, err
+	}
 	var answer apitypes.ErasureResponse
-	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase")}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase"), header: header, repeatable: true}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)
 	return answer.Erasure, err
 }

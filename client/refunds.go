@@ -59,10 +59,15 @@ func (c *Client) ApproveRefund(ctx context.Context, id string, r apitypes.Approv
 }
 
 // SubmitRefund records that you send a refund, before its transaction is signed, so that
-// nobody else sends it. The error's code is [apitypes.CodeRefundSubmitted] if somebody does.
-func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest) (apitypes.Submission, error) {
+// nobody else sends it. The request has an idempotency key, so a retry finds the submission that a lost answer was about.
+// The error's code is [apitypes.CodeRefundSubmitted] if somebody else sends the refund.
+func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest, options ...CallOption) (apitypes.Submission, error) {
+	header, err := c.idempotent(options)
+	if err != nil {
+		return apitypes.Submission{}, err
+	}
 	var answer apitypes.SubmissionResponse
-	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions")}, r, &answer)
+	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions"), header: header, repeatable: true}, r, &answer)
 	return answer.Submission, answered(err, "refund", id, answer.Submission.RefundID)
 }
 

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -124,5 +125,20 @@ func TestInvoiceRequests(t *testing.T) {
 	}
 	if diff := cmp.Diff(sent, e.sent); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestWritesThatAreRepeated loses the answers of a submission and an erasure. The retries have the same key.
+func TestWritesThatAreRepeated(t *testing.T) {
+	c, e, _ := with(t, breaks(io.ErrUnexpectedEOF), answers(http.StatusCreated, `{"submission":{"id":"sub_1","refundId":"ref_1"}}`),
+		problem(503, apitypes.CodeUnavailable), answers(200, `{"erasure":{"id":"ers_1"}}`))
+	if s, err := c.SubmitRefund(t.Context(), "ref_1", apitypes.SubmitRefundRequest{}); err != nil || s.ID != "sub_1" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if erased, err := c.EraseCustomer(t.Context(), "acme", "c-77", client.IdempotencyKey("erase-c-77")); err != nil || erased.ID != "ers_1" {
+		t.Errorf("%+v, %v", erased, err)
+	}
+	if len(e.keys) != 4 || e.keys[0] == "" || e.keys[0] != e.keys[1] || e.keys[2] != "erase-c-77" || e.keys[3] != "erase-c-77" {
+		t.Errorf("the requests have the keys %q", e.keys)
 	}
 }

@@ -74,8 +74,8 @@ type Ledger interface {
 	// ClaimToken returns the token of the refund's page for the payer, or "" if it is not known.
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
-	// EraseCustomer erases the personal data of a merchant's customer.
-	EraseCustomer(ctx context.Context, merchantID, customer string) (store.Erasure, error)
+	// EraseCustomer erases the personal data of a merchant's customer. settle.Service documents the errors.
+	EraseCustomer(ctx context.Context, merchantID, customer string, once settle.Once) (store.Erasure, error)
 	Authorizations
 	Inbox
 	Submissions

@@ -116,7 +116,7 @@ func (b *backend) Void(ctx context.Context, _ access.Principal, id string) (invo
 	return b.Invoice(ctx, id)
 }
 
-func (b *backend) EraseCustomer(context.Context, string, string) (store.Erasure, error) {
+func (b *backend) EraseCustomer(context.Context, string, string, settle.Once) (store.Erasure, error) {
 	return store.Erasure{}, errors.New("not called")
 }
 

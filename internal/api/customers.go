@@ -92,7 +92,7 @@ func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit 
 
 // eraseCustomer answers POST /api/customers/erase.
 func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, once, err := a.readOnce(w, r)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,11 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 	if merchantID == "" {
 		return invalidField("merchantId", "is required with a key of the operator")
 	}
-	e, err := a.ledger.EraseCustomer(r.Context(), merchantID, customer)
+	e, err := a.ledger.EraseCustomer(r.Context(), merchantID, customer, once)
 	if err != nil {
 		return fmt.Errorf("erase a customer: %w", err)
 	}
+	markReplay(w, *once.Replayed)
 	a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: apiconv.Erasure(e)})
 	return nil
 }

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // HeaderIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
@@ -21,7 +24,8 @@ func markReplay(w http.ResponseWriter, replayed bool) {
 }
 
 // idempotentRoutes are the routes whose requests may have an Idempotency-Key.
-var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/payment-links"}
+var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/refunds/{id}/submissions",
+	"POST /api/payment-links", "POST /api/customers/erase"}
 
 // TakesIdempotencyKey reports whether requests of a route may have an Idempotency-Key.
 func TakesIdempotencyKey(pattern string) bool { return slices.Contains(idempotentRoutes, pattern) }
@@ -48,6 +52,16 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", invalidField(HeaderIdempotencyKey, "must be 1 to %d visible ASCII characters", MaxIdempotencyKey)
 	}
 	return key, nil
+}
+
+// readOnce reads the body of a request that may have an Idempotency-Key, and the key.
+func (a *API) readOnce(w http.ResponseWriter, r *http.Request) (object, settle.Once, error) {
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return nil, settle.Once{}, err
+	}
+	o, err := a.readObject(w, r)
+	return o, settle.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
 }
 
 // unquote returns the text of a quoted string, in which a backslash escapes a quote or a

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,5 +92,43 @@ func TestParametersOfOpenAPI(t *testing.T) {
 		if diff := cmp.Diff(documented[r.Pattern], slices.Sorted(slices.Values(r.Parameters))); diff != "" {
 			t.Errorf("%s: openapi.yaml (-) and the route (+):\n%s", r.Pattern, diff)
 		}
+	}
+}
+
+// TestRepeatedWritesOfOpenAPI expects openapi.yaml to have an Idempotency-Key for the routes that take one, and to explain
+// what a repeated request of each other write does.
+func TestRepeatedWritesOfOpenAPI(t *testing.T) {
+	raw, err := os.ReadFile("../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Paths map[string]map[string]struct {
+			Description string
+			Parameters  []map[string]any
+		}
+	}
+	if err := yaml.Unmarshal(raw, &spec); err != nil {
+		t.Fatal(err)
+	}
+	writes := 0
+	for path, methods := range spec.Paths {
+		for method, operation := range methods {
+			pattern := strings.ToUpper(method) + " " + path
+			if method == "get" || method == "head" {
+				continue
+			}
+			writes++
+			keyed := slices.ContainsFunc(operation.Parameters, func(p map[string]any) bool { return p["name"] == "Idempotency-Key" })
+			if keyed != api.TakesIdempotencyKey(pattern) {
+				t.Errorf("%s takes an Idempotency-Key: %t in openapi.yaml, %t of the route", pattern, keyed, !keyed)
+			}
+			if !keyed && !regexp.MustCompile(`(?i)repeat|repetition`).MatchString(operation.Description) {
+				t.Errorf("openapi.yaml does not explain what a repeated %s does", pattern)
+			}
+		}
+	}
+	if writes < 40 {
+		t.Errorf("openapi.yaml has %d writes", writes)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // Submissions records who sends refunds. *settle.Service implements it and documents the
 // errors.
 type Submissions interface {
-	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
+	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once settle.Once) (invoice.Submission, error)
 	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
 	WithdrawSubmission(ctx context.Context, req settle.Withdrawal) (invoice.Submission, error)
 	SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error
@@ -30,7 +30,7 @@ type Submissions interface {
 
 // submitRefund answers POST /api/refunds/{id}/submissions.
 func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, once, err := a.readOnce(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,10 +44,11 @@ func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx)
+	s, err := a.ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx, once)
 	if err != nil {
 		return fmt.Errorf("submit refund: %w", err)
 	}
+	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/refunds/"+s.RefundID)
 	a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
 	return nil

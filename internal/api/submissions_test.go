@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash) (invoice.Submission, error) {
+func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash, _ settle.Once) (invoice.Submission, error) {
 	return invoice.Submission{}, b.fail(ctx)
 }
 
@@ -59,6 +59,33 @@ func TestIntegrationSubmissionSeen(t *testing.T) {
 		wantProblem(t, withdraw(patience-1, inspect.Unknown), http.StatusConflict, "refund_submitted", "")
 		if got := decode[apitypes.SubmissionResponse](t, withdraw(1, inspect.Unknown), http.StatusOK).Submission; got.WithdrawnBy == "" || got.StartedAt != now {
 			t.Errorf("withdrawn after no node has had it for 10 minutes: %+v", got)
+		}
+	})
+}
+
+// TestIntegrationWritesOnce repeats a submission and an erasure with their keys.
+func TestIntegrationWritesOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := newIntegration(t, db)
+		payment, _ := s.confirmedPayment(t)
+		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{}`), http.StatusCreated)
+		for _, test := range []struct {
+			path, body, other string
+			status            int
+		}{
+			{"/api/refunds/" + made.Refund.ID + "/submissions", `{}`, `{"txHash":"` + invoice.Hash{1}.String() + `"}`, http.StatusCreated},
+			{"/api/customers/erase", `{"merchantId":"acme","customer":"c-77"}`, `{"merchantId":"acme","customer":"c-78"}`, http.StatusOK},
+		} {
+			first := do(s.handler, "POST", test.path, test.body, "Idempotency-Key", "k")
+			again := do(s.handler, "POST", test.path, test.body, "Idempotency-Key", `"k"`)
+			if first.Code != test.status || first.Header().Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s: %d, %v", test.path, first.Code, first.Header())
+			}
+			if again.Code != test.status || again.Header().Get("Idempotency-Replayed") != "true" || again.Body.String() != first.Body.String() {
+				t.Errorf("%s repeated: %d, %v, %s, want %s", test.path, again.Code, again.Header(), again.Body, first.Body)
+			}
+			wantProblem(t, do(s.handler, "POST", test.path, test.other, "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "idempotency_mismatch", "")
+			wantProblem(t, do(s.handler, "POST", test.path, test.body, "Idempotency-Key", "a b"), http.StatusBadRequest, "invalid_field", "Idempotency-Key")
 		}
 	})
 }

@@ -21,24 +21,38 @@ const (
 // EraseCustomer erases the personal data of a merchant's customer, by the customer's key: all that the merchant wrote about
 // the customer's invoices but the references, wherever it is stored, events included. Amounts, addresses and transactions
 // stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created later stay as they
-// are. While that is under way, it returns the same erasure. Of a customer without invoices nothing is stored.
-func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string) (e store.Erasure, err error) {
+// are. While that is under way, it returns the same erasure. Of a customer without invoices nothing is stored without a key.
+// With a key, it returns the erasure of the first request, and never erases what was created since. Other errors are
+// ErrIdempotencyMismatch and ErrIdempotencyInProgress.
+func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string, once Once) (e store.Erasure, err error) {
+	key, err := erasureKey(merchantID, customer, once)
+	if err != nil {
+		return e, err
+	}
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		now := s.seconds()
-		e = store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: now}
-		named, err := tx.Customer(ctx, merchantID, customer)
-		switch {
-		case err == nil:
-			e.Through = named.NewestInvoice
-			e, err = tx.InsertErasure(ctx, e)
-		case errors.Is(err, store.ErrNotFound): // erased already, or no invoice has the customer
-			e.Customer, e.FinishedAt = "", now
-			err = tx.DeleteCustomerFilters(ctx, merchantID, customer)
+		if once.Key != "" {
+			first, requested, err := tx.ErasureByKey(ctx, key.KeyHash)
+			if err == nil && requested != key.RequestHash {
+				return ErrIdempotencyMismatch
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				e = first
+				once.mark(err == nil)
+				return err
+			}
 		}
+		e, err = s.beginErasure(ctx, tx, merchantID, customer, once.Key != "")
 		if err != nil {
 			return err
 		}
-		out.audit = append(out.audit, access.NewEntry(ctx, now, access.Change{MerchantID: merchantID, Action: access.ActionCustomerErase, Object: e.ID}))
+		if once.Key != "" {
+			if ok, err := tx.InsertErasureKey(ctx, key, e.ID); err != nil {
+				return err
+			} else if !ok {
+				return ErrIdempotencyInProgress
+			}
+		}
+		out.audit = append(out.audit, access.NewEntry(ctx, s.seconds(), access.Change{MerchantID: merchantID, Action: access.ActionCustomerErase, Object: e.ID}))
 		return nil
 	})
 	if err != nil || !e.FinishedAt.IsZero() {
@@ -49,6 +63,37 @@ func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string
 		e = worked
 	}
 	return e, err
+}
+
+// erasureKey returns what is stored of a request's key. The hashes hold the key: if it is random, the customer cannot be found
+// from them by trying.
+func erasureKey(merchantID, customer string, once Once) (key store.ErasureKey, err error) {
+	if key.KeyHash, err = hashFields(once.Scope, once.Key); err != nil {
+		return key, err
+	}
+	key.RequestHash, err = hashFields(once.Scope, once.Key, merchantID, customer)
+	return key, err
+}
+
+// beginErasure returns the erasure that a request begins, or the one of the same customer that is running. One of a customer
+// without invoices is stored if it has a key, so that a repeated request finds it.
+func (s *Service) beginErasure(ctx context.Context, tx *store.Tx, merchantID, customer string, withKey bool) (e store.Erasure, err error) {
+	e = store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: s.seconds()}
+	named, err := tx.Customer(ctx, merchantID, customer)
+	switch {
+	case err == nil:
+		e.Through = named.NewestInvoice
+		return tx.InsertErasure(ctx, e)
+	case !errors.Is(err, store.ErrNotFound):
+		return e, err
+	}
+	e.Customer, e.FinishedAt = "", e.CreatedAt // erased already, or no invoice has the customer
+	if withKey {
+		if e, err = tx.InsertErasure(ctx, e); err != nil {
+			return e, err
+		}
+	}
+	return e, tx.DeleteCustomerFilters(ctx, merchantID, customer)
 }
 
 // auditedErasure is a finished erasure in the audit log.

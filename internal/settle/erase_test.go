@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,11 +104,11 @@ func TestEraseCustomer(t *testing.T) {
 			t.Fatalf("columns with the customer's data (-want +got):\n%s", diff)
 		}
 
-		e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1")
+		e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{})
 		if err != nil || e.Invoices != settle.EraseBatch || !e.FinishedAt.IsZero() {
 			t.Fatalf("the first batch: %+v, %v", e, err)
 		}
-		if again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || again.ID != e.ID || again.Invoices != settle.EraseBatch+3 {
+		if again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{}); err != nil || again.ID != e.ID || again.Invoices != settle.EraseBatch+3 {
 			t.Errorf("asked again: %+v, %v", again, err)
 		}
 		restarted := w.service() // after a kill -9
@@ -175,7 +176,7 @@ func (w *world) checkErasureAudit() {
 func TestEraseIsOfOneMoment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || e.FinishedAt.IsZero() || e.Invoices != 0 {
+		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{}); err != nil || e.FinishedAt.IsZero() || e.Invoices != 0 {
 			t.Errorf("of an unknown customer: %+v, %v", e, err)
 		}
 		var stored int
@@ -186,11 +187,11 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 			w.create(ofMarker)
 		}
 		strange := w.create(ofMarker, func(d *invoice.Draft) { d.MerchantID = "silent" })
-		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1"); err != nil || !e.FinishedAt.IsZero() {
+		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{}); err != nil || !e.FinishedAt.IsZero() {
 			t.Fatalf("it is finished too soon: %+v, %v", e, err)
 		}
 		later := w.create(ofMarker)
-		again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1")
+		again, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{})
 		if err != nil || again.FinishedAt.IsZero() || again.Invoices != settle.EraseBatch {
 			t.Errorf("asked again: %+v, %v", again, err)
 		}
@@ -198,6 +199,75 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 			if w.invoice(inv.ID).Details.IsZero() {
 				t.Errorf("%s of %s was erased", inv.ID, inv.MerchantID)
 			}
+		}
+	})
+}
+
+// TestEraseOnce repeats requests with their keys after the erasure has ended. What was created since stays as it is.
+func TestEraseOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		var replayed bool
+		key := func(k string) settle.Once {
+			replayed = false
+			return settle.Once{Key: k, Scope: w.merchant, Replayed: &replayed}
+		}
+		unknown, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", key("before"))
+		w.must(err)
+		for range settle.EraseBatch + 1 {
+			w.create(ofMarker)
+		}
+		own := "erase " + marker
+		begun, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", key(own))
+		if err != nil || replayed || !begun.FinishedAt.IsZero() {
+			t.Fatalf("begun: replayed %t, %+v, %v", replayed, begun, err)
+		}
+		joined, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", key("another tab"))
+		if err != nil || replayed || joined.ID != begun.ID || joined.FinishedAt.IsZero() {
+			t.Errorf("asked under another key meanwhile: replayed %t, %+v, %v", replayed, joined, err)
+		}
+		if places := storetest.Find(t, w.db.sql, marker); len(places) > 0 {
+			t.Errorf("the customer's data are in %s", places)
+		}
+		later := w.create(ofMarker)
+		for k, id := range map[string]string{"before": unknown.ID, own: begun.ID, "another tab": begun.ID} {
+			again, err := w.service().EraseCustomer(ctx, w.merchant, marker+"/1", key(k))
+			if err != nil || !replayed || again.ID != id || again.FinishedAt.IsZero() {
+				t.Errorf("%s: replayed %t, %+v, %v, want %s", k, replayed, again, err, id)
+			}
+		}
+		_, err = w.EraseCustomer(ctx, w.merchant, "x", key(own))
+		wantErr(t, "of another customer", err, settle.ErrIdempotencyMismatch)
+		if w.invoice(later.ID).Details.IsZero() {
+			t.Error("a repeated request erased a newer invoice")
+		}
+		last, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", settle.Once{Key: own, Scope: "other"})
+		if err != nil || last.Invoices != 1 {
+			t.Errorf("in another scope: %+v, %v", last, err)
+		}
+	})
+}
+
+// TestEraseOnceAtOnce sends the same request many times at once: one erasure begins.
+func TestEraseOnceAtOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(ofMarker)
+		ids := make([]string, 8)
+		var group sync.WaitGroup
+		for i := range ids {
+			group.Go(func() {
+				e, err := w.EraseCustomer(t.Context(), w.merchant, marker+"/1", settle.Once{Key: "k", Scope: w.merchant})
+				for errors.Is(err, settle.ErrIdempotencyInProgress) {
+					e, err = w.EraseCustomer(t.Context(), w.merchant, marker+"/1", settle.Once{Key: "k", Scope: w.merchant})
+				}
+				if ids[i] = e.ID; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if ids = slices.Compact(ids); len(ids) != 1 {
+			t.Errorf("erasures %s, want one", ids)
 		}
 	})
 }
@@ -216,7 +286,7 @@ func TestEraseFilters(t *testing.T) {
 			}
 			return err
 		}))
-		_, err := w.EraseCustomer(ctx, w.merchant, "Ada/1")
+		_, err := w.EraseCustomer(ctx, w.merchant, "Ada/1", settle.Once{})
 		w.must(err)
 		for query, left := range queries {
 			var rows int

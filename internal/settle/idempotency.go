@@ -11,6 +11,29 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
+// Once makes a request safe to repeat.
+type Once struct {
+	Key      string // its Idempotency-Key; empty without one
+	Scope    string // of the key: the same key in two scopes is two keys
+	Replayed *bool  // if set, it becomes true if an earlier request with the key did the work
+}
+
+// mark notes whether an earlier request did the work.
+func (o Once) mark(replayed bool) {
+	if o.Replayed != nil {
+		*o.Replayed = replayed
+	}
+}
+
+// hashFields returns a hash of a request's fields, which does not depend on how its JSON was written.
+func hashFields(fields ...any) (invoice.Hash, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return invoice.Hash{}, fmt.Errorf("hash the request: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
 // createOnce creates the invoice unless the request's key was used before. A request that fails may be a repeat:
 // what it says may have become invalid since, for its expiresAt has passed, or its reference is that of its own invoice; or
 // the database takes no more creates.

@@ -132,7 +132,7 @@ func (m *refunding) submitSome(r *rapid.T) {
 	if len(all) > 0 && rapid.Bool().Draw(r, "former") {
 		_, err = m.RecordTransaction(m.as("maria"), id, rapid.SampledFrom(all).Draw(r, "submission").ID, "", hash)
 	} else {
-		_, err = m.SubmitRefund(m.as("maria"), id, "", hash)
+		_, err = m.SubmitRefund(m.as("maria"), id, "", hash, settle.Once{})
 	}
 	var submitted *settle.SubmittedError
 	if err != nil && !errors.Is(err, settle.ErrRefundNotOpen) && !errors.Is(err, settle.ErrTooManySubmissions) && !errors.As(err, &submitted) {

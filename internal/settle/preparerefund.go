@@ -2,10 +2,7 @@ package settle
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -255,9 +252,5 @@ func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Paym
 // hashRefund returns a hash of the request's fields, which does not depend on how its
 // JSON was written.
 func hashRefund(req RefundRequest) (invoice.Hash, error) {
-	text, err := json.Marshal([]any{req.Amount.String(), req.To.String(), req.AskPayer, req.Reason})
-	if err != nil {
-		return invoice.Hash{}, fmt.Errorf("hash the request: %w", err)
-	}
-	return sha256.Sum256(text), nil
+	return hashFields(req.Amount.String(), req.To.String(), req.AskPayer, req.Reason)
 }

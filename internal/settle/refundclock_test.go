@@ -55,12 +55,12 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 					w.must(err)
 				}
 				w.seconds.Store(end - 60)
-				_, firstErr := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{})
+				_, firstErr := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{}, settle.Once{})
 				if (firstErr == nil) != c.first || firstErr != nil && !errors.Is(firstErr, settle.ErrRefundNotOpen) {
 					t.Errorf("the first is sent: %v", firstErr)
 				}
 				if !c.first {
-					_, err := w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{})
+					_, err := w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{}, settle.Once{})
 					w.must(err)
 				}
 			})
@@ -100,7 +100,7 @@ func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
 		r := w.mustPrepare(w.paid(1000), 0)
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, settle.Once{})
 		w.must(err)
 		w.seconds.Add(3 * 3600)
 		schedule.Add(1)
@@ -121,7 +121,7 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 		}
 		const patience = int64(invoice.SubmissionPatience / time.Second)
 		r := w.mustPrepare(w.paid(1000), 0)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, settle.Once{})
 		w.must(err)
 		pass(patience)
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))

@@ -41,7 +41,7 @@ func TestDroppedRefundIsAwaited(t *testing.T) {
 			if got := w.refund(r.ID); got.CanBeSent(at(w.seconds.Load())) || got.Status != invoice.RefundPending {
 				t.Errorf("%s: the refund is %s and can be sent", when, got.Status)
 			}
-			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{})
+			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 			wantSubmitted(t, when+": submitted by another", err, byReorg)
 			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
 			wantSubmitted(t, when+": canceled", err, byReorg)
@@ -77,7 +77,7 @@ func TestDroppedRefundIsWithdrawn(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1})
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, settle.Once{})
 		w.must(err)
 		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
 		transfer := w.send(r)

@@ -23,7 +23,7 @@ func (w *world) wantUnsendable(when, id string, warnings ...invoice.RefundWarnin
 			w.t.Errorf("%s: the other refund has the warnings %v, want %s", when, got.Warnings(now), want)
 		}
 	}
-	_, err := w.SubmitRefund(w.as("juan"), id, w.merchant, invoice.Hash{9})
+	_, err := w.SubmitRefund(w.as("juan"), id, w.merchant, invoice.Hash{9}, settle.Once{})
 	if !errors.Is(err, settle.ErrRefundNotOpen) {
 		w.t.Errorf("%s: the other refund is submitted: %v", when, err)
 	}
@@ -105,7 +105,7 @@ func TestRefundsSubmittedTogether(t *testing.T) {
 		p := w.paid(1000)
 		first, second := w.mustPrepare(p, 500), w.mustPrepare(p, 500)
 		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(100)))
-		_, err := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{})
+		_, err := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
 		w.wantUnsendable("the first is submitted", second.ID, invoice.WarnExceedsRemainder)
 	})
@@ -122,7 +122,7 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 			transfer := w.back(invoice.NewAmount(1000))
 			if !byHand {
 				r := w.mustPrepare(p, 1000)
-				_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}) // which the wallet replaced
+				_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, settle.Once{}) // which the wallet replaced
 				w.must(err)
 				transfer = w.send(r)
 			}
@@ -167,7 +167,7 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 func TestRecordedTransactionHasTime(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 1000)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{})
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
 		put := func(tx invoice.Hash) {
 			t.Helper()
@@ -196,7 +196,7 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 		for _, end := range []invoice.RefundStatus{invoice.RefundExpired, invoice.RefundCanceled} {
 			p := w.paid(1000)
 			r := w.mustPrepare(p, 600)
-			s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{})
+			s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 			w.must(err)
 			if end == invoice.RefundExpired {
 				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
@@ -250,7 +250,7 @@ func TestAcceptedWhileDropped(t *testing.T) {
 				id = record.ID
 			} else {
 				r := w.mustPrepare(w.payment(part), 600_000)
-				s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{})
+				s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 				w.must(err)
 				_, err = w.WithdrawSubmission(w.as("maria"), settle.Withdrawal{RefundID: r.ID, SubmissionID: s.ID})
 				w.must(err)

@@ -276,7 +276,7 @@ func TestClockAhead(t *testing.T) {
 		r := w.prepared(p)
 		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("first")))
 		w.must(err)
-		submission, err := w.SubmitRefund(t.Context(), r.ID, "", w.hash("sent"))
+		submission, err := w.SubmitRefund(t.Context(), r.ID, "", w.hash("sent"), settle.Once{})
 		w.must(err)
 
 		w.seconds.Add(15 * 86_400)

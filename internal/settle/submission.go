@@ -44,11 +44,23 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 
 // SubmitRefund records that the principal sends the transaction of a refund, so that nobody
 // else does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
-// merchant are found.
+// merchant are found. With a key, the submission of the first request is returned in its present state.
 //
-// Errors are store.ErrNotFound, ErrRefundNotOpen, *SubmittedError and ErrTooManySubmissions.
-func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash) (made invoice.Submission, err error) {
+// Errors are store.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
+func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once Once) (made invoice.Submission, err error) {
+	hash, err := hashFields(tx.String())
+	if err != nil {
+		return made, err
+	}
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
+		if first, used, err := c.byKey(ctx, once); !errors.Is(err, store.ErrNotFound) {
+			if err == nil && used != hash {
+				return ErrIdempotencyMismatch
+			}
+			made = first
+			once.mark(err == nil)
+			return err
+		}
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
 			return &SubmittedError{current}
@@ -60,7 +72,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		p := access.FromContext(ctx)
 		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: tx}
 		c.audit(access.ActionRefundSubmit, nil, made)
-		return c.tx.InsertSubmission(ctx, made)
+		return c.tx.InsertSubmission(ctx, made, once.Scope, once.Key, hash)
 	})
 	return made, err
 }
@@ -180,7 +192,7 @@ func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invo
 		} else {
 			err = tx.InsertSubmission(ctx, invoice.Submission{
 				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: r.TxHash,
-			})
+			}, "", "", invoice.Hash{})
 		}
 		if err != nil {
 			return err
@@ -221,6 +233,20 @@ func (c submissionChange) find(id string) (invoice.Submission, error) {
 		return invoice.Submission{}, store.ErrNotFound
 	}
 	return c.all[i], nil
+}
+
+// byKey returns the submission that an earlier request made with the key of a request, and the hash of that request, or
+// store.ErrNotFound.
+func (c submissionChange) byKey(ctx context.Context, once Once) (first invoice.Submission, used invoice.Hash, err error) {
+	if once.Key == "" {
+		return first, used, store.ErrNotFound
+	}
+	id, used, err := c.tx.SubmissionByKey(ctx, c.refund.ID, once.Scope, once.Key)
+	if err != nil {
+		return first, used, err
+	}
+	first, err = c.find(id)
+	return first, used, err
 }
 
 // update writes a submission that has changed.

@@ -36,9 +36,9 @@ func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
 		unknown := w.mustPrepare(p, 300) // its wallet has not answered
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8})
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, settle.Once{})
 		w.must(err)
-		_, err = w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{})
+		_, err = w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
 		for _, days := range []int64{14, 15, 100} {
 			w.seconds.Store(start + days*day)
@@ -54,7 +54,7 @@ func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 			if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
 				t.Errorf("after %d days the payment is %s", days, got)
 			}
-			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{})
+			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 			wantSubmitted(t, "submitted by another", err, "maria")
 			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
 			wantSubmitted(t, "canceled", err, "maria")
@@ -76,7 +76,7 @@ func TestWithdrawnRefundExpires(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8})
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, settle.Once{})
 		w.must(err)
 		w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
 		w.must(w.ExpireRefunds(t.Context()))
@@ -96,11 +96,11 @@ func TestSubmitRefund(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
 		maria, juan := w.as("maria"), w.as("juan")
-		first, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{})
+		first, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
-		_, err = w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{})
+		_, err = w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		wantSubmitted(t, "a second one", err, "maria")
-		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{})
+		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		wantSubmitted(t, "a second tab", err, "maria")
 		_, err = w.CancelRefund(juan, r.ID, w.merchant)
 		wantSubmitted(t, "a cancellation", err, "maria")
@@ -115,7 +115,7 @@ func TestSubmitRefund(t *testing.T) {
 		if e := w.newestEntry(r.ID); e.Action != access.ActionRefundWithdraw || e.Actor != "key_juan" {
 			t.Errorf("the audit log has %+v", e)
 		}
-		second, err := w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{})
+		second, err := w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
 
 		// The first wallet answers after all. Its transaction is kept, and the second stays in force.
@@ -141,8 +141,47 @@ func TestSubmitRefund(t *testing.T) {
 		}
 		_, err = w.CancelRefund(juan, r.ID, w.merchant)
 		w.must(err)
-		_, err = w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{})
+		_, err = w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		wantErr(t, "of a canceled refund", err, settle.ErrRefundNotOpen)
+	})
+}
+
+// TestSubmitRefundOnce repeats a submission with its key, at once and after it was withdrawn. A second tab has another key.
+func TestSubmitRefundOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		r := w.mustPrepare(w.paid(1000), 400)
+		var replayed bool
+		once := settle.Once{Key: "k", Scope: w.merchant, Replayed: &replayed}
+		first, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once)
+		if err != nil || replayed {
+			t.Fatalf("the first request: replayed %t, %v", replayed, err)
+		}
+		_, err = w.RecordTransaction(w.as("maria"), r.ID, first.ID, w.merchant, invoice.Hash{1})
+		w.must(err)
+		again, err := w.service().SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once) // after a restart
+		if err != nil || !replayed || again.ID != first.ID || again.TxHash != (invoice.Hash{1}) {
+			t.Errorf("repeated: replayed %t, %+v, %v", replayed, again, err)
+		}
+		_, err = w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, once)
+		wantErr(t, "another request with the key", err, settle.ErrIdempotencyMismatch)
+		for _, other := range []settle.Once{{Key: "k", Scope: "other"}, {Key: "l", Scope: w.merchant}, {}} {
+			_, err = w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, other)
+			wantSubmitted(t, "a second tab", err, "maria")
+		}
+		w.patience()
+		_, err = w.WithdrawSubmission(w.as("maria"), settle.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{1}})
+		w.must(err)
+		if again, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once); err != nil || again.InForce() {
+			t.Errorf("repeated after it was withdrawn: %+v, %v", again, err)
+		}
+		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || len(all) != 1 {
+			t.Errorf("the submissions are %+v, %v", all, err)
+		}
+		replayed = false
+		next := w.mustPrepare(w.paid(1000), 400) // of which the key is another one
+		if made, err := w.SubmitRefund(w.as("maria"), next.ID, w.merchant, invoice.Hash{1}, once); err != nil || replayed || made.RefundID != next.ID {
+			t.Errorf("of another refund: replayed %t, %+v, %v", replayed, made, err)
+		}
 	})
 }
 
@@ -150,11 +189,11 @@ func TestSubmitRefund(t *testing.T) {
 func TestSubmitRefundOfOthers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{})
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		w.must(err)
 		for what, call := range map[string]func(refund, submission, merchant string) error{
 			"submit": func(refund, _, merchant string) error {
-				_, err := w.SubmitRefund(t.Context(), refund, merchant, invoice.Hash{})
+				_, err := w.SubmitRefund(t.Context(), refund, merchant, invoice.Hash{}, settle.Once{})
 				return err
 			},
 			"record": func(refund, submission, merchant string) error {
@@ -184,7 +223,7 @@ func TestSubmitRefundConcurrently(t *testing.T) {
 		for range 16 {
 			group.Go(func() {
 				var submitted *settle.SubmittedError
-				switch _, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}); {
+				switch _, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, settle.Once{}); {
 				case err == nil:
 					won.Add(1)
 				case !errors.As(err, &submitted):
@@ -205,12 +244,12 @@ func TestSubmissionsAreBounded(t *testing.T) {
 		r := w.mustPrepare(w.paid(1000), 400)
 		maria := w.as("maria")
 		for range invoice.MaxSubmissions {
-			s, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{})
+			s, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 			w.must(err)
 			_, err = w.WithdrawSubmission(maria, settle.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant})
 			w.must(err)
 		}
-		_, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{})
+		_, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, settle.Once{})
 		wantErr(t, "one more", err, settle.ErrTooManySubmissions)
 	})
 }

@@ -73,7 +73,7 @@ var events = map[string]func(g *useGame){
 		g.final()
 	},
 	"submitted": func(g *useGame) {
-		_, err := g.SubmitRefund(g.as("juan"), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, g.merchant, invoice.Hash{1})
+		_, err := g.SubmitRefund(g.as("juan"), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, g.merchant, invoice.Hash{1}, settle.Once{})
 		g.must(err)
 	},
 	"sent": func(g *useGame) {
@@ -329,7 +329,7 @@ func TestUsesAtASharedAddress(t *testing.T) {
 		g.must(err)
 
 		r := g.mustPrepare(g.payment, 0, of(g.merchant))
-		_, err = g.SubmitRefund(g.as("juan"), r.ID, g.merchant, invoice.Hash{})
+		_, err = g.SubmitRefund(g.as("juan"), r.ID, g.merchant, invoice.Hash{}, settle.Once{})
 		g.must(err)
 		refused("being sent", invoice.UseRefunding)
 		var used *settle.UsedError

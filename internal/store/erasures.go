@@ -35,6 +35,31 @@ func (tx *Tx) InsertErasure(ctx context.Context, e Erasure) (Erasure, error) {
 		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET through = erasures.through RETURNING `+erasureColumns, e.ID, e.MerchantID, orNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), orNull(e.FinishedAt))
 }
 
+// ErasureKey is the Idempotency-Key of a request that erases a customer.
+type ErasureKey struct {
+	KeyHash     invoice.Hash // of the key and its scope
+	RequestHash invoice.Hash // of that and the request
+}
+
+// ErasureByKey returns the erasure of the request that had a key, and the hash of that request, or ErrNotFound.
+func (q *queries) ErasureByKey(ctx context.Context, keyHash invoice.Hash) (e Erasure, requestHash invoice.Hash, err error) {
+	var id string
+	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(hashCol(&requestHash), &id) },
+		"SELECT request_hash, erasure_id FROM erasure_keys WHERE key_hash = $1", keyHash.String())
+	if err != nil {
+		return e, requestHash, err
+	}
+	e, err = queryRow(ctx, q, scanErasure, "SELECT "+erasureColumns+" FROM erasures WHERE id = $1", id)
+	return e, requestHash, err
+}
+
+// InsertErasureKey stores the key of a request that got an erasure. ok is false if it is stored already.
+func (tx *Tx) InsertErasureKey(ctx context.Context, k ErasureKey, erasureID string) (ok bool, err error) {
+	n, err := tx.exec(ctx, "INSERT INTO erasure_keys (key_hash, request_hash, erasure_id) VALUES ($1, $2, $3) ON CONFLICT (key_hash) DO NOTHING",
+		k.KeyHash.String(), k.RequestHash.String(), erasureID)
+	return n > 0, err
+}
+
 // LockErasure returns the oldest erasure, with that id or a greater one, that is running and that no other transaction works
 // on, or ErrNotFound. No other one works on it until this one ends.
 func (tx *Tx) LockErasure(ctx context.Context, from string) (Erasure, error) {

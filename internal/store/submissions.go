@@ -11,12 +11,24 @@ func scanSubmission(row scanner) (s invoice.Submission, err error) {
 	return s, err
 }
 
-// InsertSubmission inserts a submission. At most one of a refund may be in force.
-func (tx *Tx) InsertSubmission(ctx context.Context, s invoice.Submission) error {
-	_, err := tx.exec(ctx, `INSERT INTO refund_submissions (id, refund_id, key_id, submitted_by, started_at, tx_hash, started_scheduled)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		s.ID, s.RefundID, orNull(s.KeyID), s.By, invoice.UnixSeconds(s.StartedAt), orNull(s.TxHash), orNull(s.Scheduled))
+// InsertSubmission inserts a submission. At most one of a refund may be in force. key is empty without an Idempotency-Key;
+// hash is of its request.
+func (tx *Tx) InsertSubmission(ctx context.Context, s invoice.Submission, scope, key string, hash invoice.Hash) error {
+	args := []any{s.ID, s.RefundID, orNull(s.KeyID), s.By, invoice.UnixSeconds(s.StartedAt), orNull(s.TxHash), orNull(s.Scheduled), nil, nil, nil}
+	if key != "" {
+		args = append(args[:7], scope, key, hash.String())
+	}
+	_, err := tx.exec(ctx, `INSERT INTO refund_submissions (id, refund_id, key_id, submitted_by, started_at, tx_hash, started_scheduled, idem_scope, idem_key, request_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, args...)
 	return err
+}
+
+// SubmissionByKey returns the id of the submission of a refund that was made with an Idempotency-Key, and the hash of that
+// request, or ErrNotFound.
+func (q *queries) SubmissionByKey(ctx context.Context, refundID, scope, key string) (id string, hash invoice.Hash, err error) {
+	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, hashCol(&hash)) },
+		"SELECT id, request_hash FROM refund_submissions WHERE refund_id = $1 AND idem_scope = $2 AND idem_key = $3", refundID, scope, key)
+	return id, hash, err
 }
 
 // UpdateSubmission writes the start and the transaction of a submission, and whether it was withdrawn.

@@ -121,8 +121,8 @@ export class Quittance extends Administration {
   }
 
   /** Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the same call answers how far it is. */
-  async eraseCustomer(body: EraseCustomerRequest, options: CallOptions = {}): Promise<Erasure> {
-    return (await this.http.POST("/api/customers/erase", { body, ...this.given(options) })).data!.erasure;
+  async eraseCustomer(body: EraseCustomerRequest, options: CreateOptions = {}): Promise<Erasure> {
+    return (await this.http.POST("/api/customers/erase", { body, ...this.given(options, again) })).data!.erasure;
   }
 
   /** Lists the payments of an invoice. Pages are requested as needed. */
@@ -256,8 +256,8 @@ export class Quittance extends Administration {
   }
 
   /** Records that you send a refund, before its transaction is signed. It fails with `refund_submitted` if somebody else does. */
-  async submitRefund(id: string, body: SubmitRefundRequest = {}, options: CallOptions = {}): Promise<Submission> {
-    const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...this.given(options) });
+  async submitRefund(id: string, body: SubmitRefundRequest = {}, options: CreateOptions = {}): Promise<Submission> {
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...this.given(options, again) });
     return data!.submission;
   }
 

@@ -74,6 +74,17 @@ test("what is not idempotent is repeated only if the service has not looked at i
   }
 });
 
+test("a submission and an erasure are repeated under their key after a lost answer", async () => {
+  for (const outcome of [problem(503, "unavailable"), broken, cutOff]) {
+    const { quittance, sent } = client(outcome, ok({ submission: { id: "sub_1" } }, 201), outcome, ok({ erasure: { id: "ers_1" } }));
+    assert.equal((await quittance.submitRefund("ref_1")).id, "sub_1");
+    assert.equal((await quittance.eraseCustomer({ customer: "c-77" }, { idempotencyKey: "erase-c-77" })).id, "ers_1");
+    const keys = sent.map((r) => r.headers.get("Idempotency-Key"));
+    assert.equal(keys[0], keys[1]);
+    assert.deepEqual(keys.slice(2), ["erase-c-77", "erase-c-77"]);
+  }
+});
+
 test("delays double, and Retry-After delays", async () => {
   const down = problem(503, "unavailable");
   const { quittance, waits, sent } = client(down, down, down, down);
