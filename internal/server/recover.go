@@ -182,6 +182,9 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		}
 		if was.State == store.RecoveryNormal && !was.Ended.IsZero() {
 			is.Reason = "it is run again, and no service has run since it ended"
+			if err := tx.ResumeRecovery(ctx); err != nil {
+				return err
+			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
 		if _, err := tx.StartTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {

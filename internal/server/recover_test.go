@@ -78,6 +78,9 @@ func TestRecover(t *testing.T) {
 	if len(report.Chains) != 1 || report.Timeline == "" || !strings.Contains(report.Reason, "quittance backup") {
 		t.Fatalf("reported %+v", report)
 	}
+	if from, through, err := storetest.Open(t, copied).LostPast(t.Context(), config.Key); err != nil || from != 4 || through != 8 {
+		t.Errorf("the lost past is recorded from %d through %d, %v", from, through, err)
+	}
 	past := report.Chains[0]
 	if past.From != 4 || len(past.Lost) != 2 || len(past.Closed) != 1 || past.Closed[0].InvoiceID != closed.ID {
 		t.Errorf("found %+v", past)

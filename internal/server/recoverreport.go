@@ -123,6 +123,9 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 		if err := tx.ForgetNonces(ctx); err != nil {
 			return err
 		}
+		if err := tx.EndRecovery(ctx); err != nil {
+			return err
+		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()})
 	})
 }

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -38,7 +39,7 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	invoices := newInvoiceSet(tx)
 	b := s.newTransferBatch(invoices, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
 	b.undecided = undecided
-	if b.pastFrom, err = lostPast(ctx, tx, chainKey); err != nil {
+	if b.lostPast, err = lostPast(ctx, tx, chainKey); err != nil {
 		return false, err
 	}
 	if err := b.attributeUndecided(ctx); err != nil {
@@ -57,13 +58,18 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	return false, tx.SaveCursor(ctx, chainKey, *cur)
 }
 
-// lostPast returns the first block of a chain that a restored backup had not read.
-func lostPast(ctx context.Context, tx *store.Tx, chainKey string) (uint64, error) {
-	from, err := tx.RecoveredFrom(ctx)
-	if block, recovered := from[chainKey]; recovered {
-		return block, err
+// blockRange is a range of blocks. The zero value has block 0 alone, which holds no transactions.
+type blockRange struct{ from, through uint64 }
+
+func (r blockRange) has(block uint64) bool { return r.from <= block && block <= r.through }
+
+// lostPast returns the blocks of a chain that a restored backup had not read, and that the recovery has.
+func lostPast(ctx context.Context, tx *store.Tx, chainKey string) (r blockRange, err error) {
+	r.from, r.through, err = tx.LostPast(ctx, chainKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return blockRange{}, nil
 	}
-	return math.MaxUint64, err
+	return r, err
 }
 
 // nextUndecided returns the next undecided payments and refunds of the chain,

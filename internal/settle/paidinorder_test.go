@@ -6,6 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/store"
 )
 
 // wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes nothing but what was refunded.
@@ -60,6 +61,30 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 		w.mine(w.head().Time.Unix() + 1)
 		w.final()
 		w.wantPaidAndRefunded("imported", lost.ID, number(lost.TransferAmount))
+	})
+}
+
+// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the recovery, and the merchant
+// sent it back. It is no payment of the lost past, so it stays refunded.
+func TestImportAfterTheRecovery(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		begun := w.head().Number + 1
+		w.mine(w.head().Time.Unix() + 1)
+		w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.EndRecovery(t.Context()) }))
+		for _, transfer := range []invoice.Transfer{w.pay(lost.TransferAmount), w.back(lost.TransferAmount)} {
+			w.mine(w.head().Time.Unix()+1, transfer)
+		}
+		w.final()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-3:]...)
+		if got := w.invoice(lost.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() || !got.AmountRefunded.IsZero() {
+			t.Errorf("the invoice is %s with %s paid and %s refunded, by a payment that came after the recovery", got.Status, got.AmountPaid, got.AmountRefunded)
+		}
 	})
 }
 

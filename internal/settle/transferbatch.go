@@ -3,7 +3,6 @@ package settle
 import (
 	"bytes"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -42,7 +41,7 @@ type transferBatch struct {
 
 	receivers       map[invoice.Address]store.ReceiverState
 	undecided       map[string]bool    // ids of undecided payments
-	pastFrom        uint64             // the first block of a lost past whose undecided payments are attributed now
+	lostPast        blockRange         // of a lost past whose undecided payments are attributed now
 	marked          map[string]bool    // ids of the payments that are stored as undecided
 	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
 
@@ -94,7 +93,7 @@ func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chai
 		proved:   make(map[invoice.Address]bool),
 		invoices: invoices, refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
 		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
-		undecided: make(map[string]bool), pastFrom: math.MaxUint64, marked: make(map[string]bool), authorized: make(map[string]string),
+		undecided: make(map[string]bool), marked: make(map[string]bool), authorized: make(map[string]string),
 	}
 	for _, t := range transfers {
 		b.entries = append(b.entries, &entry{Transfer: t})
@@ -342,7 +341,7 @@ func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.P
 // invoice that was imported since.
 func (b *transferBatch) isUsed(e *entry, paymentID string) bool {
 	was, known := b.payments[paymentID]
-	if b.undecided[paymentID] && was.BlockNumber >= b.pastFrom && (was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded) {
+	if b.undecided[paymentID] && b.lostPast.has(was.BlockNumber) && (was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded) {
 		return false
 	}
 	return known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)

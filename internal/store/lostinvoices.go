@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -183,6 +184,26 @@ func (tx *Tx) RecoverFrom(ctx context.Context) error {
 func (tx *Tx) RecoverChainFrom(ctx context.Context, chainKey string, from uint64) error {
 	_, err := tx.exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
 	return err
+}
+
+// EndRecovery records the newest block of each chain that a recovery has read.
+func (tx *Tx) EndRecovery(ctx context.Context) error {
+	_, err := tx.exec(ctx, "UPDATE recovery_chains SET through_block = (SELECT indexed_number FROM chains WHERE chains.chain_key = recovery_chains.chain_key)")
+	return err
+}
+
+// ResumeRecovery records that a recovery which had ended goes on.
+func (tx *Tx) ResumeRecovery(ctx context.Context) error {
+	_, err := tx.exec(ctx, "UPDATE recovery_chains SET through_block = NULL")
+	return err
+}
+
+// LostPast returns the blocks of a chain which the backup had not read and the recovery has; through is the greatest number
+// while it is under way. It returns ErrNotFound for a chain that no recovery has read.
+func (q *queries) LostPast(ctx context.Context, chainKey string) (from, through uint64, err error) {
+	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&from, &through) },
+		"SELECT from_block, coalesce(through_block, $2) FROM recovery_chains WHERE chain_key = $1", chainKey, int64(math.MaxInt64))
+	return from, through, err
 }
 
 // RecoveredFrom returns where the recovery began to read each chain.

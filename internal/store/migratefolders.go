@@ -18,7 +18,7 @@ import (
 //go:embed migrations/00107_recovery migrations/00108_lost_invoices
 //go:embed migrations/00109_known_chains migrations/00115_operator_nonces migrations/00118_unattributed_payments
 //go:embed migrations/00116_closed_commitments migrations/00117_erasures migrations/00121_lost_openings
-//go:embed migrations/00122_submission_keys migrations/00123_erasure_keys
+//go:embed migrations/00122_idempotency_keys
 //go:embed migrations/00025_append_only migrations/00032_report_of_refunds migrations/00033_list_filters migrations/00040_deposits migrations/00046_sweep_costs migrations/00051_customers migrations/00059_deliveries_by_state migrations/00060_inbox_items migrations/00062_partitions migrations/00064_shares_of_transactions migrations/00065_statements migrations/00067_refunds_without_payment migrations/00070_amounts migrations/00071_byte_order migrations/00072_free_space migrations/00073_short_keys migrations/00074_long_keys migrations/00089_payment_uses migrations/00090_proved_addresses migrations/00093_authorized_payments
 var folders embed.FS
 
@@ -43,7 +43,7 @@ func blockMigrations(dialect goose.Dialect) goose.ProviderOption {
 		83: "00083_storage", 86: "00086_endpoint_headers", 94: "00094_returned",
 		102: "00102_keys_of_deleted_drafts", 106: "00106_timelines", 107: "00107_recovery", 108: "00108_lost_invoices",
 		109: "00109_known_chains", 115: "00115_operator_nonces", 116: "00116_closed_commitments", 117: "00117_erasures", 121: "00121_lost_openings",
-		122: "00122_submission_keys", 123: "00123_erasure_keys",
+		122: "00122_idempotency_keys",
 	} {
 		all = append(all, goose.NewGoMigration(version, inTransaction(folder, dialect), nil))
 	}
