@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Event types. Receivers should ignore unknown types, because more may be added.
@@ -35,8 +36,19 @@ var ErrInvalidEvent = errors.New("webhook: the body is not an event")
 // not one JSON object, or if a member of the envelope is missing or of another type. Additional members are ignored.
 func ParseEvent(body []byte) (Event, error) {
 	var e Event
-	if err := json.Unmarshal(body, &e); err != nil {
+	var members map[string]json.RawMessage // because a struct takes members in another case, too
+	if !utf8.Valid(body) {
+		return Event{}, fmt.Errorf("%w: it is not UTF-8", ErrInvalidEvent)
+	}
+	if err := json.Unmarshal(body, &members); err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrInvalidEvent, err)
+	}
+	for name, into := range map[string]any{"id": &e.ID, "type": &e.Type, "createdAt": &e.CreatedAt, "data": &e.Data} {
+		if text, has := members[name]; has {
+			if err := json.Unmarshal(text, into); err != nil {
+				return Event{}, fmt.Errorf("%w: %s: %w", ErrInvalidEvent, name, err)
+			}
+		}
 	}
 	switch {
 	case e.ID == "":
@@ -49,4 +61,19 @@ func ParseEvent(body []byte) (Event, error) {
 		return Event{}, fmt.Errorf("%w: data is absent or not an object", ErrInvalidEvent)
 	}
 	return e, nil
+}
+
+// ConstructEvent verifies the signature of a body, and returns its event. header is the value of [HeaderSignature]; of the
+// secrets, of which there are several during a rotation, one must match. The error is as of [Verify] or [ParseEvent].
+// [Sign] makes headers for tests.
+func ConstructEvent(body []byte, header string, secrets ...string) (Event, error) {
+	return Verifier{Secrets: secrets}.ConstructEvent(body, header)
+}
+
+// ConstructEvent is [ConstructEvent] with the verifier's Secrets and clock.
+func (v Verifier) ConstructEvent(body []byte, header string) (Event, error) {
+	if err := v.Verify(header, body); err != nil {
+		return Event{}, err
+	}
+	return ParseEvent(body)
 }

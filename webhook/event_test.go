@@ -3,7 +3,10 @@ package webhook_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,32 +28,71 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-func TestParseEventRefuses(t *testing.T) {
-	for name, body := range map[string]string{
-		"nothing":            ``,
-		"no JSON":            `event`,
-		"null":               `null`,
-		"an array":           `[]`,
-		"cut off":            `{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{}`,
-		"trailing data":      `{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{}} {}`,
-		"no id":              `{"type":"invoice.paid","createdAt":1,"data":{}}`,
-		"empty id":           `{"id":"","type":"invoice.paid","createdAt":1,"data":{}}`,
-		"number as id":       `{"id":7,"type":"invoice.paid","createdAt":1,"data":{}}`,
-		"no type":            `{"id":"evt_1","createdAt":1,"data":{}}`,
-		"no createdAt":       `{"id":"evt_1","type":"invoice.paid","data":{}}`,
-		"createdAt zero":     `{"id":"evt_1","type":"invoice.paid","createdAt":0,"data":{}}`,
-		"createdAt fraction": `{"id":"evt_1","type":"invoice.paid","createdAt":1.5,"data":{}}`,
-		"createdAt text":     `{"id":"evt_1","type":"invoice.paid","createdAt":"1","data":{}}`,
-		"no data":            `{"id":"evt_1","type":"invoice.paid","createdAt":1}`,
-		"null data":          `{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":null}`,
-		"array as data":      `{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":[]}`,
-	} {
-		got, err := webhook.ParseEvent([]byte(body))
-		if !errors.Is(err, webhook.ErrInvalidEvent) {
-			t.Errorf("%s: got %v, want ErrInvalidEvent", name, err)
+// eventVectors are bodies of deliveries. The tests of the TypeScript client read them, too.
+func eventVectors(t *testing.T) (vectors []struct {
+	Name, Body string
+	BodyBase64 []byte
+	Valid      bool
+}) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/events.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors) < 40 {
+		t.Fatalf("%d vectors, %v", len(vectors), err)
+	}
+	return vectors
+}
+
+// TestEventVectors parses bodies with and without their signature.
+func TestEventVectors(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	verifier := webhook.Verifier{Secrets: []string{"whsec_new", "whsec_old"}, Now: func() time.Time { return now }}
+	for _, v := range eventVectors(t) {
+		body := v.BodyBase64
+		if body == nil {
+			body = []byte(v.Body)
 		}
-		if diff := cmp.Diff(webhook.Event{}, got); diff != "" {
-			t.Errorf("%s: an event with the error: %s", name, diff)
+		parsed, err := webhook.ParseEvent(body)
+		constructed, err2 := verifier.ConstructEvent(body, webhook.Sign("whsec_old", now, body))
+		if v.Valid {
+			if err != nil || err2 != nil || parsed.ID != "evt_1" {
+				t.Errorf("%s: %+v, %v, %v", v.Name, parsed, err, err2)
+			}
+		} else if !errors.Is(err, webhook.ErrInvalidEvent) || !errors.Is(err2, webhook.ErrInvalidEvent) {
+			t.Errorf("%s: got %v and %v, want ErrInvalidEvent", v.Name, err, err2)
+		}
+		if diff := cmp.Diff(parsed, constructed); diff != "" || !v.Valid && !cmp.Equal(parsed, webhook.Event{}) {
+			t.Errorf("%s: %+v, and constructed %s", v.Name, parsed, diff)
+		}
+	}
+}
+
+// TestConstructEvent looks at signatures, by the system's clock.
+func TestConstructEvent(t *testing.T) {
+	body := []byte(`{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{}}`)
+	header := webhook.Sign("whsec_1", time.Now(), body)
+	if e, err := webhook.ConstructEvent(body, header, "whsec_2", "whsec_1"); err != nil || e.ID != "evt_1" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	_, digest, _ := strings.Cut(webhook.Sign("whsec_2", time.Now(), body), "v1=")
+	if _, err := webhook.ConstructEvent(body, header+",v1="+digest, "whsec_1"); err != nil {
+		t.Errorf("a header with two v1: %v", err)
+	}
+	for name, test := range map[string]struct {
+		header  string
+		secrets []string
+		want    error
+	}{
+		"another secret": {header, []string{"whsec_2"}, webhook.ErrBadSignature},
+		"no secret":      {header, nil, webhook.ErrBadSignature},
+		"empty secret":   {header, []string{""}, webhook.ErrBadSignature},
+		"no header":      {"", []string{"whsec_1"}, webhook.ErrMissingHeader},
+		"old":            {webhook.Sign("whsec_1", time.Now().Add(-time.Hour), body), []string{"whsec_1"}, webhook.ErrStaleTimestamp},
+	} {
+		if e, err := webhook.ConstructEvent(body, test.header, test.secrets...); !errors.Is(err, test.want) || e.ID != "" {
+			t.Errorf("%s: %+v, %v, want %v", name, e, err, test.want)
 		}
 	}
 }

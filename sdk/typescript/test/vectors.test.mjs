@@ -185,3 +185,17 @@ test("nodeWebhookHandler takes a raw body, and no parsed one", async () => {
   assert.equal((await nodePost(handler, "", good.header, JSON.parse(good.body))).status, 500);
   assert.match(errors[0], /before express.json/);
 });
+
+const events = JSON.parse(readFileSync(new URL("../../../webhook/testdata/events.json", import.meta.url), "utf8"));
+assert.ok(events.length >= 40, "the bodies of events are not all there");
+for (const v of events) {
+  test(`event: ${v.name}`, () => {
+    for (const body of v.body === undefined ? [Buffer.from(v.bodyBase64, "base64")] : [v.body, Buffer.from(v.body), new Uint8Array(Buffer.from(v.body)).buffer]) {
+      if (v.valid) {
+        assert.equal(parseEvent(body).id, "evt_1");
+      } else {
+        assert.throws(() => parseEvent(body), InvalidEventError);
+      }
+    }
+  });
+}

@@ -32,10 +32,10 @@ export function parseEvent(body: Body): WebhookEvent {
   } catch (cause) {
     throw new InvalidEventError("the body is not JSON", { cause });
   }
-  const event = value as Partial<WebhookEvent> | null;
+  const event = (isObject(value) ? value : {}) as Partial<WebhookEvent>;
   if (
-    typeof event !== "object" || event === null || typeof event.id !== "string" || typeof event.type !== "string" ||
-    typeof event.createdAt !== "number" || typeof event.data !== "object" || event.data === null
+    !isText(event.id) || !isText(event.type) || !Number.isInteger(event.createdAt) || event.createdAt! <= 0 ||
+    !isObject(event.data)
   ) {
     throw new InvalidEventError("the body is not an event with id, type, createdAt and data");
   }
@@ -55,4 +55,12 @@ export async function constructEvent(
 ): Promise<WebhookEvent> {
   await verify(secret, header, body, options);
   return parseEvent(body);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }
