@@ -22,7 +22,7 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 		"submitAuthorization": true, "getAuthorization": true, // called by a payer
 		"getX402Supported": true, "verifyX402": true, "settleX402": true, // called by the packages of the x402 protocol
 	}
-	for _, file := range []string{"src/client.ts", "src/administration.ts"} {
+	for _, file := range []string{"src/client.ts", "src/events.ts", "src/administration.ts"} {
 		maps.Copy(methods, declared(t, file, `(?m)^  (?:async )?\*?(\w+)\(`))
 	}
 	for path, item := range doc.Paths.Map() {

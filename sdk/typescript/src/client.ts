@@ -17,7 +17,6 @@ import type {
   Payment,
   PrepareRefundRequest,
   RecordTransactionRequest,
-  RedeliverEventsRequest,
   RefundRecord,
   RefundResponse,
   RefundStatus,
@@ -30,15 +29,13 @@ import type {
   UpdateInvoiceRequest,
   paths,
 } from "./openapi.js";
-import { Administration } from "./administration.js";
 import { TimeoutError } from "./callerrors.js";
 import { again, patient } from "./connection.js";
+import { Events } from "./events.js";
 import { exported } from "./export.js";
 import { pages, type List } from "./pages.js";
-import { Moves, Positions, Recent, EventsLostError } from "./gone.js";
 import { sleep } from "./retry.js";
-import { stream, type StreamedEvent } from "./stream.js";
-import type { CallOptions, CreateOptions, EventRecord, ExportFilter, Filter, StreamOptions } from "./types.js";
+import type { CallOptions, CreateOptions, ExportFilter, Filter } from "./types.js";
 import { within } from "./watch.js";
 
 /** The pause of awaitInvoice between two questions, for a service or proxy that answers at once. */
@@ -48,9 +45,7 @@ const pauseMs = 1_000;
  * A client of one service. An error response is thrown as a QuittanceError. Attempts that fail for reasons that may pass
  * are repeated, unless the repetition could do something twice.
  */
-export class Quittance extends Administration {
-  readonly #positions = new Positions();
-
+export class Quittance extends Events {
   /** Creates an open invoice, or a draft. Send the customer to checkoutPage. */
   async createInvoice(body: CreateInvoiceRequest, options: CreateOptions = {}): Promise<CreateInvoiceResponse & { checkoutPage: string }> {
     const { data } = await this.http.POST("/api/invoices", { body, ...this.given(options, again) });
@@ -303,85 +298,6 @@ export class Quittance extends Administration {
   async getSummary(query: paths["/api/reports/summary"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Summary> {
     const { data } = await this.http.GET("/api/reports/summary", { params: { query }, ...this.given(options) });
     return data!.summary;
-  }
-
-  /**
-   * Yields the events after a position as soon as they are recorded: `start`, `end`, or the position of an event. A broken
-   * stream is continued where it broke, so that each event is yielded once. If the service's database was restored from a
-   * backup, it continues from there, without the last 10,000 events that this client gave before the position. It throws an
-   * EventsLostError if events behind the position are not kept any longer.
-   */
-  streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void> {
-    const request = (position: string) => this.request("/api/events/stream", { ...filter, after: position }, "text/event-stream", options);
-    return stream(request, after, this.settings(options), this.#positions);
-  }
-
-  /** Lists events with the state of their deliveries, newest first. Pages are requested as needed. */
-  listEvents(filter: Filter<"/api/events"> = {}, options: CallOptions = {}): List<EventRecord> {
-    const got = new Recent(true);
-    return pages(
-      async (cursor) => (await this.http.GET("/api/events", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
-      (page) => page.events as EventRecord[],
-      { keep: (event) => !got.repeats(event.event.id) },
-    );
-  }
-
-  /**
-   * Fetches the events after a position, oldest first: `start`, `end`, or the position that the previous call returned.
-   * Each event is returned exactly once; an empty page means that there are no more yet. After a restore of the service's
-   * database, and if events are lost, it does what streamEvents does.
-   */
-  async eventsAfter(after: string, filter: Filter<"/api/events"> = {}, options: CallOptions = {}): Promise<{ events: EventRecord[]; next: string }> {
-    const got = this.#positions.take(after);
-    const moves = new Moves();
-    let next = after;
-    try {
-      for (;;) {
-        let page;
-        try {
-          page = (await this.http.GET("/api/events", { params: { query: { ...filter, after } }, ...this.given(options) })).data!;
-        } catch (error) {
-          after = moves.from(error);
-          got.move();
-          continue;
-        }
-        after = page.nextCursor ?? after;
-        const events = (page.events as EventRecord[]).filter((e) => !got.repeats(e.event.id));
-        if (events.length > 0 || page.events.length === 0) {
-          next = after;
-          return { events, next };
-        }
-      }
-    } catch (error) {
-      next = error instanceof EventsLostError ? error.position : next;
-      throw error;
-    } finally {
-      this.#positions.put(next, got);
-    }
-  }
-
-  /** Fetches an event, with its delivery and every attempt. */
-  async getEvent(id: string, options: CallOptions = {}): Promise<EventRecord> {
-    const { data } = await this.http.GET("/api/events/{id}", { params: { path: { id } }, ...this.given(options) });
-    return data as EventRecord;
-  }
-
-  /** Sends an event again. */
-  async redeliverEvent(id: string, options: CallOptions = {}): Promise<EventRecord> {
-    const { data } = await this.http.POST("/api/events/{id}/redeliver", { params: { path: { id } }, ...this.given(options) });
-    return data as EventRecord;
-  }
-
-  /** Sends many events again, and returns their number. */
-  async redeliverEvents(body: RedeliverEventsRequest, options: CallOptions = {}): Promise<number> {
-    let sent = 0;
-    for await (const n of pages(
-      async (cursor) => (await this.http.POST("/api/events/redeliver", { body: { ...body, ...cursor }, ...this.given(options) })).data!,
-      (page) => [page.redelivered],
-    )) {
-      sent += n;
-    }
-    return sent;
   }
 
   /** Exports invoices as CSV, all of them, in parts. The time zone of times is `timezone`. An export that breaks off throws. */
