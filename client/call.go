@@ -10,11 +10,21 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"time"
 )
 
-// MaxAnswer bounds a response, in bytes.
-const MaxAnswer = 64 << 20
+const (
+	// MaxAnswer bounds a successful response, in bytes.
+	MaxAnswer = 64 << 20
+	// maxProblem bounds what is read of an error response, in bytes.
+	maxProblem = 1 << 20
+	// acceptJSON is what a call accepts that does not say otherwise.
+	acceptJSON = "application/json, application/problem+json"
+)
+
+// errNoID is the error of a call with an id that results in another path.
+var errNoID = errors.New("an id is empty, or a part of a path")
 
 // request is a call, which may take several attempts.
 type request struct {
@@ -28,6 +38,9 @@ type request struct {
 	wait time.Duration
 }
 
+// path returns the path of a request's URL.
+func (r request) path() string { return "/" + strings.TrimPrefix(r.url.EscapedPath(), "/") }
+
 // path returns the URL of a path. The segments, such as identifiers, are escaped. A segment
 // that results in another path, such as "..", is refused when a request is made.
 func (c *Client) path(path string, segments ...string) *url.URL {
@@ -39,12 +52,12 @@ func (c *Client) path(path string, segments ...string) *url.URL {
 }
 
 // get decodes the response to a GET into answer.
-func (c *Client) get(ctx context.Context, u *url.URL, answer any) error {
-	return c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true}, answer)
+func (c *Client) get(ctx context.Context, u *url.URL, answer any, checks ...check) error {
+	return c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true}, answer, checks...)
 }
 
 // send sends a body as JSON, and decodes the response into answer.
-func (c *Client) send(ctx context.Context, r request, body, answer any) error {
+func (c *Client) send(ctx context.Context, r request, body, answer any, checks ...check) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("client: encode the request: %w", err)
@@ -54,50 +67,55 @@ func (c *Client) send(ctx context.Context, r request, body, answer any) error {
 	}
 	r.header.Set("Content-Type", "application/json")
 	r.body = text
-	return c.call(ctx, r, answer)
+	return c.call(ctx, r, answer, checks...)
 }
 
 // call makes attempts until one succeeds or no other is to be made, and decodes the
-// response into answer, unless that is nil.
-func (c *Client) call(ctx context.Context, r request, answer any) error {
+// response into answer, unless that is nil. A write has one idempotency key for all attempts.
+func (c *Client) call(ctx context.Context, r request, answer any, checks ...check) error {
+	if r.method != http.MethodGet {
+		key := c.idempotencyKey
+		if key == "" {
+			var err error
+			if key, err = c.newIdempotencyKey(); err != nil {
+				return err
+			}
+		}
+		if r.header == nil {
+			r.header = make(http.Header)
+		}
+		r.header.Set("Idempotency-Key", key)
+	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.timeout+r.wait)
 		defer cancel()
 	}
-	return c.repeat(ctx, r, func() error { return c.attempt(ctx, r, answer) })
+	return c.repeat(ctx, r, func(n int) error { return c.attempt(ctx, r, n, answer, checks) })
 }
 
-// repeat makes attempts at a request until one succeeds or no other is to be made.
-func (c *Client) repeat(ctx context.Context, r request, attempt func() error) error {
-	for n := 0; ; n++ {
-		err := attempt()
+// repeat makes attempts at a request, counted from 1, until one succeeds or no other is to be made.
+func (c *Client) repeat(ctx context.Context, r request, attempt func(n int) error) error {
+	for n := 1; ; n++ {
+		err := attempt(n)
 		if err == nil {
 			return nil
 		}
-		if n >= c.retries || ctx.Err() != nil || !retryable(r, err) {
-			return attempted(err, n+1)
+		if n > c.retries || ctx.Err() != nil || !retryable(r, err) {
+			return failed(r, n, err)
 		}
-		delay, ok := c.delay(n, err)
+		delay, ok := c.delay(n-1, err)
 		if deadline, bounded := ctx.Deadline(); !ok || bounded && time.Until(deadline) <= delay {
-			return attempted(err, n+1)
+			return failed(r, n, err)
 		}
 		if sleepErr := c.clock.Sleep(ctx, delay); sleepErr != nil {
-			return attempted(fmt.Errorf("%w; before: %w", sleepErr, err), n+1)
+			return failed(r, n, fmt.Errorf("%w; before: %w", sleepErr, err))
 		}
 	}
 }
 
-// attempted returns err with the number of attempts, if there were several.
-func attempted(err error, n int) error {
-	if n == 1 {
-		return err
-	}
-	return fmt.Errorf("%w (%d attempts)", err, n)
-}
-
-// attempt makes one exchange.
-func (c *Client) attempt(ctx context.Context, r request, answer any) (err error) {
+// attempt makes one exchange, the nth of its call.
+func (c *Client) attempt(ctx context.Context, r request, n int, answer any, checks []check) (err error) {
 	if c.attemptTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.attemptTimeout+r.wait)
@@ -108,53 +126,66 @@ func (c *Client) attempt(ctx context.Context, r request, answer any) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return c.refusal(response)
+	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
-	switch {
-	case err != nil:
-		return &connectionError{err: fmt.Errorf("client: read the answer to %s %s: %w", r.method, r.url, err)}
-	case len(text) > MaxAnswer:
-		return fmt.Errorf("client: the answer to %s %s exceeds %d bytes", r.method, r.url, MaxAnswer)
-	case response.StatusCode >= http.StatusMultipleChoices:
-		return parseError(response, text, c.clock.Now())
-	case answer == nil:
-		return nil
+	if err != nil {
+		return broken(err)
 	}
-	if raw, ok := answer.(*[]byte); ok { // of an answer that is not JSON
-		*raw = text
-		return nil
+	if reason := decode(r, response, text, answer, checks); reason != "" {
+		wrong := invalid(response, reason)
+		wrong.final = len(text) > MaxAnswer
+		return wrong
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("client: the answer to %s %s is not the service's: %w", r.method, r.url, err)
-	}
+	c.succeeded(r, response, n)
 	return nil
 }
 
-// open sends a request and returns the response, whose status is 200 and whose body the
-// caller reads and closes.
-func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
-	response, err := c.exchange(ctx, r)
-	if err != nil || response.StatusCode == http.StatusOK {
-		return response, err
-	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer))
+// refusal returns the error for a response that is not a success.
+func (c *Client) refusal(response *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	if err != nil {
-		err = &connectionError{err: fmt.Errorf("client: read the answer to %s %s: %w", r.method, r.url, err)}
-	} else {
-		err = parseError(response, text, c.clock.Now())
+		return broken(err)
 	}
-	return nil, errors.Join(err, response.Body.Close())
+	return parseError(response, text, c.clock.Now())
+}
+
+// open makes one attempt, the nth of its call, and returns the response, whose status is 200 and whose body, of the
+// type that r accepts, the caller reads and closes.
+func (c *Client) open(ctx context.Context, r request, n int) (*http.Response, error) {
+	response, err := c.exchange(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	switch reason := wrongType(r, response); {
+	case response.StatusCode >= http.StatusMultipleChoices:
+		err = c.refusal(response)
+	case response.StatusCode != http.StatusOK:
+		err = invalid(response, "it should be 200")
+	case reason != "":
+		err = invalid(response, reason)
+	}
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	c.succeeded(r, response, n)
+	return response, nil
 }
 
 // exchange sends a request and returns the response, whose body the caller closes.
 func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
 	if path.Clean(r.url.Path) != r.url.Path {
-		return nil, fmt.Errorf("client: %s has an id that is none", r.url.Path)
+		return nil, errNoID
 	}
 	out, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out.Header.Set("Accept", "application/json, application/problem+json")
+	out.Header.Set("Accept", acceptJSON)
 	for name, values := range r.header {
 		out.Header[name] = values
 	}
@@ -164,23 +195,18 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 	if c.version != "" {
 		out.Header.Set("Quittance-Version", c.version)
 	}
+	for name, values := range c.header {
+		out.Header[name] = values
+	}
 	response, err := c.http.Do(out)
 	if err != nil {
-		return nil, &connectionError{err: fmt.Errorf("client: %w", err), unsent: unsent(err)}
+		return nil, broken(err)
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		// The context does not close this body, which is the connection.
-		return nil, errors.Join(fmt.Errorf("client: %s %s was answered %s, which was not asked for", r.method, r.url, response.Status),
-			response.Body.Close())
+		wrong := invalid(response, "it changes the protocol, which was not asked for")
+		wrong.final = true
+		return nil, errors.Join(wrong, response.Body.Close())
 	}
 	return response, nil
-}
-
-// answered returns err or, if that is nil, an error if the response has another id than
-// requested.
-func answered(err error, what, id, got string) error {
-	if err == nil && got != id {
-		return fmt.Errorf("client: asked for %s %q and was answered %q", what, id, got)
-	}
-	return err
 }

@@ -3,12 +3,22 @@
 //	c, err := client.New("https://pay.example.com", client.WithKey(key))
 //	created, err := c.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{…})
 //
-// Requests and responses have the types of package apitypes. An error that the
-// service returns is an [*Error] with a code.
+// Requests and responses have the types of package apitypes. An error of a call is a
+// [*CallError] with the method, the path and the number of attempts. What it wraps says what
+// happened: an [*Error] with the code that the service answered, a [*ConnectionError], or an
+// [*InvalidResponseError] for a success that the service did not send.
 //
 // A call is bounded by [DefaultTimeout] and each of its attempts by
 // [DefaultAttemptTimeout]. Attempts that fail for reasons that may pass are repeated,
-// unless the repetition could do something twice. A [WebhookHandler] receives the events.
+// unless the repetition could do something twice. [Client.With] changes this for one call:
+//
+//	invoice, err := c.With(client.WithTimeouts(5*time.Second, 0), client.WithRetries(0)).Invoice(ctx, id)
+//
+// Every write has an idempotency key. Lists are sequences; [Collect] makes a slice of one, and methods
+// such as [Client.InvoicesPage] fetch one page. [Client.LastResponse] has the request id and the status of the
+// last success. [ParseAmount] and [FormatAmount] convert amounts. A [WebhookHandler] receives the events.
+//
+// A success must have the members that openapi.yaml requires, so the service must not be older than the client.
 package client
 
 import (
@@ -20,6 +30,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,44 +41,19 @@ type Client struct {
 	key            string
 	hasKey         bool // WithKey was given
 	version        string
+	header         http.Header // to add to each request
+	idempotencyKey string      // of each write; empty for random ones
 	timeout        time.Duration
 	attemptTimeout time.Duration
 	retries        int
 	clock          Clock
 	random         io.Reader
-	positions      positions
+	positions      *positions
+	onResponse     func(Response)
+	last           *atomic.Pointer[Response]
+	parent         *Client // the one that With was called on, or nil
+	err            error   // an option was wrong
 }
-
-// Option configures a Client.
-type Option func(*Client)
-
-// WithHTTPClient makes the client use h. Unless h has a CheckRedirect, redirects are
-// errors, because they could send the key elsewhere.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
-
-// WithKey sends a key of the service with each request. The key belongs to the operator
-// or to one merchant. New returns an error for an empty one, which is a variable that is not
-// set: leave the option out for a service that asks for no key.
-func WithKey(key string) Option { return func(c *Client) { c.key, c.hasKey = key, true } }
-
-// WithVersion sends the header Quittance-Version with each request, such as 2026-11-22, so
-// that responses are of that version of the interface whichever one the key is pinned to.
-func WithVersion(version string) Option { return func(c *Client) { c.version = version } }
-
-// WithTimeouts replaces [DefaultTimeout], which bounds a call with its retries, and
-// [DefaultAttemptTimeout]. 0 means no bound but that of the context.
-func WithTimeouts(call, attempt time.Duration) Option {
-	return func(c *Client) { c.timeout, c.attemptTimeout = call, attempt }
-}
-
-// WithRetries replaces [DefaultRetries], the number of attempts after the first.
-func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
-
-// WithClock replaces the clock by which the client waits.
-func WithClock(clock Clock) Option { return func(c *Client) { c.clock = clock } }
-
-// WithRandom replaces [rand.Reader] as the source of idempotency keys and of jitter.
-func WithRandom(r io.Reader) Option { return func(c *Client) { c.random = r } }
 
 // New returns a client of the service at baseURL, such as https://pay.example.com.
 func New(baseURL string, options ...Option) (*Client, error) {
@@ -79,19 +65,11 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		return nil, fmt.Errorf("client: base URL %q must be of the form https://host or https://host/path", baseURL)
 	}
 	c := &Client{
-		base: base, http: http.DefaultClient, timeout: DefaultTimeout, attemptTimeout: DefaultAttemptTimeout,
+		base: base, http: http.DefaultClient, positions: new(positions), last: new(atomic.Pointer[Response]), timeout: DefaultTimeout, attemptTimeout: DefaultAttemptTimeout,
 		retries: DefaultRetries, clock: systemClock{}, random: rand.Reader,
 	}
-	for _, option := range options {
-		option(c)
-	}
-	if c.hasKey && !isKey(c.key) {
-		return nil, ErrKey
-	}
-	if c.http.CheckRedirect == nil {
-		h := *c.http
-		h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		c.http = &h
+	if c.configure(options); c.err != nil {
+		return nil, c.err
 	}
 	return c, nil
 }

@@ -82,11 +82,11 @@ func TestCreateInvoice(t *testing.T) {
 		ID: invoice.ID, OnChainInvoiceID: "0x" + strings.Repeat("1", 64), CheckoutURL: "/checkout/" + invoice.ID, Invoice: invoice,
 	}
 	for _, test := range []struct {
-		options []client.CallOption
+		options []client.Option
 		key     string
 	}{
 		{nil, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"},
-		{[]client.CallOption{client.IdempotencyKey("order-1")}, "^order-1$"},
+		{[]client.Option{client.IdempotencyKey("order-1")}, "^order-1$"},
 	} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			var got apitypes.CreateInvoiceRequest

@@ -26,20 +26,14 @@ func (f CustomerFilter) query() url.Values {
 // Customers lists whom a merchant's invoices are for, in the order of their ids. It requests
 // pages as needed, and ends after an error.
 func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apitypes.CustomerRecord, error] {
-	return list(ctx, c, c.path("api/customers"), f.query(), f.PageSize, func(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
-		return page.Customers, page.NextCursor
-	})
+	return list(ctx, c, c.path("api/customers"), f.query(), f.PageSize, customersOf)
 }
 
 // EraseCustomer removes the personal data of a customer, wherever it is stored. It cannot be undone. merchantID is required
 // with a key of the operator. While the status is apitypes.ErasureRunning, the same call answers how far the erasure is. The
 // request has an idempotency key, so a retry erases no invoices that were created after the first request.
-func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string, options ...CallOption) (apitypes.Erasure, error) {
-	header, err := c.idempotent(options)
-	if err != nil {
-		return apitypes.Erasure{}, err
-	}
+func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string, options ...Option) (apitypes.Erasure, error) {
 	var answer apitypes.ErasureResponse
-	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase"), header: header, repeatable: true}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)
+	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase"), repeatable: true}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)
 	return answer.Erasure, err
 }

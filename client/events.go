@@ -11,8 +11,8 @@ import (
 // [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
-	err := c.get(ctx, c.path("api/events", id), &answer)
-	return answer, answered(err, "event", id, answer.ID())
+	err := c.get(ctx, c.path("api/events", id), &answer, isEvent(id, &answer))
+	return answer, err
 }
 
 // RedeliverEvent reschedules an event's delivery, with the same delivery id, and returns
@@ -22,8 +22,8 @@ func (c *Client) Event(ctx context.Context, id string) (apitypes.EventRecord, er
 // while no stream of deliveries gets the event.
 func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventRecord, error) {
 	var answer apitypes.EventRecord
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/events", id, "redeliver")}, &answer)
-	return answer, answered(err, "event", id, answer.ID())
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/events", id, "redeliver")}, &answer, isEvent(id, &answer))
+	return answer, err
 }
 
 // RedeliverEvents reschedules the deliveries of the selected events, and returns their

@@ -58,7 +58,7 @@ func ExampleClient_CreateInvoice() {
 }
 
 func ExampleClient_Payments() {
-	s := service(http.StatusOK, "application/json", `{"payments":[{"invoiceId":"inv_1","amount":"4900000","currency":"USDC"}]}`)
+	s := service(http.StatusOK, "application/json", `{"payments":[{"id":"pay_1","invoiceId":"inv_1","amount":"4900000","currency":"USDC"}]}`)
 	defer s.Close()
 
 	c, err := client.New(s.URL)
@@ -74,6 +74,38 @@ func ExampleClient_Payments() {
 		fmt.Println(payment.InvoiceID, payment.Amount, payment.Currency)
 	}
 	// Output: inv_1 4900000 USDC
+}
+
+func ExampleClient_With() {
+	s := service(http.StatusServiceUnavailable, "text/html", "<html>")
+	defer s.Close()
+
+	c, err := client.New(s.URL)
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	_, err = c.With(client.WithRetries(0), client.WithTimeouts(5*time.Second, 0)).Invoice(context.Background(), "inv_1")
+	if failed := (*client.CallError)(nil); errors.As(err, &failed) {
+		fmt.Println(failed.Method, failed.Path, "failed after", failed.Attempts, "attempt")
+	}
+	// Output: GET /api/invoices/inv_1 failed after 1 attempt
+}
+
+func ExampleParseAmount() {
+	amount, err := client.ParseAmount("4.90", 6)
+	fmt.Println(amount, err)
+	_, err = client.ParseAmount("4,90", 6)
+	fmt.Println(err)
+	// Output:
+	// 4900000 <nil>
+	// client: an amount must be a plain decimal number, such as 12.34; it is "4,90"
+}
+
+func ExampleFormatAmount() {
+	text, err := client.FormatAmount("4900000", 6, 2)
+	fmt.Println(text, err)
+	// Output: 4.90 <nil>
 }
 
 func ExampleWebhookHandler() {

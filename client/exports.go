@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -62,23 +61,22 @@ func (c *Client) export(ctx context.Context, w io.Writer, path string, query url
 	u.RawQuery = query.Encode()
 	r := request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/csv, application/problem+json"}}, repeatable: true}
 	var response *http.Response
-	err = c.repeat(ctx, r, func() (err error) {
-		response, err = c.open(ctx, r) //nolint:bodyclose // it is closed below
+	attempts := 0
+	err = c.repeat(ctx, r, func(n int) (err error) {
+		attempts = n
+		response, err = c.open(ctx, r, n) //nolint:bodyclose // it is closed below
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/csv") {
-		return 0, fmt.Errorf("client: GET %s was answered with %q in place of CSV", u, kind)
-	}
 	if _, err := io.Copy(w, heard{response.Body, idle}); err != nil {
-		return 0, fmt.Errorf("client: the export of %s broke off: %w", path, cmp.Or(context.Cause(ctx), err))
+		return 0, failed(r, attempts, &ConnectionError{Err: fmt.Errorf("the export broke off: %w", cmp.Or(context.Cause(ctx), err))})
 	}
 	rows, err = strconv.ParseInt(response.Trailer.Get("Quittance-Rows"), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("client: the export of %s is incomplete: %w", path, io.ErrUnexpectedEOF)
+		return 0, failed(r, attempts, &ConnectionError{Err: fmt.Errorf("the export is incomplete: %w", io.ErrUnexpectedEOF)})
 	}
 	return rows, nil
 }

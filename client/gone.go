@@ -26,10 +26,14 @@ type EventsLostError struct {
 	// EventsAfter continue there.
 	Position string
 	Detail   string // what the service said
+	err      error
 }
 
 // Error returns what the service said.
 func (e *EventsLostError) Error() string { return "client: events are lost: " + e.Detail }
+
+// Unwrap returns the error of the call.
+func (e *EventsLostError) Unwrap() error { return e.err }
 
 // moves follows a log that does not continue from the positions that were asked for.
 type moves int
@@ -42,7 +46,7 @@ func (m *moves) from(err error) (position string, _ error) {
 		return "", err
 	}
 	if refused.Reason == "removed" {
-		return "", &EventsLostError{Position: refused.After, Detail: refused.Detail}
+		return "", &EventsLostError{Position: refused.After, Detail: refused.Detail, err: err}
 	}
 	if *m++; *m > maxMoves {
 		return "", err

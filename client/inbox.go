@@ -56,5 +56,5 @@ func (c *Client) Decide(ctx context.Context, r apitypes.DecideRequest) (apitypes
 func (c *Client) UndoDecision(ctx context.Context, id string) (apitypes.Decision, error) {
 	var answer apitypes.DecisionResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/inbox/decisions", id, "undo"), repeatable: true}, &answer)
-	return answer.Decision, answered(err, "decision", id, id)
+	return answer.Decision, err
 }

@@ -12,40 +12,11 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// CallOption configures one call.
-type CallOption func(http.Header)
-
-// IdempotencyKey replaces the key that the client generates for the call. For 24 hours the
-// same request with the same key returns the same invoice, in its present state, so a key that is derived from an
-// order makes the call safe to repeat from another process. The key is 1 to 255 visible
-// ASCII characters.
-func IdempotencyKey(key string) CallOption {
-	return func(h http.Header) { h.Set("Idempotency-Key", key) }
-}
-
-// idempotent returns headers with an idempotency key, generated unless options give one.
-func (c *Client) idempotent(options []CallOption) (http.Header, error) {
-	header := make(http.Header)
-	for _, option := range options {
-		option(header)
-	}
-	if header.Get("Idempotency-Key") != "" {
-		return header, nil
-	}
-	key, err := c.newIdempotencyKey()
-	header.Set("Idempotency-Key", key)
-	return header, err
-}
-
 // CreateInvoice creates an open invoice, or a draft. Send the customer to the response's CheckoutPage,
 // a URL. The request has an idempotency key, so retries create no second invoice.
-func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...CallOption) (apitypes.CreateInvoiceResponse, error) {
-	header, err := c.idempotent(options)
-	if err != nil {
-		return apitypes.CreateInvoiceResponse{}, err
-	}
+func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...Option) (apitypes.CreateInvoiceResponse, error) {
 	var created apitypes.CreateInvoiceResponse
-	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/invoices"), header: header, repeatable: true}, r, &created)
+	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/invoices"), repeatable: true}, r, &created)
 	return c.withCheckoutPage(created), err
 }
 
@@ -53,8 +24,8 @@ func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequ
 // [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, error) {
 	var answer apitypes.InvoiceResponse
-	err := c.get(ctx, c.path("api/invoices", id), &answer)
-	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+	err := c.get(ctx, c.path("api/invoices", id), &answer, is("invoice", id, &answer.Invoice.ID))
+	return answer.Invoice, err
 }
 
 // UpdateInvoice changes an invoice, and returns it. What is absent stays as it is, and the
@@ -66,8 +37,8 @@ func (c *Client) UpdateInvoice(ctx context.Context, id string, r apitypes.Update
 		return apitypes.Invoice{}, err
 	}
 	var answer apitypes.InvoiceResponse
-	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/invoices", id), repeatable: true}, members, &answer)
-	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/invoices", id), repeatable: true}, members, &answer, is("invoice", id, &answer.Invoice.ID))
+	return answer.Invoice, err
 }
 
 // removing returns the members of a change, and null for those that it removes.
@@ -95,16 +66,16 @@ func (c *Client) DeleteInvoice(ctx context.Context, id string) error {
 // FinalizeInvoice issues a draft, which becomes open. It is idempotent.
 func (c *Client) FinalizeInvoice(ctx context.Context, id string) (apitypes.CreateInvoiceResponse, error) {
 	var answer apitypes.CreateInvoiceResponse
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "finalize"), repeatable: true}, &answer)
-	return c.withCheckoutPage(answer), answered(err, "invoice", id, answer.ID)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "finalize"), repeatable: true}, &answer, is("invoice", id, &answer.ID))
+	return c.withCheckoutPage(answer), err
 }
 
 // VoidInvoice cancels a draft or an open invoice. It is idempotent. The error's code is
 // [apitypes.CodeInvoiceFinal] if the invoice is paid or has expired.
 func (c *Client) VoidInvoice(ctx context.Context, id string) (apitypes.Invoice, error) {
 	var answer apitypes.InvoiceResponse
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "void"), repeatable: true}, &answer)
-	return answer.Invoice, answered(err, "invoice", id, answer.Invoice.ID)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "void"), repeatable: true}, &answer, is("invoice", id, &answer.Invoice.ID))
+	return answer.Invoice, err
 }
 
 // withCheckoutPage returns a response whose CheckoutPage is set.
@@ -118,6 +89,9 @@ func (c *Client) withCheckoutPage(r apitypes.CreateInvoiceResponse) apitypes.Cre
 // invoiceWait is how long the service waits for a change of an invoice, at most 60 s.
 const invoiceWait = time.Minute
 
+// awaitPause is the pause of AwaitInvoice between two questions, for a service or proxy that answers at once.
+const awaitPause = time.Second
+
 // AwaitInvoice returns an invoice as soon as its status is not the one that the caller
 // knows, such as [apitypes.StatusOpen], or an error when ctx ends.
 func (c *Client) AwaitInvoice(ctx context.Context, id string, known apitypes.InvoiceStatus) (apitypes.Invoice, error) {
@@ -125,9 +99,12 @@ func (c *Client) AwaitInvoice(ctx context.Context, id string, known apitypes.Inv
 	u.RawQuery = url.Values{"wait": {strconv.Itoa(int(invoiceWait / time.Second))}, "status": {string(known)}}.Encode()
 	for {
 		var answer apitypes.InvoiceResponse
-		err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: invoiceWait}, &answer)
-		if err := answered(err, "invoice", id, answer.Invoice.ID); err != nil || answer.Invoice.Status != known {
+		err := c.call(ctx, request{method: http.MethodGet, url: u, repeatable: true, wait: invoiceWait}, &answer, is("invoice", id, &answer.Invoice.ID))
+		if err != nil || answer.Invoice.Status != known {
 			return answer.Invoice, err
+		}
+		if err := c.clock.Sleep(ctx, awaitPause); err != nil {
+			return apitypes.Invoice{}, err
 		}
 	}
 }

@@ -51,9 +51,7 @@ func (f InvoiceFilter) query() url.Values {
 // Invoices lists invoices, newest first. It requests pages as needed, and ends after an
 // error.
 func (c *Client) Invoices(ctx context.Context, f InvoiceFilter) iter.Seq2[apitypes.Invoice, error] {
-	return list(ctx, c, c.path("api/invoices"), f.query(), f.PageSize, func(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
-		return page.Invoices, page.NextCursor
-	})
+	return list(ctx, c, c.path("api/invoices"), f.query(), f.PageSize, invoicesOf)
 }
 
 // PaymentFilter selects payments. The zero value selects all confirmed and attributed
@@ -101,9 +99,7 @@ func (f PaymentFilter) query() url.Values {
 // Payments lists on-chain payments, last observed first. It requests pages as needed, and
 // ends after an error.
 func (c *Client) Payments(ctx context.Context, f PaymentFilter) iter.Seq2[apitypes.Payment, error] {
-	return list(ctx, c, c.path("api/payments"), f.query(), f.PageSize, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
-		return page.Payments, page.NextCursor
-	})
+	return list(ctx, c, c.path("api/payments"), f.query(), f.PageSize, paymentsOf)
 }
 
 // EventFilter selects events. The zero value selects all.
@@ -129,9 +125,7 @@ func (f EventFilter) query() url.Values {
 // Events lists events with the state of their deliveries, newest first. It requests pages
 // as needed, and ends after an error.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[apitypes.EventRecord, error] {
-	all := list(ctx, c, c.path("api/events"), f.query(), f.PageSize, func(page apitypes.EventList) ([]apitypes.EventRecord, string) {
-		return page.Events, page.NextCursor
-	})
+	all := list(ctx, c, c.path("api/events"), f.query(), f.PageSize, eventsOf)
 	return func(yield func(apitypes.EventRecord, error) bool) {
 		var got recent
 		for e, err := range all {
@@ -171,14 +165,11 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 		u := c.path("api/events")
 		u.RawQuery = query.Encode()
 		var page apitypes.EventList
-		if err := c.get(ctx, u, &page); err != nil {
+		if err := c.get(ctx, u, &page, hasPosition(&page)); err != nil {
 			if after, err = moved.follow(err, got, &next); err != nil {
 				return nil, next, err
 			}
 			continue
-		}
-		if page.NextCursor == "" {
-			return nil, next, errors.New("client: the response has no position")
 		}
 		events = slices.DeleteFunc(page.Events, func(e apitypes.EventRecord) bool { return got.repeats(e.ID()) })
 		if len(events) > 0 || len(page.Events) == 0 {
@@ -186,6 +177,16 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 			return events, next, nil
 		}
 		after = page.NextCursor // the caller has all of them
+	}
+}
+
+// hasPosition checks that a page says where to go on.
+func hasPosition(page *apitypes.EventList) check {
+	return func() string {
+		if page.NextCursor == "" {
+			return "it has no position"
+		}
+		return ""
 	}
 }
 
@@ -266,9 +267,7 @@ func (c *Client) Claims(ctx context.Context, merchantID, paymentID string) iter.
 // InvoicePayments lists the payments of an invoice. It requests pages as needed, and ends
 // after an error.
 func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq2[apitypes.Payment, error] {
-	return list(ctx, c, c.path("api/invoices", invoiceID, "payments"), make(url.Values), 0, func(page apitypes.PaymentList) ([]apitypes.Payment, string) {
-		return page.Payments, page.NextCursor
-	})
+	return list(ctx, c, c.path("api/invoices", invoiceID, "payments"), make(url.Values), 0, paymentsOf)
 }
 
 // ErrTruncated is the last error of a list that leaves something out, because there is more

@@ -20,16 +20,16 @@ func (c *Client) Merchants(ctx context.Context, pageSize int) iter.Seq2[apitypes
 // Merchant returns a merchant. The error's code is [apitypes.CodeNotFound] if it is unknown.
 func (c *Client) Merchant(ctx context.Context, id string) (apitypes.Merchant, error) {
 	var answer apitypes.MerchantResponse
-	err := c.get(ctx, c.path("api/merchants", id), &answer)
-	return answer.Merchant, answered(err, "merchant", id, answer.Merchant.ID)
+	err := c.get(ctx, c.path("api/merchants", id), &answer, is("merchant", id, &answer.Merchant.ID))
+	return answer.Merchant, err
 }
 
 // CreateMerchant creates a merchant. The error's code is [apitypes.CodeMerchantExists] if
 // there is one with the id.
 func (c *Client) CreateMerchant(ctx context.Context, r apitypes.CreateMerchantRequest) (apitypes.Merchant, error) {
 	var answer apitypes.MerchantResponse
-	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/merchants")}, r, &answer)
-	return answer.Merchant, answered(err, "merchant", r.ID, answer.Merchant.ID)
+	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/merchants")}, r, &answer, is("merchant", r.ID, &answer.Merchant.ID))
+	return answer.Merchant, err
 }
 
 // UpdateMerchant changes a merchant, and returns it. An empty map of default addresses
@@ -37,8 +37,8 @@ func (c *Client) CreateMerchant(ctx context.Context, r apitypes.CreateMerchantRe
 // set in the service's configuration.
 func (c *Client) UpdateMerchant(ctx context.Context, id string, r apitypes.UpdateMerchantRequest) (apitypes.Merchant, error) {
 	var answer apitypes.MerchantResponse
-	err := c.send(ctx, request{method: http.MethodPatch, url: c.path("api/merchants", id), repeatable: true}, r, &answer)
-	return answer.Merchant, answered(err, "merchant", id, answer.Merchant.ID)
+	err := c.send(ctx, request{method: http.MethodPatch, url: c.path("api/merchants", id), repeatable: true}, r, &answer, is("merchant", id, &answer.Merchant.ID))
+	return answer.Merchant, err
 }
 
 // SetMerchantLogo sets a merchant's logo, a PNG, JPEG or GIF image, and returns the merchant.
@@ -47,8 +47,8 @@ func (c *Client) SetMerchantLogo(ctx context.Context, id string, image []byte) (
 	err := c.call(ctx, request{
 		method: http.MethodPut, url: c.path("api/merchants", id, "logo"), repeatable: true,
 		header: http.Header{"Content-Type": {http.DetectContentType(image)}}, body: image,
-	}, &answer)
-	return answer.Merchant, answered(err, "merchant", id, answer.Merchant.ID)
+	}, &answer, is("merchant", id, &answer.Merchant.ID))
+	return answer.Merchant, err
 }
 
 // MerchantLogo returns a merchant's logo as PNG. The error's code is [apitypes.CodeNotFound] if it

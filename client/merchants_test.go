@@ -24,6 +24,12 @@ func TestMerchantRequests(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		answer := `{"merchant":{"id":"acme"}}`
 		switch {
+		case r.Method == http.MethodDelete:
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case strings.HasSuffix(r.URL.Path, "/logo") && r.Method == http.MethodGet:
+			w.Header().Set("Content-Type", "image/png")
+			answer = "\x89PNG"
 		case r.URL.Path == "/api/merchants" && r.Method == http.MethodGet:
 			answer = `{"merchants":[{"id":"acme"},{"id":"beta"}]}`
 		case r.URL.Path == "/api/audit":

@@ -13,7 +13,7 @@ import (
 // as all methods of this file do.
 func (c *Client) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error) {
 	var answer apitypes.ServiceStatus
-	err := c.call(ctx, request{method: http.MethodGet, url: c.path("api/operator/status")}, &answer)
+	err := c.get(ctx, c.path("api/operator/status"), &answer)
 	return answer, err
 }
 

@@ -14,13 +14,9 @@ import (
 // CreatePaymentLink creates a payment link. The request has an idempotency key, so retries
 // create no second link. The error's code is [apitypes.CodeSlugTaken] if another link of the
 // merchant has the slug.
-func (c *Client) CreatePaymentLink(ctx context.Context, r apitypes.CreatePaymentLinkRequest, options ...CallOption) (apitypes.PaymentLink, error) {
-	header, err := c.idempotent(options)
-	if err != nil {
-		return apitypes.PaymentLink{}, err
-	}
+func (c *Client) CreatePaymentLink(ctx context.Context, r apitypes.CreatePaymentLinkRequest, options ...Option) (apitypes.PaymentLink, error) {
 	var answer apitypes.PaymentLinkResponse
-	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/payment-links"), header: header, repeatable: true}, r, &answer)
+	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/payment-links"), repeatable: true}, r, &answer)
 	return c.withURL(answer.Link), err
 }
 
@@ -36,8 +32,8 @@ func (c *Client) withURL(l apitypes.PaymentLink) apitypes.PaymentLink {
 // unknown.
 func (c *Client) PaymentLink(ctx context.Context, id string) (apitypes.PaymentLink, error) {
 	var answer apitypes.PaymentLinkResponse
-	err := c.get(ctx, c.path("api/payment-links", id), &answer)
-	return c.withURL(answer.Link), answered(err, "payment link", id, answer.Link.ID)
+	err := c.get(ctx, c.path("api/payment-links", id), &answer, is("payment link", id, &answer.Link.ID))
+	return c.withURL(answer.Link), err
 }
 
 // UpdatePaymentLink changes a payment link, or archives it, and returns it. What is absent
@@ -49,8 +45,8 @@ func (c *Client) UpdatePaymentLink(ctx context.Context, id string, r apitypes.Up
 		return apitypes.PaymentLink{}, err
 	}
 	var answer apitypes.PaymentLinkResponse
-	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/payment-links", id), repeatable: true}, members, &answer)
-	return c.withURL(answer.Link), answered(err, "payment link", id, answer.Link.ID)
+	err = c.send(ctx, request{method: http.MethodPatch, url: c.path("api/payment-links", id), repeatable: true}, members, &answer, is("payment link", id, &answer.Link.ID))
+	return c.withURL(answer.Link), err
 }
 
 // PaymentLinkFilter selects payment links. The zero value selects all.
@@ -74,10 +70,5 @@ func (f PaymentLinkFilter) query() url.Values {
 // PaymentLinks lists payment links, newest first. It requests pages as needed, and ends after
 // an error.
 func (c *Client) PaymentLinks(ctx context.Context, f PaymentLinkFilter) iter.Seq2[apitypes.PaymentLink, error] {
-	return list(ctx, c, c.path("api/payment-links"), f.query(), f.PageSize, func(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
-		for i, l := range page.Links {
-			page.Links[i] = c.withURL(l)
-		}
-		return page.Links, page.NextCursor
-	})
+	return list(ctx, c, c.path("api/payment-links"), f.query(), f.PageSize, c.linksOf)
 }

@@ -11,8 +11,8 @@ import (
 // error's code is [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Payment(ctx context.Context, id string) (apitypes.Payment, error) {
 	var answer apitypes.PaymentResponse
-	err := c.get(ctx, c.path("api/payments", id), &answer)
-	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
+	err := c.get(ctx, c.path("api/payments", id), &answer, is("payment", id, &answer.Payment.ID))
+	return answer.Payment, err
 }
 
 // AttributePayment attributes an unattributed payment to an invoice, and returns the
@@ -23,6 +23,6 @@ func (c *Client) Payment(ctx context.Context, id string) (apitypes.Payment, erro
 // [apitypes.CodePaymentUndecided] while it waits for older blocks to be indexed.
 func (c *Client) AttributePayment(ctx context.Context, id string, r apitypes.AttributePaymentRequest) (apitypes.Payment, error) {
 	var answer apitypes.PaymentResponse
-	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/payments", id, "attribution"), repeatable: true}, r, &answer)
-	return answer.Payment, answered(err, "payment", id, answer.Payment.ID)
+	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/payments", id, "attribution"), repeatable: true}, r, &answer, is("payment", id, &answer.Payment.ID))
+	return answer.Payment, err
 }

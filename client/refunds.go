@@ -14,13 +14,9 @@ import (
 // back, for the merchant's wallet to sign. The request has an idempotency key, so retries
 // prepare no second refund. The error's code is [apitypes.CodeRefundExceedsPayment] if less
 // is left of the payment.
-func (c *Client) PrepareRefund(ctx context.Context, paymentID string, r apitypes.PrepareRefundRequest, options ...CallOption) (apitypes.RefundResponse, error) {
-	header, err := c.idempotent(options)
-	if err != nil {
-		return apitypes.RefundResponse{}, err
-	}
+func (c *Client) PrepareRefund(ctx context.Context, paymentID string, r apitypes.PrepareRefundRequest, options ...Option) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
-	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/payments", paymentID, "refunds"), header: header, repeatable: true}, r, &answer)
+	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/payments", paymentID, "refunds"), repeatable: true}, r, &answer)
 	return c.withClaimURL(answer), err
 }
 
@@ -38,7 +34,7 @@ func (c *Client) withClaimURL(r apitypes.RefundResponse) apitypes.RefundResponse
 func (c *Client) Refund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.get(ctx, c.path("api/refunds", id), &answer)
-	return c.withClaimURL(answer), answered(err, "refund", id, id)
+	return c.withClaimURL(answer), err
 }
 
 // CancelRefund cancels a prepared refund whose transaction was not signed. It is idempotent.
@@ -46,7 +42,7 @@ func (c *Client) Refund(ctx context.Context, id string) (apitypes.RefundResponse
 func (c *Client) CancelRefund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "cancel"), repeatable: true}, &answer)
-	return c.withClaimURL(answer), answered(err, "refund", id, id)
+	return c.withClaimURL(answer), err
 }
 
 // ApproveRefund approves the address that a payer named without a signature. It is
@@ -55,27 +51,23 @@ func (c *Client) CancelRefund(ctx context.Context, id string) (apitypes.RefundRe
 func (c *Client) ApproveRefund(ctx context.Context, id string, r apitypes.ApproveRefundRequest) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "approve"), repeatable: true}, r, &answer)
-	return c.withClaimURL(answer), answered(err, "refund", id, id)
+	return c.withClaimURL(answer), err
 }
 
 // SubmitRefund records that you send a refund, before its transaction is signed, so that
 // nobody else sends it. The request has an idempotency key, so a retry finds the submission that a lost answer was about.
 // The error's code is [apitypes.CodeRefundSubmitted] if somebody else sends the refund.
-func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest, options ...CallOption) (apitypes.Submission, error) {
-	header, err := c.idempotent(options)
-	if err != nil {
-		return apitypes.Submission{}, err
-	}
+func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest, options ...Option) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
-	err = c.send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions"), header: header, repeatable: true}, r, &answer)
-	return answer.Submission, answered(err, "refund", id, answer.Submission.RefundID)
+	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions"), repeatable: true}, r, &answer, is("refund", id, &answer.Submission.RefundID))
+	return answer.Submission, err
 }
 
 // RecordTransaction records the transaction of a submission. It is idempotent.
 func (c *Client) RecordTransaction(ctx context.Context, refundID, id string, r apitypes.RecordTransactionRequest) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
-	err := c.send(ctx, request{method: http.MethodPut, url: c.path("api/refunds", refundID, "submissions", id), repeatable: true}, r, &answer)
-	return answer.Submission, answered(err, "submission", id, answer.Submission.ID)
+	err := c.send(ctx, request{method: http.MethodPut, url: c.path("api/refunds", refundID, "submissions", id), repeatable: true}, r, &answer, is("submission", id, &answer.Submission.ID))
+	return answer.Submission, err
 }
 
 // WithdrawSubmission records that nothing was sent, so that the refund can be submitted
@@ -83,8 +75,8 @@ func (c *Client) RecordTransaction(ctx context.Context, refundID, id string, r a
 // transaction may still be mined.
 func (c *Client) WithdrawSubmission(ctx context.Context, refundID, id string) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", refundID, "submissions", id, "withdraw"), repeatable: true}, &answer)
-	return answer.Submission, answered(err, "submission", id, answer.Submission.ID)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", refundID, "submissions", id, "withdraw"), repeatable: true}, &answer, is("submission", id, &answer.Submission.ID))
+	return answer.Submission, err
 }
 
 // RefundFilter selects refunds. The zero value selects all.

@@ -78,7 +78,7 @@ func TestRefundRequests(t *testing.T) {
 // TestInvoiceRequests sends the requests that change invoices, and those with filters.
 func TestInvoiceRequests(t *testing.T) {
 	inv := func() outcome { return answers(http.StatusOK, `{"invoice":{"id":"inv_1"}}`) }
-	c, e, _ := with(t, inv(), answers(200, `{"id":"inv_1","checkoutUrl":"/checkout/inv_1"}`), inv(), answers(204, ""),
+	c, e, _ := with(t, inv(), answers(200, issued), inv(), answers(204, ""),
 		answers(200, `{"invoices":[{"id":"inv_1"}]}`), answers(200, `{"payments":[{"id":"pay_1"}]}`))
 	amount := "2"
 	if _, err := c.UpdateInvoice(t.Context(), "inv_1", apitypes.UpdateInvoiceRequest{Amount: &amount}, "reference"); err != nil {

@@ -54,15 +54,6 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connectionError is an exchange without a complete response.
-type connectionError struct {
-	err    error
-	unsent bool // no part of the request reached the service
-}
-
-func (e *connectionError) Error() string { return e.err.Error() }
-func (e *connectionError) Unwrap() error { return e.err }
-
 // unsent reports whether an error says that there was no connection to send a request on.
 func unsent(err error) bool {
 	var dial *net.OpError
@@ -72,15 +63,19 @@ func unsent(err error) bool {
 // retryable reports whether a further attempt may succeed, and cannot do anything twice.
 func retryable(r request, err error) bool {
 	var refused *Error
-	var broken *connectionError
+	var broken *ConnectionError
+	var foreign *InvalidResponseError
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests:
 		return true // the service refused it before it looked at it
 	case errors.As(err, &refused):
 		inProgress := refused.Status == http.StatusConflict && refused.Code == apitypes.CodeIdempotencyInProgress
-		return r.repeatable && (inProgress || refused.Status >= http.StatusInternalServerError)
+		passes := refused.Status == http.StatusRequestTimeout || refused.Status >= http.StatusInternalServerError
+		return r.repeatable && (inProgress || passes)
 	case errors.As(err, &broken):
-		return (r.repeatable || broken.unsent) && !untrusted(err)
+		return (r.repeatable || broken.Unsent) && !untrusted(err)
+	case errors.As(err, &foreign):
+		return r.repeatable && !foreign.final
 	default:
 		return false
 	}

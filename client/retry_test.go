@@ -65,7 +65,10 @@ func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func answers(status int, body string, header ...string) outcome {
-	h := make(http.Header)
+	h := http.Header{"Content-Type": {"application/json"}}
+	if !strings.HasPrefix(body, "{") {
+		h.Set("Content-Type", "text/event-stream")
+	}
 	for i := 0; i < len(header); i += 2 {
 		h.Set(header[i], header[i+1])
 	}
@@ -83,8 +86,11 @@ var (
 	errNoListener = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 )
 
+// issued is the response to a create, with what is required of it.
+const issued = `{"id":"inv_1","onChainInvoiceId":"0x1","checkoutUrl":"/checkout/inv_1","invoice":{"id":"inv_1"}}`
+
 // created returns the response to a create.
-func created() outcome { return answers(http.StatusCreated, `{"id":"inv_1"}`) }
+func created() outcome { return answers(http.StatusCreated, issued) }
 
 // clock records how long it was asked to wait, and does not wait.
 type clock struct{ waited []time.Duration }
@@ -117,6 +123,9 @@ func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
 	for name, o := range map[string]outcome{
 		"in progress":     problem(409, apitypes.CodeIdempotencyInProgress, "Retry-After", "1"),
 		"rate limited":    problem(429, apitypes.CodeRateLimited),
+		"too slow":        answers(408, ""),
+		"a page":          answers(200, "<html>", "Content-Type", "text/html"),
+		"another's JSON":  answers(200, "{}"),
 		"internal":        problem(500, apitypes.CodeInternal),
 		"a proxy":         answers(502, "<html>"),
 		"unavailable":     problem(503, apitypes.CodeUnavailable),
@@ -141,14 +150,16 @@ func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestWhatWillNotChangeIsNotRepeated(t *testing.T) {
 	for name, o := range map[string]outcome{
-		"invalid field":  problem(400, apitypes.CodeInvalidField),
-		"unauthorized":   problem(401, apitypes.CodeUnauthorized),
-		"not found":      problem(404, apitypes.CodeNotFound),
-		"conflict":       problem(409, apitypes.CodeAlreadyAttributed),
-		"key mismatch":   problem(422, apitypes.CodeIdempotencyMismatch),
-		"another answer": answers(200, "hello"),
-		"a redirect":     answers(307, "", "Location", "http://other.example/"),
-		"a long wait":    problem(503, apitypes.CodeUnavailable, "Retry-After", "31"),
+		"invalid field": problem(400, apitypes.CodeInvalidField),
+		"unauthorized":  problem(401, apitypes.CodeUnauthorized),
+		"not found":     problem(404, apitypes.CodeNotFound),
+		"conflict":      problem(409, apitypes.CodeAlreadyAttributed),
+		"key mismatch":  problem(422, apitypes.CodeIdempotencyMismatch),
+		"a redirect":    answers(307, "", "Location", "http://other.example/"),
+		"a long wait":   problem(503, apitypes.CodeUnavailable, "Retry-After", "31"),
+		"2^32 s":        problem(503, apitypes.CodeUnavailable, "Retry-After", "4294967296"),
+		"no end":        problem(503, apitypes.CodeUnavailable, "Retry-After", "99999999999999999999"),
+		"a late date":   problem(503, apitypes.CodeUnavailable, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"),
 	} {
 		c, e, k := with(t, o)
 		if _, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err == nil || len(e.sent) != 1 || len(k.waited) != 0 {
@@ -162,7 +173,7 @@ func TestWhatWillNotChangeIsNotRepeated(t *testing.T) {
 func TestUnsafeCalls(t *testing.T) {
 	key := apitypes.CreateKeyRequest{Name: "x", Scopes: []string{"read"}}
 	for name, o := range map[string]outcome{
-		"unavailable": problem(503, apitypes.CodeUnavailable), "connection lost": breaks(errReset),
+		"unavailable": problem(503, apitypes.CodeUnavailable), "connection lost": breaks(errReset), "too slow": answers(408, ""), "a page": answers(200, "<html>"),
 	} {
 		c, e, _ := with(t, o)
 		if _, _, err := c.CreateKey(t.Context(), key); err == nil || len(e.sent) != 1 {
@@ -172,7 +183,7 @@ func TestUnsafeCalls(t *testing.T) {
 	for name, o := range map[string]outcome{
 		"rate limited": problem(429, apitypes.CodeRateLimited), "no connection": breaks(errNoListener),
 	} {
-		c, e, _ := with(t, o, answers(http.StatusCreated, `{"secret":"qk"}`))
+		c, e, _ := with(t, o, answers(http.StatusCreated, `{"key":{"id":"key_1"},"secret":"qk"}`))
 		if _, secret, err := c.CreateKey(t.Context(), key); err != nil || secret != "qk" || len(e.sent) != 2 {
 			t.Errorf("%s: %v after %d requests", name, err, len(e.sent))
 		}
@@ -194,7 +205,8 @@ func TestDelays(t *testing.T) {
 	// Retry-After delays, and never hastens. 30 s is the longest that is waited for.
 	date := time.Unix(1_700_000_007, 0).UTC().Format(http.TimeFormat)
 	for header, want := range map[string]time.Duration{
-		"0": 500 * time.Millisecond, "3": 3 * time.Second, "30": 30 * time.Second, "soon": 500 * time.Millisecond, date: 7 * time.Second,
+		"0": 500 * time.Millisecond, "3": 3 * time.Second, "30": 30 * time.Second, "soon": 500 * time.Millisecond, "-1": 500 * time.Millisecond, "1e9": 500 * time.Millisecond,
+		"Thu, 01 Jan 1970 00:00:00 GMT": 500 * time.Millisecond, date: 7 * time.Second,
 	} {
 		c, _, k := with(t, problem(429, apitypes.CodeRateLimited, "Retry-After", header), answers(http.StatusOK, `{"invoice":{"id":"inv_1"}}`))
 		if _, err := c.Invoice(t.Context(), "inv_1"); err != nil || len(k.waited) != 1 || k.waited[0] != want {

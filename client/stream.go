@@ -22,7 +22,7 @@ const (
 	// streamIdle is the longest silence of a stream. The service sends a comment every
 	// 15 s.
 	streamIdle = 45 * time.Second
-	// maxStreamLine bounds a line of a stream, in bytes.
+	// maxStreamLine bounds a line of a stream, and the data of a message, in bytes.
 	maxStreamLine = 2 << 20
 )
 
@@ -56,7 +56,7 @@ func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) 
 		}
 		moved := moves(0)
 		for failures := 0; ; {
-			next, more, err := c.stream(ctx, f, after, deliver)
+			next, more, err := c.stream(ctx, f, after, failures+1, deliver)
 			if next != after {
 				after, failures, moved = next, 0, 0
 			}
@@ -79,17 +79,21 @@ func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) 
 // awaitRetry waits until a stream that failed is to be continued. It returns the error if it is not.
 func (c *Client) awaitRetry(ctx context.Context, failures int, err error) error {
 	delay, ok := c.delay(failures, err)
+	foreign := (*InvalidResponseError)(nil)
+	if errors.As(err, &foreign) && failures >= c.retries {
+		return err
+	}
 	if !ok || !retryable(request{repeatable: true}, err) {
 		return err
 	}
 	return c.clock.Sleep(ctx, delay)
 }
 
-// stream reads one stream of events to its end. It returns the position behind the last
+// stream reads one stream of events, the nth in a row, to its end. It returns the position behind the last
 // message, and why the stream ended. It is not to be continued unless more is true.
-func (c *Client) stream(ctx context.Context, f EventFilter, after string, yield func(StreamedEvent, error) bool) (next string, more bool, err error) {
+func (c *Client) stream(ctx context.Context, f EventFilter, after string, n int, yield func(StreamedEvent, error) bool) (next string, more bool, err error) {
 	next, more = after, true
-	err = c.readStream(ctx, f.query(), after, func(position string, data []byte) bool {
+	err = c.readStream(ctx, f.query(), after, n, func(position string, data []byte) bool {
 		if next = position; data == nil {
 			return true
 		}
@@ -133,7 +137,7 @@ func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after stri
 			return more
 		}
 		for moved := moves(0); ; {
-			err := c.readStream(ctx, query, after, read)
+			err := c.readStream(ctx, query, after, 1, read)
 			if !more {
 				return
 			}
@@ -157,10 +161,10 @@ func parseDelivery(position string, data []byte) (message StreamedDelivery, err 
 	return message, err
 }
 
-// readStream calls each with the messages of one stream until it returns false or the stream
+// readStream calls each with the messages of one stream, the nth in a row, until it returns false or the stream
 // ends, and returns why the stream ended. position is behind the message, whose data is nil
 // if it has none.
-func (c *Client) readStream(ctx context.Context, query url.Values, after string, each func(position string, data []byte) bool) (err error) {
+func (c *Client) readStream(ctx context.Context, query url.Values, after string, n int, each func(position string, data []byte) bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	idle := time.AfterFunc(streamIdle, cancel)
@@ -168,15 +172,17 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 	u := c.path("api/events/stream")
 	query.Set("after", after)
 	u.RawQuery = query.Encode()
-	response, err := c.open(ctx, request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/event-stream, application/problem+json"}}})
+	r := request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/event-stream, application/problem+json"}}}
+	response, err := c.open(ctx, r, n)
 	if err != nil {
-		return err
+		return failed(r, n, err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxStreamLine)
 	var data []string
-	for lines.Scan() {
+	size := 0
+	for lines.Scan() && size <= maxStreamLine {
 		idle.Reset(streamIdle)
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
@@ -185,6 +191,7 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 			after = value
 		case "data":
 			data = append(data, value)
+			size += len(value)
 		case "": // a blank line ends a message; a comment begins with a colon
 			if lines.Text() != "" {
 				continue
@@ -193,10 +200,15 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 			if len(data) > 0 {
 				text = []byte(strings.Join(data, "\n"))
 			}
-			if data = nil; !each(after, text) {
+			if data, size = nil, 0; !each(after, text) {
 				return nil
 			}
 		}
 	}
-	return &connectionError{err: fmt.Errorf("client: the stream of events ended: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))}
+	if size > maxStreamLine || errors.Is(lines.Err(), bufio.ErrTooLong) {
+		long := invalid(response, fmt.Sprintf("a message of the stream exceeds %d bytes", maxStreamLine))
+		long.final = true
+		return failed(r, n, long)
+	}
+	return failed(r, n, &ConnectionError{Err: fmt.Errorf("the stream of events ended: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))})
 }

@@ -30,7 +30,7 @@ func TestStreamEvents(t *testing.T) {
 		}
 		got = append(got, event.Position+" "+event.Event.ID)
 	}
-	if diff := cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "client: answered 401 unauthorized: D."}, got); diff != "" {
+	if diff := cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "client: GET /api/events/stream: answered 401 unauthorized: D. (2 attempts)"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	var after []string

@@ -7,18 +7,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// ofMerchant returns err or, if that is nil, an error if the response is of another
-// merchant than requested.
-func ofMerchant(err error, merchantID string, w apitypes.Webhook) error {
-	return answered(err, "webhook of", merchantID, w.MerchantID)
-}
-
 // Webhook returns a merchant's webhook. The error's code is [apitypes.CodeNotFound] if the
 // merchant is unknown or has no endpoint.
 func (c *Client) Webhook(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
-	err := c.get(ctx, c.path("api/merchants", merchantID, "webhook"), &answer)
-	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
+	err := c.get(ctx, c.path("api/merchants", merchantID, "webhook"), &answer, is("webhook of", merchantID, &answer.Webhook.MerchantID))
+	return answer.Webhook, err
 }
 
 // WebhookOption configures a request to set a webhook.
@@ -53,10 +47,12 @@ func (c *Client) PutWebhook(ctx context.Context, merchantID, target string, opti
 	for _, option := range options {
 		option(&r)
 	}
-	// Without a secret, the response is a WebhookResponse.
-	var answer apitypes.WebhookSecretResponse
-	err = c.send(ctx, request{method: http.MethodPut, url: c.path("api/merchants", merchantID, "webhook")}, r, &answer)
-	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
+	var answer struct {
+		Webhook apitypes.Webhook `json:"webhook"`
+		Secret  string           `json:"secret,omitempty"` // of the first call
+	}
+	err = c.send(ctx, request{method: http.MethodPut, url: c.path("api/merchants", merchantID, "webhook")}, r, &answer, is("webhook of", merchantID, &answer.Webhook.MerchantID))
+	return answer.Webhook, answer.Secret, err
 }
 
 // PingWebhook makes the service post a test event to a merchant's endpoint, and returns
@@ -74,8 +70,8 @@ func (c *Client) PingWebhook(ctx context.Context, merchantID string) (apitypes.A
 // secret is staged already.
 func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w apitypes.Webhook, secret string, err error) {
 	var answer apitypes.WebhookSecretResponse
-	err = c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret")}, &answer)
-	return answer.Webhook, answer.Secret, ofMerchant(err, merchantID, answer.Webhook)
+	err = c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret")}, &answer, is("webhook of", merchantID, &answer.Webhook.MerchantID))
+	return answer.Webhook, answer.Secret, err
 }
 
 // PromoteWebhookSecret makes the staged secret the active one, after a ping signed with it
@@ -83,8 +79,8 @@ func (c *Client) StageWebhookSecret(ctx context.Context, merchantID string) (w a
 // and [apitypes.CodeNoStagedSecret] if no secret is staged.
 func (c *Client) PromoteWebhookSecret(ctx context.Context, merchantID string) (apitypes.Webhook, error) {
 	var answer apitypes.WebhookResponse
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret", "promote")}, &answer)
-	return answer.Webhook, ofMerchant(err, merchantID, answer.Webhook)
+	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/merchants", merchantID, "webhook", "secret", "promote")}, &answer, is("webhook of", merchantID, &answer.Webhook.MerchantID))
+	return answer.Webhook, err
 }
 
 // DropWebhookSecret drops the staged secret. The error's code is

@@ -41,6 +41,7 @@ func newFacilitator(t *testing.T) *facilitator {
 			return
 		}
 		f.last.Store(&request)
+		w.Header().Set("Content-Type", "application/json")
 		var answer any
 		if r.URL.Path == "/x402/verify" {
 			f.verified.Add(1)

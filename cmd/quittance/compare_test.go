@@ -27,6 +27,8 @@ func serveLists(t *testing.T, status apitypes.ServiceStatus, invoices []apitypes
 		var body any
 		switch r.URL.Path {
 		case "/api/operator/status":
+			status.Stalled, status.Limits = []apitypes.StalledWork{}, []apitypes.LimitInForce{}
+			status.Chains = append([]apitypes.ChainStatus{}, status.Chains...)
 			body = status
 		case "/api/invoices":
 			at, next := page(r, len(invoices))

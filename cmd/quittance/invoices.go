@@ -212,7 +212,7 @@ func createInvoice(ctx context.Context, env environment, at *remote, f createFla
 	if err != nil {
 		return made, err
 	}
-	var options []client.CallOption
+	var options []client.Option
 	if f.idempotencyKey != "" {
 		options = append(options, client.IdempotencyKey(f.idempotencyKey))
 	}

@@ -92,7 +92,7 @@ func newLinksCreate(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var options []client.CallOption
+		var options []client.Option
 		if *key != "" {
 			options = append(options, client.IdempotencyKey(*key))
 		}

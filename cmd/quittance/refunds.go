@@ -75,7 +75,7 @@ func prepareRefund(ctx context.Context, c *client.Client, paymentID, amount stri
 			return apitypes.RefundResponse{}, usageError{err}
 		}
 	}
-	var options []client.CallOption
+	var options []client.Option
 	if key != "" {
 		options = append(options, client.IdempotencyKey(key))
 	}

@@ -114,7 +114,7 @@ func (w *world) draft(amount string) apitypes.CreateInvoiceRequest {
 }
 
 // create creates an invoice.
-func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.CallOption) apitypes.CreateInvoiceResponse {
+func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.Option) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	made, err := w.api().CreateInvoice(w.Context(), r, options...)
 	if err != nil {

@@ -46,6 +46,7 @@ var build = sync.OnceValues(func() (p installed, err error) {
 	for from, to := range map[string]string{
 		"README.md": p.dir, "package.json": p.dir, "package-lock.json": p.dir, "tsconfig.json": p.dir, "tsconfig.cjs.json": p.dir, "shapes.mjs": p.dir,
 		"../../openapi.yaml": temporary, "../../webhook/testdata/vectors.json": filepath.Join(temporary, "webhook", "testdata"),
+		"../../webhook/testdata/events.json": filepath.Join(temporary, "webhook", "testdata"), "../../client/testdata/amounts.json": filepath.Join(temporary, "client", "testdata"),
 	} {
 		if err := copyFile(from, filepath.Join(to, filepath.Base(from))); err != nil {
 			return p, err

@@ -20,6 +20,10 @@ export function checked(operation: string): ((response: Response, body: Uint8Arr
     if (shape === null) {
       return response.status === 204 ? undefined : "it should be 204 without a body";
     }
+    const type = response.headers.get("Content-Type");
+    if (type !== null && type.split(";")[0]!.trim() !== "application/json") {
+      return `it is of the type ${type}, not application/json`;
+    }
     let value: unknown;
     try {
       value = JSON.parse(new TextDecoder().decode(body));

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Option configures a Client or, by [Client.With], one call.
+type Option func(*Client)
+
+// WithHTTPClient makes the client use h. Unless h has a CheckRedirect, redirects are
+// errors, because they could send the key elsewhere.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithKey sends a key of the service with each request. The key belongs to the operator
+// or to one merchant. New returns an error for an empty one, which is a variable that is not
+// set: leave the option out for a service that asks for no key.
+func WithKey(key string) Option { return func(c *Client) { c.key, c.hasKey = key, true } }
+
+// WithVersion sends the header Quittance-Version with each request, such as 2026-11-22, so
+// that responses are of that version of the interface whichever one the key is pinned to.
+func WithVersion(version string) Option { return func(c *Client) { c.version = version } }
+
+// WithHeader adds a header to each request. It replaces one that the client sends itself.
+func WithHeader(name, value string) Option { return func(c *Client) { c.header.Set(name, value) } }
+
+// WithTimeouts replaces [DefaultTimeout], which bounds a call with its retries, and
+// [DefaultAttemptTimeout]. 0 means no bound but that of the context.
+func WithTimeouts(call, attempt time.Duration) Option {
+	return func(c *Client) { c.timeout, c.attemptTimeout = call, attempt }
+}
+
+// WithRetries replaces [DefaultRetries], the number of attempts after the first.
+func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
+
+// WithOnResponse calls f with each successful response, such as to log its request id. It must be
+// safe for concurrent use if the client is used so.
+func WithOnResponse(f func(Response)) Option { return func(c *Client) { c.onResponse = f } }
+
+// WithClock replaces the clock by which the client waits.
+func WithClock(clock Clock) Option { return func(c *Client) { c.clock = clock } }
+
+// WithRandom replaces [rand.Reader] as the source of idempotency keys and of jitter.
+func WithRandom(r io.Reader) Option { return func(c *Client) { c.random = r } }
+
+// IdempotencyKey replaces the key that the client generates for each write. It is for one call. For
+// 24 hours the same request with the same key returns the same invoice, in its present state, so a
+// key that is derived from an order makes the call safe to repeat from another process. The key is
+// 1 to 255 visible ASCII characters. The service ignores it where an operation does not take one.
+func IdempotencyKey(key string) Option { return func(c *Client) { c.idempotencyKey = key } }
+
+// With returns a client for one call, or for some, that has other options, such as
+//
+//	refund, err := c.With(client.WithTimeouts(5*time.Second, 0), client.WithRetries(0)).Refund(ctx, id)
+//
+// It has its own [Client.LastResponse]. Its calls return the error of an option that is wrong, such as ErrKey.
+func (c *Client) With(options ...Option) *Client {
+	with := *c
+	with.parent, with.last = c, new(atomic.Pointer[Response])
+	with.configure(options)
+	return &with
+}
+
+// configure applies options to a client that no call uses yet.
+func (c *Client) configure(options []Option) {
+	if c.header = c.header.Clone(); c.header == nil {
+		c.header = make(http.Header)
+	}
+	for _, option := range options {
+		option(c)
+	}
+	if c.hasKey && !isKey(c.key) {
+		c.err = ErrKey
+	}
+	if c.http.CheckRedirect == nil {
+		h := *c.http
+		h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.http = &h
+	}
+}
+
+// Response is a successful response without its body.
+type Response struct {
+	Method    string
+	Path      string // of the URL, without its query
+	Status    int
+	RequestID string // to quote to the operator of the service
+	// Replayed says that an earlier request with the same idempotency key did the work.
+	Replayed bool
+	Attempts int
+	Header   http.Header
+}
+
+// LastResponse returns the last successful response of the client, and of what With made of it, or the zero value before
+// the first. If calls are made at the same time, make each by its own [Client.With], or use [WithOnResponse].
+func (c *Client) LastResponse() Response {
+	if last := c.last.Load(); last != nil {
+		return *last
+	}
+	return Response{}
+}
+
+// succeeded notes the response of attempt n.
+func (c *Client) succeeded(r request, response *http.Response, n int) {
+	info := Response{
+		Method: r.method, Path: r.path(), Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"),
+		Replayed: response.Header.Get("Idempotency-Replayed") == "true", Attempts: n, Header: response.Header,
+	}
+	for to := c; to != nil; to = to.parent {
+		to.last.Store(&info)
+	}
+	if c.onResponse != nil {
+		c.onResponse(info)
+	}
+}

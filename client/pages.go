@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"github.com/quittance/quittance/apitypes"
+)
+
+// Page is a page of a list.
+type Page[T any] struct {
+	Items      []T
+	NextCursor string // of the next page; "" after the last one
+}
+
+// Collect returns the first elements of a list, at most limit, such as
+//
+//	newest, err := client.Collect(c.Invoices(ctx, client.InvoiceFilter{}), 10)
+//
+// After an error it returns what it has, too.
+func Collect[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("client: the limit must be at least 1; it is %d", limit)
+	}
+	var all []T
+	for element, err := range list {
+		if err != nil {
+			return all, err
+		}
+		if all = append(all, element); len(all) == limit {
+			break
+		}
+	}
+	return all, nil
+}
+
+// InvoicesPage returns one page of what Invoices lists: the first one, or the one behind a cursor.
+func (c *Client) InvoicesPage(ctx context.Context, f InvoiceFilter, cursor string) (Page[apitypes.Invoice], error) {
+	return onePage(ctx, c, c.path("api/invoices"), f.query(), f.PageSize, cursor, invoicesOf)
+}
+
+// PaymentsPage returns one page of what Payments lists: the first one, or the one behind a cursor.
+func (c *Client) PaymentsPage(ctx context.Context, f PaymentFilter, cursor string) (Page[apitypes.Payment], error) {
+	return onePage(ctx, c, c.path("api/payments"), f.query(), f.PageSize, cursor, paymentsOf)
+}
+
+// RefundsPage returns one page of what Refunds lists: the first one, or the one behind a cursor.
+func (c *Client) RefundsPage(ctx context.Context, f RefundFilter, cursor string) (Page[apitypes.RefundRecord], error) {
+	return onePage(ctx, c, c.path("api/refunds"), f.query(), f.PageSize, cursor, refundsOf)
+}
+
+// CustomersPage returns one page of what Customers lists: the first one, or the one behind a cursor.
+func (c *Client) CustomersPage(ctx context.Context, f CustomerFilter, cursor string) (Page[apitypes.CustomerRecord], error) {
+	return onePage(ctx, c, c.path("api/customers"), f.query(), f.PageSize, cursor, customersOf)
+}
+
+// PaymentLinksPage returns one page of what PaymentLinks lists: the first one, or the one behind a cursor.
+func (c *Client) PaymentLinksPage(ctx context.Context, f PaymentLinkFilter, cursor string) (Page[apitypes.PaymentLink], error) {
+	return onePage(ctx, c, c.path("api/payment-links"), f.query(), f.PageSize, cursor, c.linksOf)
+}
+
+// EventsPage returns one page of what Events lists: the first one, or the one behind a cursor.
+func (c *Client) EventsPage(ctx context.Context, f EventFilter, cursor string) (Page[apitypes.EventRecord], error) {
+	return onePage(ctx, c, c.path("api/events"), f.query(), f.PageSize, cursor, eventsOf)
+}
+
+// onePage fetches a page of a list, whose elements and next cursor split returns.
+func onePage[P, T any](ctx context.Context, c *Client, u *url.URL, query url.Values, size int, cursor string, split func(P) ([]T, string)) (Page[T], error) {
+	if size != 0 {
+		query.Set("limit", strconv.Itoa(size))
+	}
+	set(query, "cursor", cursor)
+	u.RawQuery = query.Encode()
+	var page P
+	if err := c.get(ctx, u, &page); err != nil {
+		return Page[T]{}, err
+	}
+	items, next := split(page)
+	return Page[T]{Items: items, NextCursor: next}, nil
+}
+
+func invoicesOf(page apitypes.InvoiceList) ([]apitypes.Invoice, string) {
+	return page.Invoices, page.NextCursor
+}
+
+func paymentsOf(page apitypes.PaymentList) ([]apitypes.Payment, string) {
+	return page.Payments, page.NextCursor
+}
+
+func eventsOf(page apitypes.EventList) ([]apitypes.EventRecord, string) {
+	return page.Events, page.NextCursor
+}
+
+func customersOf(page apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
+	return page.Customers, page.NextCursor
+}
+
+func (c *Client) linksOf(page apitypes.PaymentLinkList) ([]apitypes.PaymentLink, string) {
+	for i, l := range page.Links {
+		page.Links[i] = c.withURL(l)
+	}
+	return page.Links, page.NextCursor
+}
