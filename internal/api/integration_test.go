@@ -414,6 +414,6 @@ func confirm(ctx context.Context, service *settle.Service, line invoice.Header) 
 	if err != nil {
 		return err
 	}
-	_, err = service.Confirm(ctx, "base", line, revision)
+	_, err = service.Confirm(ctx, "base", line, revision, 0)
 	return err
 }

@@ -47,7 +47,7 @@ func unattributed(t *testing.T, db *store.Store) (s integration, payment string,
 	must(t, s.service.Observe(t.Context(), chain.Local, []settle.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
 	_, revision, err := s.service.Pending(t.Context(), chain.Local, at.Number)
 	must(t, err)
-	_, err = s.service.Confirm(t.Context(), chain.Local, at, revision)
+	_, err = s.service.Confirm(t.Context(), chain.Local, at, revision, 0)
 	must(t, err)
 	return s, invoice.TransferID(invoice.PrefixPayment, chain.Local, transfer.TxHash, 0), made
 }

@@ -72,7 +72,7 @@ func (s integration) observe(t *testing.T, at invoice.Header, transfer invoice.T
 	must(t, s.service.Observe(t.Context(), "base", []settle.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
 	_, revision, err := s.service.Pending(t.Context(), "base", at.Number)
 	must(t, err)
-	_, err = s.service.Confirm(t.Context(), "base", at, revision)
+	_, err = s.service.Confirm(t.Context(), "base", at, revision, 0)
 	must(t, err)
 }
 

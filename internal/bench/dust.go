@@ -273,7 +273,7 @@ func (d *dust) confirm(ctx context.Context, line invoice.Header) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.Confirm(ctx, chain.Local, line, revision)
+	_, err = d.Confirm(ctx, chain.Local, line, revision, 0)
 	return err
 }
 

@@ -15,11 +15,19 @@ import (
 // with one node alone there are many.
 const maxQuorumBlocks = 4 * maxBlocks
 
+// confirmable returns the height up to which blocks may be confirmed, where unfinal of the chain's newest blocks are not
+// final: that many blocks above it were read. Then a transfer that sends a payment back before it is final is
+// read before the payment is confirmed, also while old blocks are read.
+func (ix *Indexer) confirmable(unfinal uint64) uint64 {
+	tip := ix.tracker.Tip().Number
+	return tip - min(tip, unfinal)
+}
+
 // confirm makes blocks up to the finalized height final, after verifying that what
 // was recorded of them is still what the node and the others report. If it is not,
 // it is rolled back. settled is false after a rollback, and when more blocks remain
 // to be confirmed.
-func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized uint64) (settled bool, err error) {
+func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfinal uint64) (settled bool, err error) {
 	last, ok := ix.tracker.At(finalized)
 	if !ok || last.Number <= ix.tracker.Final().Number {
 		return true, nil
@@ -45,7 +53,7 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized uint6
 	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
 		return false, err
 	}
-	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision)
+	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision, unfinal)
 	if err != nil {
 		return false, err
 	}

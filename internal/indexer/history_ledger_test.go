@@ -63,9 +63,9 @@ func (l *faultyLedger) Rollback(ctx context.Context, key string, to invoice.Head
 	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
 }
 
-func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64) (more bool, err error) {
+func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
 	err = l.change(func() error {
-		more, err = l.Ledger.Confirm(ctx, key, line, revision)
+		more, err = l.Ledger.Confirm(ctx, key, line, revision, unfinal)
 		if err == nil {
 			l.judge(line)
 		}

@@ -48,8 +48,9 @@ type Ledger interface {
 	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
 	// Confirm makes everything in blocks up to finalized final. It is
 	// settle.ErrCursorMoved when the chain's revision is another one: what was
-	// verified was rolled back since. more reports that it leaves work to Expire.
-	Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error)
+	// verified was rolled back since. unfinal is how many of the chain's newest blocks
+	// are not final. more reports that it leaves work to Expire.
+	Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error)
 	// Expire does a part of what Confirm left, and reports whether there is more.
 	Expire(ctx context.Context, chainKey string) (more bool, err error)
 	// Fill records what the final blocks next..through of the cursor's gap hold,

@@ -32,6 +32,7 @@ type memory struct {
 	records  map[string]record // by the payment's id
 	events   map[settle.RegistryEvent]int
 	lines    []invoice.Header // of each Confirm
+	unfinal  []uint64         // of each Confirm
 	fills    []uint64         // the last block of each Fill
 	gaveWay  int              // calls of GiveWay
 	genesis  *invoice.Header
@@ -228,10 +229,13 @@ func (m *memory) Expire(context.Context, string) (more bool, err error) {
 	return more, err
 }
 
-func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revision int64) (more bool, err error) {
+func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
 	err = m.change(func() error {
 		if line.Number <= m.cursor.Confirmed.Number {
 			return m.breach("block %d is confirmed although block %d is", line.Number, m.cursor.Confirmed.Number)
+		}
+		if m.cursor.Indexed.Number-line.Number < unfinal {
+			return m.breach("block %d is confirmed when block %d is read, where the newest %d are not final", line.Number, m.cursor.Indexed.Number, unfinal)
 		}
 		if revision != m.cursor.Revision || !slices.Contains(m.headers, line) {
 			return settle.ErrCursorMoved
@@ -243,7 +247,7 @@ func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revis
 			}
 		}
 		m.cursor.Confirmed = line
-		m.lines = append(m.lines, line)
+		m.lines, m.unfinal = append(m.lines, line), append(m.unfinal, unfinal)
 		return nil
 	})
 	return m.due > 0, err

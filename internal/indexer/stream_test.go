@@ -66,6 +66,9 @@ func TestFarBehind(t *testing.T) {
 			if final+9 != want {
 				t.Errorf("%q, gap %t: %d transfers are final, want %d", says.Message, gap, final, want-9)
 			}
+			if slices.ContainsFunc(f.ledger.unfinal, func(n uint64) bool { return n != 3 }) {
+				t.Errorf("%q, gap %t: the numbers of blocks that are not final are %v, want 3", says.Message, gap, f.ledger.unfinal)
+			}
 			if n := len(f.ledger.headers); n > blocks/2 { // each failure by chance makes ranges smaller too
 				t.Errorf("%q, gap %t: %d headers were recorded for %d blocks read mostly in ranges", says.Message, gap, n, blocks)
 			}

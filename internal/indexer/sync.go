@@ -105,7 +105,7 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 		return false, err
 	}
 	if next != nil && line >= next.Number+2*maxBlocks {
-		return true, ix.catchUp(ctx, n, t, line-maxBlocks)
+		return true, ix.catchUp(ctx, n, t, line)
 	}
 	ix.catchup.end()
 	if next != nil {
@@ -118,7 +118,8 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 		}
 	}
 	expiring := ix.expiring
-	settled, err := ix.confirm(ctx, n, t, line)
+	unfinal := t.head.Number - min(line, t.head.Number)
+	settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal)
 	if err == nil && expiring {
 		ix.expiring, err = ix.cfg.Ledger.Expire(ctx, ix.cfg.Chain.Key)
 	}
@@ -147,11 +148,12 @@ func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 	return nil
 }
 
-// catchUp reads blocks up to last that are final already, and confirms them at once:
+// catchUp reads blocks that are final already, up to maxBlocks below the line, and confirms what is confirmable of them:
 // their transfers come from receipts in blocks that were canonical after they had
 // become final.
-func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) error {
-	if settled, err := ix.confirm(ctx, n, t, ix.tracker.Tip().Number); !settled || err != nil {
+func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) error {
+	last, unfinal := line-maxBlocks, t.head.Number-min(line, t.head.Number)
+	if settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal); !settled || err != nil {
 		return err
 	}
 	// What is read from here on is verified by how it is read.
@@ -159,31 +161,58 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, last uint64) er
 	if err != nil {
 		return err
 	}
-	tip := ix.tracker.Tip()
+	tip, final := ix.tracker.Tip(), ix.tracker.Final()
+	if tip.Number > final.Number {
+		if err := ix.verifyBlockHash(ctx, n, tip, final); err != nil {
+			return err
+		}
+	}
 	ix.catchup.begin(tip.Number+1, last)
 	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
 		if err := ix.observe(ctx, blocks); err != nil {
 			return err
 		}
-		through := ix.tracker.Tip()
-		if ix.cfg.Chain.Quorum < 2 { // else two have read it
-			if ok, err := ix.recheckOrphaned(ctx, n, through); err != nil {
+		if ix.tracker.Final().Number < tip.Number { // what was read before is verified first
+			read := ix.tracker.Tip()
+			if _, err := ix.confirm(ctx, n, t, min(ix.confirmable(unfinal), tip.Number), unfinal); err != nil {
 				return err
-			} else if !ok {
+			}
+			if ix.tracker.Tip() != read {
 				return settle.ErrCursorMoved // the next sync continues where the rollback ended
 			}
 		}
-		more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, cursor.Revision)
-		if err != nil {
-			return err
+		if ix.tracker.Final().Number >= tip.Number {
+			if err := ix.confirmRead(ctx, n, cursor.Revision, unfinal); err != nil {
+				return err
+			}
 		}
-		ix.expiring = more
-		ix.tracker.Finalize(through)
-		ix.catchup.reached(through.Number + 1)
+		ix.catchup.reached(ix.tracker.Tip().Number + 1)
 		ix.updateStatus(func(s *Status) { s.at(ix.tracker); s.Succeeded = ix.cfg.Now() })
 		ix.advanced(loopHead)
 		return nil
 	})
+}
+
+// confirmRead confirms what is confirmable of blocks that were final when they were read.
+func (ix *Indexer) confirmRead(ctx context.Context, n node, revision int64, unfinal uint64) error {
+	through, ok := ix.tracker.At(ix.confirmable(unfinal))
+	if !ok || through.Number <= ix.tracker.Final().Number {
+		return nil
+	}
+	if ix.cfg.Chain.Quorum < 2 { // else two have read it
+		if ok, err := ix.recheckOrphaned(ctx, n, through); err != nil {
+			return err
+		} else if !ok {
+			return settle.ErrCursorMoved // the next sync continues where the rollback ended
+		}
+	}
+	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, revision, unfinal)
+	if err != nil {
+		return err
+	}
+	ix.expiring = more
+	ix.tracker.Finalize(through)
+	return nil
 }
 
 // load sets the tracker to the ledger's cursor, which another replica, or a write whose

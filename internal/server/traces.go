@@ -114,8 +114,10 @@ func (l tracedLedger) Rollback(ctx context.Context, chainKey string, to invoice.
 }
 
 // Confirm makes blocks final.
-func (l tracedLedger) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error) {
-	return tracedPart(ctx, "confirm blocks", chainKey, func(ctx context.Context) (bool, error) { return l.Service.Confirm(ctx, chainKey, finalized, revision) })
+func (l tracedLedger) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
+	return tracedPart(ctx, "confirm blocks", chainKey, func(ctx context.Context) (bool, error) {
+		return l.Service.Confirm(ctx, chainKey, finalized, revision, unfinal)
+	})
 }
 
 // Expire has invoices expire.

@@ -22,14 +22,14 @@ const keptHeaders = 256
 // finished. Then the invoices expire whose expiresAt the chain has passed; more
 // reports that it left some of them to Expire, since there are very many. The
 // finalized block must be one that was read; one that is final already changes
-// nothing.
+// nothing. unfinal is how many of the chain's newest blocks are not final now.
 //
 // revision is that of the cursor when the transfers in the blocks were verified.
 // If the chain has another revision, they have been replaced since. Then, and
 // when the finalized block is not one that was read, it returns ErrCursorMoved
 // and changes nothing.
-func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64) (more bool, err error) {
-	return s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
+	return s.updateAndExpire(ctx, chainKey, unfinal, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if finalized.Number <= cur.Confirmed.Number {
 			return nil
 		}
@@ -40,7 +40,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 		if cur.Revision != revision || finalized.Number > cur.Indexed.Number || len(kept) != 1 || kept[0].Hash != finalized.Hash {
 			return ErrCursorMoved
 		}
-		if err := s.confirmTransfers(ctx, tx, out, chainKey, finalized.Number, cur.Indexed.Number); err != nil {
+		if err := s.confirmTransfers(ctx, tx, out, chainKey, finalized.Number, cur.Indexed.Number, unfinal); err != nil {
 			return err
 		}
 		if err := tx.FinishIntents(ctx, chainKey, finalized.Number); err != nil {
@@ -58,8 +58,9 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 }
 
 // confirmTransfers confirms the pending payments, refunds and sweeps up to a block and
-// recomputes their invoices. indexed is the newest block that was read.
-func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed uint64) error {
+// recomputes their invoices. indexed is the newest block that was read, and unfinal is how many of the chain's newest
+// blocks are not final.
+func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed, unfinal uint64) error {
 	payments, err := tx.PendingPayments(ctx, chainKey, 0, through)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
 		return err
 	}
-	if err := s.settleInOrder(ctx, invoices, s.refundedInPast(invoices, confirmed), indexed-through); err != nil {
+	if err := s.settleInOrder(ctx, invoices, s.refundedInPast(invoices, confirmed), unfinal); err != nil {
 		return err
 	}
 	returning := make([]string, len(refunds))
@@ -151,7 +152,7 @@ func changedItems(refunds []invoice.Refund) (ids []string) {
 // Expire has invoices expire that an earlier call left open, and attributes undecided payments that
 // it left. more reports whether it leaves some itself.
 func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err error) {
-	return s.updateAndExpire(ctx, chainKey, unchanged)
+	return s.updateAndExpire(ctx, chainKey, 0, unchanged)
 }
 
 // unchanged changes nothing in a transaction.
@@ -161,8 +162,8 @@ func unchanged(*store.Tx, *outbox, *store.Cursor) error { return nil }
 // the gap, under the chain's cursor. In it, undecided payments are attributed
 // and invoices expire that can now. If these are more than one transaction
 // handles, others follow for expiryShift, and creates that wait go first. more reports whether
-// some are left.
-func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
+// some are left. unfinal is how many of the chain's newest blocks are not final; if it is 0, those that were read count.
+func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
 	started := s.schedule()
 	for pace := newExpiryPace(); ; {
 		var held time.Duration // that others waited
@@ -176,7 +177,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, fn func(
 			if err := fn(tx, out, &cur); err != nil {
 				return err
 			}
-			moreUndecided, err := s.attributeDeferred(ctx, tx, out, chainKey, &cur)
+			moreUndecided, err := s.attributeDeferred(ctx, tx, out, chainKey, &cur, cmp.Or(unfinal, cur.Indexed.Number-cur.Confirmed.Number))
 			if err != nil {
 				return err
 			}

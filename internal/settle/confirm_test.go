@@ -30,7 +30,7 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 		without[0].Transfers = nil
 		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
 		w.must(other.Observe(t.Context(), w.chainKey, without))
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision); !errors.Is(err, settle.ErrCursorMoved) {
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("confirming what was verified before: %v, want ErrCursorMoved", err)
 		}
 		if got := w.invoice(inv.ID); got.Status != invoice.Open {
@@ -61,7 +61,7 @@ func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 		w.must(err)
 		again := w.next(inv.ExpiresAt.Unix()+2, paid)
 		w.must(w.service().Observe(t.Context(), w.chainKey, []settle.Block{again}))
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision); !errors.Is(err, settle.ErrCursorMoved) {
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("confirming below the payment's new block: %v, want ErrCursorMoved", err)
 		}
 	})
@@ -111,7 +111,7 @@ func TestReplicasConfirmTheirRevisions(t *testing.T) {
 					if p.line.Number <= blocks[final].Number {
 						r.Skip("nothing was verified")
 					}
-					_, err := p.Confirm(t.Context(), w.chainKey, p.line, p.revision)
+					_, err := p.Confirm(t.Context(), w.chainKey, p.line, p.revision, 0)
 					if errors.Is(err, settle.ErrCursorMoved) {
 						return
 					}

@@ -17,8 +17,8 @@ const undecidedBatch = 500
 
 // attributeDeferred attributes the undecided payments and refunds of a chain in
 // its order, once the older blocks are read that they depend on. It reports
-// whether there may be more than one transaction handles.
-func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor) (more bool, err error) {
+// whether there may be more than one transaction handles. unfinal is how many of the chain's newest blocks are not final.
+func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor, unfinal uint64) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
 	}
@@ -42,7 +42,7 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	if b.lostPast, err = lostPast(ctx, tx, chainKey); err != nil {
 		return false, err
 	}
-	if err := b.attributeUndecided(ctx); err != nil {
+	if err := b.attributeUndecided(ctx, unfinal); err != nil {
 		return false, err
 	}
 	if err := s.finishInvoices(ctx, out, invoices, cur.Indexed.Number); err != nil {
@@ -96,7 +96,7 @@ func nextUndecided(ctx context.Context, tx *store.Tx, chainKey string) (payments
 
 // attributeUndecided attributes the undecided payments among the entries as if
 // they were observed now, and stores the refunds.
-func (b *transferBatch) attributeUndecided(ctx context.Context) error {
+func (b *transferBatch) attributeUndecided(ctx context.Context, unfinal uint64) error {
 	if err := b.load(ctx); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (b *transferBatch) attributeUndecided(ctx context.Context) error {
 	for i, p := range b.confirmed {
 		ids[i] = p.InvoiceID
 	}
-	if err := b.service.settleInOrder(ctx, b.invoices, ids, b.chain.indexed-b.chain.finalized); err != nil {
+	if err := b.service.settleInOrder(ctx, b.invoices, ids, unfinal); err != nil {
 		return err
 	}
 	return b.finish(ctx)

@@ -55,7 +55,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved

@@ -42,6 +42,31 @@ func TestPaidInLostPast(t *testing.T) {
 	})
 }
 
+// TestCatchUpInRecovery has a recovery read many final blocks at once, and confirm all that it has read. How many of
+// the chain's newest blocks are not final says which payment was sent back before it was final.
+func TestCatchUpInRecovery(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		early, paid := w.create(amount(500_000)), w.create(amount(700_000))
+		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
+		at := func() int64 { return w.head().Time.Unix() + 1 }
+		first, second := w.payFor(early, 500_000), w.payFor(paid, 700_000)
+		w.mine(at(), first, second)
+		w.mine(at())
+		w.mine(at(), w.back(first.Amount))
+		w.mine(at(), w.back(second.Amount))
+		_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
+		w.must(err)
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 2); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.paidEvents(w.invoice(early.ID)); n != 0 {
+			t.Errorf("there are %d events that the invoice is paid whose payment was sent back before it was final", n)
+		}
+		w.wantDue(early.ID, invoice.Open, 500_000)
+		w.wantPaidAndRefunded("after it was final", paid.ID, 700_000)
+	})
+}
+
 // TestImportOfRefundedInvoice creates a lost invoice again whose payment was refunded after it was final.
 func TestImportOfRefundedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -57,7 +57,7 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 }
 
 // settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the refunds
-// were read before the payments were confirmed. unfinal is how many of the blocks that were read are not final. The payments
+// were read before the payments were confirmed. unfinal is how many of the chain's newest blocks are not final. The payments
 // must have been written.
 func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs []string, unfinal uint64) error {
 	ids := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(invoiceIDs))), func(id string) bool { return set.byID[id].Status != invoice.Open })

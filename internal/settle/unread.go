@@ -117,7 +117,7 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 // ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
 // read. It returns ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
-	_, err := s.updateAndExpire(ctx, chainKey, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if !hasRead(*cur, b.Number) {
 			return ErrCursorMoved
 		}

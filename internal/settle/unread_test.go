@@ -59,7 +59,7 @@ func TestSupplement(t *testing.T) {
 				t.Errorf("once the payment is read, another invoice that waited for it is %s", got)
 			}
 			if !final {
-				if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), before); !errors.Is(err, settle.ErrCursorMoved) {
+				if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), before, 0); !errors.Is(err, settle.ErrCursorMoved) {
 					t.Errorf("a confirmation of what was verified before: %v", err)
 				}
 				w.final()

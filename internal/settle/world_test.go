@@ -208,13 +208,17 @@ func (w *world) Confirm(ctx context.Context, chainKey string, line invoice.Heade
 }
 
 // confirm reads the pending payments up to a header, and confirms them without
-// verification.
+// verification. The newest block that was read is the chain's head.
 func confirm(ctx context.Context, s *settle.Service, chainKey string, line invoice.Header) error {
 	_, revision, err := s.Pending(ctx, chainKey, line.Number)
 	if err != nil {
 		return err
 	}
-	more, err := s.Confirm(ctx, chainKey, line, revision)
+	cur, err := s.Cursor(ctx, chainKey)
+	if err != nil {
+		return err
+	}
+	more, err := s.Confirm(ctx, chainKey, line, revision, cur.Indexed.Number-min(cur.Indexed.Number, line.Number))
 	for more && err == nil {
 		more, err = s.Expire(ctx, chainKey)
 	}
