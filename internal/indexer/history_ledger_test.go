@@ -3,6 +3,7 @@ package indexer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -18,6 +19,7 @@ type faultyLedger struct {
 	Ledger
 	judge func(final invoice.Header)
 	gap   func() // called when indexing starts above a gap
+	aside func() // called when blocks are read without some of their transactions
 
 	mu    sync.Mutex
 	fails int  // the nth change from now on fails; 0 for none
@@ -47,6 +49,12 @@ func (l *faultyLedger) change(do func() error) error {
 	return errInjected
 }
 
+func (l *faultyLedger) lookForUnread(blocks []settle.Block) {
+	if slices.ContainsFunc(blocks, func(b settle.Block) bool { return len(b.Unread) > 0 }) {
+		l.aside()
+	}
+}
+
 func (l *faultyLedger) Start(ctx context.Context, key string, at invoice.Header, from uint64) error {
 	l.judge(at)
 	if from <= at.Number {
@@ -56,6 +64,7 @@ func (l *faultyLedger) Start(ctx context.Context, key string, at invoice.Header,
 }
 
 func (l *faultyLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
+	l.lookForUnread(blocks)
 	return l.change(func() error { return l.Ledger.Observe(ctx, key, blocks) })
 }
 
@@ -75,6 +84,7 @@ func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Hea
 }
 
 func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {
+	l.lookForUnread(blocks)
 	return l.change(func() error {
 		err := l.Ledger.Fill(ctx, key, next, blocks, through)
 		if err == nil {

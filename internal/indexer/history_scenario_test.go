@@ -68,6 +68,7 @@ type scenario struct {
 	partial        bool // some events of the registry, or refunds, may have been left out
 	falsifies      bool // the dishonest node falsifies answers
 	gapped         bool // newer blocks were read before older ones
+	aside          bool // transactions were read after those of newer blocks
 
 	mu      sync.Mutex
 	highest uint64 // block that a node can have reported
@@ -249,7 +250,7 @@ func (s *scenario) newService() *settle.Service {
 func (s *scenario) restart() {
 	s.lived.end()
 	s.service = s.newService()
-	s.ledger = &faultyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }}
+	s.ledger = &faultyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }, aside: func() { s.aside = true }}
 	s.indexers = nil
 	for range s.replicas {
 		s.indexers = append(s.indexers, s.indexer())
@@ -385,13 +386,7 @@ func (s *scenario) end() {
 		s.clock.Add(10_000)
 	}
 	last := s.highest // the head
-	for s.net.Head().Number < last+8+s.finality.Depth {
-		s.clock.Add(chaintest.BlockSeconds)
-		s.mineBlock(nil)
-	}
-	if s.finality.Tag != "" {
-		s.tagAt(s.net.Head().Number)
-	}
+	s.mineTo(last + 8 + s.finality.Depth)
 	s.restart()
 	var cursor settle.Cursor
 	var err error
@@ -410,9 +405,23 @@ func (s *scenario) end() {
 			s.compare(cursor.Confirmed.Number)
 			return
 		}
+		if gap := cursor.Gap; gap != nil && gap.Next > s.floor { // it is filled once it is final
+			s.mineTo(gap.Last + s.finality.Depth)
+		}
 	}
 	s.report(stuck, "read up to block %d and final up to %d with the gap %+v, want %d and %d and none; errors: %v",
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
+}
+
+// mineTo mines empty blocks up to a number, of which the newest that can be is final.
+func (s *scenario) mineTo(number uint64) {
+	for s.net.Head().Number < number {
+		s.clock.Add(chaintest.BlockSeconds)
+		s.mineBlock(nil)
+	}
+	if s.finality.Tag != "" {
+		s.tagAt(s.net.Head().Number)
+	}
 }
 
 // unread returns how many transactions were set aside, and moves the clock until they are read

@@ -82,7 +82,11 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if moved {
 			cur.Revision++
 		}
-		return tx.SaveCursor(ctx, chainKey, *cur)
+		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
+			return err
+		}
+		*cur, err = tx.LockCursor(ctx, chainKey) // with the transactions of these blocks that were not read
+		return err
 	})
 	return err
 }

@@ -112,7 +112,7 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 
 // Supplement records what a block holds that was read before, and deletes the unread
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. The header of a block that was read between others may not be kept. Then above shows
+// these expire. If a payment is new, the blocks above are read again, since they may hold refunds of it. The header of a block that was read between others may not be kept. Then above shows
 // that the block is theirs: a block that was read, above b and of the same chain. It returns
 // ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
 // read. It returns ErrFinalityViolated if a final block has another hash.
@@ -137,8 +137,19 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 			}
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
+		before, err := countPayments(ctx, tx, b)
+		if err != nil {
+			return err
+		}
 		if _, err = s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
 			return err
+		}
+		after, err := countPayments(ctx, tx, b)
+		if err != nil {
+			return err
+		}
+		if after > before && b.Number < cur.Indexed.Number {
+			cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
 		}
 		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
 			return err
@@ -153,6 +164,16 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		return err
 	})
 	return err
+}
+
+// countPayments returns how many of a block's transfers are stored as payments.
+func countPayments(ctx context.Context, tx *store.Tx, b Block) (int, error) {
+	ids := make([]string, len(b.Transfers))
+	for i, t := range b.Transfers {
+		ids[i] = tx.TransferID(invoice.PrefixPayment, t)
+	}
+	stored, err := tx.PaymentsByID(ctx, ids)
+	return len(stored), err
 }
 
 // keepBetween stores the header of a block that was read between others, unless above is not a block

@@ -3,6 +3,7 @@ package settle_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -55,6 +56,9 @@ func TestSupplement(t *testing.T) {
 			if len(w.dueUnread()) != 0 {
 				t.Errorf("final %t: due are %+v", final, w.dueUnread())
 			}
+			if final {
+				w.fillSome(rand.New(rand.NewPCG(1, 1)))
+			}
 			if got := w.invoice(other.ID).Status; final && got != invoice.Expired {
 				t.Errorf("once the payment is read, another invoice that waited for it is %s", got)
 			}
@@ -68,6 +72,53 @@ func TestSupplement(t *testing.T) {
 				t.Errorf("final %t: the invoice is %s", final, got)
 			}
 			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{})) // again
+		}
+	})
+}
+
+// TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read.
+func TestRefundOfAnUnreadPayment(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.TransferAmount)
+		b := w.observeEmpty(w.next(start+1, paid))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadReceipt))
+		w.mine(start+2, w.back(inv.TransferAmount))
+		above := w.blocks[len(w.blocks)-1]
+		w.mine(start + 3)
+		w.final()
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
+		w.fill(b.Number+1, w.head(), above)
+		if got := w.refunds()[inv.ID]; got != 1 {
+			t.Errorf("%d refunds were announced, want 1", got)
+		}
+		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
+		}
+	})
+}
+
+// TestFillWithUnread closes a gap with blocks of which a transaction was not read.
+func TestFillWithUnread(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.TransferAmount)
+		b := w.observeEmpty(w.next(start+1, paid))
+		gap := w.rescan()
+		w.advance(inv.ExpiresAt.Unix() + 100)
+		without := b
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		w.fill(gap.Next, b.Header, without)
+		if got := w.invoice(inv.ID).Status; got != invoice.Open {
+			t.Errorf("while its payment is unread, the invoice is %s", got)
+		}
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
+		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+			t.Errorf("once its payment is read, the invoice is %s", got)
 		}
 	})
 }
