@@ -76,9 +76,10 @@ func addDetails(w *apitypes.Invoice, d invoice.Details) {
 }
 
 // remaining returns the remaining amount of an open and partly paid invoice, and
-// the amount of a plain transfer that identifies it. Otherwise both are empty.
+// the amount of a plain transfer that identifies it. Otherwise, and if it ended in a past that the database has lost, both
+// are empty: no payment would count.
 func remaining(inv invoice.Invoice) (amount, transfer string) {
-	if inv.Status != invoice.Open || inv.Remaining.IsZero() {
+	if inv.Status != invoice.Open || inv.EndedInLostPast() || inv.Remaining.IsZero() {
 		return "", ""
 	}
 	if !inv.RemainingTransfer.IsZero() {

@@ -275,3 +275,16 @@ func TestEraseEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestRemainingOfAHeldInvoice gives no remaining amount of an invoice that ended in a lost past.
+func TestRemainingOfAHeldInvoice(t *testing.T) {
+	inv := invoice.Invoice{Remaining: invoice.NewAmount(5), RemainingTransfer: invoice.NewAmount(6)}
+	inv.Status = invoice.Open
+	for closed, want := range map[uint64]string{0: "5 6", 7: " "} {
+		inv.ClosedBlock = closed
+		w := apiconv.Invoice(inv)
+		if got := w.AmountRemaining + " " + w.RemainingTransferAmount; got != want {
+			t.Errorf("closed in block %d: %q remain, want %q", closed, got, want)
+		}
+	}
+}

@@ -39,7 +39,9 @@ func (s pageInput) refersToMerchant(st state) bool {
 		return s.invoice.AmountRefunded.Less(arrived)
 	case void:
 		return arrived.IsZero() || s.invoice.AmountRefunded.Less(arrived)
-	case waiting, partial, seen, checking, unknown, refunded, draft:
+	case checking:
+		return s.invoice.EndedInLostPast()
+	case waiting, partial, seen, unknown, refunded, draft:
 	}
 	return false
 }

@@ -128,7 +128,7 @@ func Scenes() []Scene {
 }
 
 // mainOutcomes are the outcomes that are always looked at.
-var mainOutcomes = []string{"waiting", "seen", "part", "checking", "halted", "paid", "paid and refunded in full", "expired", "late", "void", "draft"}
+var mainOutcomes = []string{"waiting", "seen", "part", "checking", "held", "halted", "paid", "paid and refunded in full", "expired", "late", "void", "draft"}
 
 // stateScenes are the invoice's page in every state.
 func stateScenes() (all []Scene) {

@@ -142,6 +142,15 @@ var outcomes = []struct {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 		w.refund(4_900_123)
 	}, refunded, []string{"Refunded", "4.900123 USDC has been sent back. The time to pay had ended on 21 September 2026, 14:28:20 UTC. Please do not send"}, false},
+	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "It cannot be paid at the moment", "do not pay again"}, false},
+	{"held, paid in part and past its time", func(w *world) {
+		w.now, w.invoice.ClosedBlock = expires+1, 12
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, checking, []string{"is being checked"}, false},
+	{"held, and the chain is halted", func(w *world) {
+		w.invoice.ClosedBlock, w.cursor.Halted = 12, "finality violated"
+		w.payments = []invoice.Payment{payment(2_500_000, 11, defaultNow, invoice.Confirmed)}
+	}, checking, []string{"is being checked"}, false},
 	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
 	{"void, paid in part", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 11

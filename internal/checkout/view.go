@@ -11,8 +11,8 @@ import (
 )
 
 // state is the state that the page shows. It is finer than the invoice's status: an open
-// invoice may be unpaid, partly paid, paid but not confirmed, or past its expiry but
-// with blocks left to index.
+// invoice may be unpaid, partly paid, paid but not confirmed, past its expiry but
+// with blocks left to index, or held for a person after a recovery.
 type state string
 
 const (
@@ -218,6 +218,8 @@ func (s pageInput) state() state {
 	switch {
 	case s.invoice.Covered():
 		return seen
+	case s.invoice.EndedInLostPast():
+		return checking
 	case s.following.isBlind(s.now):
 		return unknown
 	case s.now.After(s.invoice.ExpiresAt):

@@ -60,6 +60,7 @@ func TestWalletAmounts(t *testing.T) {
 		}, "0", "", 1},
 		{"the time is up", func(w *world) { w.now = expires + 1 }, "0", "", 0},
 		{"expired", func(w *world) { w.invoice.Status = invoice.Expired }, "0", "", 0},
+		{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, "0", "", 0},
 		{"void", func(w *world) { w.invoice.Status = invoice.Void }, "0", "", 0},
 		{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, "0", "", 0},
 	} {

@@ -22,7 +22,7 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 	case unknown:
 		headline, text = s.unknownWords()
 	case checking:
-		headline, text = s.text.T("status.checking.headline", nil), s.checkingWords()
+		headline, text = s.checkingWords()
 	case paid:
 		headline, text = s.paidWords()
 	case refunded:
@@ -61,10 +61,13 @@ func (s pageInput) unknownWords() (string, []template.HTML) {
 	return s.text.T("status.unknown.headline", nil), append(text, s.say(then, end)...)
 }
 
-// checkingWords say whether a payment in flight counts.
-func (s pageInput) checkingWords() []template.HTML {
+// checkingWords are for an invoice that cannot be paid now. They say whether a payment in flight counts.
+func (s pageInput) checkingWords() (string, []template.HTML) {
+	if s.invoice.EndedInLostPast() {
+		return s.text.T("status.held.headline", nil), s.say("status.held.text", values{"Merchant": s.merchant()})
+	}
 	text := append(s.say("status.checking.text", values{"Time": s.text.Time(s.invoice.ExpiresAt)}), s.say("status.checking.late", values{"Merchant": s.merchant()})...)
-	return append(text, s.say("status.checking.wait", nil)...)
+	return s.text.T("status.checking.headline", nil), append(text, s.say("status.checking.wait", nil)...)
 }
 
 // refundedWords are for a final invoice of which everything was sent back.
