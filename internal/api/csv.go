@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of exports.
@@ -79,7 +80,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 	defer leave()
 	ctx, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
-	e := export[T]{listing: l, w: w, format: format, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
+	e := export[T]{listing: l, w: w, r: r, format: format, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
 	e.csv = format.writer(&e.buffer)
 	header := w.Header()
 	setCSV(header, l.name+"-"+times.Format(a.now(), format.zone, "2006-01-02T150405"))
@@ -109,6 +110,8 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 type export[T any] struct {
 	listing  listing[T]
 	w        http.ResponseWriter
+	r        *http.Request
+	body     *webpage.Stream // nil until something is sent
 	format   csvFormat
 	checkKey func() error // returns an error if the request's key is refused now
 	checked  time.Time    // when the key was checked
@@ -135,10 +138,10 @@ func (e *export[T]) run(ctx context.Context) error {
 			return err
 		}
 		if !more {
-			return e.send()
+			return e.send(true)
 		}
 		if e.buffer.Len() >= exportBuffer {
-			if err := e.send(); err != nil {
+			if err := e.send(false); err != nil {
 				return err
 			}
 		}
@@ -187,12 +190,18 @@ func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]s
 	return elements, rows, stopped != "" || len(elements) == exportRows, err
 }
 
-// send sends what is buffered.
-func (e *export[T]) send() error {
-	e.begun = true
+// send sends what is buffered. Nothing follows if it is the last part. A response that is one
+// small part is not compressed.
+func (e *export[T]) send(last bool) error {
+	if !e.begun {
+		e.begun, e.body = true, webpage.NewStream(e.w, e.r, !last || e.buffer.Len() >= webpage.MinCompressed)
+	}
 	err := longrequest.ExtendDeadlines(e.w)
 	if err == nil {
-		_, err = e.w.Write(e.buffer.Bytes())
+		_, err = e.body.Write(e.buffer.Bytes())
+	}
+	if err == nil && last {
+		err = e.body.Close()
 	}
 	e.gone = err != nil
 	e.buffer.Reset()

@@ -80,8 +80,11 @@ func (f csvFormat) localize(header, row []string) {
 	}
 }
 
+// typeCSV is the media type of a file of CSV.
+const typeCSV = "text/csv; charset=utf-8; header=present"
+
 // setCSV sets the headers of a file of CSV. The name of the file is without .csv.
 func setCSV(header http.Header, name string) {
-	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	header.Set("Content-Type", typeCSV)
 	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+".csv"))
 }

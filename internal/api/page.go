@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Memory limits of pages.
@@ -78,7 +79,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	defer leave()
-	out := &pageWriter{w: w, rest: l.rest}
+	out := &pageWriter{w: w, r: r, rest: l.rest}
 	err = l.write(r.Context(), out)
 	if err == nil {
 		return nil
@@ -147,9 +148,11 @@ func (l listing[T]) part(ctx context.Context, last *T, n int) (rows []T, element
 type pageWriter struct {
 	bytes.Buffer
 	w     http.ResponseWriter
-	rest  string // members that end the response
-	begun bool   // something was written
-	gone  bool   // a write has failed
+	r     *http.Request
+	body  *webpage.Stream // nil until a first part is sent that is not the last
+	rest  string          // members that end the response
+	begun bool            // something was written
+	gone  bool            // a write has failed
 }
 
 // element writes an element, after a comma unless it is the first.
@@ -175,13 +178,15 @@ func (p *pageWriter) flush() error {
 	return p.send()
 }
 
+// send sends the buffer, after which others follow.
 func (p *pageWriter) send() error {
 	if !p.begun {
 		p.begun = true
 		p.w.Header().Set("Content-Type", "application/json")
+		p.body = webpage.NewStream(p.w, p.r, true)
 		p.w.WriteHeader(http.StatusOK)
 	}
-	_, err := p.w.Write(p.Bytes())
+	_, err := p.body.Write(p.Bytes())
 	p.gone = err != nil
 	p.Reset()
 	return err
@@ -195,7 +200,15 @@ func (p *pageWriter) end(cursor string) error {
 	}
 	p.text(p.rest, "}")
 	if !p.begun {
-		p.w.Header().Set("Content-Length", strconv.Itoa(p.Len()))
+		p.begun = true
+		err := webpage.SendData(p.w, p.r, http.StatusOK, "application/json", p.Bytes())
+		p.gone = err != nil
+		return err
 	}
-	return p.send()
+	err := p.send()
+	if err == nil {
+		err = p.body.Close()
+		p.gone = err != nil
+	}
+	return err
 }

@@ -46,7 +46,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	answer := apiconv.SettlementReport(request, made)
 	if rows != nil {
 		period := times.Format(request.From, request.Location, time.DateOnly) + "-" + times.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
-		return writeTable(w, format, tableName("settlement", table, period), rows(answer))
+		return writeTable(w, r, format, tableName("settlement", table, period), rows(answer))
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // reportTables are the tables of a report, each with its header.
@@ -116,7 +117,7 @@ func feeRows(fees []apitypes.TransactionFee) [][]string {
 
 // writeTable answers with a table as CSV (RFC 4180), as a file with a name, which is without
 // .csv.
-func writeTable(w http.ResponseWriter, format csvFormat, name string, rows [][]string) error {
+func writeTable(w http.ResponseWriter, r *http.Request, format csvFormat, name string, rows [][]string) error {
 	var buffer bytes.Buffer
 	c := format.writer(&buffer)
 	for n, row := range rows {
@@ -133,6 +134,5 @@ func writeTable(w http.ResponseWriter, format csvFormat, name string, rows [][]s
 	}
 	c.Flush()
 	setCSV(w.Header(), name)
-	_, err := w.Write(buffer.Bytes())
-	return err
+	return webpage.SendData(w, r, http.StatusOK, typeCSV, buffer.Bytes())
 }

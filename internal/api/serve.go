@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
@@ -17,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // handler answers a request, or returns an error before it writes a response.
@@ -66,7 +66,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	if err := write(w, p.Status, "application/problem+json", p); err != nil {
+	if err := write(w, r, p.Status, "application/problem+json", p); err != nil {
 		a.logger.DebugContext(r.Context(), "write response", "err", err)
 	}
 }
@@ -86,23 +86,19 @@ func (a *API) countBusy(err error) {
 
 // writeJSON answers with a JSON body.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
-	if err := write(w, status, "application/json", body); err != nil {
+	if err := write(w, r, status, "application/json", body); err != nil {
 		a.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }
 
 // write writes a JSON response. The types of package apitypes always encode, so an error
 // means that the connection is broken.
-func write(w http.ResponseWriter, status int, mediaType string, body any) error {
+func write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body any) error {
 	text, err := apiconv.JSON(body)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(status)
-	_, err = w.Write(text) //nolint:gosec // JSON, which no browser takes for HTML: the media type is set, and nosniff
-	return err
+	return webpage.SendData(w, r, status, mediaType, text)
 }
 
 // Errors of a request body. They do not wrap the connection's error, which contains the

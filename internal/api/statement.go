@@ -41,7 +41,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	answer := apiconv.Statement(request, month, made)
 	answer.Preliminary = a.now().Before(request.To)
 	if rows != nil {
-		return writeTable(w, format, tableName("statement", table, month), rows(answer))
+		return writeTable(w, r, format, tableName("statement", table, month), rows(answer))
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.StatementResponse{Statement: answer})
 	return nil

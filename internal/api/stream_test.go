@@ -55,6 +55,7 @@ func openStream(t *testing.T, l live, query string) (w *streamWriter, ended <-ch
 	w, done := &streamWriter{header: http.Header{}}, make(chan struct{})
 	r := newRequest("GET", "/api/events/stream?"+query, "")
 	r.Header.Set("Authorization", "Bearer x")
+	r.Header.Set("Accept-Encoding", "gzip") // which does not apply: events must not wait in a compressor
 	r = r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin}))
 	go func() {
 		defer close(done)
@@ -70,6 +71,9 @@ func TestStreamHeartbeats(t *testing.T) {
 		w, ended := openStream(t, l, "")
 		if text := w.take(); !strings.HasPrefix(text, "retry: 2000\nid: ") || !strings.HasSuffix(text, "\n\n") {
 			t.Errorf("it begins with %q", text)
+		}
+		if coding := w.header.Get("Content-Encoding"); coding != "" {
+			t.Errorf("it is compressed: %s", coding)
 		}
 		wait.Sleep(t.Context(), time.Minute+time.Second, nil)
 		if text := w.take(); text != strings.Repeat(":\n\n", 4) {

@@ -3,13 +3,16 @@ package apitest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +33,11 @@ func Check(t testing.TB, h http.Handler) http.Handler {
 		recorder := httptest.NewRecorder()
 		h.ServeHTTP(recorder, r)
 		answer := recorder.Result()
-		s.report(t, r, answer, recorder.Body.Bytes())
+		body, err := decoded(answer, recorder.Body.Bytes())
+		if err != nil {
+			t.Errorf("%s %s: decompress the answer: %v", r.Method, r.URL, err)
+		}
+		s.report(t, r, answer, body)
 		for name, values := range answer.Header {
 			w.Header()[name] = values
 		}
@@ -39,6 +46,18 @@ func Check(t testing.TB, h http.Handler) http.Handler {
 			t.Logf("%s %s: write the answer: %v", r.Method, r.URL, err)
 		}
 	})
+}
+
+// decoded returns a response's body without its compression.
+func decoded(answer *http.Response, body []byte) ([]byte, error) {
+	if answer.Header.Get("Content-Encoding") != "gzip" {
+		return body, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 // Transport wraps base. t fails if a response to a path below /api/ violates the
@@ -150,6 +169,9 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 		Header:                 answer.Header,
 		Options:                options,
 	})
+	if err == nil {
+		err = checkHeaders(route.Operation, answer)
+	}
 	if err == nil && r.Method != http.MethodHead {
 		err = s.checkBody(route.Operation, answer, body)
 	}
@@ -157,6 +179,31 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 		err = consistent(body, answer.StatusCode)
 	}
 	return err
+}
+
+// general are the headers that openapi.yaml need not name at each response: it says in general
+// when responses have them, or HTTP does.
+var general = []string{
+	"Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Ratelimit", "Ratelimit-Policy",
+	"Strict-Transport-Security", "Transfer-Encoding", "Vary", "Www-Authenticate", "X-Content-Type-Options", "X-Service-Copy",
+}
+
+// checkHeaders checks that the specification names the response's headers.
+func checkHeaders(operation *openapi3.Operation, answer *http.Response) error {
+	response := operation.Responses.Status(answer.StatusCode)
+	if response == nil {
+		return nil
+	}
+	for name := range answer.Header {
+		name = http.CanonicalHeaderKey(name)
+		documented := slices.ContainsFunc(slices.Collect(maps.Keys(response.Value.Headers)), func(d string) bool {
+			return http.CanonicalHeaderKey(d) == name
+		})
+		if !documented && !slices.Contains(general, name) {
+			return fmt.Errorf("the specification does not name the header %s of this response", name)
+		}
+	}
+	return nil
 }
 
 // checkBody checks the response's media type, and the schema of a JSON body.

@@ -6,6 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance"
 )
 
 const invoiceJSON = `{"id":"inv_06ajrm4k5xwqz8v3d0n7c2b9hr","merchantId":"acme",
@@ -19,6 +23,30 @@ const problemJSON = `{"type":"https://example.com/#x","title":"No","status":404,
 func TestSpecificationIsValid(t *testing.T) {
 	if err := load(t).doc.Validate(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestComponentNamesAreUnique wants no name of a component twice, in whatever case: generators make
+// types of components of several kinds, in one package.
+func TestComponentNamesAreUnique(t *testing.T) {
+	var document struct {
+		Components map[string]map[string]any `yaml:"components"`
+	}
+	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	kinds := make(map[string]string)
+	for kind, components := range document.Components {
+		for name := range components {
+			folded := strings.ToLower(name)
+			if other, taken := kinds[folded]; taken {
+				t.Errorf("%s is a name in components/%s and in components/%s", name, kind, other)
+			}
+			kinds[folded] = kind
+		}
+	}
+	if len(kinds) < 100 {
+		t.Errorf("the document has %d components", len(kinds))
 	}
 }
 
@@ -62,6 +90,18 @@ func TestCheckFindsWhatDiffers(t *testing.T) {
 				t.Errorf("failed = %v: %s", probe.failed, probe.text)
 			}
 		})
+	}
+}
+
+// TestCheckFindsHeaders checks responses with a header.
+func TestCheckFindsHeaders(t *testing.T) {
+	for name, ok := range map[string]bool{"X-Request-Id": true, "Quittance-Version": true, "Vary": true, "X-Other": false, "Trailer": false} {
+		answer := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}, name: {"2026-11-22"}}}
+		probe := &recorder{TB: t}
+		load(t).report(probe, httptest.NewRequest(http.MethodGet, "/api/invoices/inv_1", nil), answer, []byte(`{"invoice":`+invoiceJSON+`}`))
+		if probe.failed == ok {
+			t.Errorf("%s: failed = %v: %s", name, probe.failed, probe.text)
+		}
 	}
 }
 
