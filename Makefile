@@ -67,7 +67,7 @@ lint: ## check style, common faults and import directions
 verify: lint test race check ## run all checks that a change must pass
 
 .PHONY: check
-check: forge ## run the checks that need npm
+check: forge generators ## run the checks that need npm
 
 .PHONY: generate
 generate: ## regenerate generated files (needs npm)
@@ -96,6 +96,10 @@ gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls
 forge: ## run Foundry's fuzz and invariant tests of the contracts (needs npm)
 	cd contracts && npm ci --silent --no-fund --no-audit && cd forge && npm ci --silent --no-fund --no-audit
 	cd contracts && FOUNDRY_SOLC=./forge/solc.mjs FOUNDRY_OFFLINE=true forge/node_modules/.bin/forge test
+
+.PHONY: generators
+generators: ## make clients from openapi.yaml with public generators, and create an invoice with each (needs npm)
+	go test ./internal/e2e -run '^TestGenerators$$' -timeout 20m
 
 .PHONY: mutants
 mutants: forge ## change the contracts in 32 ways, and see that Foundry's tests notice all but the 2 that change nothing

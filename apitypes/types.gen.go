@@ -3593,6 +3593,9 @@ type X402VerifyResponse struct {
 // X402Version 2.
 type X402Version = int64
 
+// Failed Problem details (RFC 9457) of a request that was refused or failed.
+type Failed = Problem
+
 // RateLimited Problem details (RFC 9457) of a request that was refused or failed.
 type RateLimited = Problem
 

@@ -49,7 +49,7 @@ func isDashboard(path string) bool {
 // isPage reports whether a path is one of the payers' pages, and not one for their
 // programs.
 func isPage(path string) bool {
-	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(path, "/authorization")
+	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(strings.TrimSuffix(path, "/"), "/authorization")
 	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/") || strings.HasPrefix(path, "/pay/"))
 }
 

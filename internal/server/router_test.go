@@ -5,8 +5,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance"
 )
 
 func found(context.Context) error { return nil }
@@ -20,6 +25,26 @@ func TestUnknownPaths(t *testing.T) {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			w := serveTest(h, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
 			wantErrorFor(t, w, path, http.StatusNotFound, "not_found")
+		}
+	}
+}
+
+// TestPathsWithASlash adds a slash to each path of openapi.yaml.
+func TestPathsWithASlash(t *testing.T) {
+	var document struct {
+		Paths map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	h := testRoutes(t, io.Discard, found)
+	for path := range document.Paths {
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x") + "/"
+		for _, method := range methods {
+			w := serveTest(h, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
+			if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s %s: %d %v", method, path, w.Code, w.Header())
+			}
 		}
 	}
 }

@@ -295,7 +295,7 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 		for method, operation := range operations {
 			text := strings.ToUpper(method) + " " + path
 			for _, s := range operation.Security {
-				text += fmt.Sprint(" ", s["key"])
+				text += fmt.Sprint(" ", s["bearerKey"])
 			}
 			documented = append(documented, text)
 		}
@@ -316,6 +316,32 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 	slices.Sort(declared)
 	if diff := cmp.Diff(documented, declared); diff != "" {
 		t.Errorf("openapi.yaml (-) and the table of routes (+):\n%s", diff)
+	}
+}
+
+// TestRefusalsAreDocumented wants 403 at each operation: with a key, for its scope or its merchant;
+// without one, for the host, or for a copy of the service that changes nothing. Probes of
+// notices are exempt from both. 401 is where a key is needed.
+func TestRefusalsAreDocumented(t *testing.T) {
+	t.Parallel()
+	var spec struct {
+		Paths map[string]map[string]struct {
+			Security  []map[string]any `yaml:"security"`
+			Responses map[string]any   `yaml:"responses"`
+		} `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(quittance.OpenAPI, &spec); err != nil {
+		t.Fatal(err)
+	}
+	for path, operations := range spec.Paths {
+		for method, operation := range operations {
+			if operation.Responses["403"] == nil && (method != "head" || !strings.HasPrefix(path, noticePath)) {
+				t.Errorf("%s %s does not document 403", method, path)
+			}
+			if operation.Responses["401"] == nil && len(operation.Security) > 0 {
+				t.Errorf("%s %s does not document 401", method, path)
+			}
+		}
 	}
 }
 
