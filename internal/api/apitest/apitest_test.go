@@ -96,7 +96,7 @@ func TestCheckFindsWhatDiffers(t *testing.T) {
 // TestCheckFindsHeaders checks responses with a header.
 func TestCheckFindsHeaders(t *testing.T) {
 	for name, ok := range map[string]bool{"X-Request-Id": true, "Quittance-Version": true, "Vary": true, "X-Other": false, "Trailer": false} {
-		answer := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}, name: {"2026-11-22"}}}
+		answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}, name: {"2026-11-22"}}}
 		probe := &recorder{TB: t}
 		load(t).report(probe, httptest.NewRequest(http.MethodGet, "/api/invoices/inv_1", nil), answer, []byte(`{"invoice":`+invoiceJSON+`}`))
 		if probe.failed == ok {
