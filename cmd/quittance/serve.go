@@ -38,7 +38,7 @@ JSON. docs/configuration.md explains every setting.
 With --isolated it runs on a copy of the database, to test a backup. It opens one loopback
 address and no other door, sends nothing out except reads from nodes, and refuses requests
 that would change something. Every page, every response and the log say that it is a copy.
-docs/operations.md explains the test.`,
+docs/recovery.md explains the test.`,
 		Example: `  quittance serve --config quittance.yaml --check
   quittance serve --config quittance.yaml
   quittance serve --config restored.yaml --isolated`,

@@ -81,7 +81,7 @@ var drillWays = map[string]func(*drill) drillDatabase{
 // TestRestoreDrill loses a database in every round: a backup is made while invoices are created, paid, refunded and
 // made void, the service is killed some time later, and the backup is restored. After quittance recover and an import
 // of the merchant's copies, followers miss no event, no refund is offered twice, every payment is to be seen, and the
-// merchant gets no false event. docs/operations.md says how to play many rounds.
+// merchant gets no false event. docs/recovery.md describes how to play many rounds.
 func TestRestoreDrill(t *testing.T) {
 	t.Parallel()
 	for name, way := range drillWays {
