@@ -24,7 +24,7 @@ import (
 )
 
 // gasDocs is the page with the figures of TestGas.
-const gasDocs = "../docs/performance.md"
+const gasDocs = "../docs/gas.md"
 
 // gasSnapshot has the exact gas of each call, a line each, as Foundry's file
 // of this name.
