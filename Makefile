@@ -4,7 +4,7 @@
 TOOL := go tool -modfile=tools/go.mod
 
 # The time of each fuzz target, the number of histories and their first seed, the number of sequences of calls, and flags of
-# the benchmark (see go run ./internal/bench -help).
+# the benchmarks (see go -C bench run . -help).
 FUZZTIME   ?= 10s
 HISTORIES  ?= 10000
 SEED       ?= 1
@@ -34,15 +34,18 @@ man: build ## write man pages to bin/man, dated by the commit
 .PHONY: test
 test: ## run all tests; installs missing tools
 	go test -timeout 12m ./...
+	go -C bench test ./...
 
 .PHONY: short
 short: ## run the tests that need nothing but Go
 	go test -short ./...
+	go -C bench test -short ./...
 
 .PHONY: race
 race: export CGO_ENABLED = 1
 race: ## run all tests under the race detector (needs a C compiler)
 	go test -race -timeout 30m ./...
+	go -C bench test -race ./...
 
 .PHONY: histories
 histories: ## run HISTORIES seeded chain histories against the ledger
@@ -62,6 +65,7 @@ requests: ## send many requests that are generated from openapi.yaml (10 minutes
 .PHONY: lint
 lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
+	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
 
 .PHONY: verify
 verify: lint test race check ## run all checks that a change must pass
@@ -106,11 +110,11 @@ mutants: forge ## change the contracts in 32 ways, and see that Foundry's tests 
 	cd contracts && node mutants.mjs
 
 .PHONY: bench
-bench: ## run the benchmarks on SQLite and PostgreSQL
-	go run ./internal/bench $(BENCHFLAGS)
+bench: ## run the benchmarks on SQLite and PostgreSQL; write a file in bench/results
+	go -C bench run . $(BENCHFLAGS)
 
 # What bench-check measures, and how much of it: minutes, not hours.
-BENCHCHECK = go run ./internal/bench -creates 3s -events 5000 -blocks 200 -million 50000 $(BENCHFLAGS)
+BENCHCHECK = go -C bench run . -creates 3s -events 5000 -blocks 200 -open 50000 $(BENCHFLAGS)
 
 .PHONY: bench-check
 bench-check: ## compare a small part of the benchmarks with the committed ratios

@@ -70,20 +70,6 @@ func (s *Store) Load(ctx context.Context, rows iter.Seq2[Rows, error], report fu
 	return nil
 }
 
-// Append inserts rows into a database that services use. Numbers of events must be free.
-func (s *Store) Append(ctx context.Context, rows Rows) error {
-	tables, err := rows.tables()
-	if err != nil {
-		return err
-	}
-	return s.Update(ctx, func(tx *Tx) error {
-		if err := tx.insertTables(ctx, tables); err != nil {
-			return err
-		}
-		return tx.markStale(ctx, rows.Payments)
-	})
-}
-
 func (tx *Tx) insertTables(ctx context.Context, tables []tableRows) error {
 	for _, t := range tables {
 		if err := tx.insert(ctx, t.insertion, t.rows); err != nil {

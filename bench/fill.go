@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/store"
+)
+
+const (
+	fillRole = "fill"
+	// fillBatch is how many rows are made at a time.
+	fillBatch = 5000
+	// fillMerchants is how many merchants the deliveries have.
+	fillMerchants = 100
+)
+
+// fillConfig says which rows an empty database gets: one of the three kinds.
+type fillConfig struct {
+	Database string
+
+	// Year has invoices of a year, as if the service had read a chain up to Head.
+	Year *seed.Config
+	Head invoice.Header
+
+	// Open invoices of a history, of which the first Shared have the addresses of the history's shops and the others
+	// an address each.
+	History      *history
+	Open, Shared int
+	Token        invoice.Address
+
+	// Deliveries that are due.
+	Deliveries int
+}
+
+// fill fills a database in a process of its own, so that the program under test writes the rows of its own schema.
+func fill(ctx context.Context, text string) (err error) {
+	var c fillConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	rows := c.deliveries()
+	switch {
+	case c.Year != nil:
+		if rows, err = c.year(); err != nil {
+			return err
+		}
+	case c.History != nil:
+		rows = c.invoices()
+	}
+	s, err := store.Open(ctx, c.Database)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Load(ctx, rows, func(store.LoadProgress) {}), s.Close()); err != nil {
+		return err
+	}
+	fmt.Println("filled")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// newFilled returns the URL of a database with rows. PostgreSQL has done what it would do in time after a load, so that
+// a measurement does not include it.
+func (r *measurement) newFilled(ctx context.Context, c fillConfig) (url string, err error) {
+	if url, err = r.newDatabase(ctx); err != nil {
+		return "", err
+	}
+	c.Database = url
+	p, _, err := startProcess(ctx, r.program, fillRole, c)
+	if err != nil {
+		return "", fmt.Errorf("fill the database: %w", err)
+	}
+	if err := p.stop(); err != nil || strings.HasPrefix(url, "sqlite:") {
+		return url, err
+	}
+	return url, errors.Join(execute(ctx, url, "VACUUM ANALYZE"), execute(ctx, url, "CHECKPOINT"))
+}
+
+func (c fillConfig) year() (iter.Seq2[store.Rows, error], error) {
+	maker, err := seed.New(*c.Year)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(store.Rows, error) bool) {
+		for rows, err := range maker.Batches() {
+			for i := range rows.Chains {
+				rows.Chains[i].Head = c.Head
+			}
+			if !yield(rows, err) {
+				return
+			}
+		}
+	}, nil
+}
+
+// batches makes rows in batches, the nth by add.
+func batches(first store.Rows, n int, add func(rows *store.Rows, n int)) iter.Seq2[store.Rows, error] {
+	return func(yield func(store.Rows, error) bool) {
+		rows := first
+		for i := range n {
+			add(&rows, i)
+			if (i+1)%fillBatch == 0 || i == n-1 {
+				if !yield(rows, nil) {
+					return
+				}
+				rows = store.Rows{Since: first.Since}
+			}
+		}
+	}
+}
+
+func (c fillConfig) invoices() iter.Seq2[store.Rows, error] {
+	now := time.Now()
+	return batches(store.Rows{Since: now.Add(-2 * historyAge)}, c.Open, func(rows *store.Rows, n int) {
+		inv := c.History.invoiceOf(n, n >= c.Shared, c.Token, now)
+		rows.Invoices = append(rows.Invoices, inv)
+		if n < c.History.Shops || n >= c.Shared {
+			rows.Addresses = append(rows.Addresses, addressOf(inv))
+		}
+	})
+}
+
+func addressOf(inv invoice.Invoice) store.SettlementAddress {
+	return store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
+}
+
+// deliveries makes an invoice for each merchant, and events about them.
+func (c fillConfig) deliveries() iter.Seq2[store.Rows, error] {
+	now := time.Now().Truncate(time.Second)
+	first, invoices := store.Rows{Since: now.Add(-time.Hour)}, make([]invoice.Invoice, fillMerchants)
+	for m := range invoices {
+		inv := history{Shops: fillMerchants}.invoiceOf(m, true, invoice.Address{1}, now)
+		inv.MerchantID = fmt.Sprintf("m%d", m)
+		invoices[m] = inv
+		first.Addresses = append(first.Addresses, addressOf(inv))
+	}
+	first.Invoices = invoices
+	return batches(first, c.Deliveries, func(rows *store.Rows, n int) {
+		inv := invoices[n%fillMerchants]
+		rows.Events = append(rows.Events, store.LoadedEvent{Status: delivery.Pending, Event: store.Event{
+			ID: fmt.Sprintf("evt_%026d", n), Seq: int64(n) + 1, Type: invoice.EventReceived, Subject: fmt.Sprint(n),
+			MerchantID: inv.MerchantID, InvoiceID: inv.ID, Body: []byte(eventBody), CreatedAt: now,
+			DeliveryID: fmt.Sprintf("dlv_%026d", n), Due: now,
+		}})
+	})
+}
+
+// eventBody is about as long as the body of invoice.created.
+var eventBody = `{"data":"` + strings.Repeat("x", 600) + `"}`
