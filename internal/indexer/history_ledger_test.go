@@ -17,9 +17,9 @@ var errInjected = errors.New("the database is gone")
 // the response of a commit. It checks every block that an indexer reports as final.
 type faultyLedger struct {
 	Ledger
-	judge func(final invoice.Header)
-	gap   func() // called when indexing starts above a gap
-	aside func() // called when blocks are read without some of their transactions
+	judge   func(final invoice.Header)
+	gap     func() // called when indexing starts above a gap
+	skipped func() // called when blocks are read without some of their transactions
 
 	mu    sync.Mutex
 	fails int  // the nth change from now on fails; 0 for none
@@ -51,7 +51,7 @@ func (l *faultyLedger) change(do func() error) error {
 
 func (l *faultyLedger) lookForUnread(blocks []settle.Block) {
 	if slices.ContainsFunc(blocks, func(b settle.Block) bool { return len(b.Unread) > 0 }) {
-		l.aside()
+		l.skipped()
 	}
 }
 

@@ -389,7 +389,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		v.report(misread, "invoice %s has the exception %q and %s paid back, want %q and %d", o.ID, got.Exception, got.AmountRefunded, exception, refunded)
 	}
 	switch {
-	case v.gapped, v.aside:
+	case v.gapped, v.skipped:
 		completing = timely // the newest blocks are read first
 	case completing != nil && v.wasDropped(o):
 		completing = timely[slices.Index(timely, completing[0]):] // more of the earlier ones had been sent back

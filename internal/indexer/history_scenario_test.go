@@ -68,7 +68,7 @@ type scenario struct {
 	partial        bool // some events of the registry, or refunds, may have been left out
 	falsifies      bool // the dishonest node falsifies answers
 	gapped         bool // newer blocks were read before older ones
-	aside          bool // transactions were read after those of newer blocks
+	skipped        bool // transactions were read after those of newer blocks
 
 	mu      sync.Mutex
 	highest uint64 // block that a node can have reported
@@ -250,7 +250,7 @@ func (s *scenario) newService() *settle.Service {
 func (s *scenario) restart() {
 	s.lived.end()
 	s.service = s.newService()
-	s.ledger = &faultyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }, aside: func() { s.aside = true }}
+	s.ledger = &faultyLedger{Ledger: s.service, judge: s.judge, gap: func() { s.gapped = true }, skipped: func() { s.skipped = true }}
 	s.indexers = nil
 	for range s.replicas {
 		s.indexers = append(s.indexers, s.indexer())
