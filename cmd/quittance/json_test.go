@@ -127,8 +127,11 @@ func TestDevJSON(t *testing.T) {
 	}
 }
 
-// TestVersion says what a release was built from.
+// TestVersion prints what a release was built from. Without flags of the build the version is this source's.
 func TestVersion(t *testing.T) {
+	if _, got := answer(t, "version", "--json"); got["version"] != "v0.1.0" {
+		t.Errorf("without flags of the build: %v", got)
+	}
 	version, commit = "v1.2.3", "0123abc"
 	t.Cleanup(func() { version, commit = "", "" })
 	_, got := answer(t, "version", "--json")

@@ -8,13 +8,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and commit are set by releases, with -ldflags "-X main.version=v1.2.3 -X
-// main.commit=…". Otherwise Go's build info is used.
+// release is the release that this source is of, or becomes. A release sets it to its tag.
+const release = "v0.1.0"
+
+// version and commit can be set with -ldflags "-X main.version=v1.2.3 -X main.commit=…". Otherwise the version is
+// release, and the commit is of Go's build info.
 var version, commit string
 
 // build describes the source of the program.
 type build struct {
-	Version  string `json:"version"`            // tag, or a pseudo-version
+	Version  string `json:"version"`            // tag of the release
 	Commit   string `json:"commit,omitempty"`   // of git
 	Modified bool   `json:"modified,omitempty"` // the work tree differed from the commit
 	Go       string `json:"go"`
@@ -37,7 +40,7 @@ func readBuild() build {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	b := build{Version: cmp.Or(version, info.Main.Version, "(unknown)"), Commit: commit, Go: info.GoVersion}
+	b := build{Version: cmp.Or(version, release), Commit: commit, Go: info.GoVersion}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
