@@ -42,11 +42,11 @@ polygon  61200000  61190000  61189872   10000 (5h0m0s)  ready, read by another r
 house    120       100       90         20 (4m0s)       halted
 moon     0         0         0          0               not ready
 
-CHAIN    NODE                     STATE    HEAD      LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base     wss://base.example       ok       38211203  12.3 ms  1234   0        0       announces its heads
-base     https://other.example    cooling  38211190  80.0 ms  12     0        3       asked again in 7s: eth_getLogs: 429 Too Many Requests
-polygon  https://polygon.example  unknown  0         0.0 ms   0      0        0
-moon     http://moon.example      misfit   0         0.0 ms   0      0        0       it serves chain id 1
+CHAIN    NODE                     STATE          HEAD      LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base     wss://base.example       ok             38211203  12.3 ms  1234   0        0       announces its heads
+base     https://other.example    backoff        38211190  80.0 ms  12     0        3       asked again in 7s: eth_getLogs: 429 Too Many Requests
+polygon  https://polygon.example  unknown        0         0.0 ms   0      0        0
+moon     http://moon.example      misconfigured  0         0.0 ms   0      0        0       it serves chain id 1
 
 base: https://other.example is asked for at most 12 headers in a batch (it refused 25), 4 calls a second (it refused more), and is not asked for eth_getBlockReceipts or batches of questions for logs or ranges of logs, and writes numbers with leading zeros
 base: the writer 0xA1 has 3 intents due and 1 transaction in flight; its next nonce is 17, and it spent 0.02 of 0.2 in 24 hours
@@ -86,8 +86,8 @@ func TestPrintOffline(t *testing.T) {
 CHAIN  HEAD  INDEXED  CONFIRMED  LAG  STATE
 base   9     9        8          0
 
-CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base   wss://base.example  ok     9     1.0 ms   4      0        0
+CHAIN  NODE                STATE          HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base   wss://base.example  ok             9     1.0 ms   4      0        0
 
 base: checks: receipts on, bloom on, logs none, witness off, agree off
 base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node

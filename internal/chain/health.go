@@ -8,11 +8,11 @@ type State string
 // The states of a node, from best to worst.
 const (
 	StateOK            State = "ok"
-	StateUnknown       State = "unknown" // never called, or not since its last backoff
-	StateLagging       State = "lagging" // behind the others; called after them
-	StateBackoff       State = "cooling" // failed or rate limited; not called for a while
-	StateQuarantined   State = "aside"   // contradicted itself or the others; not called for longer
-	StateMisconfigured State = "misfit"  // does not match the configuration
+	StateUnknown       State = "unknown"       // never called, or not since its last backoff
+	StateLagging       State = "lagging"       // behind the others; called after them
+	StateBackoff       State = "backoff"       // failed or rate limited; not called for a while
+	StateQuarantined   State = "quarantined"   // contradicted itself or the others; not called for longer
+	StateMisconfigured State = "misconfigured" // does not match the configuration
 )
 
 // How long a node is excluded, and for what. Pauses are jittered by up to a fifth,

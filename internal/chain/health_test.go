@@ -245,14 +245,14 @@ func TestOnChange(t *testing.T) {
 	for _, happens := range []func(){
 		func() { p.onRequest(ClassFollowing, 1, time.Second, nil) }, // ok
 		func() { p.onRequest(ClassFollowing, 1, time.Second, nil) },
-		func() { p.ReportFailure(lost) }, // cooling
+		func() { p.ReportFailure(lost) }, // backoff
 		func() { p.ReportFailure(lost) }, // the same pause
 		p.ReportSuccess,                  // ok
 		p.ReportSuccess,
 		func() { p.setConfigured(ErrMismatch) },    // misconfigured
 		func() { now = now.Add(2 * RecheckAfter) }, // ok again
 		func() { p.setConfigured(nil) },
-		func() { p.Quarantine("wrong answer") }, // aside
+		func() { p.Quarantine("wrong answer") }, // quarantined
 		func() { p.Quarantine("wrong answer") }, // the same pause
 	} {
 		happens()

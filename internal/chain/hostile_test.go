@@ -131,7 +131,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			t.Errorf("%d: got %v, want an ErrRedirected that names %s and no key", status, err, other.URL)
 		}
 		if h := p.Health()[0]; h.State != chain.StateBackoff {
-			t.Errorf("%d: the node is %s, want it cooling", status, h.State)
+			t.Errorf("%d: the node is %s, want it in backoff", status, h.State)
 		}
 	}
 	if n := heard.Load(); n != 0 {

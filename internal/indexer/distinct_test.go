@@ -73,7 +73,7 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 			t.Errorf("begun %t: the cursor moved to %+v", begun, g.ledger.cursor)
 		}
 		if got := g.state(0); got != chain.StateMisconfigured {
-			t.Errorf("begun %t: the node is %s, want misfit", begun, got)
+			t.Errorf("begun %t: the node is %s, want misconfigured", begun, got)
 		}
 		// The earlier chain continues.
 		f.restart(t, func(c *Config) { c.Ledger, c.Others = ledgers{f.ledger, g.ledger, "twin"}, []string{"twin"} })

@@ -29,7 +29,7 @@ func TestGenesisIsRemembered(t *testing.T) {
 		t.Errorf("got %v, want an ErrMismatch that says so", err)
 	}
 	if got := other.state(0); got != chain.StateMisconfigured {
-		t.Errorf("the node is %s, want misfit", got)
+		t.Errorf("the node is %s, want misconfigured", got)
 	}
 	if f.ledger.cursor != before {
 		t.Errorf("the cursor moved to %+v", f.ledger.cursor)

@@ -91,7 +91,7 @@ func TestAlertsOfATroubledService(t *testing.T) {
 	}
 	text := metricsOf(t, base, "quittance_ready 0", "quittance_database_up 1", `quittance_chain_halted{chain="halted"} 1`,
 		`quittance_webhook_endpoints{breaker="gone"} 1`, "quittance_webhook_waiting_merchants 1",
-		`quittance_provider_state{chain="down",node="1",provider="http://127.0.0.1:1",state="cooling"} 1`)
-	alerttest.Fire(t, text, "QuittanceNotReady", "QuittanceChainHalted", "QuittanceChainHeadStuck", "QuittanceNoUsableNode", "QuittanceNodeCooling",
+		`quittance_provider_state{chain="down",node="1",provider="http://127.0.0.1:1",state="backoff"} 1`)
+	alerttest.Fire(t, text, "QuittanceNotReady", "QuittanceChainHalted", "QuittanceChainHeadStuck", "QuittanceNoUsableNode", "QuittanceNodeBackoff",
 		"QuittanceEndpointDown", "QuittanceMerchantWithoutEndpoint")
 }
