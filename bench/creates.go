@@ -152,9 +152,10 @@ func (s *service) create(ctx context.Context, clients int, more func() bool) (in
 // text and %[3]s a number that differ each time, %[2]s 64 lower-case hex digits, of which the first half differs, too,
 // %[4]s the body of the event and %[5]s the settlement address.
 const createdRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
-amount, transfer_amount, line_items, status, created_at, expires_at)
+amount, transfer_amount, line_items, status, created_at, expires_at, registry)
 VALUES (%[1]s, '0x' || %[2]s, 'shop-0', '%[5]s', 'local',
-'0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2);
+'0x2222222222222222222222222222222222222222', 'USDC', '1000000', %[3]s, '[]', 'open', 1, 2,
+'0x0000000000000000000000000000000000000000');
 INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at)
 VALUES ('evt_' || %[1]s, CAST(%[3]s AS BIGINT), 'invoice.created', %[1]s, 'shop-0', %[1]s, '%[4]s', 1);
 INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, created_at)

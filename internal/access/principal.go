@@ -18,12 +18,12 @@ type Principal struct {
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
-	// ExpiresAt is when the key, or the first of the keys in Behind, expires, or zero if they never
+	// ExpiresAt is when the key, or the first of the keys in ParentKeys, expires, or zero if they never
 	// do.
 	ExpiresAt time.Time
-	// Behind are the other keys that let the principal in. A key that made a link by which the
+	// ParentKeys are the other keys that let the principal in. A key that made a link by which the
 	// holder of KeyID signed in is one of them.
-	Behind KeyIDs
+	ParentKeys KeyIDs
 	// Version is the version of the interface that the key is pinned to, or empty.
 	Version Version
 }
@@ -61,8 +61,8 @@ func (p Principal) CapExpiry(at time.Time) time.Time {
 // KeyIDs is a set of ids of keys, separated by spaces and without those that are empty.
 type KeyIDs string
 
-// MaxBehind bounds the keys behind a principal.
-const MaxBehind = 8
+// MaxParentKeys bounds the parent keys of a principal.
+const MaxParentKeys = 8
 
 // All returns the ids.
 func (ids KeyIDs) All() []string { return strings.Fields(string(ids)) }
@@ -76,9 +76,9 @@ func (ids KeyIDs) With(id string) KeyIDs {
 	return KeyIDs(strings.Join(all, " "))
 }
 
-// IsLetInBy reports whether the principal acts by a key, as its own or one behind it.
+// IsLetInBy reports whether the principal acts by a key, as its own or a parent key.
 func (p Principal) IsLetInBy(keyID string) bool {
-	return keyID != "" && (keyID == p.KeyID || slices.Contains(p.Behind.All(), keyID))
+	return keyID != "" && (keyID == p.KeyID || slices.Contains(p.ParentKeys.All(), keyID))
 }
 
 type contextKey struct{}

@@ -25,11 +25,11 @@ const (
 )
 
 // Session is a browser in which a person is signed in at the dashboard. A person is a key;
-// the session has its scopes and ends with it, and with the keys behind it.
+// the session has its scopes and ends with it, and with its parent keys.
 type Session struct {
 	ID         string // PrefixSession and 26 characters
 	KeyID      string // of the person's key; empty at a service that is open to all
-	Behind     KeyIDs // the keys that made the link by which it began; the session ends with each
+	ParentKeys KeyIDs // the keys that made the link by which it began; the session ends with each
 	MerchantID string // that the key belongs to, or empty for the operator
 	Client     string // address from which the person signed in
 	Browser    string // what the browser called itself then

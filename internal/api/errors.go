@@ -145,7 +145,7 @@ var problems = []struct {
 	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
 	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
-	{session.ErrBehind, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
+	{session.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},

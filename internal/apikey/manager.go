@@ -128,7 +128,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 // what a cache held, or a while ago. Errors are ErrUnknown, ErrRevoked, ErrExpired and internal
 // ones. Keys must be locked.
 func (m *Manager) still(ctx context.Context, tx *store.Tx, by access.Principal, now time.Time) (access.Principal, error) {
-	for _, id := range by.Behind.With(by.KeyID).All() {
+	for _, id := range by.ParentKeys.With(by.KeyID).All() {
 		if IsConfigured(id) {
 			continue
 		}

@@ -32,7 +32,7 @@ func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Rem
 
 // applyTo changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
 func applyTo(c *Chain, now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
-	recorded := c.ID != 0 // else an earlier version may have read the tokens all the time
+	recorded := c.ID != 0 // else its tokens may have been read all the time
 	c.ID, c.Configured = now.ID, true
 	for i := range c.Tokens {
 		c.Tokens[i].Configured = false

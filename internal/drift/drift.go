@@ -55,7 +55,7 @@ type Remembered struct {
 type Chain struct {
 	Key        string
 	IDKey      string          // that ids of its payments are made of: the first key that the chain had
-	ID         uint64          // 0 if it is known only from what an earlier version read
+	ID         uint64          // 0 if it is only known from stored rows
 	Genesis    *invoice.Header // number and hash of the oldest block that nodes have; nil until one was asked
 	Read       bool            // blocks of it were read
 	Configured bool            // by the newest revision

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-var previous = flag.String("previous", "HEAD^", "the commit that TestRollingUpgrade upgrades from")
+var previous = flag.String("previous", "", "the commit that TestRollingUpgrade upgrades from, instead of the last release or, before the first one, HEAD^")
 
 // TestRollingUpgrade replaces the replicas of the previous version one after the other
 // while invoices are created and paid. The first new one migrates the schema while the old
@@ -105,8 +105,28 @@ func (s *service) configFor(path string) string {
 	return config
 }
 
-// buildPrevious builds the previous version. In a repository without history, such as a
-// shallow clone or an archive, it builds this version.
+// previousCommit returns the commit to upgrade from: the one that the flag names, or else the last release. Before the
+// first release it is the commit before this one, unless the schema has changed since, which needs no migration then.
+// It is empty without one, as in a shallow clone or an archive.
+func previousCommit(tb testing.TB, git func(args ...string) (string, error)) string {
+	tb.Helper()
+	if *previous != "" {
+		commit, err := git("rev-parse", "--verify", "--quiet", *previous+"^{commit}")
+		if err != nil {
+			tb.Fatalf("there is no commit %s", *previous)
+		}
+		return commit
+	}
+	if release, err := git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"); err == nil {
+		return release
+	}
+	if _, err := git("diff", "--quiet", "HEAD^", "--", "internal/store/schema"); err != nil {
+		return ""
+	}
+	return "HEAD^"
+}
+
+// buildPrevious builds the previous version. Without one to upgrade from it returns this version.
 func buildPrevious(tb testing.TB) string {
 	tb.Helper()
 	ctx := within(tb, 5*time.Minute)
@@ -119,12 +139,9 @@ func buildPrevious(tb testing.TB) string {
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	commit, err := git("rev-parse", "--verify", "--quiet", *previous+"^{commit}")
-	if err != nil {
-		if *previous != flag.Lookup("previous").DefValue {
-			tb.Fatalf("there is no commit %s", *previous)
-		}
-		tb.Logf("there is no commit %s here: the previous version is this version, so only the order of the upgrade is tested", *previous)
+	commit := previousCommit(tb, git)
+	if commit == "" {
+		tb.Log("there is no version to upgrade from here: the previous version is this version, so only the order of the upgrade is tested")
 		return program
 	}
 	subject, err := git("log", "-1", "--format=%h %s", commit)

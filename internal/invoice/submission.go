@@ -21,7 +21,7 @@ type Submission struct {
 	By        string // name of that key
 	StartedAt time.Time
 	// Scheduled is StartedAt by the schedule's clock, which does not jump, or the last time when TxHash was
-	// recorded or a node had it. It is zero if a program of an older version began the submission.
+	// recorded or a node had it.
 	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
 

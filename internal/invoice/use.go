@@ -65,8 +65,8 @@ func ChangeUse(f UseFacts, act UseAct) (PaymentUse, error) {
 	return is, nil
 }
 
-// Excludes reports whether a payment with the use cannot be put to another one by an act. A use is
-// unknown if a program of an older version stored the payment. An unknown use excludes no act.
+// Excludes reports whether a payment with the use cannot be put to another one by an act. The
+// zero value, of a payment that is not stored, excludes no act.
 func (u PaymentUse) Excludes(act UseAct) bool {
 	switch act {
 	case ActAttribute:

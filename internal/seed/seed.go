@@ -166,7 +166,7 @@ func (m *Maker) rows(first, end int, log *eventLog) (rows store.Rows, err error)
 	rows.Voided = make(map[string]time.Time)
 	for n := first; n < end; n++ {
 		s := m.story(n)
-		rows.Invoices, rows.Told = append(rows.Invoices, s.invoice), append(rows.Told, s.told...)
+		rows.Invoices, rows.TransferAmounts = append(rows.Invoices, s.invoice), append(rows.TransferAmounts, s.remainders...)
 		rows.Payments, rows.Refunds = append(rows.Payments, s.payments...), append(rows.Refunds, s.refunds...)
 		if s.invoice.Status == invoice.Void {
 			rows.Voided[s.invoice.ID] = s.closedAt

@@ -56,13 +56,13 @@ const (
 // story is what happened about an invoice.
 type story struct {
 	*Maker
-	n        int
-	invoice  invoice.Invoice
-	told     []store.TransferAmount
-	closedAt time.Time
-	payments []store.PaymentRow
-	refunds  []invoice.Refund
-	events   []event
+	n          int
+	invoice    invoice.Invoice
+	remainders []store.TransferAmount
+	closedAt   time.Time
+	payments   []store.PaymentRow
+	refunds    []invoice.Refund
+	events     []event
 }
 
 // Invoice returns an invoice in its present state.
@@ -114,24 +114,24 @@ func (s *story) paidAfter() time.Duration {
 
 // close lets an invoice have its fate.
 func (s *story) close() {
-	amount, told := s.invoice.Amount, s.invoice.TransferAmount
+	amount, exact := s.invoice.Amount, s.invoice.TransferAmount
 	drawn, f := s.below(fates[void], s.n, drawFate), paid
 	for drawn >= fates[f] {
 		f++
 	}
 	switch f {
 	case paid:
-		s.pay(s.paidAfter(), told, invoice.ByTransferAmount)
+		s.pay(s.paidAfter(), exact, invoice.ByTransferAmount)
 	case overpaid:
 		s.pay(s.paidAfter(), amount.Plus(invoice.NewAmount(50*cent)), invoice.ByCalldata)
 		s.refund(invoice.NewAmount(50 * cent))
 	case duplicate:
-		s.pay(s.paidAfter(), told, invoice.ByTransferAmount)
+		s.pay(s.paidAfter(), exact, invoice.ByTransferAmount)
 		s.pay(secondDelay, amount, invoice.ByCalldata)
 		s.refund(amount)
 	case underpaid:
 		s.pay(s.paidAfter(), amount.Minus(invoice.NewAmount(50*cent)), invoice.ByCalldata)
-		s.told = append(s.told, store.TransferAmount{Base: s.invoice.Missing(), Amount: s.invoice.Missing().Plus(told.Minus(amount)), FromBlock: s.payments[0].BlockNumber, Remainder: true})
+		s.remainders = append(s.remainders, store.TransferAmount{Base: s.invoice.Missing(), Amount: s.invoice.Missing().Plus(exact.Minus(amount)), FromBlock: s.payments[0].BlockNumber, Remainder: true})
 		s.expire()
 	case late:
 		s.expire()
@@ -142,8 +142,8 @@ func (s *story) close() {
 	case void:
 		s.void()
 	}
-	for i := range s.told {
-		s.told[i].Invoice = s.invoice
+	for i := range s.remainders {
+		s.remainders[i].Invoice = s.invoice
 	}
 }
 

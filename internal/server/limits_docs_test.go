@@ -149,7 +149,7 @@ func limitRows() []string {
 		row("a summary | a period of %d days; the newest %d invoices of a state or of a report on invoices are added up", api.MaxSummaryPeriod/day, api.MaxSummedInvoices),
 		row("sessions at the dashboard | %d days; %d hours without a request; %d of one key; %d minutes until it is confirmed again; a link signs in for %d minutes",
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
-		row("keys whose links led one to another | %d behind a session", access.MaxBehind),
+		row("keys whose links led one to another | %d behind a session", access.MaxParentKeys),
 		row("filters that people keep | %d of a person and a list; a name of %d characters; a query of %d bytes", access.MaxSavedFilters, access.MaxFilterName, access.MaxFilterQuery),
 		row("streams of the dashboard's open pages | %d of a person; %d in all of which the people of one merchant have as many as are free", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),

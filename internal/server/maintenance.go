@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,9 +26,6 @@ const (
 	backlogPause = 20 * time.Millisecond
 	// eraseInterval is how often eraseCustomers runs. Most customers are erased by the request for it already.
 	eraseInterval = 10 * time.Second
-	// hashTokensAfter is when hashTokens runs after the start: a replica of the release before this one
-	// finds no refund by a hash, and has been replaced by then.
-	hashTokensAfter = time.Hour
 	// statisticsInterval is how often updateStatistics runs.
 	statisticsInterval = 2 * time.Second
 )
@@ -52,19 +48,6 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		group.Go(func() error { return every(ctx, work.interval, work.do) })
 	}
 	group.Go(func() error { return s.openings.run(ctx) })
-	group.Go(func() error {
-		if wait.Sleep(ctx, hashTokensAfter, nil) {
-			s.hashTokens(ctx)
-		}
-		return nil
-	})
-}
-
-// hashTokens replaces the tokens of refunds that a release before this one stored by their hashes.
-func (s *Server) hashTokens(ctx context.Context) {
-	if err := s.settle.HashClaimTokens(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("hashing the tokens of refunds failed, will retry after the next start", "err", err)
-	}
 }
 
 // every calls do at once and then at an interval, until ctx ends.
@@ -77,8 +60,7 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// maintain deletes expired idempotency keys and sessions and old requests of the API, and completes the registries of invoices that
-// a process of an older version has written since.
+// maintain deletes expired idempotency keys and sessions and old requests of the API.
 func (s *Server) maintain(ctx context.Context) {
 	if err := s.settle.DeleteOldKeys(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of expired idempotency keys failed, will retry", "err", err)
@@ -89,33 +71,6 @@ func (s *Server) maintain(ctx context.Context) {
 	if err := s.requests.Clean(ctx, s.clock.Confirmed()); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("delete of old requests of the API failed, will retry", "err", err)
 	}
-	s.adopt(ctx)
-	var err error
-	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, s.registryCursor); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Error("search for the registries of older invoices failed, will retry", "err", err)
-	}
-}
-
-// adopt completes the refunds and the items of the inbox that processes of an older version have written. It does so at the start, and
-// store.AdoptionPeriod later, since it reads all refunds, and not at all where that was done so long after the first time.
-func (s *Server) adopt(ctx context.Context) {
-	began := s.cfg.Now()
-	if began.Before(s.adoptNext) {
-		return
-	}
-	due, err := s.store.AdoptionDue(ctx)
-	if err == nil && due {
-		if err = errors.Join(s.settle.AdoptRefunds(ctx), s.settle.AdoptReturned(ctx), s.settle.AdoptItems(ctx)); err == nil {
-			err = s.store.Adopted(ctx, began)
-		}
-	}
-	if err != nil {
-		if ctx.Err() == nil {
-			s.cfg.Logger.Error("search for refunds and inbox items of older versions failed, will retry", "err", err)
-		}
-		return
-	}
-	s.adoptNext = began.Add(store.AdoptionPeriod)
 }
 
 // expireRefunds stores which prepared refunds have expired, which ends their reservations.

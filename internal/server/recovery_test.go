@@ -43,7 +43,7 @@ func TestRestoredWhileRunning(t *testing.T) {
 	config, _, _ := scriptedChain(t, "house", 7)
 	run := startServer(t, Config{Database: url, Chains: []Chain{config}, TestClock: &TestClock{Real: time.Now, Advanced: advanced}})
 	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	if _, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET beat = -1"); err != nil {
+	if _, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"); err != nil {
 		t.Fatal(err)
 	}
 	advanced <- struct{}{} // a reading of the clock

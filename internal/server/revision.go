@@ -225,16 +225,13 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	s.startChains(ctx, group)
 }
 
-// prepareLedger refuses a database that has lost operators' transactions, completes what older versions wrote, and then makes the configuration the newest revision.
-func (s *Server) prepareLedger(ctx context.Context) (err error) {
+// prepareLedger refuses a database that has lost operators' transactions, and then makes the configuration the newest revision.
+func (s *Server) prepareLedger(ctx context.Context) error {
 	if err := s.compareNonces(ctx); err != nil {
 		return err
 	}
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
-	}
-	if s.registryCursor, err = s.settle.AdoptRegistries(ctx, ""); err != nil {
-		return fmt.Errorf("find the registries of older invoices: %w", err)
 	}
 	if err := s.settle.AssignTransferAmounts(ctx); err != nil { // before their chains are read
 		return fmt.Errorf("assign amounts to the remainders of invoices: %w", err)

@@ -178,8 +178,6 @@ type Server struct {
 	restored         atomic.Pointer[store.Recovery] // once there is evidence that the database was restored; set once
 	recovering       bool                           // Recover runs, and not the service
 	deliveryWake     chan struct{}                  // wakes the webhook worker
-	registryCursor   string                         // last invoice that AdoptRegistries has processed
-	adoptNext        time.Time                      // before which adopt has nothing to do
 	remainderCursors map[string]string              // where assignRemainders ended, by chain
 }
 

@@ -21,9 +21,9 @@ type Link struct {
 // MakeLink makes a link for the person of a key: the principal's own, or one that the
 // principal could make. The link, and the session that it begins, end with the keys that let
 // the principal in. Errors are store.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
-// ErrBehind and internal ones.
+// ErrTooManyLinks and internal ones.
 func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID string) (Link, error) {
-	person, behind := by, by.Behind
+	person, parents := by, by.ParentKeys
 	if keyID != by.KeyID {
 		key, err := m.cfg.Store.Key(ctx, keyID)
 		switch {
@@ -38,8 +38,8 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 		if missing := (person.Scopes | access.NewScopes(access.KeysWrite)) &^ by.Scopes; missing != 0 {
 			return Link{}, &apikey.ScopeError{Missing: missing}
 		}
-		if behind = behind.With(by.KeyID); len(behind.All()) > access.MaxBehind {
-			return Link{}, ErrBehind
+		if parents = parents.With(by.KeyID); len(parents.All()) > access.MaxParentKeys {
+			return Link{}, ErrTooManyLinks
 		}
 	}
 	token, err := m.newToken(access.PrefixLinkToken)
@@ -49,7 +49,7 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 	now := m.now()
 	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(access.SignInLinkLifetime)))}
 	return link, m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertSignInLink(ctx, hash(token), store.SignInLink{KeyID: keyID, Behind: behind, ExpiresAt: link.ExpiresAt}); err != nil {
+		if err := tx.InsertSignInLink(ctx, hash(token), store.SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
 			return err
 		}
 		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
@@ -76,7 +76,7 @@ func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) 
 	if err != nil {
 		return "", err
 	}
-	p, err := m.principalOf(ctx, link.KeyID, link.Behind)
+	p, err := m.principalOf(ctx, link.KeyID, link.ParentKeys)
 	switch {
 	case isEnd(err):
 		return "", ErrLink

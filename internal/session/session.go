@@ -24,9 +24,9 @@ var (
 	ErrSignedOut = errors.New("the session has ended")
 	// ErrLink means that a link that signs in is unknown, has expired or was used.
 	ErrLink = errors.New("the link has expired, or was used before")
-	// ErrBehind means that a session began by links that access.MaxBehind keys made for each other,
+	// ErrTooManyLinks means that a session began by links that access.MaxParentKeys keys made for each other,
 	// and so makes no link for another key.
-	ErrBehind = errors.New("the session began by too many links")
+	ErrTooManyLinks = errors.New("the session began by too many links")
 	// ErrOtherKey means that a session was to be confirmed with another key than its own.
 	ErrOtherKey = errors.New("is not the key of this session")
 )
@@ -96,7 +96,7 @@ func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token s
 func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, from Browser) (token string, err error) {
 	now := m.now()
 	s := access.Session{
-		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, Behind: p.Behind, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
+		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
 		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(access.SessionLifetime)),
 	}
 	token, err = m.newToken(access.PrefixSessionToken)
@@ -137,7 +137,7 @@ func (m *Manager) Look(ctx context.Context, token string) (access.Session, acces
 	case err != nil:
 		return access.Session{}, access.Principal{}, err
 	}
-	p, err := m.principalOf(ctx, s.KeyID, s.Behind)
+	p, err := m.principalOf(ctx, s.KeyID, s.ParentKeys)
 	switch {
 	case isEnd(err):
 		return access.Session{}, access.Principal{}, ErrSignedOut
@@ -170,9 +170,9 @@ func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Ses
 
 // principalOf returns the principal of a key that is let in by others, too. It expires with the
 // first of them. isEnd reports whether its error means that a key is no longer accepted.
-func (m *Manager) principalOf(ctx context.Context, keyID string, behind access.KeyIDs) (access.Principal, error) {
+func (m *Manager) principalOf(ctx context.Context, keyID string, parents access.KeyIDs) (access.Principal, error) {
 	p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
-	for _, id := range behind.All() {
+	for _, id := range parents.All() {
 		var other access.Principal
 		if err == nil {
 			other, err = m.cfg.Authenticator.PrincipalOf(ctx, id)
@@ -182,7 +182,7 @@ func (m *Manager) principalOf(ctx context.Context, keyID string, behind access.K
 	if err != nil {
 		return access.Principal{}, err
 	}
-	p.Behind = behind
+	p.ParentKeys = parents
 	return p, nil
 }
 
@@ -292,15 +292,15 @@ func shorten(text string) string {
 
 // auditedSession is what the audit log shows of a session.
 type auditedSession struct {
-	KeyID     string `json:"keyId,omitempty"`
-	Behind    string `json:"behind,omitempty"`
-	Client    string `json:"client,omitempty"`
-	Browser   string `json:"browser,omitempty"`
-	ExpiresAt int64  `json:"expiresAt"`
+	KeyID      string `json:"keyId,omitempty"`
+	ParentKeys string `json:"parentKeys,omitempty"`
+	Client     string `json:"client,omitempty"`
+	Browser    string `json:"browser,omitempty"`
+	ExpiresAt  int64  `json:"expiresAt"`
 }
 
 func audited(s access.Session) auditedSession {
-	return auditedSession{s.KeyID, string(s.Behind), s.Client, s.Browser, s.ExpiresAt.Unix()}
+	return auditedSession{s.KeyID, string(s.ParentKeys), s.Client, s.Browser, s.ExpiresAt.Unix()}
 }
 
 // VisitPause is how long a person must have been away for the next visit to begin.

@@ -298,11 +298,11 @@ func TestNothingOutlivesItsKey(t *testing.T) {
 		first, p := w.enter(temp.Principal(), owner.ID)
 		second, again := w.enter(p, owner.ID)
 		for _, got := range []access.Principal{p, again} {
-			if got.KeyID != owner.ID || !got.ExpiresAt.Equal(temp.ExpiresAt) || got.Behind != access.KeyIDs(temp.ID) {
+			if got.KeyID != owner.ID || !got.ExpiresAt.Equal(temp.ExpiresAt) || got.ParentKeys != access.KeyIDs(temp.ID) {
 				t.Fatalf("the link of a key that expires signs in %+v", got)
 			}
 			if s := w.find(second); !s.ExpiresAt.Equal(temp.ExpiresAt) {
-				t.Errorf("the session ends at %v, the key behind it at %v", s.ExpiresAt, temp.ExpiresAt)
+				t.Errorf("the session ends at %v, its parent key at %v", s.ExpiresAt, temp.ExpiresAt)
 			}
 			made, _, err := w.keys.Create(ctx, got, apikey.Request{Name: "made", Scopes: access.Read})
 			if err != nil || !made.ExpiresAt.Equal(temp.ExpiresAt) {
@@ -320,12 +320,12 @@ func TestNothingOutlivesItsKey(t *testing.T) {
 		w.at = temp.ExpiresAt.Add(-time.Minute)
 		for _, by := range []access.Principal{temp.Principal(), p} {
 			if link, err := w.MakeLink(ctx, by, owner.ID); err != nil || link.ExpiresAt.After(temp.ExpiresAt) {
-				t.Errorf("a link expires at %v, the key behind it at %v, %v", link.ExpiresAt, temp.ExpiresAt, err)
+				t.Errorf("a link expires at %v, its parent key at %v, %v", link.ExpiresAt, temp.ExpiresAt, err)
 			}
 		}
 		w.at = temp.ExpiresAt
 		w.wantSignedOut(first, "after the key of its link expired")
-		w.wantSignedOut(second, "after the key behind the session of its link expired")
+		w.wantSignedOut(second, "after the parent key of the session of its link expired")
 	})
 }
 
@@ -368,14 +368,14 @@ func TestBehindIsBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := newWorld(t, db)
 		p := w.person("acme", access.Admin).Principal()
-		for range access.MaxBehind {
+		for range access.MaxParentKeys {
 			_, p = w.enter(p, w.person("acme", access.Admin).ID)
 		}
 		_, p = w.enter(p, p.KeyID)
-		if n := len(p.Behind.All()); n != access.MaxBehind {
-			t.Errorf("%d keys are behind, want %d", n, access.MaxBehind)
+		if n := len(p.ParentKeys.All()); n != access.MaxParentKeys {
+			t.Errorf("%d parent keys, want %d", n, access.MaxParentKeys)
 		}
-		if _, err := w.MakeLink(t.Context(), p, w.person("acme", access.Admin).ID); !errors.Is(err, session.ErrBehind) {
+		if _, err := w.MakeLink(t.Context(), p, w.person("acme", access.Admin).ID); !errors.Is(err, session.ErrTooManyLinks) {
 			t.Errorf("one more: %v", err)
 		}
 	})

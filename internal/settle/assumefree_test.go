@@ -40,7 +40,7 @@ func (r *rivalry) request() settle.CreateRequest {
 // take gives the transfer amount that a request will choose to a holder. It is committed later.
 func (r *rivalry) take(other session, req settle.CreateRequest, holder int) {
 	r.t.Helper()
-	other.run("UPDATE told_amounts SET amount = $1 WHERE invoice_id = $2", fmt.Sprint(number(req.Draft.Amount)+1), r.holders[holder].ID)
+	other.run("UPDATE transfer_amounts SET amount = $1 WHERE invoice_id = $2", fmt.Sprint(number(req.Draft.Amount)+1), r.holders[holder].ID)
 }
 
 // createDuring creates an invoice that waits for another session, which ends by end.

@@ -51,7 +51,7 @@ func (s session) run(query string, args ...any) {
 // assign takes the lock under which transfer amounts are assigned at an address.
 func (s session) assign(a invoice.Amount) {
 	s.w.t.Helper()
-	s.run(`INSERT INTO told_amounts (invoice_id, base, amount, merchant_address, chain_key, token, from_block, expires_at, remainder, live)
+	s.run(`INSERT INTO transfer_amounts (invoice_id, base, amount, merchant_address, chain_key, token, from_block, expires_at, remainder, live)
 		VALUES ('inv_other', '1', $1, $2, $3, $4, 0, 0, 0, 1)`, a.String(), s.w.address.String(), s.w.chainKey, usdc.String())
 }
 

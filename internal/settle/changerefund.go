@@ -174,34 +174,3 @@ func (s *Service) ExpireRefunds(ctx context.Context) error {
 	}
 	return nil
 }
-
-// recordBatch is how many refunds AdoptRefunds examines at a time.
-const recordBatch = 1000
-
-// AdoptRefunds records the refunds that a program of an older version has stored.
-func (s *Service) AdoptRefunds(ctx context.Context) error {
-	for after := ""; ; {
-		unrecorded, last, err := s.store.UnrecordedRefunds(ctx, after, recordBatch)
-		if err != nil {
-			return err
-		}
-		byChain := make(map[string][]string)
-		for _, r := range unrecorded {
-			byChain[r.ChainKey] = append(byChain[r.ChainKey], r.ID)
-		}
-		for key, ids := range byChain {
-			err := s.store.Update(ctx, func(tx *store.Tx) error {
-				if _, err := tx.LockCursor(ctx, key); err != nil {
-					return err
-				}
-				return tx.RecordRefunds(ctx, ids)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		if after = last; last == "" {
-			return nil
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -46,16 +45,4 @@ func (s *Service) newClaimToken(refundID string) (string, error) {
 		return "", fmt.Errorf("claim token: %w", err)
 	}
 	return invoice.Text(random[:]), nil
-}
-
-// hashBatch is how many tokens HashClaimTokens replaces in a transaction.
-const hashBatch = 500
-
-// HashClaimTokens replaces the tokens that a release before this one stored by their hashes.
-func (s *Service) HashClaimTokens(ctx context.Context) error {
-	for {
-		if n, err := s.store.HashClaimTokens(ctx, hashBatch); err != nil || n < hashBatch {
-			return err
-		}
-	}
 }

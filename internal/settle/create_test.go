@@ -271,7 +271,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM events WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM intents WHERE chain_key = '" + w.chainKey + "'",
-			"DELETE FROM told_amounts WHERE chain_key = '" + w.chainKey + "'",
+			"DELETE FROM transfer_amounts WHERE chain_key = '" + w.chainKey + "'",
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {

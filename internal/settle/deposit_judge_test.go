@@ -100,7 +100,6 @@ func (d *depositGame) withdrawDropped() {
 			d.must(d.withdraw(r.ID))
 		}
 	}
-	d.must(d.AdoptReturned(d.t.Context()))
 	d.withdrawn = true
 }
 

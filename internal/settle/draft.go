@@ -181,8 +181,8 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by acc
 	}
 	inv = call.Value.inv
 	if !inv.TransferAmount.IsZero() {
-		told := store.TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
-		inserted, err := tx.InsertTransferAmounts(ctx, []store.TransferAmount{told})
+		assigned := store.TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
+		inserted, err := tx.InsertTransferAmounts(ctx, []store.TransferAmount{assigned})
 		if err != nil {
 			return inv, err
 		}

@@ -105,7 +105,7 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	for _, item := range d.LineItems {
 		fields = append(fields, item.Label, item.Amount.String())
 	}
-	if e := d.Details; !e.IsZero() { // the hash of a request without details is that of earlier versions
+	if e := d.Details; !e.IsZero() {
 		fields = append(fields, []any{e.Reference, e.UniqueReference, e.Description, e.Customer.ID, e.Customer.Email, e.ReturnURL, e.CancelURL, e.Metadata})
 	}
 	if d.Unissued {

@@ -132,39 +132,6 @@ func paymentItems(ctx context.Context, r paymentJudge, rows []store.PaymentRow, 
 	return items, err
 }
 
-// adoptItemBatch is how many objects one transaction of AdoptItems examines.
-const adoptItemBatch = 500
-
-// AdoptItems sets the items of what programs of an older version have stored.
-func (s *Service) AdoptItems(ctx context.Context) error {
-	for at, more := (store.ItemCursor{}), true; more; {
-		var found []store.ItemCandidate
-		var err error
-		if found, at, more, err = s.store.ItemCandidates(ctx, at, adoptItemBatch); err != nil {
-			return err
-		}
-		byChain := make(map[string][]string)
-		for _, o := range found {
-			byChain[o.ChainKey] = append(byChain[o.ChainKey], o.ID)
-		}
-		for key, ids := range byChain {
-			err := s.store.Update(ctx, func(tx *store.Tx) error {
-				if _, err := tx.LockCursor(ctx, key); err != nil {
-					return err
-				}
-				if err := tx.RefreshItems(ctx, ids...); err != nil {
-					return err
-				}
-				return tx.RefreshRefundsOf(ctx, ids)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func invoiceItem(inv invoice.Invoice) InboxItem {
 	item := InboxItem{Position: strings.TrimPrefix(inv.ID, invoice.PrefixInvoice), Invoice: inv}
 	item.Kind, item.Version = invoice.ItemOf(inv)

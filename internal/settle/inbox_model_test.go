@@ -35,7 +35,7 @@ func TestInboxModel(t *testing.T) {
 				"rescan": m.rescan, "fill": m.fill,
 				"claim": m.claimOne, "attribute": m.attributeOne, "decide": m.decideOne, "decide more": m.decideOne, "undo": m.undoOne,
 				"lose": m.losePayment, "return": m.returnPayment,
-				"prepare": m.prepareOne, "name": m.nameOne, "change": m.changeOne, "wait": m.wait, "forget": m.forget,
+				"prepare": m.prepareOne, "name": m.nameOne, "change": m.changeOne, "wait": m.wait,
 				"": m.checkInbox,
 			})
 		})
@@ -184,25 +184,6 @@ func (m *inboxMachine) wait(r *rapid.T) {
 	if rapid.Bool().Draw(r, "expire") {
 		m.must(m.ExpireRefunds(m.t.Context()))
 	}
-}
-
-// forget stores nonsense in the columns, as a program of an older version does that does not
-// know them, and then sets them anew. Such a program does not clear the item of a final refund
-// that is more than its payment.
-func (m *inboxMachine) forget(r *rapid.T) {
-	item := rapid.SampledFrom([]string{"NULL", "'late'"}).Draw(r, "stored")
-	_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE invoices SET item = "+item+" WHERE merchant_id = '"+m.merchant+"'")
-	m.must(err)
-	for table, condition := range map[string]string{
-		"unattributed":   "",
-		"refund_records": " AND (item = 'approval' OR payment_id IN (SELECT id FROM payments WHERE status = 'orphaned'))",
-	} {
-		_, err := m.db.sql.ExecContext(m.t.Context(), "UPDATE "+table+" SET item = NULL WHERE chain_key = '"+m.chainKey+"'"+condition)
-		m.must(err)
-	}
-	_, err = m.db.sql.ExecContext(m.t.Context(), "UPDATE payments SET item = NULL, use = NULL WHERE chain_key = '"+m.chainKey+"'")
-	m.must(err)
-	m.must(m.AdoptItems(m.t.Context()))
 }
 
 // listed returns the inbox of a merchant or the operator, without what belongs to others.

@@ -73,7 +73,7 @@ func (w *world) wantRefund(what, id string, status invoice.RefundStatus, transfe
 // wantRefunded fails the test unless a payment has refunds of n on the chain.
 func (w *world) wantRefunded(what string, p store.PaymentRow, n uint64) {
 	w.t.Helper()
-	sums, _, err := w.db.store.RefundedSums(w.t.Context(), []string{p.ID})
+	sums, err := w.db.store.RefundedSums(w.t.Context(), []string{p.ID})
 	w.must(err)
 	if got := number(sums[p.ID]); got != n {
 		w.t.Errorf("%s: %d of the payment are refunded, want %d", what, got, n)
@@ -479,31 +479,6 @@ func TestManyInvoicesOfOneAccount(t *testing.T) {
 		}
 		if r := w.mustPrepare(last, 1); !r.ManyInvoices || len(r.Warnings(at(w.seconds.Load()))) != 1 {
 			t.Errorf("%d invoices are not many: %+v", invoice.ManyInvoices, r)
-		}
-	})
-}
-
-// TestAdoptRefunds removes the records that older versions do not write.
-func TestAdoptRefunds(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(100)), w.send(r))
-		w.final()
-		all, err := w.db.store.RefundRecords(t.Context(), store.RefundFilter{PaymentID: p.ID, Limit: 10})
-		w.must(err)
-		if len(all) != 2 {
-			t.Fatalf("%d records", len(all))
-		}
-		_, err = w.db.sql.ExecContext(t.Context(), "DELETE FROM refund_records WHERE tag IS NULL AND payment_id = '"+p.ID+"'")
-		w.must(err)
-		_, err = w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET status = 'pending' WHERE tag IS NOT NULL AND payment_id = '"+p.ID+"'")
-		w.must(err)
-		w.must(w.AdoptRefunds(t.Context()))
-		again, err := w.db.store.RefundRecords(t.Context(), store.RefundFilter{PaymentID: p.ID, Limit: 10})
-		w.must(err)
-		if len(again) != 2 || again[0].ID != all[0].ID || again[1].ID != all[1].ID || again[0].Status != invoice.RefundConfirmed || again[1].Status != invoice.RefundConfirmed {
-			t.Errorf("adopted %+v; want %+v", again, all)
 		}
 	})
 }

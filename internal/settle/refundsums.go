@@ -20,9 +20,7 @@ func newRefundedSums(tx *store.Tx) *refundedSums {
 	return &refundedSums{tx: tx, sums: make(map[string]invoice.Amount), changed: make(map[string]bool)}
 }
 
-// load reads the sums of the payments that are not there yet. It must be called
-// before any of their refunds is written, because unknown sums are computed from
-// the stored refunds.
+// load reads the sums of the payments that are not there yet.
 func (f *refundedSums) load(ctx context.Context, paymentIDs ...string) error {
 	var missing []string
 	for _, id := range paymentIDs {
@@ -33,23 +31,14 @@ func (f *refundedSums) load(ctx context.Context, paymentIDs ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	known, unknown, err := f.tx.RefundedSums(ctx, missing)
+	known, err := f.tx.RefundedSums(ctx, missing)
 	if err != nil {
 		return err
 	}
 	for _, id := range missing {
 		f.sums[id] = known[id] // zero for a payment that is not stored yet
 	}
-	refunds, err := f.tx.RefundsOfPayments(ctx, unknown)
-	for _, id := range unknown {
-		f.sums[id], f.changed[id] = invoice.Amount{}, true
-	}
-	for _, r := range refunds {
-		if r.Status != invoice.Orphaned {
-			f.sums[r.PaymentID] = f.sums[r.PaymentID].Plus(r.Amount)
-		}
-	}
-	return err
+	return nil
 }
 
 // replace updates the sums after a refund changed. It must be called before the

@@ -1,16 +1,12 @@
 package settle_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // another is a registry that replaces the world's.
@@ -77,70 +73,6 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 		due, elsewhere, err := db.store.DueCount(t.Context(), w.chainKey, another)
 		if err != nil || due != 1 || elsewhere != 2 {
 			t.Errorf("%d are due and %d wait for another registry (%v), want 1 and 2", due, elsewhere, err)
-		}
-	})
-}
-
-// TestRegistriesOfOlderInvoices checks invoices without a recorded registry, as older
-// versions left them.
-func TestRegistriesOfOlderInvoices(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		without := w.insertable(1) // created before the chain had a registry
-		without.CommitmentID = chain.CommitmentID(1337, invoice.Address{}, without.Terms, without.ID)
-		lost := w.insertable(2) // created with a registry that is not known
-		lost.CommitmentID = chain.CommitmentID(1337, invoice.Address{9}, lost.Terms, lost.ID)
-		w.insert([]invoice.Invoice{without, lost})
-		named := w.create() // created last, because it takes a free transfer amount
-		w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
-			var intents []store.Intent
-			for _, inv := range []invoice.Invoice{without, lost} {
-				intents = append(intents, store.Intent{
-					ID: "int_" + inv.ID, ChainKey: w.chainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID, Kind: invoice.IntentOpen, CreatedAt: invoice.Unix(1),
-				})
-			}
-			return tx.InsertIntents(t.Context(), intents)
-		}))
-		for _, table := range []string{"invoices", "intents"} {
-			_, err := db.sql.ExecContext(t.Context(), fmt.Sprintf("UPDATE %s SET registry = NULL WHERE chain_key = '%s'", table, w.chainKey))
-			w.must(err)
-		}
-		if got := w.due(registry); len(got) != 0 {
-			t.Errorf("%v are due for a registry that is not known to be theirs", got)
-		}
-		last, err := w.AdoptRegistries(t.Context(), "")
-		w.must(err)
-		if again, err := w.AdoptRegistries(t.Context(), last); err != nil || again != last {
-			t.Errorf("once more it examines invoices up to %s, %v", again, err)
-		}
-		for _, inv := range []invoice.Invoice{named, without, lost} {
-			want := invoice.Address{}
-			if inv.ID == named.ID {
-				want = registry
-			}
-			if got := w.invoice(inv.ID); got.Registry != want {
-				t.Errorf("the registry of %s is %s, want %s", inv.ID, got.Registry, want)
-			}
-		}
-		if diff := cmp.Diff([]string{"open " + named.ID}, w.due(registry)); diff != "" {
-			t.Errorf("due (-want +got):\n%s", diff)
-		}
-		left, err := db.store.InvoicesWithoutRegistry(t.Context(), "", 10_000)
-		w.must(err)
-		if !slices.ContainsFunc(left, func(inv invoice.Invoice) bool { return inv.ID == lost.ID }) ||
-			slices.ContainsFunc(left, func(inv invoice.Invoice) bool { return inv.ID == without.ID }) {
-			t.Error("want that of the lost one alone to be unknown")
-		}
-
-		// No intent is enqueued for a commitment id that differs from that of the terms.
-		w.mine(named.ExpiresAt.Unix() + 1)
-		w.final()
-		if got := w.intents(lost); len(got) != 1 {
-			t.Errorf("intents of an invoice of an unknown registry are %v, want the one that was there", got)
-		}
-		if got := w.intents(named); len(got) != 2 {
-			t.Errorf("intents of the expired invoice are %v, want one to close", got)
 		}
 	})
 }

@@ -133,7 +133,7 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 		w.mine(start+1, w.part(inv, 400_000))
 		w.final()
 		for _, s := range []string{
-			"DELETE FROM told_amounts WHERE remainder = 1",
+			"DELETE FROM transfer_amounts WHERE remainder = 1",
 			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1, arrived_in_time = '0', payment_count = 0",
 		} {
 			_, err := db.sql.ExecContext(t.Context(), s)
@@ -170,7 +170,7 @@ func TestAssignMoreContinues(t *testing.T) {
 			}
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}
-		for _, s := range []string{"DELETE FROM told_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
+		for _, s := range []string{"DELETE FROM transfer_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
 			_, err := db.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}

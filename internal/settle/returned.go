@@ -172,27 +172,6 @@ func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	return nil
 }
 
-// AdoptReturned computes the returned amounts of payments of open invoices. It is for refunds that a
-// program of an older version stored, or did not change when they expired.
-func (s *Service) AdoptReturned(ctx context.Context) error {
-	for _, c := range s.chains {
-		for after, more := "", true; more; more = after != "" {
-			err := s.updateChain(ctx, c.Key, func(tx *store.Tx, out *outbox) error {
-				ids, last, err := tx.ReturningPayments(ctx, c.Key, after, returnedBatch)
-				after = last
-				if err != nil || len(ids) == 0 {
-					return err
-				}
-				return s.updateReturned(ctx, tx, out, c.Key, ids...)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // updateChain runs a transaction under the cursor of a chain. It has no effect for a chain that was
 // never read.
 func (s *Service) updateChain(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox) error) error {

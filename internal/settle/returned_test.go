@@ -317,23 +317,6 @@ func TestDroppedRefundOfOpenInvoice(t *testing.T) {
 	})
 }
 
-// TestRefundsOfOlderPrograms has refunds of a program of an older version, which counted the refunded
-// amounts.
-func TestRefundsOfOlderPrograms(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv, done := w.create(), w.create()
-		w.prepared(w.confirmed(w.payFor(inv, 400_000)))
-		w.prepared(w.confirmed(w.payFor(done, 1_000_000)))
-		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE payments SET returned = NULL WHERE chain_key = '"+w.chainKey+"'")
-		w.must(err)
-		_, err = w.db.sql.ExecContext(t.Context(), "UPDATE invoices SET arrived_returned = '0', due_returned = '0' WHERE chain_key = '"+w.chainKey+"'")
-		w.must(err)
-		w.must(w.AdoptReturned(t.Context()))
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		w.wantDue(done.ID, invoice.Paid, 0)
-	})
-}
-
 // TestVoidOfRefundedInvoice makes an invoice void after its payment was sent back.
 func TestVoidOfRefundedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -171,12 +171,6 @@ const byReorg = "a transaction that left the chain"
 func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invoice.Refund) error {
 	for _, r := range dropped {
 		id := cmp.Or(r.PreparedID, r.ID)
-		switch _, err := tx.RefundRecord(ctx, id); {
-		case errors.Is(err, store.ErrNotFound): // stored by a program of an older version
-			continue
-		case err != nil:
-			return err
-		}
 		all, err := tx.Submissions(ctx, id)
 		if err != nil {
 			return err

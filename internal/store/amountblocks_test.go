@@ -33,7 +33,7 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	}
 	insert(t, s, all...)
 	blocks := newBlockCheck(t, url)
-	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
 	must(t, err)
 	read := store.Recorded(s, blocks.record)
 	key := store.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
@@ -75,7 +75,7 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	}
 	insert(t, s, all...)
 	blocks := newBlockCheck(t, url)
-	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, told_amounts")
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
 	must(t, err)
 	read := store.Recorded(s, blocks.record)
 	key := store.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}

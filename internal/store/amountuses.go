@@ -53,10 +53,10 @@ func (q *queries) AmountUses(ctx context.Context, keys []AmountKey, since func()
 	return uses, err
 }
 
-// newestTransferAmounts selects a column of the n newest rows of told_amounts, named assigned,
+// newestTransferAmounts selects a column of the n newest rows of transfer_amounts, named assigned,
 // with the wanted amount and under a condition. The columns of wanted identify the amount.
 //
-// On PostgreSQL it reads the index told_amounts_by_key, by a hash of them, which keeps it
+// On PostgreSQL it reads the index transfer_amounts_by_key, by a hash of them, which keeps it
 // small. The index ends in the block, so that all rows of the last one's block are selected, also
 // more than n. They are few, since only one of an amount is open.
 func (q *queries) newestTransferAmounts(column, condition string, n int) string {
@@ -66,7 +66,7 @@ func (q *queries) newestTransferAmounts(column, condition string, n int) string 
 			= hashtextextended(wanted.moved || wanted.receiver || wanted.chain || wanted.coin, 0) AND `
 		order = "assigned.from_block DESC FETCH FIRST " + strconv.Itoa(n) + " ROWS WITH TIES"
 	}
-	return "SELECT " + column + " FROM told_amounts AS assigned WHERE " + key + `assigned.amount = wanted.moved AND assigned.merchant_address = wanted.receiver
+	return "SELECT " + column + " FROM transfer_amounts AS assigned WHERE " + key + `assigned.amount = wanted.moved AND assigned.merchant_address = wanted.receiver
 		AND assigned.chain_key = wanted.chain AND assigned.token = wanted.coin` + condition + " ORDER BY " + order
 }
 
@@ -96,7 +96,7 @@ func (q *queries) amountUses(ctx context.Context, with string, args []any, repor
 		return struct{}{}, err
 	}, with+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
 			AND chain_key = chain AND token = coin AND status = 'open' AND collection = 'direct' LIMIT 1 OFFSET 0)
-			OR EXISTS (SELECT 1 FROM told_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
+			OR EXISTS (SELECT 1 FROM transfer_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
 			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (`+
 		q.newestTransferAmounts("CASE assigned.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE assigned.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)

@@ -34,7 +34,7 @@ type Authorization struct {
 	Reason     invoice.Refusal // with AuthorizationRefused
 	TxID       string          // newest transaction that carries or carried it; empty if none ever did
 	CreatedAt  time.Time
-	Scheduled  time.Time // CreatedAt by the schedule's clock; zero if a program of an older version accepted it
+	Scheduled  time.Time // CreatedAt by the schedule's clock
 	EndedAt    time.Time // when it was paid or refused; zero before
 	// Payment is its transfer; nil before it was observed. It is read and not written.
 	Payment *AuthorizedPayment

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -108,21 +106,13 @@ func copyDatabase(ctx context.Context, from, to string) (err error) {
 	return nil
 }
 
-// markBackup records in a copy that it is one. A copy of a database that this version has never
-// opened gets the table for it.
+// markBackup records in a copy that it is one.
 func markBackup(ctx context.Context, path string, now time.Time) (err error) {
 	db, err := sql.Open("sqlite", sqliteURI(path, "mode=rw"))
 	if err != nil {
 		return fmt.Errorf("open the backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	table, err := readFolder("00107_recovery", goose.DialectSQLite3)
-	if err != nil {
-		return err
-	}
-	if _, err := db.ExecContext(ctx, table); err != nil {
-		return fmt.Errorf("mark the backup: %w", err)
-	}
 	_, err = db.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = ?, since = ?",
 		"this file is a copy that quittance backup made at "+times.Format(now, time.UTC, time.RFC3339), now.Unix())
 	if err != nil {

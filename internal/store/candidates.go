@@ -75,8 +75,8 @@ func (q *queries) InvoicesByAmount(ctx context.Context, lookups []AmountLookup, 
 	return q.listInvoices(ctx, append(lookupColumns, "moved"), rows, limit,
 		"SELECT id FROM invoices "+q.indexedBy("invoices_open_by_amount_direct")+"WHERE "+hasAmount+"status = 'open'",
 		"SELECT id FROM invoices "+q.indexedBy("invoices_closed_by_amount_direct")+"WHERE "+hasAmount+"status <> 'open' AND closed_block >= lowest",
-		"SELECT invoice_id FROM told_amounts "+q.indexedBy("told_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block IS NULL",
-		"SELECT invoice_id FROM told_amounts "+q.indexedBy("told_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block >= lowest")
+		"SELECT invoice_id FROM transfer_amounts "+q.indexedBy("transfer_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block IS NULL",
+		"SELECT invoice_id FROM transfer_amounts "+q.indexedBy("transfer_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block >= lowest")
 }
 
 // InvoicesWithTolerance returns, for each of the lookups, the ids of up to limit direct

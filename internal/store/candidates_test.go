@@ -227,7 +227,7 @@ func TestPaidPairs(t *testing.T) {
 // it. For later blocks the index excludes it, so that it costs nothing.
 func TestFormerRemaindersAreNotRead(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, db := storetest.Open(t, url), storetest.SQL(t, url)
 		startChain(t, s, "base")
 		made := []invoice.Invoice{sample("inv_0", "m"), sample("inv_1", "m"), sample("inv_2", "m")}
@@ -250,7 +250,7 @@ func TestFormerRemaindersAreNotRead(t *testing.T) {
 			}
 		}
 		var left int
-		must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM told_amounts WHERE remainder = 1 AND (closed_block IS NULL OR closed_block > 100)").Scan(&left))
+		must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM transfer_amounts WHERE remainder = 1 AND (closed_block IS NULL OR closed_block > 100)").Scan(&left))
 		if left != 1 {
 			t.Errorf("%d remainders are looked at above block 100, want that of the open invoice", left)
 		}

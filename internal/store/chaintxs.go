@@ -24,7 +24,7 @@ type ChainTx struct {
 	Destination invoice.Address // the contract that it calls; zero when it is not known
 	Status      TxStatus
 	CreatedAt   time.Time
-	Scheduled   time.Time   // CreatedAt by the schedule's clock; zero if a program of an older version made it
+	Scheduled   time.Time   // CreatedAt by the schedule's clock
 	Reserved    int64       // the most that it can cost, in gwei: billionths of the native coin
 	Spent       *TxCost     // what it did cost; nil while that is not known
 	Attempts    []TxAttempt // in the order they were made; never empty
@@ -53,7 +53,7 @@ func (k TxKind) columns() (kind string, work any) {
 type TxCost struct {
 	Gwei int64     // billionths of the chain's native coin
 	At   time.Time // when it became known
-	// Scheduled is At by the schedule's clock; zero if a program of an older version stored it.
+	// Scheduled is At by the schedule's clock.
 	Scheduled time.Time
 }
 

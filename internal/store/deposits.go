@@ -73,7 +73,7 @@ type depositKey struct {
 
 // depositBalance is a row of deposit_balances, with the newest confirmed sweep.
 type depositBalance struct {
-	received, swept invoice.Amount // the former release computes unswept from them
+	received, swept invoice.Amount // of all confirmed payments and sweeps
 	unswept         invoice.Amount
 	since           time.Time        // zero while everything is swept
 	lastSweep       invoice.Position // zero without one

@@ -3,8 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -224,40 +222,6 @@ func checkHeld(r *rapid.T, s *store.Store, token invoice.Address, sweeps []bool,
 	}
 }
 
-// TestUpgradeToDeposits upgrades a database with invoices and payments: they stay as they
-// are, and what is new is allowed.
-func TestUpgradeToDeposits(t *testing.T) {
-	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
-		s := upgrade(t, url, 2, append(firstSchema, firstInvoice(1), firstInvoice(2), firstPayment(1, "inv_1"), firstPayment(2, ""))...)
-		inv, err := s.Invoice(t.Context(), "inv_1")
-		must(t, err)
-		if inv.Collection != invoice.Direct || !inv.DepositAddress.IsZero() || !inv.SweptTx.IsZero() {
-			t.Errorf("the invoice is %q and paid at %s", inv.Collection, inv.DepositAddress)
-		}
-		p, err := s.Payment(t.Context(), "pay_1")
-		must(t, err)
-		if p.DepositOf != "" || !p.SettlesTo.IsZero() || p.InvoiceID != "inv_1" {
-			t.Errorf("the payment is %+v", p)
-		}
-		db := storetest.SQL(t, url)
-		for statement, allowed := range map[string]bool{
-			"UPDATE payments SET method = 'deposit' WHERE id = 'pay_1'":                                         true,
-			"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'":                                           false,
-			"UPDATE payments SET method = 'by_hand' WHERE id = 'pay_1'":                                         false, // by nobody
-			"UPDATE payments SET method = 'deposit', attributed_by = 'x', attributed_at = 1 WHERE id = 'pay_1'": false,
-		} {
-			if _, err := db.ExecContext(t.Context(), statement); (err == nil) != allowed {
-				t.Errorf("allowed: %t, want %t (%v)\n%s", err == nil, allowed, err, statement)
-			}
-		}
-		lookup := store.AmountLookup{AmountKey: store.AmountKey{ChainKey: "base", Merchant: inv.Merchant, Token: inv.Token, Amount: inv.Amount}, LastBlock: 1000, FirstTime: invoice.Unix(1500)}
-		if found, err := s.InvoicesByAmount(t.Context(), []store.AmountLookup{lookup}, 16); err != nil || len(found) != 1 || len(found[0]) != 2 {
-			t.Errorf("invoices of the amount are %v, %v", found, err)
-		}
-	})
-}
-
 // TestDepositIsPaidBeforeItsSweepIsSettled records a payment after the transaction manager
 // read that nothing was left to sweep: the payment stays queued, and can be sent.
 func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
@@ -303,35 +267,6 @@ func TestRequestSweepOfAnothersInvoice(t *testing.T) {
 			if n != int64(i) || len(queued) != 1+i {
 				t.Errorf("for merchant %q %d sweeps were requested; queued are %+v", merchant, n, queued)
 			}
-		}
-	})
-}
-
-// TestLostDepositsAreFound has a version lose a deposit, and finds it by the statement of docs/operations.md.
-func TestLostDepositsAreFound(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
-	must(t, err)
-	_, rest, found := strings.Cut(string(text), "SELECT DISTINCT p.chain_key, p.deposit_of")
-	rest, _, ended := strings.Cut(rest, ";")
-	if !found || !ended {
-		t.Fatal("docs/operations.md has no such statement")
-	}
-	eachURL(t, func(t *testing.T, url string) {
-		s := storetest.Open(t, url)
-		fill(t, s)
-		db := storetest.SQL(t, url)
-		lost := func() (n int) {
-			must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT DISTINCT p.chain_key, p.deposit_of"+rest+") AS lost").Scan(&n))
-			return n
-		}
-		if n := lost(); n != 0 {
-			t.Errorf("%d were found before one was lost", n)
-		}
-		_, err := db.ExecContext(t.Context(), "UPDATE deposit_balances SET unswept = '0', since = NULL")
-		must(t, err)
-		if n := lost(); n != 1 {
-			t.Errorf("%d were found, want 1", n)
 		}
 	})
 }

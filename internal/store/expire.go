@@ -54,5 +54,5 @@ func (tx *Tx) ExpireInvoices(ctx context.Context, chainKey string, expired []inv
 }
 
 // freeAmounts ends the transfer amounts of invoices that are not open any more.
-const freeAmounts = `UPDATE told_amounts SET live = 0, closed_block =
-	(SELECT invoices.closed_block FROM invoices WHERE invoices.id = told_amounts.invoice_id)`
+const freeAmounts = `UPDATE transfer_amounts SET live = 0, closed_block =
+	(SELECT invoices.closed_block FROM invoices WHERE invoices.id = transfer_amounts.invoice_id)`

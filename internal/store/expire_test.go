@@ -32,7 +32,7 @@ func TestExpireInvoices(t *testing.T) {
 					var row string
 					must(t, db.QueryRowContext(t.Context(), fmt.Sprintf(`SELECT status || ' ' || closed_block || ' ' || exception || ' ' || coalesce(item, '-') || ' ' ||
 						coalesce(remaining, '-') || ' ' || coalesce(remaining_transfer, '-') || ' ' || sums_stale || ' ' || payment_count || ' ' || amount_paid || ' ' || due || ' ' ||
-						(SELECT live || ' ' || closed_block FROM told_amounts WHERE invoice_id = id) FROM invoices WHERE id = '%s'`, inv.ID)).Scan(&row))
+						(SELECT live || ' ' || closed_block FROM transfer_amounts WHERE invoice_id = id) FROM invoices WHERE id = '%s'`, inv.ID)).Scan(&row))
 					all = append(all, row)
 				}
 				return all

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"io/fs"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -23,7 +23,7 @@ func RecordedTx(tx *Tx, report func(query string, args []any)) *Tx {
 	return &Tx{queries: queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
 }
 
-// OwnTables returns the tables that migrations create.
+// OwnTables returns the tables that the schema has.
 func OwnTables() []string { return ownTables() }
 
 // recorder reports the statements that pass through it.
@@ -110,25 +110,48 @@ func (s *Store) LimitPages(ctx context.Context, n int) error {
 	})
 }
 
-// MigrateTo migrates an empty database to a version, so that tests can write rows of that
-// version.
-func MigrateTo(ctx context.Context, url string, version int64) (err error) {
-	var p *goose.Provider
-	var s *Store
-	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
-		if s, err = openSQLite(ctx, path); err == nil {
-			p, err = migrator(s.dialect.(*sqliteDB).write, goose.DialectSQLite3)
+// NewestMigration is newestMigration.
+func NewestMigration() int64 { return newestMigration() }
+
+// MakeRelease makes the schema of a release in an empty database, and records the migrations up to its version.
+func MakeRelease(ctx context.Context, url, current string, version int64) error {
+	return onDatabase(ctx, url, func(s schema, db *sql.DB) error {
+		var sources []*goose.Source
+		for v := range version {
+			sources = append(sources, &goose.Source{Version: v + 1})
 		}
-	} else if s, err = openPostgres(ctx, url); err == nil {
-		p, err = migrator(s.dialect.(*postgresDB).db, goose.DialectPostgres, postgresMigrations())
+		s.current = current
+		return s.create(ctx, db, sources)
+	})
+}
+
+// Migrate upgrades a database, or makes an empty one, as a program with this schema and these migrations does.
+func Migrate(ctx context.Context, url, current string, migrations fs.FS, empty bool) error {
+	return onDatabase(ctx, url, func(s schema, db *sql.DB) error {
+		s.current, s.migrations = current, migrations
+		return s.migrate(ctx, db, empty)
+	})
+}
+
+// onDatabase opens a database as it is.
+func onDatabase(ctx context.Context, url string, do func(schema, *sql.DB) error) error {
+	s, err := OpenUnchanged(ctx, url)
+	if err != nil {
+		return err
 	}
+	var db *sql.DB
+	kind := goose.DialectSQLite3
+	switch d := s.dialect.(type) {
+	case *sqliteDB:
+		db = d.write
+	case *postgresDB:
+		db, kind = d.db, goose.DialectPostgres
+	}
+	of, err := schemaOf(kind)
 	if err == nil {
-		_, err = p.UpTo(ctx, version)
+		err = do(of, db)
 	}
-	if s != nil {
-		err = errors.Join(err, s.Close())
-	}
-	return err
+	return errors.Join(err, s.Close())
 }
 
 // SetVersion records a version of the schema, as a newer program does.
@@ -161,7 +184,7 @@ func (tx *Tx) WriteForEver(ctx context.Context) error {
 
 // BreakCommit writes what SQLite refuses when the transaction is committed.
 func (tx *Tx) BreakCommit(ctx context.Context) error {
-	_, err := tx.exec(ctx, `INSERT INTO told_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
+	_, err := tx.exec(ctx, `INSERT INTO transfer_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
 		VALUES ('none', '1', '0xaa', 'base', '0xbb', 1, 1, 1, 0, 1)`)
 	return err
 }

@@ -188,22 +188,3 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 		}
 	})
 }
-
-// TestUpgradeGrantsAddressesInUse checks that merchants hold the addresses that their invoices
-// named before the upgrade.
-func TestUpgradeGrantsAddressesInUse(t *testing.T) {
-	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
-		s := upgrade(t, url, 30, append(firstSchema[:2:2],
-			"INSERT INTO merchants VALUES ('n', 1)", "INSERT INTO merchants VALUES ('o', 1)",
-			"INSERT INTO settlement_addresses VALUES ('other', '"+address+"', 'm', 2)",
-			"INSERT INTO settlement_addresses VALUES ('base', '"+address+"', 'n', 3)")...)
-		a, err := invoice.ParseAddress(address)
-		must(t, err)
-		for id, want := range map[string]bool{"m": true, "n": true, "o": false} {
-			if got := claim(t, s, store.Holding{Address: a, MerchantID: id}); got != want {
-				t.Errorf("%s holds the address: %t, want %t", id, got, want)
-			}
-		}
-	})
-}

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// recordInbox reads the items of the inbox, and what AdoptItems examines.
+// recordInbox reads the items of the inbox.
 func recordInbox(t *testing.T, read *store.Store, what *string) {
 	t.Helper()
 	for _, merchant := range []string{"", "m"} {
@@ -30,10 +30,4 @@ func recordInbox(t *testing.T, read *store.Store, what *string) {
 	*what = "inbox: refunds of payments"
 	_, err = read.RecordsOfPayments(t.Context(), []string{"pay_1", "pay_2"})
 	must(t, err)
-	more := true
-	for cursor := (store.ItemCursor{}); more; {
-		*what = "inbox: candidates"
-		_, cursor, more, err = read.ItemCandidates(t.Context(), cursor, 500)
-		must(t, err)
-	}
 }

@@ -66,7 +66,7 @@ func TestDetailsRoundTrip(t *testing.T) {
 // TestMetadataRows compares the search rows of metadata with the metadata.
 func TestMetadataRows(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := storetest.Open(t, url)
 		inv := sample("inv_1", "m")
 		inv.Details = largestDetails()

@@ -31,13 +31,13 @@ func scanInvoice(row scanner) (invoice.Invoice, error) {
 // those that were inserted. It leaves out an invoice whose transfer amount an open invoice
 // has; after AssumeFree none.
 func (tx *Tx) InsertInvoices(ctx context.Context, invoices []invoice.Invoice) (map[string]bool, error) {
-	var told []TransferAmount
+	var amounts []TransferAmount
 	for _, inv := range invoices {
 		if !inv.TransferAmount.IsZero() {
-			told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
+			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
 	}
-	inserted, err := tx.insertFree(ctx, transferAmountInsertion, transferAmountRows(told))
+	inserted, err := tx.insertFree(ctx, transferAmountInsertion, transferAmountRows(amounts))
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func TestKeyUses(t *testing.T) {
 // TestImpossibleKeysAreRefused tries to write invalid keys by plain SQL.
 func TestImpossibleKeysAreRefused(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := storetest.Open(t, url)
 		insertKeys(t, s, sampleKey(t, 1, ""), sampleKey(t, 2, "acme"))
 		db := storetest.SQL(t, url)

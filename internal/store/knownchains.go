@@ -61,8 +61,8 @@ func (q *queries) Remembered(ctx context.Context) (r drift.Remembered, err error
 	return r, err
 }
 
-// readBefore returns the chains that only an earlier version read, which recorded no configuration, with the tokens that
-// something still needs.
+// readBefore returns the chains of which blocks or rows are stored and no configuration was recorded, as in a database that
+// package seed filled, with the tokens that something still needs.
 func (q *queries) readBefore(ctx context.Context) ([]drift.Chain, error) {
 	chains, err := queryAll(ctx, q, func(row scanner) (drift.Chain, error) {
 		c := drift.Chain{Read: true, Configured: true}

@@ -17,15 +17,15 @@ var ErrNotEmpty = errors.New("the database is not empty; name a fresh one")
 
 // Rows are rows as a service would have written them about some invoices.
 type Rows struct {
-	Chains    []LoadedChain
-	Addresses []SettlementAddress // each is held by its merchant
-	Since     time.Time           // since when the merchants and their addresses exist
-	Invoices  []invoice.Invoice   // in their present state, with their details
-	Told      []TransferAmount    // of remainders; those of invoices follow from Invoices
-	Voided    map[string]time.Time
-	Payments  []PaymentRow
-	Refunds   []invoice.Refund // of Payments of the same Rows
-	Events    []LoadedEvent
+	Chains          []LoadedChain
+	Addresses       []SettlementAddress // each is held by its merchant
+	Since           time.Time           // since when the merchants and their addresses exist
+	Invoices        []invoice.Invoice   // in their present state, with their details
+	TransferAmounts []TransferAmount    // of remainders; those of invoices follow from Invoices
+	Voided          map[string]time.Time
+	Payments        []PaymentRow
+	Refunds         []invoice.Refund // of Payments of the same Rows
+	Events          []LoadedEvent
 }
 
 // LoadedChain is a chain that was read up to a block.
@@ -141,7 +141,7 @@ func (r Rows) foundations() []tableRows {
 // invoiceTables returns the rows of invoices.
 func (r Rows) invoiceTables() ([]tableRows, error) {
 	var invoices, voided [][]any
-	told := slices.Clone(r.Told)
+	amounts := slices.Clone(r.TransferAmounts)
 	for _, inv := range r.Invoices {
 		first, err := invoiceValues(inv)
 		if err != nil {
@@ -150,7 +150,7 @@ func (r Rows) invoiceTables() ([]tableRows, error) {
 		item := itemValues(inv)[:1]                                                     // nothing was decided
 		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], item)) // status is in both
 		if !inv.TransferAmount.IsZero() {
-			told = append(told, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
+			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
 		}
 		if at, ok := r.Voided[inv.ID]; ok {
 			voided = append(voided, []any{inv.ID, string(invoice.Void), invoice.UnixSeconds(at)})
@@ -159,7 +159,7 @@ func (r Rows) invoiceTables() ([]tableRows, error) {
 	details, pairs, err := detailRows(r.Invoices)
 	return []tableRows{
 		{insertion{table: "invoices", columns: slices.Concat(insertedColumns, updatedColumns[1:], []string{"item"})}, invoices},
-		{insertion{table: transferAmountInsertion.table, columns: transferAmountInsertion.columns}, transferAmountRows(told)},
+		{insertion{table: transferAmountInsertion.table, columns: transferAmountInsertion.columns}, transferAmountRows(amounts)},
 		{detailInsertion, details}, {metadataInsertion, pairs},
 		{insertion{table: "invoice_transitions", columns: []string{"invoice_id", "status", "at"}}, voided},
 	}, err

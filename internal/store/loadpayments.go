@@ -35,7 +35,7 @@ func (r Rows) paymentTables() []tableRows {
 		}
 	}
 	return []tableRows{
-		{insertion{table: "payments", columns: append(strings.Split(paymentColumns, ", "), "paid_back", "item")}, payments},
+		{insertion{table: "payments", columns: append(strings.Split(paymentColumns, ", "), "amount_refunded", "item")}, payments},
 		{insertion{table: "unattributed", columns: []string{"seen_id", "merchant_id", "chain_key", "item"}}, unattributed},
 		{insertion{table: "refunds", columns: strings.Split(refundColumns, ", ")}, refunds},
 		{insertion{table: "refund_records", columns: unpreparedColumns}, records},

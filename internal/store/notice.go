@@ -19,7 +19,7 @@ type beats struct {
 // beat counts a reading of the clock. If the database has fewer than this process has committed, it was restored
 // while the process ran, which is recorded.
 func (tx *Tx) beat(ctx context.Context, known int64, now time.Time) (beat int64, r Recovery, err error) {
-	beat, err = queryRow(ctx, &tx.queries, scanSeq, "UPDATE recovery SET beat = beat + 1 WHERE id = 1 RETURNING beat")
+	beat, err = queryRow(ctx, &tx.queries, scanSeq, "UPDATE recovery SET heartbeats = heartbeats + 1 WHERE id = 1 RETURNING heartbeats")
 	if err != nil {
 		return 0, r, err
 	}

@@ -31,7 +31,7 @@ func TestLostBeatIsNoticed(t *testing.T) {
 		if r := s.Noticed(time.Unix(1000, 0)); r.State != store.RecoveryNormal {
 			t.Fatalf("two replicas: %+v", r)
 		}
-		_, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET beat = beat - 4")
+		_, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = heartbeats - 4")
 		must(t, err)
 		must(t, readClock(t.Context(), s))
 		must(t, readClock(t.Context(), other))
@@ -69,7 +69,7 @@ func TestReplacedFileIsNoticed(t *testing.T) {
 func TestAnotherClusterIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, want string }{
-		"the same":           {"UPDATE recovery SET beat = beat", ""},
+		"the same":           {"UPDATE recovery SET heartbeats = heartbeats", ""},
 		"a new version":      {"UPDATE recovery SET cluster = NULL, database_oid = NULL, wal_timeline = NULL, wal_position = NULL", ""},
 		"another cluster":    {"UPDATE recovery SET cluster = '1'", "system identifier"},
 		"a restored dump":    {"UPDATE recovery SET database_oid = 1", "oid"},

@@ -3,10 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -21,25 +17,6 @@ func (s *Store) SchemaVersions(ctx context.Context) (found, known int64, err err
 	}
 	return found, newestMigration(), nil
 }
-
-// newestMigration returns the number of the newest migration that this program has.
-var newestMigration = sync.OnceValue(func() (newest int64) {
-	for _, source := range []fs.ReadDirFS{migrations, folders} {
-		entries, err := source.ReadDir("migrations")
-		if err != nil {
-			panic(err) // the folder is embedded
-		}
-		for _, e := range entries {
-			number, _, _ := strings.Cut(e.Name(), "_")
-			n, err := strconv.ParseInt(number, 10, 64)
-			if err != nil {
-				panic(err) // TestSchemaVersions reads all names
-			}
-			newest = max(newest, n)
-		}
-	}
-	return newest
-})
 
 // Product returns what the database is: sqlite or postgresql.
 func (s *Store) Product() string { return s.system() }

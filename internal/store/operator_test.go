@@ -31,7 +31,7 @@ func TestSchemaVersions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		found, known, err := s.SchemaVersions(t.Context())
-		if err != nil || found != known || found < 53 {
+		if err != nil || found != known || found < 1 {
 			t.Errorf("the database has %d, the program %d, %v", found, known, err)
 		}
 		if p := s.Product(); p != "sqlite" && p != "postgresql" {

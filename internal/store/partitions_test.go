@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -221,43 +220,4 @@ func TestPartitionsAndLocks(t *testing.T) {
 	p.wantPartitions(without)
 	p.maintain(day(1), day(-29))
 	p.wantPartitions(map[string]int{"attempts_0": 1, "attempts_default": 0, "attempts_1000001": 0})
-}
-
-// TestUpgradePartitionsAttempts migrates attempts while others are written, after a migration
-// that was killed.
-func TestUpgradePartitionsAttempts(t *testing.T) {
-	t.Parallel()
-	url := storetest.Postgres(t)
-	must(t, store.MigrateTo(t.Context(), url, 61))
-	p := partitioned{t: t, url: url, db: storetest.SQL(t, url)}
-	p.exec("INSERT INTO merchants (id, created_at) VALUES ('m', 1)")
-	p.exec("INSERT INTO settlement_addresses (chain_key, address, merchant_id, created_at) VALUES ('base', $1, 'm', 1)", "0x"+strings.Repeat("a", 40))
-	p.exec(`INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, line_items, status, created_at, expires_at)
-		VALUES ('inv_1', $1, 'm', $2, 'base', $2, 'USDC', '1', '[]', 'open', 1, 2)`, "0x"+strings.Repeat("a", 64), "0x"+strings.Repeat("a", 40))
-	p.add(7, day(0))
-	p.exec("ALTER TABLE attempts ADD CONSTRAINT attempts_bound CHECK (seq < 8) NOT VALID")
-	ctx, cancel := context.WithCancel(t.Context())
-	written := make(chan int)
-	go func() {
-		n := 1
-		defer func() { written <- n }()
-		for ctx.Err() == nil {
-			if _, err := p.db.ExecContext(t.Context(), "INSERT INTO attempts (seq, number, started_ms, duration_ms) VALUES (7, $1, 1, 1)", n+1); err != nil {
-				t.Error(err)
-				return
-			}
-			n++
-		}
-	}()
-	s, err := store.Open(t.Context(), url)
-	cancel()
-	n := <-written
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
-	p.wantPartitions(map[string]int{"attempts_0": n, "attempts_default": 0})
-	var faults int
-	must(t, p.db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_constraint WHERE conname = 'attempts_bound' OR NOT convalidated AND conrelid = 'attempts'::regclass").Scan(&faults))
-	if faults > 0 {
-		t.Errorf("%d constraints of the migration are left", faults)
-	}
 }

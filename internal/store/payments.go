@@ -33,7 +33,7 @@ type PaymentRow struct {
 	invoice.Payment
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
-	// Use is the use of the payment; empty if a program of the previous release inserted it. It is read
+	// Use is the use of the payment. It is read
 	// and not written.
 	Use invoice.PaymentUse
 }

@@ -8,8 +8,7 @@ import (
 )
 
 // The column use of a payment is its use, by invoice.ChangeUse. Every transaction that changes one of
-// the facts that decide the use sets it, under the chain's cursor. A program of the previous release
-// does not, so each act on a payment computes it again.
+// the facts that decide the use sets it, under the chain's cursor.
 
 // PaymentUse has the facts that decide the use of a payment, and the decisions.
 type PaymentUse struct {

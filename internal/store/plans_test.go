@@ -148,7 +148,7 @@ func withoutCoRoutine(steps []string) []string {
 func checkIndex(t *testing.T, s statement, steps []string) {
 	t.Helper()
 	plan := strings.Join(steps, "\n")
-	want := map[string]string{"in time": "payments_in_time", "newest": "payments_by_invoice", "untold": "invoices_untold"}[s.what]
+	want := map[string]string{"in time": "payments_in_time", "newest": "payments_by_invoice", "lacking": "invoices_without_transfer_amount"}[s.what]
 	if name, filtered := strings.CutPrefix(s.what, "filtered: "); filtered {
 		want = filterIndexes[name]
 	}
@@ -193,7 +193,7 @@ func checkOpenInvoices(t *testing.T, s statement, steps []string) {
 		return
 	}
 	plan := strings.Join(steps, "\n")
-	for _, unwanted := range []string{"invoices_expiring", "invoices_bound", "invoices_untold", "invoices_by_status"} {
+	for _, unwanted := range []string{"invoices_expiring", "invoices_bound", "invoices_without_transfer_amount", "invoices_by_status"} {
 		if strings.Contains(plan, unwanted) {
 			t.Errorf("%s: %q, which reads the open invoices of a chain by %s", s.what, steps, unwanted)
 		}
@@ -212,14 +212,15 @@ func fillLopsided(t *testing.T, db *sql.DB) {
 			SELECT 'inv_' || i, '0x' || substr(commitment_id, 3, 26) || i || substr(commitment_id, 35), merchant_id, merchant_address, chain_key, token, currency, amount, tolerance, line_items,
 			CASE WHEN i % 3 = 0 THEN 'open' ELSE 'expired' END, created_at, expires_at, 1, CASE WHEN i % 3 = 0 THEN NULL ELSE 5 END, registry
 			FROM invoices CROSS JOIN many WHERE id = 'inv_1'`,
-		`INSERT INTO told_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
+		`INSERT INTO transfer_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
 			SELECT id, amount, merchant_address, chain_key, token, 1, expires_at, 1, CASE WHEN status = 'open' THEN 1 ELSE 0 END, closed_block
 			FROM invoices WHERE id LIKE 'inv_10%'`,
 		`INSERT INTO payments (id, seen_id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
-			from_address, to_address, amount, status, observed_at, confirmed_at, invoice_id, merchant_id, method) ` + many + `
+			from_address, to_address, amount, status, observed_at, confirmed_at, invoice_id, merchant_id, method, use) ` + many + `
 			SELECT 'pay_' || i, 'seen_' || i, chain_key, '0x' || substr(tx_hash, 3, 58) || i, 0, 1, block_number, block_hash, block_time + i, token, currency,
 			from_address, to_address, amount, 'confirmed', observed_at, observed_at,
-			CASE WHEN i % 2 = 0 THEN 'inv_1' END, CASE WHEN i % 2 = 0 THEN 'm' END, CASE WHEN i % 2 = 0 THEN 'calldata' END
+			CASE WHEN i % 2 = 0 THEN 'inv_1' END, CASE WHEN i % 2 = 0 THEN 'm' END, CASE WHEN i % 2 = 0 THEN 'calldata' END,
+			CASE WHEN i % 2 = 0 THEN 'counted' ELSE 'undecided' END
 			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
 		`INSERT INTO refunds (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, from_address, to_address, amount,
 			status, payment_id, observed_at, confirmed_at) SELECT 'ref_' || substr(id, 5), chain_key, tx_hash, 7, 7, block_number, block_hash, block_time, token, currency,
@@ -227,7 +228,7 @@ func fillLopsided(t *testing.T, db *sql.DB) {
 		`INSERT INTO refund_records (id, list_id, refund_id, tx_hash, payment_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
 			many_invoices, expires_at) SELECT 'ref_p' || id, id, id, tx_hash, payment_id, 'm', 'base', 'pending', 1, tx_hash, '1', to_address, 'unknown', 0, CAST(substr(id, 5) AS BIGINT)
 			FROM refunds WHERE id LIKE 'ref_10%'`,
-		"ANALYZE invoices", "ANALYZE told_amounts", "ANALYZE refunds", "ANALYZE payments", "ANALYZE refund_records",
+		"ANALYZE invoices", "ANALYZE transfer_amounts", "ANALYZE refunds", "ANALYZE payments", "ANALYZE refund_records",
 	} {
 		_, err := db.ExecContext(t.Context(), s)
 		if err != nil {
@@ -385,11 +386,11 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.AmountUses(ctx, []store.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, func() time.Time { return invoice.Unix(0) })
 			return err
 		},
-		"told": func() error {
+		"assigned": func() error {
 			_, err := read.RemainderTransferAmounts(ctx, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
 			return err
 		},
-		"untold":  func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
+		"lacking": func() error { _, err := read.InvoicesLackingTransferAmounts(ctx, "base", "inv_1", 9); return err },
 		"heights": func() error { _, err := read.IndexedHeights(ctx, []string{"base"}); return err },
 		"deposits": func() error {
 			_, err := read.Deposits(ctx, "base", []invoice.Address{moved.To, moved.From})
@@ -500,7 +501,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 		"refund":          func() error { _, err := read.PaymentsBetween(ctx, "base", moved.From, moved.To, 999); return err },
 		"refunds":         func() error { _, err := read.RefundsOfPayments(ctx, []string{"pay_1"}); return err },
 		"refunded":        func() error { _, err := read.RefundsOfInvoices(ctx, []string{"inv_1"}); return err },
-		"paid back":       func() error { _, _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
+		"paid back":       func() error { _, err := read.RefundedSums(ctx, []string{"pay_1"}); return err },
 		"unfinal too":     func() error { _, err := read.PendingRefunds(ctx, "base", 0, 999); return err },
 		"refund record":   func() error { _, err := read.RefundRecord(ctx, "ref_none"); return wantNotFound(err) },
 		"refund by token": func() error { _, err := read.RefundByClaimToken(ctx, "t"); return wantNotFound(err) },
@@ -514,7 +515,6 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			_, err := read.HasPaidManyInvoices(ctx, invoice.Payment{Transfer: moved}, 10)
 			return err
 		},
-		"unrecorded":     func() error { _, _, err := read.UnrecordedRefunds(ctx, "ref_0", 10); return err },
 		"key":            func() error { _, err := read.IdempotencyKey(ctx, "m", "k", invoice.Unix(1000)); return err },
 		"cursor":         func() error { _, err := read.Cursor(ctx, "base"); return err },
 		"created":        func() error { _, err := read.CreatedSeqs(ctx, []string{"inv_1", "inv_2"}); return err },

@@ -32,19 +32,6 @@ const (
 	migrateWait = 5 * time.Minute
 )
 
-// forPostgres is what PostgreSQL needs in addition to the common schema. Tables
-// with short-lived rows are vacuumed early and at full speed. Keys of type
-// INTEGER, which are 64 bits wide on SQLite, become BIGINT.
-const forPostgres = `
-ALTER TABLE events ALTER COLUMN seq TYPE BIGINT;
-ALTER TABLE deliveries ALTER COLUMN seq TYPE BIGINT;
-ALTER TABLE leased ALTER COLUMN seq TYPE BIGINT;
-ALTER TABLE finished_deliveries ALTER COLUMN seq TYPE BIGINT;
-ALTER TABLE deliveries SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-ALTER TABLE leased SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-ALTER TABLE breakers SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, fillfactor = 50);
-`
-
 // migrationTransaction sets the limits of the transaction that holds the lock of
 // migrations, and migrationLock takes the lock, which goose defines, until it ends. It does
 // not wait for it: a statement that waits would keep the process that holds the lock from
@@ -171,7 +158,11 @@ func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
 	if created, err = isEmpty(ctx, db); err != nil {
 		return false, err
 	}
-	return created, migrate(ctx, db, goose.DialectPostgres, postgresMigrations())
+	schema, err := schemaOf(goose.DialectPostgres)
+	if err != nil {
+		return false, err
+	}
+	return created, schema.migrate(ctx, db, created)
 }
 
 // isEmpty reports whether the schema has no tables. It returns an error if another schema has them, since the
@@ -208,14 +199,6 @@ func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// postgresMigrations are those that only PostgreSQL has.
-func postgresMigrations() goose.ProviderOption {
-	return goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, forPostgres)
-		return err
-	}}, nil))
 }
 
 // ping pings the server. A connection that turns out to be closed is replaced

@@ -39,7 +39,7 @@ func parseSum(text string) (sum invoice.Amount, err error) {
 // joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
 // orphaned refunds.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.paid_back, payments.status, refund_records.invoice_paid,
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.amount_refunded, payments.status, refund_records.invoice_paid,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
 		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
 		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
@@ -56,16 +56,14 @@ func scanRecord(row scanner) (invoice.RefundRecord, error) {
 	var r invoice.RefundRecord
 	var listID string
 	var many, paidSince int64
-	var token claim
 	var paid, back invoice.Amount
 	err := row.Scan(&r.ID, &listID, &r.PaymentID, nullText(&r.InvoiceID), nullText(&r.MerchantID), &r.ChainKey, &r.Status, seconds{&r.CreatedAt},
-		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, parsedColumn[claim]{&token, parseClaim},
+		hashCol(&r.Tag), amountCol(&r.Amount), addressCol(&r.To), nullText(&r.Reason), nullText(&r.Account), nullInt{&many}, parsedColumn[invoice.Hash]{&r.ClaimHash, parseClaimHash},
 		nullText(&r.Signature), seconds{&r.ExpiresAt}, seconds{&r.CanceledAt},
 		addressCol(&r.Token), &r.Currency, addressCol(&r.From), addressCol(&r.Payer), amountCol(&paid), amountCol(&back), &r.PaymentStatus, nullInt{&paidSince},
 		nullText(&r.Transfer.ID), hashCol(&r.Transfer.TxHash), nullUint{&r.Transfer.BlockNumber}, seconds{&r.Transfer.BlockTime}, addressCol(&r.Transfer.Token), addressCol(&r.Transfer.From), addressCol(&r.Transfer.To), amountCol(&r.Transfer.Amount),
 		nullText(&r.Transfer.Status), seconds{&r.Transfer.ConfirmedAt}, hashCol(&r.SubmittedTx), &r.MayReturn, parsedColumn[invoice.Amount]{&r.Underway, parseSum}, &r.MayBeRefunded)
 	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
-	r.ClaimToken, r.ClaimHash = token.token, token.hash
 	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
 	return r, err
 }
@@ -297,43 +295,4 @@ func (tx *Tx) ExpireRefunds(ctx context.Context, chainKey string, now time.Time,
 		return nil, err
 	}
 	return paymentIDs, tx.RefreshUses(ctx, paymentIDs...)
-}
-
-// UnrecordedRefunds returns refunds whose record is missing or differs, because a program
-// of an older version wrote them: of up to limit refunds with ids after one. last is the
-// last id, or empty if there are no more.
-func (q *queries) UnrecordedRefunds(ctx context.Context, after string, limit int) (refunds []invoice.Refund, last string, err error) {
-	ids, err := queryAll(ctx, q, func(row scanner) (id string, err error) { return id, row.Scan(&id) },
-		"SELECT id FROM refunds WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
-	if err != nil || len(ids) == 0 {
-		return nil, "", err
-	}
-	last = ids[len(ids)-1]
-	type state struct{ id, invoiceID, status string }
-	states, err := queryIn(ids, func(chunk []any) ([]state, error) {
-		return queryAll(ctx, q, func(row scanner) (r state, err error) { return r, row.Scan(&r.id, nullText(&r.invoiceID), &r.status) },
-			"SELECT refund_id, invoice_id, status FROM refund_records WHERE refund_id IN "+parameterList(0, len(chunk)), chunk...)
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	recorded := make(map[string]state, len(states))
-	for _, s := range states {
-		recorded[s.id] = s
-	}
-	refunds, err = q.RefundsByID(ctx, ids)
-	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool {
-		s, ok := recorded[r.ID]
-		orphaned := r.Status == invoice.Orphaned && s.status != string(invoice.Confirmed) // whatever its state is then
-		return ok && s.invoiceID == r.InvoiceID && (orphaned || s.status == string(r.Status))
-	}), last, err
-}
-
-// RecordRefunds writes the records of refunds that UnrecordedRefunds returned.
-func (tx *Tx) RecordRefunds(ctx context.Context, ids []string) error {
-	refunds, err := tx.RefundsByID(ctx, ids)
-	for _, r := range refunds {
-		err = errors.Join(err, tx.recordRefund(ctx, r))
-	}
-	return err
 }

@@ -107,16 +107,16 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE invoices SET closed_block = -1",
 				"UPDATE invoices SET remaining = '0'",
 				"UPDATE invoices SET remaining = NULL, remaining_transfer = '7'",
-				"UPDATE told_amounts SET amount = '107'", // both invoices are open
-				"UPDATE told_amounts SET amount = '0'",
-				"UPDATE told_amounts SET base = '-1'",
-				"UPDATE told_amounts SET amount = NULL",
-				"UPDATE told_amounts SET live = 2",
-				"UPDATE told_amounts SET remainder = 2",
-				"UPDATE told_amounts SET from_block = -1",
-				"UPDATE told_amounts SET closed_block = 5", // both invoices are open
-				"UPDATE told_amounts SET live = 0, closed_block = -1",
-				"INSERT INTO told_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1, NULL FROM told_amounts WHERE invoice_id = 'inv_1'",
+				"UPDATE transfer_amounts SET amount = '107'", // both invoices are open
+				"UPDATE transfer_amounts SET amount = '0'",
+				"UPDATE transfer_amounts SET base = '-1'",
+				"UPDATE transfer_amounts SET amount = NULL",
+				"UPDATE transfer_amounts SET live = 2",
+				"UPDATE transfer_amounts SET remainder = 2",
+				"UPDATE transfer_amounts SET from_block = -1",
+				"UPDATE transfer_amounts SET closed_block = 5", // both invoices are open
+				"UPDATE transfer_amounts SET live = 0, closed_block = -1",
+				"INSERT INTO transfer_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1, NULL FROM transfer_amounts WHERE invoice_id = 'inv_1'",
 				"INSERT INTO undecided_payments VALUES ('pay_9', 'base', '0xaa', 1, 1)",
 				"INSERT INTO undecided_refunds SELECT 'ref_9', 'none', tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, amount, NULL, NULL, NULL FROM payments",
 				"INSERT INTO undecided_refunds SELECT 'ref_9', chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, '0', NULL, NULL, NULL FROM payments",
@@ -166,9 +166,8 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE chains SET gap_next = 1, gap_last = indexed_number + 1, gap_last_time = 5",
 				"INSERT INTO blocks VALUES ('nochain', 1, 'a', 'b', 1)",
 
-				"UPDATE payments SET paid_back = '-1'",
-				"UPDATE payments SET paid_back = ''",
-				"UPDATE payments SET paid_back_stale = 2",
+				"UPDATE payments SET amount_refunded = '-1'",
+				"UPDATE payments SET amount_refunded = ''",
 				"UPDATE payments SET status = 'confirmed'",
 				"UPDATE payments SET status = 'lost'",
 				"UPDATE payments SET confirmed_at = 5",
@@ -243,7 +242,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE recovery SET state = 'restored', reason = 'x'",
 				"UPDATE recovery SET state = 'suspected'", // without a reason
 				"UPDATE recovery SET reason = 'x'",        // in the normal state
-				"UPDATE recovery SET beat = NULL",
+				"UPDATE recovery SET heartbeats = NULL",
 
 				"UPDATE authorizations SET id = 'inv_1' WHERE id = 'aut_1'",
 				"UPDATE authorizations SET nonce = '0x' || nonce WHERE id = 'aut_1'",

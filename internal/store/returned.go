@@ -100,24 +100,6 @@ func (q *queries) OrphanedRefundsBetween(ctx context.Context, chainKey string, a
 	return paymentIDs, last, err
 }
 
-// ReturningPayments reads up to limit records of refunds after one, and returns their payments for open
-// invoices. last is the position of the last record, or empty if there are no more.
-func (q *queries) ReturningPayments(ctx context.Context, chainKey, after string, limit int) (ids []string, last string, err error) {
-	type record struct {
-		listID, paymentID string
-		open              bool
-	}
-	found, err := queryAll(ctx, q, func(row scanner) (r record, err error) { return r, row.Scan(&r.listID, &r.paymentID, &r.open) },
-		`SELECT list_id, payment_id, EXISTS (SELECT 1 FROM invoices WHERE invoices.id = refund_records.invoice_id AND invoices.status = 'open')
-		FROM refund_records WHERE chain_key = $1 AND list_id > $2 ORDER BY list_id LIMIT $3`, chainKey, after, limit)
-	for _, r := range found {
-		if last = r.listID; r.open {
-			ids = append(ids, r.paymentID)
-		}
-	}
-	return ids, last, err
-}
-
 // MarkInvoicesPaid notes with the prepared refunds of invoices that can still be sent that the
 // invoices were paid.
 func (tx *Tx) MarkInvoicesPaid(ctx context.Context, invoiceIDs []string) error {

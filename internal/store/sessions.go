@@ -15,10 +15,10 @@ import (
 // in seconds.
 const sessionUseInterval = 60
 
-const sessionColumns = "id, key_id, behind, merchant_id, client, browser, language, created_at, confirmed_at, used_at, expires_at"
+const sessionColumns = "id, key_id, parent_keys, merchant_id, client, browser, language, created_at, confirmed_at, used_at, expires_at"
 
 func scanSession(row scanner) (s access.Session, err error) {
-	err = row.Scan(&s.ID, &s.KeyID, &s.Behind, nullText(&s.MerchantID), &s.Client, &s.Browser, &s.Language, seconds{&s.CreatedAt}, seconds{&s.ConfirmedAt},
+	err = row.Scan(&s.ID, &s.KeyID, &s.ParentKeys, nullText(&s.MerchantID), &s.Client, &s.Browser, &s.Language, seconds{&s.CreatedAt}, seconds{&s.ConfirmedAt},
 		seconds{&s.UsedAt}, seconds{&s.ExpiresAt})
 	return s, err
 }
@@ -66,7 +66,7 @@ func (q *queries) Sessions(ctx context.Context, f SessionFilter) ([]access.Sessi
 // access.MaxSessions.
 func (tx *Tx) InsertSession(ctx context.Context, s access.Session, token TokenHash) error {
 	if err := tx.insert(ctx, insertion{table: "sessions", columns: append(strings.Split(sessionColumns, ", "), "token_hash")}, [][]any{{
-		s.ID, s.KeyID, string(s.Behind), orNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),
+		s.ID, s.KeyID, string(s.ParentKeys), orNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),
 		token.text(),
 	}}); err != nil {
 		return err
@@ -124,31 +124,31 @@ func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 
 // SignInLink has the stored data of a link by which a person signs in, except its token.
 type SignInLink struct {
-	KeyID     string        // of the person
-	Behind    access.KeyIDs // the other keys that gave its maker access
-	ExpiresAt time.Time
+	KeyID      string        // of the person
+	ParentKeys access.KeyIDs // the other keys that gave its maker access
+	ExpiresAt  time.Time
 }
 
 func scanSignInLink(row scanner) (l SignInLink, err error) {
-	err = row.Scan(&l.KeyID, &l.Behind, seconds{&l.ExpiresAt})
+	err = row.Scan(&l.KeyID, &l.ParentKeys, seconds{&l.ExpiresAt})
 	return l, err
 }
 
 // InsertSignInLink stores a link.
 func (tx *Tx) InsertSignInLink(ctx context.Context, token TokenHash, l SignInLink) error {
-	return tx.insert(ctx, insertion{table: "sign_in_links", columns: []string{"token_hash", "key_id", "behind", "expires_at"}}, [][]any{{
-		token.text(), l.KeyID, string(l.Behind), l.ExpiresAt.Unix(),
+	return tx.insert(ctx, insertion{table: "sign_in_links", columns: []string{"token_hash", "key_id", "parent_keys", "expires_at"}}, [][]any{{
+		token.text(), l.KeyID, string(l.ParentKeys), l.ExpiresAt.Unix(),
 	}})
 }
 
 // SignInLink returns a link that has not expired, or ErrNotFound.
 func (q *queries) SignInLink(ctx context.Context, token TokenHash, now time.Time) (SignInLink, error) {
-	return queryRow(ctx, q, scanSignInLink, "SELECT key_id, behind, expires_at FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
+	return queryRow(ctx, q, scanSignInLink, "SELECT key_id, parent_keys, expires_at FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
 }
 
 // TakeSignInLink deletes a link that has not expired, and returns it, or ErrNotFound.
 func (tx *Tx) TakeSignInLink(ctx context.Context, token TokenHash, now time.Time) (SignInLink, error) {
-	return queryRow(ctx, &tx.queries, scanSignInLink, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING key_id, behind, expires_at",
+	return queryRow(ctx, &tx.queries, scanSignInLink, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING key_id, parent_keys, expires_at",
 		token.text(), now.Unix())
 }
 

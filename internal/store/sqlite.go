@@ -120,7 +120,11 @@ func (db *sqliteDB) migrate(ctx context.Context) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := migrate(ctx, db.write, goose.DialectSQLite3); err != nil {
+	schema, err := schemaOf(goose.DialectSQLite3)
+	if err == nil {
+		err = schema.migrate(ctx, db.write, created)
+	}
+	if err != nil {
 		return false, err
 	}
 	conn, err := db.write.Conn(ctx)

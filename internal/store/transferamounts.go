@@ -10,7 +10,7 @@ import (
 )
 
 // TransferAmount is an amount that payers of an invoice are shown, and that
-// identifies the invoice. It is a row of told_amounts.
+// identifies the invoice. It is a row of transfer_amounts.
 type TransferAmount struct {
 	Invoice   invoice.Invoice
 	Base      invoice.Amount // what is due: the invoice's amount, or a remainder of it
@@ -21,7 +21,7 @@ type TransferAmount struct {
 
 // transferAmountInsertion leaves out the transfer amount of an open invoice.
 var transferAmountInsertion = insertion{
-	table: "told_amounts",
+	table: "transfer_amounts",
 	columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
 		"from_block BIGINT", "expires_at BIGINT", "remainder BIGINT", "live BIGINT", "closed_block BIGINT"},
 	conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
@@ -30,8 +30,8 @@ var transferAmountInsertion = insertion{
 // InsertTransferAmounts records transfer amounts, of each invoice one, and
 // returns the ids of the invoices for which it did. The transfer amount of
 // another open invoice is left out; a remainder without one is recorded.
-func (tx *Tx) InsertTransferAmounts(ctx context.Context, told []TransferAmount) (map[string]bool, error) {
-	return tx.insertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(told))
+func (tx *Tx) InsertTransferAmounts(ctx context.Context, amounts []TransferAmount) (map[string]bool, error) {
+	return tx.insertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
 
 // InsertBareRemainders records remainders without a transfer amount.
@@ -42,7 +42,7 @@ func (tx *Tx) InsertBareRemainders(ctx context.Context, remainders []TransferAmo
 // DeleteBareRemainders deletes remainders without a transfer amount.
 func (tx *Tx) DeleteBareRemainders(ctx context.Context, remainders []TransferAmount) error {
 	for _, r := range remainders { // few, and seldom
-		_, err := tx.exec(ctx, "DELETE FROM told_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
+		_, err := tx.exec(ctx, "DELETE FROM transfer_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
 			r.Invoice.ID, r.Base.String())
 		if err != nil {
 			return err
@@ -51,9 +51,9 @@ func (tx *Tx) DeleteBareRemainders(ctx context.Context, remainders []TransferAmo
 	return nil
 }
 
-func transferAmountRows(told []TransferAmount) [][]any {
-	rows := make([][]any, len(told))
-	for i, t := range told {
+func transferAmountRows(amounts []TransferAmount) [][]any {
+	rows := make([][]any, len(amounts))
+	for i, t := range amounts {
 		inv := t.Invoice
 		var closed any // null where the transaction closes the invoice only afterwards
 		if inv.Status != invoice.Open {
@@ -79,11 +79,11 @@ func (q *queries) RemainderTransferAmounts(ctx context.Context, remainders map[s
 		id   string
 		base invoice.Amount
 	}
-	told := make(map[string]map[invoice.Amount]invoice.Amount, len(remainders))
+	amounts := make(map[string]map[invoice.Amount]invoice.Amount, len(remainders))
 	var wanted []remainder
 	var rows [][]any
 	for _, id := range slices.Sorted(maps.Keys(remainders)) {
-		told[id] = make(map[invoice.Amount]invoice.Amount)
+		amounts[id] = make(map[invoice.Amount]invoice.Amount)
 		for _, base := range remainders[id] {
 			rows = append(rows, []any{int64(len(wanted)), id, base.String()})
 			wanted = append(wanted, remainder{id, base})
@@ -97,13 +97,13 @@ func (q *queries) RemainderTransferAmounts(ctx context.Context, remainders map[s
 				return struct{}{}, err
 			}
 			parsed, err := invoice.ParseAmount(amount)
-			told[wanted[n].id][wanted[n].base] = parsed
+			amounts[wanted[n].id][wanted[n].base] = parsed
 			return struct{}{}, err
-		}, with+`SELECT n, (SELECT coalesce(amount, '0') FROM told_amounts
+		}, with+`SELECT n, (SELECT coalesce(amount, '0') FROM transfer_amounts
 			WHERE invoice_id = invoice AND base = due AND remainder = 1) FROM wanted`, args...)
 		return err
 	})
-	return told, err
+	return amounts, err
 }
 
 // lacksTransferAmount holds for open invoices that may lack a transfer amount
@@ -124,9 +124,9 @@ func (q *queries) InvoicesLackingTransferAmounts(ctx context.Context, chainKey, 
 // the new ones can hold transfers to these invoices.
 func (tx *Tx) LowerFromBlocks(ctx context.Context, chainKey string, height uint64) error {
 	for _, update := range []string{
-		`UPDATE told_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
+		`UPDATE transfer_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
 			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
-		`UPDATE told_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
+		`UPDATE transfer_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
 		`UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
 	} {
 		if _, err := tx.exec(ctx, update, chainKey, int64(height)); err != nil {

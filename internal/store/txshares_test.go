@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -228,43 +227,4 @@ func TestShare(t *testing.T) {
 	if got := (store.TxMerchant{}).Share(5); got != 5 {
 		t.Errorf("without recorded items: %d", got)
 	}
-}
-
-// TestUpgradeDividesCosts upgrades a database with transactions: what still names one divides
-// its cost.
-func TestUpgradeDividesCosts(t *testing.T) {
-	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
-		tx := func(n int, work, status string) string {
-			return fmt.Sprintf(`INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, status, created_ms, reserved_gwei, spent_gwei, spent_ms)
-				VALUES ('ctx_%d', 'base', '%s', %d, 'open', %s, '%s', 1, 0, 10, %d)`, n, address, n, work, status, 50+n)
-		}
-		in := func(inv int, kind, status, tx string) string {
-			return fmt.Sprintf(`INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, tx_id, created_at)
-				VALUES ('int_%d%s', 'base', 'inv_%d', '%s', '%s', '%s', '%s', 1000)`, inv, kind, inv, hash(inv), kind, status, tx)
-		}
-		s := upgrade(t, url, 63,
-			"INSERT INTO merchants (id, created_at) VALUES ('m', 1), ('n', 1)",
-			"INSERT INTO settlement_addresses (chain_key, address, merchant_id, created_at) VALUES ('base', '"+address+"', 'm', 1), ('base', '"+address+"', 'n', 1)",
-			firstInvoice(1), firstInvoice(2), strings.Replace(firstInvoice(3), "'m'", "'n'", 1),
-			tx(1, "NULL", "mined"), tx(2, "'sweep'", "failed"), tx(3, "NULL", "failed"), tx(4, "NULL", "mined"), tx(5, "'authorization'", "mined"),
-			in(1, "open", "done", "ctx_1"), in(2, "open", "sent", "ctx_1"), in(3, "open", "sent", "ctx_1"),
-			"INSERT INTO sweep_tx_merchants VALUES ('ctx_2', 'n', 4)",
-			fmt.Sprintf(`INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value, valid_after, valid_before, signature, gas, status, tx_id, created_ms)
-				VALUES ('aut_1', 'base', '%[1]s', '%[1]s', '%[2]s', 'inv_1', 'm', '%[1]s', '1', 0, 9, '0x', 1, 'sent', 'ctx_5', 1)`, address, hash(1)))
-		got, err := s.TxShares(t.Context(), store.ReportFilter{From: time.UnixMilli(0), To: at(1), Limit: 9})
-		must(t, err)
-		var lines []string
-		for _, share := range got {
-			lines = append(lines, fmt.Sprintf("%s %s %q %d %d", share.TxID, share.Kind, share.MerchantID, share.Items, share.Cost.Gwei))
-		}
-		slices.Sort(lines)
-		want := []string{`ctx_1 open "m" 2 6`, `ctx_1 open "n" 1 4`, `ctx_2 sweep "n" 4 10`, `ctx_3 open "" 0 10`, `ctx_4 open "" 0 10`, `ctx_5 authorization "m" 1 10`}
-		if diff := cmp.Diff(want, lines); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if of, err := s.TxShares(t.Context(), store.ReportFilter{MerchantID: "m", From: time.UnixMilli(0), To: at(1), Limit: 9}); err != nil || len(of) != 2 {
-			t.Errorf("of m: %+v, %v", of, err)
-		}
-	})
 }

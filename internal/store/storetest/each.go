@@ -96,7 +96,7 @@ func Open(tb testing.TB, url string) *store.Store {
 }
 
 // copySchema makes a SQLite database with the schema, unless the file is there.
-// Running the migrations takes fifty times as long.
+// Making the schema takes fifty times as long.
 func copySchema(tb testing.TB, path string) {
 	tb.Helper()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

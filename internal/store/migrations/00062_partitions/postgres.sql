@@ -1,1 +1,0 @@
--- The log of attempts becomes a partitioned table. partitionAttempts has the statements, since the bound of the first partition depends on the number of events.

@@ -1,1 +1,0 @@
--- SQLite has no partitions.

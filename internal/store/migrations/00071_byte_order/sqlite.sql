@@ -1,1 +1,0 @@
--- SQLite orders texts by their bytes.

@@ -1,1 +1,0 @@
--- SQLite changes a row where it is.

@@ -1,7 +1,0 @@
--- What sqlite.sql does, with texts that are compared by their bytes.
-
-CREATE TABLE endpoint_headers (
-    merchant_id TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64), -- the owner of the endpoint
-    sealed      TEXT COLLATE "C" NOT NULL CHECK (length(sealed) <= 32768),               -- base64 of the names and values as JSON, encrypted under the master key for the merchant and version 0
-    key_id      TEXT COLLATE "C" NOT NULL                                                -- of that master key
-);
