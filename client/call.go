@@ -185,6 +185,11 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
+	if !r.repeatable && r.method != http.MethodGet {
+		// When a kept connection breaks, http.Transport repeats a request with an idempotency key. It does not if
+		// GetBody is nil and Body is not.
+		out.Body, out.GetBody = io.NopCloser(bytes.NewReader(r.body)), nil
+	}
 	out.Header.Set("Accept", acceptJSON)
 	for name, values := range r.header {
 		out.Header[name] = values
