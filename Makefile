@@ -66,6 +66,7 @@ requests: ## send many requests that are generated from openapi.yaml (10 minutes
 lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd tools/generators && go tool -modfile=../go.mod golangci-lint run .
 
 .PHONY: verify
 verify: lint test race check ## run all checks that a change must pass
@@ -103,7 +104,7 @@ forge: ## run Foundry's fuzz and invariant tests of the contracts (needs npm)
 
 .PHONY: generators
 generators: ## make clients from openapi.yaml with public generators, and create an invoice with each (needs npm)
-	go test ./internal/e2e -run '^TestGenerators$$' -timeout 20m
+	go -C tools/generators test -count 1 -timeout 20m .
 
 .PHONY: mutants
 mutants: forge ## change the contracts in 32 ways, and see that Foundry's tests notice all but the 2 that change nothing
