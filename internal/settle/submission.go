@@ -44,7 +44,8 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 
 // SubmitRefund records that the principal sends the transaction of a refund, so that nobody
 // else does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
-// merchant are found. With a key, the submission of the first request is returned in its present state.
+// merchant are found. Who gets a submission may sign, so a key returns the one that is in force only to the principal that
+// made it with the key, and only as that request left it. Otherwise the key has no effect.
 //
 // Errors are store.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
 func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once Once) (made invoice.Submission, err error) {
@@ -53,23 +54,26 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		return made, err
 	}
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
-		if first, used, err := c.byKey(ctx, once); !errors.Is(err, store.ErrNotFound) {
-			if err == nil && used != hash {
-				return ErrIdempotencyMismatch
-			}
-			made = first
-			once.mark(err == nil)
-			return err
-		}
+		p, open := access.FromContext(ctx), c.refund.CanBeSent(s.confirmed())
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
-			return &SubmittedError{current}
-		case !c.refund.CanBeSent(s.confirmed()):
+			used, err := c.tx.HashInForce(ctx, c.refund.ID, once.Scope, once.Key)
+			switch own := err == nil && current.KeyID == p.KeyID; {
+			case err != nil && !errors.Is(err, store.ErrNotFound):
+				return err
+			case own && used != hash:
+				return ErrIdempotencyMismatch
+			case !own || !open || current.TxHash != tx:
+				return &SubmittedError{current}
+			}
+			made = current
+			once.mark(true)
+			return nil
+		case !open:
 			return ErrRefundNotOpen
 		case len(c.all) >= invoice.MaxSubmissions:
 			return ErrTooManySubmissions
 		}
-		p := access.FromContext(ctx)
 		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: tx}
 		c.audit(access.ActionRefundSubmit, nil, made)
 		return c.tx.InsertSubmission(ctx, made, once.Scope, once.Key, hash)
@@ -227,20 +231,6 @@ func (c submissionChange) find(id string) (invoice.Submission, error) {
 		return invoice.Submission{}, store.ErrNotFound
 	}
 	return c.all[i], nil
-}
-
-// byKey returns the submission that an earlier request made with the key of a request, and the hash of that request, or
-// store.ErrNotFound.
-func (c submissionChange) byKey(ctx context.Context, once Once) (first invoice.Submission, used invoice.Hash, err error) {
-	if once.Key == "" {
-		return first, used, store.ErrNotFound
-	}
-	id, used, err := c.tx.SubmissionByKey(ctx, c.refund.ID, once.Scope, once.Key)
-	if err != nil {
-		return first, used, err
-	}
-	first, err = c.find(id)
-	return first, used, err
 }
 
 // update writes a submission that has changed.

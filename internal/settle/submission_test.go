@@ -146,42 +146,82 @@ func TestSubmitRefund(t *testing.T) {
 	})
 }
 
-// TestSubmitRefundOnce repeats a submission with its key, at once and after it was withdrawn. A second tab has another key.
+// TestSubmitRefundOnce repeats a submission with its key: who made it gets it again while it is as the request left it.
 func TestSubmitRefundOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
+		maria, juan := w.as("maria"), w.as("juan")
 		var replayed bool
 		once := settle.Once{Key: "k", Scope: w.merchant, Replayed: &replayed}
-		first, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once)
+		submit := func(ctx context.Context, tx invoice.Hash, once settle.Once) (invoice.Submission, error) {
+			replayed = false
+			return w.service().SubmitRefund(ctx, r.ID, w.merchant, tx, once) // as after a restart
+		}
+		withdraw := func(s invoice.Submission) {
+			w.patience()
+			_, err := w.WithdrawSubmission(maria, settle.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant, Gone: s.TxHash})
+			w.must(err)
+		}
+		first, err := submit(maria, invoice.Hash{}, once)
 		if err != nil || replayed {
 			t.Fatalf("the first request: replayed %t, %v", replayed, err)
 		}
-		_, err = w.RecordTransaction(w.as("maria"), r.ID, first.ID, w.merchant, invoice.Hash{1})
-		w.must(err)
-		again, err := w.service().SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once) // after a restart
-		if err != nil || !replayed || again.ID != first.ID || again.TxHash != (invoice.Hash{1}) {
+		if again, err := submit(maria, invoice.Hash{}, once); err != nil || !replayed || again != first {
 			t.Errorf("repeated: replayed %t, %+v, %v", replayed, again, err)
 		}
-		_, err = w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, once)
+		_, err = submit(maria, invoice.Hash{1}, once)
 		wantErr(t, "another request with the key", err, settle.ErrIdempotencyMismatch)
 		for _, other := range []settle.Once{{Key: "k", Scope: "other"}, {Key: "l", Scope: w.merchant}, {}} {
-			_, err = w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, other)
+			_, err = submit(maria, invoice.Hash{}, other)
 			wantSubmitted(t, "a second tab", err, "maria")
 		}
-		w.patience()
-		_, err = w.WithdrawSubmission(w.as("maria"), settle.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{1}})
+		for _, tx := range []invoice.Hash{{}, {1}} {
+			_, err = submit(juan, tx, once)
+			wantSubmitted(t, "another person with the key", err, "maria")
+		}
+
+		first, err = w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{1})
 		w.must(err)
-		if again, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, once); err != nil || again.InForce() {
-			t.Errorf("repeated after it was withdrawn: %+v, %v", again, err)
+		_, err = submit(maria, invoice.Hash{}, once)
+		wantSubmitted(t, "repeated after it was sent", err, "maria")
+		withdraw(first)
+		second, err := submit(juan, invoice.Hash{}, once)
+		if err != nil || replayed || second.ID == first.ID {
+			t.Errorf("another person once it was withdrawn: replayed %t, %+v, %v", replayed, second, err)
 		}
-		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || len(all) != 1 {
-			t.Errorf("the submissions are %+v, %v", all, err)
+		_, err = submit(maria, invoice.Hash{}, once)
+		wantSubmitted(t, "repeated while another one is in force", err, "juan")
+		withdraw(second)
+		third, err := submit(maria, invoice.Hash{}, once)
+		if err != nil || replayed || third.ID == first.ID || !third.InForce() {
+			t.Errorf("repeated while none is in force: replayed %t, %+v, %v", replayed, third, err)
 		}
-		replayed = false
+		if again, err := submit(maria, invoice.Hash{}, once); err != nil || !replayed || again != third {
+			t.Errorf("that one repeated: replayed %t, %+v, %v", replayed, again, err)
+		}
+
 		next := w.mustPrepare(w.paid(1000), 400) // of which the key is another one
-		if made, err := w.SubmitRefund(w.as("maria"), next.ID, w.merchant, invoice.Hash{1}, once); err != nil || replayed || made.RefundID != next.ID {
+		replayed = false
+		if made, err := w.SubmitRefund(maria, next.ID, w.merchant, invoice.Hash{1}, once); err != nil || replayed || made.RefundID != next.ID {
 			t.Errorf("of another refund: replayed %t, %+v, %v", replayed, made, err)
 		}
+	})
+}
+
+// TestRepeatSubmissionOfClosedRefund repeats a submission when the refund cannot be sent any more.
+func TestRepeatSubmissionOfClosedRefund(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		r := w.mustPrepare(w.paid(1000), 400)
+		maria, once := w.as("maria"), settle.Once{Key: "k", Scope: w.merchant}
+		s, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
+		w.must(err)
+		w.advance(r.ExpiresAt.Unix())
+		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
+		wantSubmitted(t, "once it has expired", err, "maria")
+		_, err = w.WithdrawSubmission(maria, settle.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant})
+		w.must(err)
+		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
+		wantErr(t, "once it was withdrawn, too", err, settle.ErrRefundNotOpen)
 	})
 }
 

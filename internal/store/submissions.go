@@ -23,12 +23,11 @@ func (tx *Tx) InsertSubmission(ctx context.Context, s invoice.Submission, scope,
 	return err
 }
 
-// SubmissionByKey returns the id of the submission of a refund that was made with an Idempotency-Key, and the hash of that
-// request, or ErrNotFound.
-func (q *queries) SubmissionByKey(ctx context.Context, refundID, scope, key string) (id string, hash invoice.Hash, err error) {
-	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, hashCol(&hash)) },
-		"SELECT id, request_hash FROM refund_submissions WHERE refund_id = $1 AND idem_scope = $2 AND idem_key = $3", refundID, scope, key)
-	return id, hash, err
+// HashInForce returns the hash of the request that made a refund's submission in force with an Idempotency-Key, or
+// ErrNotFound if another request made it.
+func (q *queries) HashInForce(ctx context.Context, refundID, scope, key string) (invoice.Hash, error) {
+	return queryRow(ctx, q, func(row scanner) (hash invoice.Hash, err error) { return hash, row.Scan(hashCol(&hash)) },
+		"SELECT request_hash FROM refund_submissions WHERE refund_id = $1 AND withdrawn_at IS NULL AND idem_scope = $2 AND idem_key = $3", refundID, scope, key)
 }
 
 // UpdateSubmission writes the start and the transaction of a submission, and whether it was withdrawn.
