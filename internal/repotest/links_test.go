@@ -4,9 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+// maxDecisionLines and maxDecisionColumns bound the text of a decision record.
+const maxDecisionLines, maxDecisionColumns = 40, 120
 
 // TestLinks follows the links between the documents of the repository.
 func TestLinks(t *testing.T) {
@@ -30,28 +37,49 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreIndexed wants each record of a decision in their index.
+// TestDecisionsAreIndexed compares the index of the decision records with the records: their titles, in the order of
+// their numbers.
 func TestDecisionsAreIndexed(t *testing.T) {
-	index := read(t, "docs/decisions/README.md")
-	records, taken := 0, make(map[string]string)
+	var want []string
+	taken := make(map[string]string)
 	for _, name := range files(t, ".md") {
 		dir, file := filepath.Split(name)
 		if dir != filepath.FromSlash("docs/decisions/") || file == "README.md" {
 			continue
 		}
-		records++
 		title, _, _ := strings.Cut(strings.TrimPrefix(read(t, name), "# "), "\n")
-		number, title, _ := strings.Cut(title, ". ")
+		number, _, _ := strings.Cut(title, ". ")
 		if taken[number] != "" {
-			t.Errorf("%s has the number of %s", file, taken[number])
+			t.Errorf("%s has the number of %s; give it the next free number", file, taken[number])
 		}
 		taken[number] = file
-		if !strings.HasPrefix(file, number+"-") || !strings.Contains(index, "| ["+number+"]("+file+") | "+title+" | ") {
-			t.Errorf("docs/decisions/README.md lacks %s, %q", file, title)
+		if !strings.HasPrefix(file, number+"-") {
+			t.Errorf("%s has the title %q; begin both with the same number", file, title)
 		}
+		want = append(want, "- ["+title+"]("+file+")")
 	}
-	if rows := strings.Count(index, "\n| ["); rows != records {
-		t.Errorf("docs/decisions/README.md lists %d records of %d", rows, records)
+	slices.Sort(want)
+	index := regexp.MustCompile(`(?m)^- \[.*$`).FindAllString(read(t, "docs/decisions/README.md"), -1)
+	if diff := cmp.Diff(want, index); diff != "" {
+		t.Errorf("records (-) and lines of docs/decisions/README.md (+):\n%s", diff)
+	}
+}
+
+// TestDecisionsAreShort bounds the lines of a decision record: results of runs belong in docs/performance.md.
+func TestDecisionsAreShort(t *testing.T) {
+	for _, name := range files(t, ".md") {
+		if filepath.Dir(name) != filepath.FromSlash("docs/decisions") || filepath.Base(name) == "README.md" {
+			continue
+		}
+		lines := strings.Split(strings.TrimSuffix(read(t, name), "\n"), "\n")
+		if len(lines) > maxDecisionLines {
+			t.Errorf("%s has %d lines; shorten it to %d", name, len(lines), maxDecisionLines)
+		}
+		for i, line := range lines {
+			if utf8.RuneCountInString(line) > maxDecisionColumns {
+				t.Errorf("%s:%d: wrap the line at %d columns", name, i+1, maxDecisionColumns)
+			}
+		}
 	}
 }
 

@@ -9,7 +9,7 @@
 --   chain_key      the configured key of a chain
 -- A comment that begins with "of" or "that" continues the name of its column or table.
 --
--- Texts are ordered by their bytes (COLLATE "C"), as on SQLite: docs/decisions/0117-order-of-texts.md.
+-- Texts are ordered by their bytes (COLLATE "C"), as on SQLite: indexes by a locale break when the system changes it.
 
 -- =====================================================================================================================
 -- Merchants and their addresses
