@@ -43,7 +43,7 @@ func measureCreates(ctx context.Context, r *measurement) error {
 			clients, threads = linkClients, linkClients
 			f.What, f.unchecked = fmt.Sprintf("creates, %d clients, %v to the database", clients, roundTrip), true
 		}
-		f.BaselineIs = fmt.Sprintf("pgbench, %d clients over the same link", clients)
+		f.BaselineIs = fmt.Sprintf("pgbench, %d clients", clients)
 		baseline := func(ctx context.Context, url string) (float64, error) {
 			return r.pgbench(ctx, url, clients, threads)
 		}
