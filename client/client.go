@@ -68,11 +68,17 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		base: base, http: http.DefaultClient, positions: new(positions), last: new(atomic.Pointer[Response]), timeout: DefaultTimeout, attemptTimeout: DefaultAttemptTimeout,
 		retries: DefaultRetries, clock: systemClock{}, random: rand.Reader,
 	}
-	if c.configure(options); c.err != nil {
+	switch c.configure(options); {
+	case c.err != nil:
 		return nil, c.err
+	case c.idempotencyKey != "":
+		return nil, errSharedKey
 	}
 	return c, nil
 }
+
+var errSharedKey = errors.New("client: IdempotencyKey is an option of one call, because calls with the same key are taken for one; " +
+	"give it to the call, such as c.CreateInvoice(ctx, r, client.IdempotencyKey(key))")
 
 // ErrKey is the error of [New] for a key that cannot be one. Its text does not contain the key.
 var ErrKey = errors.New("client: the key is empty, or has blanks or other characters that no key has; is QUITTANCE_API_KEY set?")

@@ -30,8 +30,9 @@ func (c *Client) Customers(ctx context.Context, f CustomerFilter) iter.Seq2[apit
 }
 
 // EraseCustomer removes the personal data of a customer, wherever it is stored. It cannot be undone. merchantID is required
-// with a key of the operator. While the status is apitypes.ErasureRunning, the same call answers how far the erasure is. The
-// request has an idempotency key, so a retry erases no invoices that were created after the first request.
+// with a key of the operator. While the status is apitypes.ErasureRunning, the same call with the same [IdempotencyKey]
+// answers how far the erasure is. Make a random key, and keep it until the status is another one: each call with a new key,
+// which is also what a call without the option has, is a new request, and erases the invoices that were created since.
 func (c *Client) EraseCustomer(ctx context.Context, merchantID, customer string, options ...Option) (apitypes.Erasure, error) {
 	var answer apitypes.ErasureResponse
 	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/customers/erase"), repeatable: true}, apitypes.EraseCustomerRequest{MerchantID: merchantID, Customer: customer}, &answer)

@@ -27,7 +27,8 @@ func WithVersion(version string) Option { return func(c *Client) { c.version = v
 func WithHeader(name, value string) Option { return func(c *Client) { c.header.Set(name, value) } }
 
 // WithTimeouts replaces [DefaultTimeout], which bounds a call with its retries, and
-// [DefaultAttemptTimeout]. 0 means no bound but that of the context.
+// [DefaultAttemptTimeout]. 0 means no bound but that of the context. Of an export they bound the
+// wait for its first byte.
 func WithTimeouts(call, attempt time.Duration) Option {
 	return func(c *Client) { c.timeout, c.attemptTimeout = call, attempt }
 }
@@ -45,10 +46,11 @@ func WithClock(clock Clock) Option { return func(c *Client) { c.clock = clock } 
 // WithRandom replaces [rand.Reader] as the source of idempotency keys and of jitter.
 func WithRandom(r io.Reader) Option { return func(c *Client) { c.random = r } }
 
-// IdempotencyKey replaces the key that the client generates for each write. It is for one call. For
-// 24 hours the same request with the same key returns the same invoice, in its present state, so a
-// key that is derived from an order makes the call safe to repeat from another process. The key is
-// 1 to 255 visible ASCII characters. The service ignores it where an operation does not take one.
+// IdempotencyKey replaces the key that the client generates for each write. It is for one call: New refuses
+// it. For 24 hours the same create with the same key returns the same invoice, refund or link, in its present state,
+// so a key that is derived from an order makes a create safe to repeat from another process. Do not derive the
+// key of [Client.SubmitRefund] or [Client.EraseCustomer]: use a random one, and the same for retries alone.
+// It is 1 to 255 visible ASCII characters. The service ignores it where an operation does not take one.
 func IdempotencyKey(key string) Option { return func(c *Client) { c.idempotencyKey = key } }
 
 // With returns a client for one call, or for some, that has other options, such as

@@ -300,6 +300,13 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
+// TestKeyOfAllCalls makes a client with an idempotency key, under which all of its creates would be one.
+func TestKeyOfAllCalls(t *testing.T) {
+	if _, err := client.New("https://h.example", client.IdempotencyKey("order-1")); err == nil || !strings.Contains(err.Error(), "give it to the call") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestMust(t *testing.T) {
 	if c := client.Must(client.New("https://h.example")); c == nil {
 		t.Error("no client")
