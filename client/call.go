@@ -86,12 +86,17 @@ func (c *Client) call(ctx context.Context, r request, answer any, checks ...chec
 		}
 		r.header.Set("Idempotency-Key", key)
 	}
-	if c.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.timeout+r.wait)
-		defer cancel()
-	}
+	ctx, cancel := bounded(ctx, c.timeout, r.wait)
+	defer cancel()
 	return c.repeat(ctx, r, func(n int) error { return c.attempt(ctx, r, n, answer, checks) })
+}
+
+// bounded returns a context that ends with ctx or after a timeout, which is extended by wait. A timeout of 0 is none.
+func bounded(ctx context.Context, timeout, wait time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout+wait)
 }
 
 // repeat makes attempts at a request, counted from 1, until one succeeds or no other is to be made.
@@ -116,11 +121,8 @@ func (c *Client) repeat(ctx context.Context, r request, attempt func(n int) erro
 
 // attempt makes one exchange, the nth of its call.
 func (c *Client) attempt(ctx context.Context, r request, n int, answer any, checks []check) (err error) {
-	if c.attemptTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.attemptTimeout+r.wait)
-		defer cancel()
-	}
+	ctx, cancel := bounded(ctx, c.attemptTimeout, r.wait)
+	defer cancel()
 	response, err := c.exchange(ctx, r)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -12,14 +13,17 @@ import (
 	"time"
 )
 
-// exportIdle is the longest silence of an export. The service pauses between its reads.
+// exportIdle is the longest silence of an export that has begun. The service pauses between its reads.
 const exportIdle = 2 * time.Minute
 
-var errSilent = fmt.Errorf("nothing was received for %s", exportIdle)
+var errSilent = fmt.Errorf("nothing was received for %s: %w", exportIdle, context.DeadlineExceeded)
 
 // ExportInvoices writes the invoices that a filter selects to w as CSV, all of them, and
 // returns their number. Times are in timezone, a name such as Europe/Berlin; "" is UTC. After
 // an error w may have a part of the export. f.Query and f.PageSize must not be set.
+//
+// The timeouts of the client bound the wait for the first byte. After it, an export takes as long as it needs:
+// it ends with ctx, and if the service sends no byte for two minutes, apart from the time that w takes.
 func (c *Client) ExportInvoices(ctx context.Context, w io.Writer, f InvoiceFilter, timezone string) (rows int64, err error) {
 	return c.export(ctx, w, "api/invoices", f.query(), timezone)
 }
@@ -49,46 +53,87 @@ func (c *Client) ExportEvents(ctx context.Context, w io.Writer, f EventFilter, t
 	return c.export(ctx, w, "api/events", f.query(), timezone)
 }
 
-// export copies the CSV of a list to w. Attempts are repeated until one is answered; a copy
-// that breaks off is not continued.
+// export copies the CSV of a list to w. Attempts are repeated until one has the first byte of a
+// body; a copy that breaks off is not continued.
 func (c *Client) export(ctx context.Context, w io.Writer, path string, query url.Values, timezone string) (rows int64, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	idle := time.AfterFunc(exportIdle, func() { cancel(errSilent) })
-	defer idle.Stop()
 	set(query, "timezone", timezone)
 	u := c.path(path)
 	u.RawQuery = query.Encode()
 	r := request{method: http.MethodGet, url: u, header: http.Header{"Accept": {"text/csv, application/problem+json"}}, repeatable: true}
-	var response *http.Response
+	call, end := bounded(ctx, c.timeout, 0)
+	defer end()
+	var from *download
 	attempts := 0
-	err = c.repeat(ctx, r, func(n int) (err error) {
+	err = c.repeat(call, r, func(n int) (err error) {
 		attempts = n
-		response, err = c.open(ctx, r, n) //nolint:bodyclose // it is closed below
+		from, err = c.download(ctx, call, r, n)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if _, err := io.Copy(w, heard{response.Body, idle}); err != nil {
-		return 0, failed(r, attempts, &ConnectionError{Err: fmt.Errorf("the export broke off: %w", cmp.Or(context.Cause(ctx), err))})
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if _, err := io.Copy(w, from); err != nil {
+		return 0, failed(r, attempts, &ConnectionError{Err: fmt.Errorf("the export broke off: %w", err)})
 	}
-	rows, err = strconv.ParseInt(response.Trailer.Get("Quittance-Rows"), 10, 64)
+	rows, err = strconv.ParseInt(from.response.Trailer.Get("Quittance-Rows"), 10, 64)
 	if err != nil {
 		return 0, failed(r, attempts, &ConnectionError{Err: fmt.Errorf("the export is incomplete: %w", io.ErrUnexpectedEOF)})
 	}
 	return rows, nil
 }
 
-// heard is a body that restarts a timer with each read.
-type heard struct {
-	io.Reader
-	idle *time.Timer
+// download is the body of a response that has begun. It ends with the context of its caller, and
+// when the service is silent for too long, but not with its call.
+type download struct {
+	response *http.Response
+	body     *bufio.Reader
+	cancel   context.CancelCauseFunc
+	cause    func() error // why the request was cancelled
 }
 
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.Reader.Read(p)
-	h.idle.Reset(exportIdle)
+// download makes one attempt, the nth of a call, and waits for the first byte of the body. The
+// attempt ends with the contexts of the caller and of the call.
+func (c *Client) download(ctx, call context.Context, r request, n int) (d *download, err error) {
+	reading, cancel := context.WithCancelCause(ctx)
+	attempt, end := bounded(call, c.attemptTimeout, 0)
+	defer end()
+	begun := context.AfterFunc(attempt, func() { cancel(context.Cause(attempt)) })
+	response, err := c.open(reading, r, n)
+	if err == nil {
+		d = &download{response, bufio.NewReader(response.Body), cancel, func() error { return context.Cause(reading) }}
+		if _, err = d.body.Peek(1); errors.Is(err, io.EOF) { // it has no rows, and no header
+			err = nil
+		} else if err != nil {
+			err = broken(err)
+		}
+	}
+	if !begun() { // the time was over
+		err = broken(context.Cause(attempt))
+	}
+	if err != nil {
+		cancel(err)
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+// Read reads what the service sends. What the caller does between two reads takes none of the time.
+func (d *download) Read(p []byte) (int, error) {
+	idle := time.AfterFunc(exportIdle, func() { d.cancel(errSilent) })
+	defer idle.Stop()
+	n, err := d.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = cmp.Or(d.cause(), err)
+	}
 	return n, err
+}
+
+// Close closes the connection unless everything was read.
+func (d *download) Close() error {
+	defer d.cancel(nil)
+	return d.response.Body.Close()
 }

@@ -128,34 +128,103 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
 
-// TestSilentExport has an export that never goes on.
-func TestSilentExport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: stalled{}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		_, err = c.ExportEvents(t.Context(), io.Discard, client.EventFilter{}, "")
-		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "nothing was received for 2m0s") || took != 2*time.Minute {
-			t.Errorf("after %s: %v", took, err)
-		}
-	})
+// part is a part of a body, and how long it is waited for.
+type part struct {
+	after time.Duration
+	text  string
 }
 
-// stalled is a transport whose response has a body that never goes on.
-type stalled struct{}
-
-func (stalled) RoundTrip(r *http.Request) (*http.Response, error) {
-	header := http.Header{"Content-Type": {"text/csv"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(untilDone{r.Context()})}, nil
+// slow is a transport whose response has a body in parts. It counts requests.
+type slow struct {
+	kind     string // the type of the body
+	parts    []part
+	requests int
 }
 
-type untilDone struct{ context.Context }
+func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests++
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {s.kind}}, Trailer: http.Header{"Quittance-Rows": {"4"}},
+		Body: io.NopCloser(&slowBody{r.Context(), s.parts}),
+	}, nil
+}
 
-func (u untilDone) Read([]byte) (int, error) {
-	<-u.Done()
-	return 0, u.Err()
+type slowBody struct {
+	context.Context
+	parts []part
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if len(b.parts) == 0 {
+		return 0, io.EOF
+	}
+	select {
+	case <-time.After(b.parts[0].after):
+	case <-b.Done():
+		return 0, b.Err()
+	}
+	n := copy(p, b.parts[0].text)
+	b.parts = b.parts[1:]
+	return n, nil
+}
+
+// slowWriter takes a minute longer for each part than a service may be silent.
+type slowWriter struct{ strings.Builder }
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	<-time.After(3 * time.Minute)
+	return w.Builder.Write(p)
+}
+
+// TestExportTimeouts has exports that do not begin, that stop, and that take long.
+func TestExportTimeouts(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, v := range map[string]struct {
+		parts    []part
+		options  []client.Option
+		err      string // "" for a success
+		took     time.Duration
+		requests int
+	}{
+		"does not begin": {[]part{{day, "id"}}, nil, "deadline exceeded", client.DefaultTimeout, 3},
+		"does not begin, with other timeouts": {
+			[]part{{day, "id"}}, []client.Option{client.WithTimeouts(300*time.Millisecond, 100*time.Millisecond), client.WithRetries(0)}, "deadline exceeded", 100 * time.Millisecond, 1,
+		},
+		"does not begin, with a timeout of the call": {
+			[]part{{day, "id"}}, []client.Option{client.WithTimeouts(300*time.Millisecond, 0)}, "deadline exceeded", 300 * time.Millisecond, 1,
+		},
+		"begins late": {[]part{{25 * time.Second, "id\r\n"}}, []client.Option{client.WithTimeouts(time.Minute, 0)}, "", 25*time.Second + 3*time.Minute, 1},
+		"stops":       {[]part{{0, "id"}, {day, "\r\n"}}, nil, "nothing was received for 2m0s", 2*time.Minute + 3*time.Minute, 1},
+		"takes long": {
+			[]part{{time.Second, "id\r\n"}, {time.Minute, "1\r\n"}, {time.Minute, "2\r\n"}, {time.Minute, "3\r\n4\r\n"}}, nil, "", time.Second + 3*time.Minute + 4*3*time.Minute, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := &slow{kind: "text/csv", parts: v.parts}
+				c := client.Must(client.New("http://service.example", append(v.options, client.WithHTTPClient(&http.Client{Transport: transport}))...))
+				start := time.Now()
+				_, err := c.ExportEvents(t.Context(), new(slowWriter), client.EventFilter{}, "")
+				if took := time.Since(start); took != v.took || transport.requests != v.requests {
+					t.Errorf("it took %s and %d requests, want %s and %d", took, transport.requests, v.took, v.requests)
+				}
+				if (err == nil) != (v.err == "") || err != nil && (!strings.Contains(err.Error(), v.err) || !errors.Is(err, context.DeadlineExceeded)) {
+					t.Errorf("the error is %v, want %q", err, v.err)
+				}
+			})
+		})
+	}
+	for _, parts := range [][]part{{{day, "id"}}, {{0, "id"}, {day, "\r\n"}}} { // the caller ends it
+		synctest.Test(t, func(t *testing.T) {
+			c := client.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: &slow{kind: "text/csv", parts: parts}})))
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			start := time.Now()
+			if _, err := c.ExportEvents(ctx, io.Discard, client.EventFilter{}, ""); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
+				t.Errorf("after %s: %v", time.Since(start), err)
+			}
+		})
+	}
 }
 
 // TestVersion calls with and without a version.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,9 +21,9 @@ import (
 
 const (
 	// streamIdle is the longest silence of a stream. The service sends a comment every
-	// 15 s.
+	// 15 s. The time that the caller takes for a message does not count.
 	streamIdle = 45 * time.Second
-	// maxStreamLine bounds a line of a stream, and the data of a message, in bytes.
+	// maxStreamLine bounds a line of a stream, and the data of a message with its line breaks, in bytes.
 	maxStreamLine = 2 << 20
 )
 
@@ -180,9 +181,8 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxStreamLine)
-	var data []string
-	size := 0
-	for lines.Scan() && size <= maxStreamLine {
+	var data []byte // each line with a line break
+	for lines.Scan() && len(data) <= maxStreamLine {
 		idle.Reset(streamIdle)
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
@@ -190,22 +190,20 @@ func (c *Client) readStream(ctx context.Context, query url.Values, after string,
 		case "id":
 			after = value
 		case "data":
-			data = append(data, value)
-			size += len(value)
+			data = append(append(data, value...), '\n')
 		case "": // a blank line ends a message; a comment begins with a colon
 			if lines.Text() != "" {
 				continue
 			}
-			var text []byte
-			if len(data) > 0 {
-				text = []byte(strings.Join(data, "\n"))
-			}
-			if data, size = nil, 0; !each(after, text) {
+			idle.Stop()
+			if !each(after, bytes.TrimSuffix(data, []byte("\n"))) {
 				return nil
 			}
+			idle.Reset(streamIdle)
+			data = nil
 		}
 	}
-	if size > maxStreamLine || errors.Is(lines.Err(), bufio.ErrTooLong) {
+	if len(data) > maxStreamLine || errors.Is(lines.Err(), bufio.ErrTooLong) {
 		long := invalid(response, fmt.Sprintf("a message of the stream exceeds %d bytes", maxStreamLine))
 		long.final = true
 		return failed(r, n, long)

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -155,5 +156,59 @@ func TestStreamDeliveries(t *testing.T) {
 	}
 	if len(e.sent) != 1 {
 		t.Errorf("%d requests", len(e.sent))
+	}
+}
+
+// TestSlowReader has a caller who takes longer for an event than a stream may be silent.
+func TestSlowReader(t *testing.T) {
+	event := body("invoice.paid", "{}")
+	record := `{"event":` + event + `,"merchantId":"acme","delivery":{"id":"dlv_1","status":"pending","attempts":0}}`
+	synctest.Test(t, func(t *testing.T) {
+		c := client.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: &slow{kind: "text/event-stream", parts: []part{
+			{0, "id: c1\ndata: " + record + "\n\n"}, {30 * time.Second, ": ping\n"}, {30 * time.Second, "id: c2\ndata: " + record + "\n\n"},
+		}}})))
+		got := 0
+		for m, err := range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
+			if m.Record == nil {
+				if !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("the stream ended with %v", err)
+				}
+				break
+			}
+			got++
+			<-time.After(time.Minute)
+		}
+		if got != 2 {
+			t.Errorf("%d events came, want 2", got)
+		}
+	})
+}
+
+// endless is a text that is repeated, up to what no client should read.
+type endless struct {
+	text string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read > 64<<20 {
+		return 0, io.EOF
+	}
+	n := len(p) - len(p)%len(e.text)
+	copy(p, strings.Repeat(e.text, n/len(e.text)))
+	e.read += n
+	return n, nil
+}
+
+// TestEndlessMessages have lines without end, with and without something in them.
+func TestEndlessMessages(t *testing.T) {
+	for _, text := range []string{"data:\n", "data: x\n", "data: " + strings.Repeat("x", 1000) + "\n", "data"} {
+		e := &endless{text: text}
+		c, _, _ := with(t, outcome{status: http.StatusOK, header: http.Header{"Content-Type": {"text/event-stream"}}, body: e}, problem(401, apitypes.CodeUnauthorized))
+		for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterEnd) {
+			if err == nil || !strings.Contains(err.Error(), "a message of the stream exceeds 2097152 bytes") || e.read > 16<<20 {
+				t.Errorf("%.10q: the error is %v after %d bytes", text, err, e.read)
+			}
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (e *export[T]) run(ctx context.Context) error {
 		if !more {
 			return e.send(true)
 		}
-		if e.buffer.Len() >= exportBuffer {
+		if !e.begun || e.buffer.Len() >= exportBuffer { // a client bounds its wait for the first byte
 			if err := e.send(false); err != nil {
 				return err
 			}

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -332,6 +334,54 @@ func TestExportsContinue(t *testing.T) {
 	}
 }
 
+// TestExportsBegin reads the first line of an export before the service has read all of it.
+func TestExportsBegin(t *testing.T) {
+	for _, coding := range []string{"identity", "gzip"} {
+		b := newListBackend(300)
+		second := make(chan struct{})
+		b.wait = func(ctx context.Context) error {
+			if b.invoiceFilter.Before != "" { // it is the second read
+				select {
+				case <-second:
+				case <-ctx.Done(): // which the service ends
+					return ctx.Err()
+				}
+			}
+			return nil
+		}
+		a := api.New(api.Config{Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+		server := httptest.NewServer(a.Handler())
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/csv")
+		r.Header.Set("Accept-Encoding", coding)
+		response, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := response.Body
+		if coding == "gzip" {
+			if body, err = gzip.NewReader(response.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := bufio.NewReader(body)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "id,") {
+			t.Errorf("%s: the first line is %q, %v", coding, line, err)
+		}
+		close(second)
+		if rest, err := io.ReadAll(lines); err != nil || bytes.Count(rest, []byte("\r\n")) != 300 {
+			t.Errorf("%s: %d rows, %v", coding, bytes.Count(rest, []byte("\r\n")), err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}
+
 // TestExportsAreBounded has an owner export as often as it may.
 func TestExportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
@@ -365,11 +415,11 @@ func TestExportsAreBounded(t *testing.T) {
 // TestLongRequestsCheckTheirKeys has a key revoked while an export and a report are made.
 func TestLongRequestsCheckTheirKeys(t *testing.T) {
 	for name, c := range map[string]struct {
-		path     string
-		complete func(*httptest.ResponseRecorder) bool
+		path  string
+		ended func(*httptest.ResponseRecorder) bool
 	}{
-		"export": {"/api/invoices", func(w *httptest.ResponseRecorder) bool { return w.Header().Get("Quittance-Rows") != "" }},
-		"report": {"/api/reports/settlement?from=0&to=86400", func(w *httptest.ResponseRecorder) bool { return w.Code == http.StatusOK }},
+		"export": {"/api/invoices", func(w *httptest.ResponseRecorder) bool { return w.Header().Get("Quittance-Rows") == "" }}, // it has begun
+		"report": {"/api/reports/settlement?from=0&to=86400", func(w *httptest.ResponseRecorder) bool { return w.Code == http.StatusUnauthorized }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playLive(t, 1, func(t *testing.T, l live) {
@@ -386,8 +436,15 @@ func TestLongRequestsCheckTheirKeys(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer x")
 				r.Header.Set("Accept", "text/csv")
 				w := httptest.NewRecorder()
-				l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin})))
-				if c.complete(w) || w.Code != http.StatusUnauthorized || reads > 3 {
+				func() {
+					defer func() {
+						if cut := recover(); cut != nil && cut != http.ErrAbortHandler {
+							panic(cut)
+						}
+					}()
+					l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin})))
+				}()
+				if !c.ended(w) || reads > 3 {
 					t.Errorf("answered %d after %d reads: %.300s", w.Code, reads, w.Body)
 				}
 			})

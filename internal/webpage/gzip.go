@@ -88,16 +88,17 @@ func NewStream(w http.ResponseWriter, r *http.Request, isLarge bool) *Stream {
 
 // Write sends a part at once.
 func (s *Stream) Write(part []byte) (int, error) {
-	if s.plain {
-		return s.w.Write(part)
+	sent := part
+	if !s.plain {
+		var b bytes.Buffer
+		s.begin(&b)
+		s.sum, s.length = crc32.Update(s.sum, crc32.IEEETable, part), s.length+uint32(len(part))
+		if err := deflate(&b, part); err != nil {
+			return 0, err
+		}
+		sent = b.Bytes()
 	}
-	var b bytes.Buffer
-	s.begin(&b)
-	s.sum, s.length = crc32.Update(s.sum, crc32.IEEETable, part), s.length+uint32(len(part))
-	if err := deflate(&b, part); err != nil {
-		return 0, err
-	}
-	if _, err := s.w.Write(b.Bytes()); err != nil {
+	if _, err := s.w.Write(sent); err != nil {
 		return 0, fmt.Errorf("write response: %w", err)
 	}
 	if err := http.NewResponseController(s.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
