@@ -47,6 +47,7 @@ type auditedGap struct {
 // shrinks in the same transaction. Undecided payments are attributed once all
 // blocks that were never read are read, and invoices that the gap kept from
 // expiring expire once it is closed; of very many, some when the next block is final.
+// If a payment is new, the gap grows up to the newest block read, since a transfer there may refund it.
 //
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
 // when through is above the gap or the finalized height, and ErrFinalityViolated
@@ -68,7 +69,10 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: true, unread: cur.Unread}
-		moved, err := s.storeBlocks(ctx, tx, out, scope, blocks)
+		if err := tx.DeleteUnreadable(ctx, chainKey, next, through.Number); err != nil { // the blocks name those that still are
+			return err
+		}
+		stored, err := s.storeBlocks(ctx, tx, out, scope, blocks)
 		if err != nil {
 			return err
 		}
@@ -79,8 +83,11 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 			return err
 		}
 		cur.Gap = gap.After(through.Number)
-		if moved {
+		if stored.moved {
 			cur.Revision++
+		}
+		if stored.found && cur.Unread == nil && gap.Last < cur.Indexed.Number {
+			cur.ReadAgain(through.Number + 1) // what was read above the gap may refund it
 		}
 		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
 			return err

@@ -39,12 +39,12 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if err := storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
 			return err
 		}
-		moved, err := s.storeBlocks(ctx, tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread}, blocks)
+		stored, err := s.storeBlocks(ctx, tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread}, blocks)
 		if err != nil {
 			return err
 		}
 		cur.Indexed = last
-		if moved {
+		if stored.moved {
 			cur.Revision++
 		}
 		return tx.SaveCursor(ctx, chainKey, cur)

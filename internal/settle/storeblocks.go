@@ -30,10 +30,15 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 	return c.unread != nil && p.BlockNumber > *c.unread
 }
 
+// storedBlocks is what blocks changed.
+type storedBlocks struct {
+	moved bool // a pending payment was found in another block than before
+	found bool // a payment was not known, or was orphaned
+}
+
 // storeBlocks stores the transfers of the blocks, in their order, and what the
-// registry announced. moved reports whether a pending payment was found in
-// another block than before.
-func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, scope chainScope, blocks []Block) (moved bool, err error) {
+// registry announced.
+func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, scope chainScope, blocks []Block) (stored storedBlocks, err error) {
 	var transfers []invoice.Transfer
 	var observations []store.IntentObservation
 	var unread []UnreadTransaction
@@ -49,29 +54,29 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 		unread = append(unread, s.newUnread(b.Unread)...)
 	}
 	if err := tx.InsertUnread(ctx, scope.key, unread); err != nil {
-		return false, err
+		return stored, err
 	}
 	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
-		return false, err
+		return stored, err
 	}
 	if !s.recovery {
 		if err := noteForeign(ctx, tx, out, scope.key, blocks); err != nil {
-			return false, err
+			return stored, err
 		}
 	}
 	invoices := newInvoiceSet(tx)
 	for part := range slices.Chunk(transfers, maxTransferBatch) {
 		b := s.newTransferBatch(invoices, out, scope, part)
 		if err := b.store(ctx); err != nil {
-			return false, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
+			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
 				part[0].BlockNumber, part[len(part)-1].BlockNumber, scope.key, err)
 		}
-		moved = moved || b.moved
+		stored.moved, stored.found = stored.moved || b.moved, stored.found || b.found
 	}
 	if err := s.finishInvoices(ctx, out, invoices, scope.indexed); err != nil {
-		return false, err
+		return stored, err
 	}
-	return moved, tx.MarkIntentsObserved(ctx, scope.key, observations)
+	return stored, tx.MarkIntentsObserved(ctx, scope.key, observations)
 }
 
 // finishInvoices ends the batches of a transaction: it emits the events of

@@ -53,6 +53,7 @@ type transferBatch struct {
 	refunded  []invoice.Refund
 	swept     []invoice.Sweep
 	moved     bool     // a pending payment was found in another block than before
+	found     bool     // a payment was not known, or was orphaned
 	returning []string // ids of the payments of which more or less may be refunded than before
 }
 
@@ -229,6 +230,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	}
 	kept := b.keepsAttribution(p, e)
 	b.moved = b.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
+	b.found = b.found || !known || p.Status == invoice.Orphaned
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = b.status()
 	if !kept {
@@ -324,7 +326,10 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 // staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something
 // else, or a prepared refund, which is left without an invoice.
 func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.Payment) (bool, error) {
-	used := b.isUsed(e, p.ID)
+	used, err := b.isUsed(ctx, e, p.ID)
+	if err != nil {
+		return false, err
+	}
 	if !used {
 		refund, err := b.isPreparedRefund(ctx, e)
 		if err != nil || !refund {
@@ -337,14 +342,19 @@ func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.P
 }
 
 // isUsed reports whether a stored payment without an invoice, which moves the same money as before,
-// is used for something that excludes an invoice. A refund of an undecided payment of a lost past does not: it refunds the
-// invoice that was imported since.
-func (b *transferBatch) isUsed(e *entry, paymentID string) bool {
+// is used for something that excludes an invoice. A refund in a lost past does not, of an undecided payment there: it
+// refunds the invoice that was imported since.
+func (b *transferBatch) isUsed(ctx context.Context, e *entry, paymentID string) (bool, error) {
 	was, known := b.payments[paymentID]
-	if b.undecided[paymentID] && b.lostPast.has(was.BlockNumber) && (was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded) {
-		return false
+	used := known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
+	refunded := was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded
+	if !used || !refunded || !b.undecided[paymentID] || !b.lostPast.has(was.BlockNumber) {
+		return used, nil
 	}
-	return known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
+	refunds, err := b.tx.RefundsOfPayments(ctx, []string{paymentID})
+	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !isActive(r) })
+	later := slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return !b.lostPast.has(r.BlockNumber) })
+	return later || len(refunds) == 0, err
 }
 
 // dueAt returns whether the invoice is covered right before a payment on the

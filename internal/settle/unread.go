@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,18 +138,14 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 			}
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
-		before, err := countPayments(ctx, tx, b)
+		if b.Transfers, err = dropOlderThanAddress(ctx, tx, chainKey, b); err != nil {
+			return err
+		}
+		stored, err := s.storeBlocks(ctx, tx, out, scope, []Block{b})
 		if err != nil {
 			return err
 		}
-		if _, err = s.storeBlocks(ctx, tx, out, scope, []Block{b}); err != nil {
-			return err
-		}
-		after, err := countPayments(ctx, tx, b)
-		if err != nil {
-			return err
-		}
-		if after > before && b.Number < cur.Indexed.Number {
+		if stored.found && b.Number < cur.Indexed.Number {
 			cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
 		}
 		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
@@ -166,14 +163,21 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 	return err
 }
 
-// countPayments returns how many of a block's transfers are stored as payments.
-func countPayments(ctx context.Context, tx *store.Tx, b Block) (int, error) {
-	ids := make([]string, len(b.Transfers))
+// addressMargin is how long before an address was first named a block may have been mined, by clocks that differ.
+const addressMargin = time.Hour
+
+// dropOlderThanAddress returns a block's transfers without those to settlement addresses that no invoice had named yet.
+// They are no payments. Anybody can look up such a transaction, and have its block read.
+func dropOlderThanAddress(ctx context.Context, tx *store.Tx, chainKey string, b Block) ([]invoice.Transfer, error) {
+	to := make([]invoice.Address, len(b.Transfers))
 	for i, t := range b.Transfers {
-		ids[i] = tx.TransferID(invoice.PrefixPayment, t)
+		to[i] = t.To
 	}
-	stored, err := tx.PaymentsByID(ctx, ids)
-	return len(stored), err
+	named, err := tx.FirstNamed(ctx, chainKey, to)
+	return slices.DeleteFunc(slices.Clone(b.Transfers), func(t invoice.Transfer) bool {
+		at, is := named[t.To]
+		return is && b.Time.Before(at.Add(-addressMargin))
+	}), err
 }
 
 // keepBetween stores the header of a block that was read between others, unless above is not a block

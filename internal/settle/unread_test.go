@@ -100,6 +100,98 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 	})
 }
 
+// TestRefundOfAnOrphanedPayment has a reorg move a payment to a block of which it cannot be read, and sends it back.
+func TestRefundOfAnOrphanedPayment(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.TransferAmount)
+		w.mine(start+1, paid)
+		w.reorg(1)
+		b := w.next(start+2, paid)
+		without := b
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		w.observe(without)
+		w.mine(start+3, w.back(inv.TransferAmount))
+		above := w.blocks[len(w.blocks)-1]
+		w.mine(start + 4)
+		w.final()
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
+		w.fill(b.Number+1, w.head(), above)
+		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
+		}
+	})
+}
+
+// TestRefundAboveAGap finds a payment in a gap, and its refund above.
+func TestRefundAboveAGap(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.TransferAmount)
+		b := w.observeEmpty(w.next(start+1, paid))
+		gap := w.rescan()
+		w.mine(start+2, w.back(inv.TransferAmount))
+		above := w.blocks[len(w.blocks)-1]
+		w.final()
+		w.fill(gap.Next, b.Header, b)
+		w.fill(b.Number+1, above.Header, above)
+		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
+		}
+		cur, err := w.Cursor(t.Context(), w.chainKey)
+		if w.must(err); cur.Gap != nil {
+			t.Errorf("the gap is %+v, want none", cur.Gap)
+		}
+	})
+}
+
+// TestFilledTransactionsAreRead reads a block of a gap whose transaction could not be read before.
+func TestFilledTransactionsAreRead(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		paid := w.pay(inv.TransferAmount)
+		b := w.next(start+1, paid)
+		without := b
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		w.observe(without)
+		gap := w.rescan()
+		w.final()
+		w.fill(gap.Next, b.Header, b)
+		if counts, err := w.CountUnread(t.Context(), w.chainKey); err != nil || settle.TotalUnread(counts) != 0 {
+			t.Errorf("unread are %v, %v", counts, err)
+		}
+		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
+			t.Errorf("the invoice is %s", got)
+		}
+	})
+}
+
+// TestTransferBeforeItsAddress looks up a transfer to an address that no invoice had named when it was mined.
+func TestTransferBeforeItsAddress(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		w := db.world(t)
+		inv := w.create()
+		old := w.pay(inv.Amount)
+		b := w.next(start+1, old)
+		b.Number, b.Time = 2, inv.CreatedAt.Add(-2*time.Hour)
+		b.Transfers[0].BlockNumber, b.Transfers[0].BlockTime = b.Number, b.Time
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, old.TxHash))
+		if got, err := w.db.store.PaymentsOfTransaction(t.Context(), []string{w.chainKey}, old.TxHash); err != nil || len(got) > 0 {
+			t.Errorf("payments are %+v, %v", got, err)
+		}
+		if cur, err := w.Cursor(t.Context(), w.chainKey); err != nil || cur.Gap != nil {
+			t.Errorf("the gap is %+v, %v", cur.Gap, err)
+		}
+	})
+}
+
 // TestFillWithUnread closes a gap with blocks of which a transaction was not read.
 func TestFillWithUnread(t *testing.T) {
 	t.Parallel()
