@@ -89,26 +89,33 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 	})
 }
 
-// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the recovery, and the merchant
-// sent it back. It is no payment of the lost past, so it stays refunded.
+// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the recovery, or in the lost past,
+// and the merchant sent it back after the recovery. No lost past counted it, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.create(amount(2_000_000))
-		lost := w.lostInvoice(nil)
-		w.lose(lost)
-		begun := w.head().Number + 1
-		w.mine(w.head().Time.Unix() + 1)
-		w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.EndRecovery(t.Context()) }))
-		for _, transfer := range []invoice.Transfer{w.pay(lost.TransferAmount), w.back(lost.TransferAmount)} {
-			w.mine(w.head().Time.Unix()+1, transfer)
-		}
-		w.final()
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-			t.Fatal(err)
-		}
-		w.fill(begun, w.head(), w.blocks[len(w.blocks)-3:]...)
-		if got := w.invoice(lost.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() || !got.AmountRefunded.IsZero() {
-			t.Errorf("the invoice is %s with %s paid and %s refunded, by a payment that came after the recovery", got.Status, got.AmountPaid, got.AmountRefunded)
+	t.Parallel()
+	each(t, func(t *testing.T, db *database) {
+		for inThePast := range 2 { // of the two transfers
+			w := db.world(t)
+			w.create(amount(2_000_000))
+			lost := w.lostInvoice(nil)
+			w.lose(lost)
+			begun := w.head().Number + 1
+			w.mine(w.head().Time.Unix() + 1)
+			transfers := []invoice.Transfer{w.pay(lost.TransferAmount), w.back(lost.TransferAmount)}
+			for n, transfer := range transfers {
+				if n == inThePast {
+					w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.EndRecovery(t.Context()) }))
+				}
+				w.mine(w.head().Time.Unix()+1, transfer)
+			}
+			w.final()
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+				t.Fatal(err)
+			}
+			w.fill(begun, w.head(), w.blocks[len(w.blocks)-3:]...)
+			if got := w.invoice(lost.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() || !got.AmountRefunded.IsZero() {
+				t.Errorf("%d transfers in the lost past: the invoice is %s with %s paid and %s refunded", inThePast, got.Status, got.AmountPaid, got.AmountRefunded)
+			}
 		}
 	})
 }
