@@ -31,6 +31,13 @@ const (
 	maxFindings = 20
 )
 
+// onceFailed are seeds of histories that found defects. They are played first.
+var onceFailed = []uint64{
+	77220, // an invoice expired whose payment could not be read when a gap was closed
+	77420, // a refund was missed of a payment that was read after it
+	81187, // nothing more was read after a block that one node made up
+}
+
 // TestHistories plays seeded histories of a chain against the real ledger on a
 // real database, and compares what is stored in the end with what the chain
 // has. A history is a function of its seed. It has invoices; transactions that pay them in
@@ -61,10 +68,13 @@ func TestHistories(t *testing.T) {
 			defer dbs.close()
 			for {
 				n := next.Add(1) - 1
-				if n >= uint64(count) || run.failed() >= maxFindings {
+				if n >= uint64(count+len(onceFailed)) || run.failed() >= maxFindings {
 					return
 				}
-				seed := *historySeed + n
+				seed := *historySeed + n - uint64(len(onceFailed))
+				if n < uint64(len(onceFailed)) {
+					seed = onceFailed[n]
+				}
 				run.add(seed, playHistory(t, seed, dbs.of(seed)))
 			}
 		})

@@ -119,6 +119,12 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	}
 	expiring := ix.expiring
 	unfinal := t.head.Number - min(line, t.head.Number)
+	if tip := ix.tracker.Tip(); tip.Number < t.head.Number && tip.Number <= line {
+		// It is not confirmed yet. If the node made it up, nothing follows on it.
+		if err := ix.verifyBlockHash(ctx, n, tip, ix.tracker.Final()); err != nil {
+			return false, err
+		}
+	}
 	settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal)
 	if err == nil && expiring {
 		ix.expiring, err = ix.cfg.Ledger.Expire(ctx, ix.cfg.Chain.Key)
