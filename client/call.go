@@ -91,7 +91,7 @@ func (c *Client) call(ctx context.Context, r request, answer any, checks ...chec
 	return c.repeat(ctx, r, func(n int) error { return c.attempt(ctx, r, n, answer, checks) })
 }
 
-// bounded returns a context that ends with ctx or after a timeout, which is extended by wait. A timeout of 0 is none.
+// bounded returns a context that ends with ctx, or after a timeout and a wait. With a timeout of 0 it ends with ctx.
 func bounded(ctx context.Context, timeout, wait time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)

@@ -115,7 +115,11 @@ export class Quittance extends Events {
     );
   }
 
-  /** Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the same call answers how far it is. */
+  /**
+   * Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the
+   * same call with the same `idempotencyKey` answers how far it is. A call with a new key, which is also what a call without
+   * the option has, is a new request, and erases the invoices that were created since.
+   */
   async eraseCustomer(body: EraseCustomerRequest, options: CreateOptions = {}): Promise<Erasure> {
     return (await this.http.POST("/api/customers/erase", { body, ...this.given(options, again) })).data!.erasure;
   }

@@ -39,7 +39,8 @@ export interface CallOptions extends StreamOptions {
 export interface CreateOptions extends CallOptions {
   /**
    * The key under which the request is safe to repeat for 24 hours; a random one if left out. One that is derived from an
-   * order makes the call safe to repeat from another process.
+   * order makes a create safe to repeat from another process. Do not derive that of submitRefund, which locks the refund, or
+   * of eraseCustomer: use a random one, and the same for retries alone.
    */
   idempotencyKey?: string | undefined;
 }
