@@ -158,13 +158,23 @@ func varies(w http.ResponseWriter) {
 
 const acceptEncoding = "Accept-Encoding"
 
-// acceptsGzip reports whether the client takes gzip. A quality of zero refuses it.
+// acceptsGzip reports whether the client takes gzip.
 func acceptsGzip(r *http.Request) bool {
 	for listed := range strings.SplitSeq(strings.Join(r.Header.Values(acceptEncoding), ","), ",") {
-		coding, quality, _ := strings.Cut(strings.TrimSpace(listed), ";")
-		value, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
-		if strings.EqualFold(strings.TrimSpace(coding), "gzip") && (!given || strings.Trim(value, "0.") != "") {
+		coding, parameters, _ := strings.Cut(listed, ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") && !refuses(parameters) {
 			return true
+		}
+	}
+	return false
+}
+
+// refuses reports whether the parameters of a coding have a quality of zero.
+func refuses(parameters string) bool {
+	for p := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(p, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "q") {
+			return strings.Trim(strings.TrimSpace(value), "0.") == ""
 		}
 	}
 	return false

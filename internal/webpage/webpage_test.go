@@ -17,7 +17,7 @@ func TestSend(t *testing.T) {
 	t.Parallel()
 	long, short := bytes.Repeat([]byte("word "), 100), []byte("word")
 	for accepted, gzipped := range map[string]bool{
-		"": false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false, "gzip": true, "br, gzip": true, "GZIP;q=0.5": true,
+		"": false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;Q=0": false, "gzip ; q = 0": false, "gzip;q=0;x=1": false, "gzip;x=1;q=0": false, "br;q=0, gzip;Q=0.001": true, "gzip": true, "br, gzip": true, "GZIP;q=0.5": true,
 	} {
 		for _, body := range [][]byte{long, short} {
 			for name, send := range map[string]func(w http.ResponseWriter, r *http.Request) error{
