@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // assets are the page and its files. The bundle is Redoc's own, unchanged.
@@ -66,10 +67,11 @@ func Routes() []Route {
 	return routes
 }
 
-// file returns a handler that serves a file, which browsers keep and ask about again.
+// file returns a handler that serves a file, which browsers keep and ask about again. The compressed file has an ETag of
+// its own.
 func file(mediaType string, content []byte) http.Handler {
 	sum := sha256.Sum256(content)
-	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	tag, whole := hex.EncodeToString(sum[:16]), webpage.NewBody(content)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Type", mediaType)
@@ -77,7 +79,11 @@ func file(mediaType string, content []byte) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-cache")
-		header.Set("ETag", etag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		body, compressed := whole.For(w, r)
+		header.Set("ETag", `"`+tag+`"`)
+		if compressed {
+			header.Set("ETag", `"`+tag+`-gzip"`)
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	})
 }

@@ -1,9 +1,11 @@
 package apidocs
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -58,6 +60,22 @@ func TestRoutes(t *testing.T) {
 		}
 		if again := get(path, "If-None-Match", answer.Header().Get("ETag")); again.Code != http.StatusNotModified {
 			t.Errorf("%s with its ETag: %d, want 304", path, again.Code)
+		}
+		packed := get(path, "Accept-Encoding", "gzip")
+		tag := packed.Header().Get("ETag")
+		if packed.Header().Get("Content-Encoding") != "gzip" || tag == answer.Header().Get("ETag") || answer.Header().Get("Vary") != "Accept-Encoding" || packed.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: compressed %v, plain %v", path, packed.Header(), answer.Header())
+			continue
+		}
+		if again := get(path, "Accept-Encoding", "gzip", "If-None-Match", tag); again.Code != http.StatusNotModified || again.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s compressed, with its ETag: %d %v, want 304", path, again.Code, again.Header())
+		}
+		plain, err := gzip.NewReader(packed.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(plain); err != nil || string(text) != answer.Body.String() {
+			t.Errorf("%s: %d bytes of %d, %v", path, len(text), answer.Body.Len(), err)
 		}
 	}
 	var document struct {

@@ -21,8 +21,30 @@ import (
 type File struct {
 	Path      string
 	mediaType string
-	body      []byte
-	gzipped   func() []byte // body, compressed when it is first asked for; nil if that is no smaller
+	body      Body
+}
+
+// Body is the body of a response, which is compressed for clients that take that.
+type Body struct {
+	plain   []byte
+	gzipped func() []byte // nil if it is no smaller
+}
+
+// NewBody returns a body that is sent many times. It is compressed when that is first asked for.
+func NewBody(plain []byte) Body {
+	return Body{plain, sync.OnceValue(func() []byte { return compress(plain, newGzipWriter(gzip.BestCompression)) })}
+}
+
+// For returns the body for a request, and sets the headers of the response that depend on whether it is compressed.
+func (b Body) For(w http.ResponseWriter, r *http.Request) (body []byte, compressed bool) {
+	varies(w)
+	if acceptsGzip(r) {
+		if small := b.gzipped(); small != nil {
+			w.Header().Set("Content-Encoding", "gzip")
+			return small, true
+		}
+	}
+	return b.plain, false
 }
 
 // mediaTypes are the media types of files by the ends of their names.
@@ -39,8 +61,7 @@ func NewFile(folder, name string, body []byte) File {
 	}
 	return File{
 		Path:      path.Join(folder, strings.TrimSuffix(name, ext)+"."+hex.EncodeToString(sum[:8])+ext),
-		mediaType: mediaTypes[ext], body: body,
-		gzipped: sync.OnceValue(func() []byte { return compress(body, newGzipWriter(gzip.BestCompression)) }),
+		mediaType: mediaTypes[ext], body: NewBody(body),
 	}
 }
 
@@ -63,7 +84,7 @@ const Forever = "public, max-age=31536000, immutable"
 // Send answers with the file and a header Cache-Control. Errors are of the connection.
 func (f File) Send(w http.ResponseWriter, r *http.Request, cacheControl string) error {
 	w.Header().Set("Cache-Control", cacheControl)
-	return send(w, r, http.StatusOK, f.mediaType, f.body, f.gzipped)
+	return send(w, r, http.StatusOK, f.mediaType, f.body)
 }
 
 // CopyHeader is a header of every response of an isolated copy of the service.
@@ -81,32 +102,26 @@ func SendHTML(w http.ResponseWriter, r *http.Request, status int, body []byte) e
 			body = slices.Concat(start, []byte("<body"), tag, []byte(">"+copyNotice), after)
 		}
 	}
-	return send(w, r, status, "text/html; charset=utf-8", body, func() []byte { return compressPage(body) })
+	return send(w, r, status, "text/html; charset=utf-8", Body{body, func() []byte { return compressPage(body) }})
 }
 
 // SendData answers with a body that is not for a browser to show. Errors are of the connection.
 func SendData(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) error {
-	return send(w, r, status, mediaType, body, func() []byte {
+	return send(w, r, status, mediaType, Body{body, func() []byte {
 		if len(body) < MinCompressed {
 			return nil
 		}
 		return compressPage(body)
-	})
+	}})
 }
 
-func send(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte, gzipped func() []byte) error {
-	varies(w)
+func send(w http.ResponseWriter, r *http.Request, status int, mediaType string, body Body) error {
+	content, _ := body.For(w, r)
 	header := w.Header()
-	if acceptsGzip(r) {
-		if small := gzipped(); small != nil {
-			header.Set("Content-Encoding", "gzip")
-			body = small
-		}
-	}
 	header.Set("Content-Type", mediaType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Length", strconv.Itoa(len(content)))
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(content); err != nil {
 		return fmt.Errorf("write response: %w", err)
 	}
 	return nil
