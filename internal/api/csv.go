@@ -86,6 +86,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 	setCSV(header, l.name+"-"+times.Format(a.now(), format.zone, "2006-01-02T150405"))
 	header.Set("Trailer", headerRows)
 	if r.Method == http.MethodHead {
+		webpage.NewStream(w, r, false) // a GET is compressed if the list is large, which is not read here
 		return nil
 	}
 	if err = e.run(ctx); err == nil {

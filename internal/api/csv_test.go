@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -407,7 +408,8 @@ func TestExportsAreBounded(t *testing.T) {
 			t.Errorf("answered %d", status)
 		}
 	}
-	if w := do(h, "HEAD", "/api/invoices", "", "Accept", "text/csv"); w.Code != http.StatusOK || w.Body.Len() > 0 || fmt.Sprint(w.Header()["Trailer"]) != "[Quittance-Rows]" {
+	if w := do(h, "HEAD", "/api/invoices", "", "Accept", "text/csv"); w.Code != http.StatusOK || w.Body.Len() > 0 || fmt.Sprint(w.Header()["Trailer"]) != "[Quittance-Rows]" ||
+		!slices.Contains(w.Header()["Vary"], "Accept-Encoding") {
 		t.Errorf("HEAD answers %d %v", w.Code, w.Header())
 	}
 }
