@@ -84,6 +84,7 @@ func TestErrorResponses(t *testing.T) {
 	}
 	for _, path := range []string{
 		"//", "//api/invoices", "/api//invoices", "/api/../x", "/api/./invoices", "/api/invoices/..", "/api", "/checkout", "/x", "//checkout/x",
+		"/api/invoices//", "/api/invoices/../invoices", "/checkout/x/authorization//", "/checkout//x/authorization/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := ask(t, method, base, "{}", func(r *http.Request) { r.URL.Path = path })
