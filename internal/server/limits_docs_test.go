@@ -133,7 +133,7 @@ func limitRows() []string {
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
 		row("a JSON body | nested %d deep", api.MaxDepth),
-		row("`Idempotency-Key` | %d characters; %d hours", api.MaxIdempotencyKey, store.IdempotencyWindow/time.Hour),
+		row("`Idempotency-Key` | %d characters; %d hours of an erasure %d days", api.MaxIdempotencyKey, store.IdempotencyWindow/time.Hour, store.ErasureLifetime/day),
 		row("an invoice | %d days until it expires; %d line items; `merchantId` of %d characters; `metadata` of %d pairs keys of %d and values of %d characters; "+
 			"`reference` `customer.id` and labels of %d `description` of %d `customer.email` of %d characters; `returnUrl` and `cancelUrl` of %d bytes",
 			invoice.MaxLifetime/day, invoice.MaxLineItems, invoice.MaxMerchantID, invoice.MaxMetadata, invoice.MaxMetadataKey, invoice.MaxMetadataValue,

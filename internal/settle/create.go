@@ -168,15 +168,18 @@ func (s *Service) emitOnlyCreated(out *outbox, inv invoice.Invoice) error {
 // deleteBatch is how many keys one transaction deletes.
 const deleteBatch = 1000
 
-// DeleteOldKeys deletes idempotency keys that are past their window.
+// DeleteOldKeys deletes idempotency keys that are past their window, and old erasures with theirs.
 func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
-		var n int64
+		var keys, erasures int64
 		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteIdempotencyKeys(ctx, s.schedule(), deleteBatch)
+			if keys, err = tx.DeleteIdempotencyKeys(ctx, s.schedule(), deleteBatch); err != nil {
+				return err
+			}
+			erasures, err = tx.DeleteErasures(ctx, s.schedule(), deleteBatch)
 			return err
 		})
-		if err != nil || n < deleteBatch {
+		if err != nil || keys < deleteBatch && erasures == 0 {
 			return err
 		}
 	}

@@ -248,6 +248,46 @@ func TestEraseOnce(t *testing.T) {
 	})
 }
 
+// TestOldErasuresAreDeleted deletes erasures with and without invoices, and their keys, at the end of their time.
+func TestOldErasuresAreDeleted(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		w.create(ofMarker)
+		erase := func(customer string, want bool) {
+			t.Helper()
+			replayed := false
+			_, err := w.EraseCustomer(ctx, w.merchant, customer, settle.Once{Key: "k " + customer, Scope: w.merchant, Replayed: &replayed})
+			if err != nil || replayed != want {
+				t.Errorf("replayed %t, %v, want %t", replayed, err, want)
+			}
+		}
+		count := func(want int) {
+			t.Helper()
+			for _, table := range []string{"erasures", "erasure_keys"} {
+				var n int
+				w.must(w.db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
+				if n != want {
+					t.Errorf("%s has %d rows, want %d", table, n, want)
+				}
+			}
+		}
+		for _, customer := range []string{marker + "/1", "unknown"} {
+			erase(customer, false)
+		}
+		end := w.seconds.Load() + int64(store.ErasureLifetime/time.Second)
+		w.seconds.Store(end)
+		w.must(w.DeleteOldKeys(ctx))
+		count(2)
+		erase("unknown", true)
+		w.seconds.Store(end + 1)
+		w.must(w.DeleteOldKeys(ctx))
+		count(0)
+		erase("unknown", false)
+		w.must(w.DeleteOldKeys(ctx))
+		count(1)
+	})
+}
+
 // TestEraseOnceAtOnce sends the same request many times at once: one erasure begins.
 func TestEraseOnceAtOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

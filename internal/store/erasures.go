@@ -60,6 +60,20 @@ func (tx *Tx) InsertErasureKey(ctx context.Context, k ErasureKey, erasureID stri
 	return n > 0, err
 }
 
+// ErasureLifetime is how long a finished erasure and its keys are remembered.
+const ErasureLifetime = 365 * 24 * time.Hour
+
+// DeleteErasures deletes erasures that ended and are older than ErasureLifetime, up to limit keys or up to limit erasures. It
+// returns how many.
+func (tx *Tx) DeleteErasures(ctx context.Context, now time.Time, limit int) (int64, error) {
+	below := invoice.FirstID(invoice.PrefixErasure, now.Add(-ErasureLifetime))
+	n, err := tx.exec(ctx, "DELETE FROM erasure_keys WHERE key_hash IN (SELECT key_hash FROM erasure_keys WHERE erasure_id < $1 ORDER BY erasure_id LIMIT $2)", below, limit)
+	if err != nil || n > 0 {
+		return n, err
+	}
+	return tx.exec(ctx, "DELETE FROM erasures WHERE id IN (SELECT id FROM erasures WHERE id < $1 AND customer IS NULL ORDER BY id LIMIT $2)", below, limit)
+}
+
 // LockErasure returns the oldest erasure, with that id or a greater one, that is running and that no other transaction works
 // on, or ErrNotFound. No other one works on it until this one ends.
 func (tx *Tx) LockErasure(ctx context.Context, from string) (Erasure, error) {

@@ -619,6 +619,7 @@ func recordStatements(t *testing.T, s *store.Store) []statement {
 			"orphan":          func() error { return write.OrphanAbove(ctx, "base", 500, at(9), at(9)) },
 			"forget":          func() error { return write.DeleteHeaders(ctx, "base", 5, 500) },
 			"forget key":      func() error { _, err := write.DeleteIdempotencyKeys(ctx, invoice.Unix(1), 10); return err },
+			"forget erasures": func() error { _, err := write.DeleteErasures(ctx, at(1_800_000_000), 10); return err },
 			"lease":           func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.First, 0)) },
 			"probe":           func() error { return write.LeaseInTransaction(ctx, leaseAll(delivery.Retry, 1<<60)) },
 			"deliver": func() error {

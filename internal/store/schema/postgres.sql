@@ -545,7 +545,8 @@ CREATE TABLE receipt_mails (
 );
 CREATE INDEX receipt_mails_due ON receipt_mails (due_at) WHERE due_at IS NOT NULL;
 
--- Erasures of personal data, one row for each request that concerns invoices. It is never deleted.
+-- Erasures of personal data, one row for each request that concerns invoices or has an Idempotency-Key. It is deleted
+-- 365 days after it was created.
 CREATE TABLE erasures (
     -- ers_…; in the order of the requests
     id          TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'ers\_%' ESCAPE '\'),
@@ -565,8 +566,8 @@ CREATE TABLE erasures (
 );
 CREATE UNIQUE INDEX erasures_running ON erasures (merchant_id, customer) WHERE customer IS NOT NULL;
 
--- The Idempotency-Keys of erasures. A row is never deleted: a request that is repeated late must not erase newer
--- invoices. A key may name the customer, so it is not stored.
+-- The Idempotency-Keys of erasures, which are deleted before their erasure is: a request that is repeated late must not
+-- erase newer invoices. A key may name the customer, so it is not stored.
 CREATE TABLE erasure_keys (
     -- of the key and its scope
     key_hash     TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(key_hash) = 66),
@@ -575,6 +576,7 @@ CREATE TABLE erasure_keys (
     -- that the request began, or that was running for the customer
     erasure_id   TEXT COLLATE "C" NOT NULL
 );
+CREATE INDEX erasure_keys_by_erasure ON erasure_keys (erasure_id);
 
 -- =====================================================================================================================
 -- Chains
@@ -1184,7 +1186,7 @@ CREATE TABLE refund_submissions (
     started_scheduled BIGINT,
     -- the caller that made it with an Idempotency-Key
     idem_scope        TEXT COLLATE "C",
-    -- that key, of which a refund has one submission for each scope
+    -- that key, by which the caller gets the submission again while it is in force
     idem_key          TEXT COLLATE "C" CHECK (length(idem_key) BETWEEN 1 AND 255),
     -- of what was asked for, to refuse another request with the key
     request_hash      TEXT COLLATE "C" CHECK (length(request_hash) = 66),
