@@ -50,6 +50,7 @@ export class Connection {
     const { url, key, version, randomUUID, ...options } = given;
     this.url = serviceURL(url);
     checkBounds(options);
+    setHeader(new Headers(), "Quittance-Version", version ?? "");
     this.#headers = { ...("key" in given && authorization(key)), ...(version !== undefined && { "Quittance-Version": version }) };
     this.#options = options;
     this.#uuid = randomUUID ?? (() => crypto.randomUUID());
@@ -112,17 +113,26 @@ export class Connection {
 
   #addHeaders({ headers, method }: Request, options: CreateOptions): void {
     if (method !== "GET") {
-      headers.set("Idempotency-Key", options.idempotencyKey ?? this.#uuid());
+      setHeader(headers, "Idempotency-Key", options.idempotencyKey ?? this.#uuid());
     }
     if ("key" in options) { // also if it is undefined, because the client's key may be another merchant's
       headers.set("Authorization", authorization(options.key).Authorization);
     }
     if (options.version !== undefined) {
-      headers.set("Quittance-Version", options.version);
+      setHeader(headers, "Quittance-Version", options.version);
     }
     for (const [name, value] of Object.entries(options.headers ?? {})) {
-      headers.set(name, value);
+      setHeader(headers, name, value);
     }
+  }
+}
+
+/** Sets a header, or throws an InvalidArgumentError without the value, which may be a secret. */
+function setHeader(headers: Headers, name: string, value: string): void {
+  try {
+    headers.set(name, value);
+  } catch {
+    throw new InvalidArgumentError(`the header ${JSON.stringify(name)} has a name or a value that no header can have, such as one with a line break`);
   }
 }
 

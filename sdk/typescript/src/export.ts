@@ -1,32 +1,47 @@
 import { failedCall, parts, retryDelay, type CallSettings } from "./call.js";
 import { TimeoutError } from "./callerrors.js";
+import { defaults } from "./retry.js";
 import { Watch } from "./watch.js";
 
-/** The longest silence of an export. The service pauses between its reads. */
+/** The longest silence of an export that has begun. The service pauses between its reads. */
 const idleMs = 120_000;
 
-/** Yields the parts of a CSV response. Attempts are repeated until one is answered; a response that breaks off throws. */
+/**
+ * Yields the parts of a CSV response. Attempts are repeated until one has the first part, within the time of the call. After
+ * it, silence ends the export, and the caller's signal; the time that the caller takes for a part does not count. A response
+ * that breaks off throws.
+ */
 export async function* exported(request: Request, settings: CallSettings): AsyncGenerator<Uint8Array, void> {
   const failed = failedCall(request);
-  for (let begun = false; !begun; ) {
-    const watch = new Watch(settings.signal, idleMs, () => new TimeoutError(`nothing was received for ${idleMs} ms`, failed));
-    failed.attempts++;
-    try {
-      for await (const part of parts(request.clone(), "text/csv", watch, settings, failed)) {
-        begun = true;
-        watch.pause();
-        yield part;
-        watch.restart();
+  const [callMs, attemptMs] = [settings.timeoutMs ?? defaults.timeoutMs, settings.attemptTimeoutMs ?? defaults.attemptTimeoutMs];
+  const late = (ms: number) => () => new TimeoutError(`the export did not begin within ${ms} ms`, failed);
+  const call = new Watch(settings.signal, callMs, late(callMs));
+  const idle = new Watch(call.signal, idleMs, () => new TimeoutError(`nothing was received for ${idleMs} ms`, failed));
+  idle.pause();
+  try {
+    for (let begun = false; !begun; ) {
+      const attempt = new Watch(idle.signal, attemptMs, late(attemptMs));
+      failed.attempts++;
+      try {
+        for await (const part of parts(request.clone(), "text/csv", attempt, settings, failed)) {
+          begun = true;
+          [call, attempt, idle].forEach((watch) => watch.pause());
+          yield part;
+          idle.restart();
+        }
+        return;
+      } catch (error) {
+        if (begun) {
+          throw error;
+        }
+        attempt.pause();
+        await call.wait(retryDelay(failed.attempts - 1, error, request, settings, call.signal));
+      } finally {
+        attempt.close();
       }
-      return;
-    } catch (error) {
-      if (begun) {
-        throw error;
-      }
-      watch.pause();
-      await retryDelay(failed.attempts - 1, error, request, settings, watch.signal);
-    } finally {
-      watch.close();
     }
+  } finally {
+    idle.close();
+    call.close();
   }
 }

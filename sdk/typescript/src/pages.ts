@@ -54,12 +54,12 @@ export function pages<P extends { nextCursor?: string }, T, R = void>(
       const page = await get(cursor === undefined ? {} : { cursor });
       return { items: elements(page), nextCursor: page.nextCursor };
     },
-    toArray: ({ limit }: { limit: number }): Promise<T[]> => toArray(iteration, limit),
+    toArray: (options?: { limit?: number }): Promise<T[]> => toArray(iteration, options?.limit),
   });
 }
 
-async function toArray<T>(iteration: AsyncGenerator<T, unknown, undefined>, limit: number): Promise<T[]> {
-  if (!Number.isInteger(limit) || limit < 1) {
+async function toArray<T>(iteration: AsyncGenerator<T, unknown, undefined>, limit: number | undefined): Promise<T[]> {
+  if (limit === undefined || !Number.isInteger(limit) || limit < 1) {
     throw new InvalidArgumentError(`the limit must be a whole number of at least 1; it is ${String(limit)}`);
   }
   const array: T[] = [];

@@ -163,6 +163,31 @@ test("a call has its own bounds, headers, key and version", async () => {
   assert.deepEqual(csv.sent.map((r) => r.headers.get("Authorization")), ["Bearer qk_2", "Bearer qk_3"]);
 });
 
+test("the timeouts of an export hold until its first byte", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let body;
+  const begins = () => new Response(new ReadableStream({ start: (c) => (body = c, c.enqueue(new Uint8Array(4))) }), { headers: { "Content-Type": "text/csv" } });
+  const parts = client([begins]).quittance.exportInvoices({}, { timeoutMs: 300, attemptTimeoutMs: 100 });
+  assert.equal((await parts.next()).value.length, 4);
+  t.mock.timers.tick(600_000); // the caller takes its time
+  const next = parts.next();
+  t.mock.timers.tick(100_000);
+  body.enqueue(new Uint8Array(2));
+  assert.equal((await next).value.length, 2);
+  const silent = parts.next();
+  t.mock.timers.tick(120_000);
+  await assert.rejects(silent, (error) => error instanceof TimeoutError && /nothing was received for 120000 ms/.test(error.message));
+});
+
+test("headers that cannot be sent are errors of this package", async () => {
+  for (const options of [{ headers: { "bad name": "x" } }, { headers: { a: "qk_2\n3" } }, { version: "a\nb" }]) {
+    await assert.rejects(client([]).quittance.getInvoice("inv_1", options), (error) => error instanceof InvalidArgumentError && !error.message.includes("qk_2"));
+  }
+  await assert.rejects(client([]).quittance.createInvoice(order, { idempotencyKey: "a\nb" }), InvalidArgumentError);
+  assert.throws(() => client([], { version: "a\nb" }), InvalidArgumentError);
+  await assert.rejects(client([]).quittance.listInvoices().toArray(), InvalidArgumentError);
+});
+
 test("every write has an idempotency key", async () => {
   const { quittance, sent } = client([
     ok({ submission: { id: "sub_1" } }), ok({ webhook: {} }), () => new Response(null, { status: 204 }), ok({ invoices: [] }), ok({ redelivered: 1 }),
