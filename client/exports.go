@@ -99,7 +99,7 @@ func (c *Client) download(ctx, call context.Context, r request, n int) (d *downl
 	attempt, end := bounded(call, c.attemptTimeout, 0)
 	defer end()
 	begun := context.AfterFunc(attempt, func() { cancel(context.Cause(attempt)) })
-	response, err := c.open(reading, r, n)
+	response, err := c.open(reading, r, n) //nolint:bodyclose // the download closes it
 	if err == nil {
 		d = &download{response, bufio.NewReader(response.Body), cancel, func() error { return context.Cause(reading) }}
 		if _, err = d.body.Peek(1); errors.Is(err, io.EOF) { // it has no rows, and no header

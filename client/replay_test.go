@@ -25,7 +25,11 @@ type losing struct {
 
 func (l *losing) serve(t *testing.T, conn net.Conn) {
 	t.Helper()
-	defer conn.Close()
+	defer func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	const missing = `{"status":404,"code":"not_found","detail":"D."}`
 	in := bufio.NewReader(conn)
 	for used := false; ; used = true {

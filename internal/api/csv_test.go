@@ -440,7 +440,7 @@ func TestLongRequestsCheckTheirKeys(t *testing.T) {
 				w := httptest.NewRecorder()
 				func() {
 					defer func() {
-						if cut := recover(); cut != nil && cut != http.ErrAbortHandler {
+						if cut := recover(); cut != nil && cut != any(http.ErrAbortHandler) {
 							panic(cut)
 						}
 					}()

@@ -119,11 +119,8 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	}
 	expiring := ix.expiring
 	unfinal := t.head.Number - min(line, t.head.Number)
-	if tip := ix.tracker.Tip(); tip.Number < t.head.Number && tip.Number <= line {
-		// It is not confirmed yet. If the node made it up, nothing follows on it.
-		if err := ix.verifyBlockHash(ctx, n, tip, ix.tracker.Final()); err != nil {
-			return false, err
-		}
+	if err := ix.verifyTip(ctx, n, min(line, t.head.Number-1)); err != nil {
+		return false, err
 	}
 	settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal)
 	if err == nil && expiring {
@@ -132,6 +129,16 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	// The others may call more final before the node has a new head.
 	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	return !settled || ix.expiring || line < own || ix.tracker.Tip().Number < t.head.Number, err
+}
+
+// verifyTip compares the newest indexed block with other nodes if it is at a height or below, but not confirmed. If one node
+// made it up, nothing follows on it.
+func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) error {
+	tip, final := ix.tracker.Tip(), ix.tracker.Final()
+	if tip.Number > height || tip.Number <= final.Number {
+		return nil
+	}
+	return ix.verifyBlockHash(ctx, n, tip, final)
 }
 
 // nextHeader reads the blocks up to the head together if the pace asks for that. Otherwise it
@@ -167,25 +174,17 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) er
 	if err != nil {
 		return err
 	}
-	tip, final := ix.tracker.Tip(), ix.tracker.Final()
-	if tip.Number > final.Number {
-		if err := ix.verifyBlockHash(ctx, n, tip, final); err != nil {
-			return err
-		}
+	tip := ix.tracker.Tip()
+	if err := ix.verifyTip(ctx, n, line); err != nil {
+		return err
 	}
 	ix.catchup.begin(tip.Number+1, last)
 	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
 		if err := ix.observe(ctx, blocks); err != nil {
 			return err
 		}
-		if ix.tracker.Final().Number < tip.Number { // what was read before is verified first
-			read := ix.tracker.Tip()
-			if _, err := ix.confirm(ctx, n, t, min(ix.confirmable(unfinal), tip.Number), unfinal); err != nil {
-				return err
-			}
-			if ix.tracker.Tip() != read {
-				return settle.ErrCursorMoved // the next sync continues where the rollback ended
-			}
+		if err := ix.confirmBelow(ctx, n, t, tip.Number, unfinal); err != nil {
+			return err
 		}
 		if ix.tracker.Final().Number >= tip.Number {
 			if err := ix.confirmRead(ctx, n, cursor.Revision, unfinal); err != nil {
@@ -197,6 +196,21 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) er
 		ix.advanced(loopHead)
 		return nil
 	})
+}
+
+// confirmBelow confirms what is confirmable up to a height, of blocks that were read before and are verified first.
+func (ix *Indexer) confirmBelow(ctx context.Context, n node, t heads, height, unfinal uint64) error {
+	if ix.tracker.Final().Number >= height {
+		return nil
+	}
+	read := ix.tracker.Tip()
+	if _, err := ix.confirm(ctx, n, t, min(ix.confirmable(unfinal), height), unfinal); err != nil {
+		return err
+	}
+	if ix.tracker.Tip() != read {
+		return settle.ErrCursorMoved // the next sync continues where the rollback ended
+	}
+	return nil
 }
 
 // confirmRead confirms what is confirmable of blocks that were final when they were read.

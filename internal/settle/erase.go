@@ -30,16 +30,9 @@ func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string
 		return e, err
 	}
 	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if once.Key != "" {
-			first, requested, err := tx.ErasureByKey(ctx, key.KeyHash)
-			if err == nil && requested != key.RequestHash {
-				return ErrIdempotencyMismatch
-			}
-			if !errors.Is(err, store.ErrNotFound) {
-				e = first
-				once.mark(err == nil)
-				return err
-			}
+		var known bool
+		if e, known, err = erasureOf(ctx, tx, key, once); known || err != nil {
+			return err
 		}
 		e, err = s.beginErasure(ctx, tx, merchantID, customer, once.Key != "")
 		if err != nil {
@@ -63,6 +56,22 @@ func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string
 		e = worked
 	}
 	return e, err
+}
+
+// erasureOf returns the erasure that a request with the same key began, if there is one.
+func erasureOf(ctx context.Context, tx *store.Tx, key store.ErasureKey, once Once) (e store.Erasure, known bool, err error) {
+	if once.Key == "" {
+		return e, false, nil
+	}
+	e, requested, err := tx.ErasureByKey(ctx, key.KeyHash)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return e, false, nil
+	case err == nil && requested != key.RequestHash:
+		return e, true, ErrIdempotencyMismatch
+	}
+	once.mark(err == nil)
+	return e, err == nil, err
 }
 
 // erasureKey returns what is stored of a request's key. The hashes hold the key: if it is random, the customer cannot be found

@@ -82,19 +82,30 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if err := tx.AuditOlder(ctx, chainKey, next, through.Number); err != nil {
 			return err
 		}
-		cur.Gap = gap.After(through.Number)
-		if stored.moved {
-			cur.Revision++
-		}
-		if stored.found && cur.Unread == nil && gap.Last < cur.Indexed.Number {
-			cur.ReadAgain(through.Number + 1) // what was read above the gap may refund it
-		}
-		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
-			return err
-		}
-		*cur, err = tx.LockCursor(ctx, chainKey) // with the transactions of these blocks that were not read
-		return err
+		shrinkGap(cur, through.Number, stored)
+		return saveCursor(ctx, tx, chainKey, cur)
 	})
+	return err
+}
+
+// shrinkGap ends the part of the gap up to a block, in which blocks were stored.
+func shrinkGap(cur *store.Cursor, through uint64, stored storedBlocks) {
+	gap := cur.Gap
+	cur.Gap = gap.After(through)
+	if stored.moved {
+		cur.Revision++
+	}
+	if stored.found && cur.Unread == nil && gap.Last < cur.Indexed.Number {
+		cur.ReadAgain(through + 1) // what was read above the gap may refund it
+	}
+}
+
+// saveCursor writes the cursor, and reads it with the newest block of which transactions are unread.
+func saveCursor(ctx context.Context, tx *store.Tx, chainKey string, cur *store.Cursor) (err error) {
+	if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
+		return err
+	}
+	*cur, err = tx.LockCursor(ctx, chainKey)
 	return err
 }
 

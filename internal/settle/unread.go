@@ -113,31 +113,19 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 
 // Supplement records what a block holds that was read before, and deletes the unread
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. If a payment is new, the blocks above are read again, since they may hold refunds of it. The header of a block that was read between others may not be kept. Then above shows
-// that the block is theirs: a block that was read, above b and of the same chain. It returns
+// these expire. If a payment is new, the blocks above are read again, since they may hold refunds of it. The header of a
+// block that was read between others may not be kept. Then above shows that the block is theirs: a block that was read, above
+// b and of the same chain. It returns
 // ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
 // read. It returns ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
-		if !hasRead(*cur, b.Number) {
-			return ErrCursorMoved
-		}
-		kept, err := tx.Headers(ctx, chainKey, b.Number, b.Number)
-		if err != nil {
+		if err := checkWasRead(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
 			return err
 		}
 		final := b.Number <= cur.Confirmed.Number
-		switch {
-		case len(kept) == 1 && kept[0].Hash != b.Hash && final:
-			return fmt.Errorf("block %d of %s: %w", b.Number, chainKey, ErrFinalityViolated)
-		case len(kept) == 1 && kept[0].Hash != b.Hash:
-			return ErrCursorMoved
-		case len(kept) == 0 && !final:
-			if err := keepBetween(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
-				return err
-			}
-		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
+		var err error
 		if b.Transfers, err = dropOlderThanAddress(ctx, tx, chainKey, b); err != nil {
 			return err
 		}
@@ -154,13 +142,31 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		if !final {
 			cur.Revision++ // earlier verifications lack it
 		}
-		if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
-			return err
-		}
-		*cur, err = tx.LockCursor(ctx, chainKey) // with the newest block that is left unread
-		return err
+		return saveCursor(ctx, tx, chainKey, cur)
 	})
 	return err
+}
+
+// checkWasRead returns Supplement's errors for a block that was not read, or is not the one that was. It stores the header
+// of a block that was read between others.
+func checkWasRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, b, above invoice.Header) error {
+	if !hasRead(cur, b.Number) {
+		return ErrCursorMoved
+	}
+	kept, err := tx.Headers(ctx, chainKey, b.Number, b.Number)
+	if err != nil {
+		return err
+	}
+	final := b.Number <= cur.Confirmed.Number
+	switch {
+	case len(kept) == 1 && kept[0].Hash != b.Hash && final:
+		return fmt.Errorf("block %d of %s: %w", b.Number, chainKey, ErrFinalityViolated)
+	case len(kept) == 1 && kept[0].Hash != b.Hash:
+		return ErrCursorMoved
+	case len(kept) == 0 && !final:
+		return keepBetween(ctx, tx, chainKey, cur, b, above)
+	}
+	return nil
 }
 
 // addressMargin is how long before an address was first named a block may have been mined, by clocks that differ.
