@@ -173,6 +173,7 @@ func (r *measurement) sqliteInserts(ctx context.Context, url string) (_ float64,
 	db.SetMaxOpenConns(1)
 	var inserts []*sql.Stmt
 	text := fmt.Sprintf(createdRows, "?1", "?2", "?3", eventBody, account(0))
+	// A text that ends in a semicolon and a line feed is one that the driver parses in each execution.
 	for one := range strings.SplitSeq(strings.TrimSpace(text), ";\n") {
 		stmt, err := db.PrepareContext(ctx, one)
 		if err != nil {
