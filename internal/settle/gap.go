@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
@@ -47,7 +48,7 @@ type auditedGap struct {
 // shrinks in the same transaction. Undecided payments are attributed once all
 // blocks that were never read are read, and invoices that the gap kept from
 // expiring expire once it is closed; of very many, some when the next block is final.
-// If a payment is new, the gap grows up to the newest block read, since a transfer there may refund it.
+// If a payment of an invoice is new, the gap grows up to the newest block read, since a transfer there may refund it.
 //
 // It returns ErrCursorMoved when the gap does not begin at the block next, or
 // when through is above the gap or the finalized height, and ErrFinalityViolated
@@ -69,11 +70,11 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: true, unread: cur.Unread}
-		if err := tx.DeleteUnreadable(ctx, chainKey, next, through.Number); err != nil { // the blocks name those that still are
-			return err
-		}
 		stored, err := s.storeBlocks(ctx, tx, out, scope, blocks)
 		if err != nil {
+			return err
+		}
+		if err := deleteRead(ctx, tx, chainKey, *cur, blocks); err != nil {
 			return err
 		}
 		if err := tx.FinishIntents(ctx, chainKey, through.Number); err != nil {
@@ -86,6 +87,30 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		return saveCursor(ctx, tx, chainKey, cur)
 	})
 	return err
+}
+
+// deleteRead deletes the unread transactions of which the blocks hold a transfer.
+func deleteRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, blocks []Block) error {
+	if cur.UnreadTx == 0 {
+		return nil
+	}
+	unread, err := tx.UnreadTransactions(ctx, chainKey, MaxUnread)
+	if err != nil {
+		return err
+	}
+	isUnread := make(map[invoice.Hash]bool)
+	for _, u := range unread {
+		isUnread[u.TxHash] = true
+	}
+	var read []invoice.Hash
+	for _, b := range blocks {
+		for _, t := range b.Transfers {
+			if isUnread[t.TxHash] {
+				read = append(read, t.TxHash)
+			}
+		}
+	}
+	return tx.DeleteUnread(ctx, chainKey, slices.Compact(read))
 }
 
 // shrinkGap ends the part of the gap up to a block, in which blocks were stored.

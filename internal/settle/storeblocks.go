@@ -33,7 +33,7 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 // storedBlocks is what blocks changed.
 type storedBlocks struct {
 	moved bool // a pending payment was found in another block than before
-	found bool // a payment was not known, or was orphaned
+	found bool // a payment of an invoice was not known, or was orphaned
 }
 
 // storeBlocks stores the transfers of the blocks, in their order, and what the

@@ -53,7 +53,7 @@ type transferBatch struct {
 	refunded  []invoice.Refund
 	swept     []invoice.Sweep
 	moved     bool     // a pending payment was found in another block than before
-	found     bool     // a payment was not known, or was orphaned
+	found     bool     // a payment of an invoice was not known, or was orphaned
 	returning []string // ids of the payments of which more or less may be refunded than before
 }
 
@@ -230,7 +230,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	}
 	kept := b.keepsAttribution(p, e)
 	b.moved = b.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
-	b.found = b.found || !known || p.Status == invoice.Orphaned
+	isNew := !known || p.Status == invoice.Orphaned
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = b.status()
 	if !kept {
@@ -243,6 +243,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 			}
 		}
 	}
+	b.found = b.found || isNew && p.Attributed()
 	if b.chain.final {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}

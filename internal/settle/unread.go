@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +112,7 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 
 // Supplement records what a block holds that was read before, and deletes the unread
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. If a payment is new, the blocks above are read again, since they may hold refunds of it. The header of a
+// these expire. If a payment of an invoice is new, and not only looked up, the blocks above are read again, since they may hold refunds of it. The header of a
 // block that was read between others may not be kept. Then above shows that the block is theirs: a block that was read, above
 // b and of the same chain. It returns
 // ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
@@ -125,15 +124,15 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		}
 		final := b.Number <= cur.Confirmed.Number
 		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
-		var err error
-		if b.Transfers, err = dropOlderThanAddress(ctx, tx, chainKey, b); err != nil {
-			return err
-		}
 		stored, err := s.storeBlocks(ctx, tx, out, scope, []Block{b})
 		if err != nil {
 			return err
 		}
-		if stored.found && b.Number < cur.Indexed.Number {
+		lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled)
+		if err != nil {
+			return err
+		}
+		if stored.found && !lookedUp && b.Number < cur.Indexed.Number {
 			cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
 		}
 		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
@@ -169,21 +168,19 @@ func checkWasRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.
 	return nil
 }
 
-// addressMargin is how long before an address was first named a block may have been mined, by clocks that differ.
-const addressMargin = time.Hour
-
-// dropOlderThanAddress returns a block's transfers without those to settlement addresses that no invoice had named yet.
-// They are no payments. Anybody can look up such a transaction, and have its block read.
-func dropOlderThanAddress(ctx context.Context, tx *store.Tx, chainKey string, b Block) ([]invoice.Transfer, error) {
-	to := make([]invoice.Address, len(b.Transfers))
-	for i, t := range b.Transfers {
-		to[i] = t.To
+// onlyLookedUp reports whether payers looked up all of the transactions. Then no blocks are read again, since anybody can look
+// up an old transaction, and invoices do not expire while blocks are read again.
+func onlyLookedUp(ctx context.Context, tx *store.Tx, chainKey string, settled []invoice.Hash) (bool, error) {
+	for _, hash := range settled {
+		u, err := tx.UnreadTransaction(ctx, chainKey, hash)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+		if err == nil && u.Reason != store.UnreadLookup {
+			return false, nil
+		}
 	}
-	named, err := tx.FirstNamed(ctx, chainKey, to)
-	return slices.DeleteFunc(slices.Clone(b.Transfers), func(t invoice.Transfer) bool {
-		at, is := named[t.To]
-		return is && b.Time.Before(at.Add(-addressMargin))
-	}), err
+	return true, nil
 }
 
 // keepBetween stores the header of a block that was read between others, unless above is not a block

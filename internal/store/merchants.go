@@ -57,25 +57,3 @@ const isSettlement = "settlement_addresses WHERE chain_key = chain AND address =
 func (q *queries) SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
 	return q.whichAddresses(ctx, chainKey, among, isSettlement)
 }
-
-// FirstNamed returns when an invoice first named those of the addresses that are settlement addresses on the chain. It leaves
-// out addresses of lost invoices, since those may have named them earlier.
-func (q *queries) FirstNamed(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]time.Time, error) {
-	named := make(map[invoice.Address]time.Time)
-	texts := make([]string, len(among))
-	for i, a := range among {
-		texts[i] = a.String()
-	}
-	_, err := queryIn(texts, func(chunk []any) ([]struct{}, error) {
-		return queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
-			var a invoice.Address
-			var at time.Time
-			err = row.Scan(addressCol(&a), seconds{&at})
-			named[a] = at
-			return none, err
-		}, `SELECT address, min(created_at) FROM settlement_addresses AS s WHERE chain_key = $1 AND address IN `+parameterList(1, len(chunk))+`
-			AND NOT EXISTS (SELECT 1 FROM lost_addresses AS l WHERE l.chain_key = s.chain_key AND l.address = s.address) GROUP BY address`,
-			append([]any{chainKey}, chunk...)...)
-	})
-	return named, err
-}

@@ -120,9 +120,3 @@ func (tx *Tx) DeleteUnread(ctx context.Context, chainKey string, hashes []invoic
 	}
 	return nil
 }
-
-// DeleteUnreadable deletes unreadable transactions of blocks that are read again, except those that were dismissed.
-func (tx *Tx) DeleteUnreadable(ctx context.Context, chainKey string, first, last uint64) error {
-	return tx.send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND reason = $4 AND dismissed_at IS NULL",
-		chainKey, int64(first), int64(last), string(UnreadUnreadable))
-}
