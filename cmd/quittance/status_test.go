@@ -86,8 +86,8 @@ func TestPrintOffline(t *testing.T) {
 CHAIN  HEAD  INDEXED  CONFIRMED  LAG  STATE
 base   9     9        8          0
 
-CHAIN  NODE                STATE          HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base   wss://base.example  ok             9     1.0 ms   4      0        0
+CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base   wss://base.example  ok     9     1.0 ms   4      0        0
 
 base: checks: receipts on, bloom on, logs none, witness off, agree off
 base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node

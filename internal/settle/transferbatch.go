@@ -230,7 +230,6 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	}
 	kept := b.keepsAttribution(p, e)
 	b.moved = b.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
-	isNew := !known || p.Status == invoice.Orphaned
 	p.Transfer = e.Transfer
 	p.Status, p.ConfirmedAt = b.status()
 	if !kept {
@@ -243,7 +242,6 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 			}
 		}
 	}
-	b.found = b.found || isNew && p.Attributed()
 	if b.chain.final {
 		b.confirmed = append(b.confirmed, p.Payment)
 	}
@@ -277,6 +275,7 @@ func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
 	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {
 		b.minedAgain = append(b.minedAgain, p.ID)
 	}
+	b.found = b.found || p.Attributed() && (was.ID == "" || was.Status == invoice.Orphaned)
 	b.payments[p.ID] = p
 	b.addRefundable(p.Payment)
 }
