@@ -232,7 +232,7 @@ func (s *story) drafts() {
 	s.call("eraseCustomer", http.MethodPost, "/api/customers/erase", `{
   "merchantId": "acme",
   "customer": "c-77"
-}`)
+}`, "Content-Type", "application/json", "Idempotency-Key", "7d0a6f5e-3b0c-4c1e-9f55-1a86e1d2b9c4")
 	s.call("deleteInvoice", http.MethodDelete, draft(), "")
 }
 
@@ -276,7 +276,8 @@ func (s *story) refunds(paid string) {
 }`, "Content-Type", "application/json", "Idempotency-Key", "return-5521"), http.StatusCreated)
 	refund := prepared.Refund.ID
 	s.call("getRefund", http.MethodGet, "/api/refunds/"+refund, "")
-	submitted := decoded[apitypes.SubmissionResponse](s, s.call("submitRefund", http.MethodPost, "/api/refunds/"+refund+"/submissions", "{}"), http.StatusCreated)
+	submitted := decoded[apitypes.SubmissionResponse](s, s.call("submitRefund", http.MethodPost, "/api/refunds/"+refund+"/submissions", "{}",
+		"Content-Type", "application/json", "Idempotency-Key", "c2f1b7d8-90aa-4e53-8d1f-6be0374c5a21"), http.StatusCreated)
 	sent, err := s.till.send(within(s, patience), common.HexToAddress(prepared.Transaction.To), nil, common.FromHex(prepared.Transaction.Data), nil)
 	if err != nil {
 		s.Fatal(err)
