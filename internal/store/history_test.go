@@ -21,9 +21,9 @@ var boundedRows = map[string]struct {
 	"payments": {
 		limit: store.MaxHistoryPayments,
 		insert: `payments (id, seen_id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
-			from_address, to_address, amount, status, observed_at, invoice_id, merchant_id, method)`,
+			from_address, to_address, amount, status, observed_at, invoice_id, merchant_id, method, use)`,
 		from: `'pay_x' || i, 'seen_' || i, chain_key, tx_hash, 100 + i, 100 + i, block_number, block_hash, block_time, token, currency,
-			from_address, to_address, amount, 'pending', observed_at, 'inv_1', 'm', 'calldata' FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
+			from_address, to_address, amount, 'pending', observed_at, 'inv_1', 'm', 'calldata', use FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
 		count: func(h store.InvoiceHistory) int { return len(h.Payments) },
 	},
 	"refunds": {
