@@ -272,6 +272,9 @@ func (d *drill) payBack(o *drillOrder) error {
 	if err != nil {
 		return err
 	}
+	if prepared.Transaction == nil {
+		return fmt.Errorf("refund %+v of payment %+v cannot be sent", prepared.Refund, payment)
+	}
 	data, err := hexutil.Decode(prepared.Transaction.Data)
 	if err != nil {
 		return err
