@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -19,7 +20,7 @@ const (
 	MaxAnswer = 64 << 20
 	// maxProblem bounds what is read of an error response, in bytes.
 	maxProblem = 1 << 20
-	// acceptJSON is what a call accepts that does not say otherwise.
+	// acceptJSON is the header Accept of a call that sets no other.
 	acceptJSON = "application/json, application/problem+json"
 )
 
@@ -193,18 +194,14 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 		out.Body, out.GetBody = io.NopCloser(bytes.NewReader(r.body)), nil
 	}
 	out.Header.Set("Accept", acceptJSON)
-	for name, values := range r.header {
-		out.Header[name] = values
-	}
+	maps.Copy(out.Header, r.header)
 	if c.key != "" {
 		out.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	if c.version != "" {
 		out.Header.Set("Quittance-Version", c.version)
 	}
-	for name, values := range c.header {
-		out.Header[name] = values
-	}
+	maps.Copy(out.Header, c.header)
 	response, err := c.http.Do(out)
 	if err != nil {
 		return nil, broken(err)

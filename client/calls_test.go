@@ -151,7 +151,7 @@ func TestForeignSuccessOfAWrite(t *testing.T) {
 	}
 }
 
-// TestAnotherSuccessThanNoContent has a service that answers 204 to what has an answer.
+// TestAnotherSuccessThanNoContent has a service answer 204 to calls that expect a body.
 func TestAnotherSuccessThanNoContent(t *testing.T) {
 	peer := &always{204, "", "", nil}
 	c := over(t, peer)

@@ -241,16 +241,22 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 // listPage returns the page of a list behind a cursor, or behind the one from which the list continues.
 func listPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Values, cursor string, moved *moves) (page P, at string, err error) {
 	for {
-		u, asked := *from, maps.Clone(query)
-		set(asked, "cursor", cursor)
-		u.RawQuery = asked.Encode()
-		if err = c.get(ctx, &u, &page); err == nil {
+		if page, err = getPage[P](ctx, c, from, query, cursor); err == nil {
 			return page, cursor, nil
 		}
 		if cursor, err = moved.from(err); err != nil {
 			return page, "", err
 		}
 	}
+}
+
+// getPage fetches the page of a list behind a cursor.
+func getPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Values, cursor string) (page P, err error) {
+	u, asked := *from, maps.Clone(query)
+	set(asked, "cursor", cursor)
+	u.RawQuery = asked.Encode()
+	err = c.get(ctx, &u, &page)
+	return page, err
 }
 
 // Claims lists payers' claims to unattributed payments, newest first; merchantID and

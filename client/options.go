@@ -49,7 +49,7 @@ func WithRandom(r io.Reader) Option { return func(c *Client) { c.random = r } }
 // IdempotencyKey replaces the key that the client generates for each write. It is for one call: New refuses
 // it. For 24 hours the same create with the same key returns the same invoice, refund or link, in its present state,
 // so a key that is derived from an order makes a create safe to repeat from another process. Do not derive the
-// key of [Client.SubmitRefund] or [Client.EraseCustomer]: use a random one, and the same for retries alone.
+// key of [Client.SubmitRefund] or [Client.EraseCustomer]: use a random one, and the same only for retries.
 // It is 1 to 255 visible ASCII characters. The service ignores it where an operation does not take one.
 func IdempotencyKey(key string) Option { return func(c *Client) { c.idempotencyKey = key } }
 
@@ -95,7 +95,7 @@ type Response struct {
 	Header   http.Header
 }
 
-// LastResponse returns the last successful response of the client, and of what With made of it, or the zero value before
+// LastResponse returns the last successful response of the client, and of clients that With made of it, or the zero value before
 // the first. If calls are made at the same time, make each by its own [Client.With], or use [WithOnResponse].
 func (c *Client) LastResponse() Response {
 	if last := c.last.Load(); last != nil {

@@ -37,32 +37,32 @@ func Collect[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
 	return all, nil
 }
 
-// InvoicesPage returns one page of what Invoices lists: the first one, or the one behind a cursor.
+// InvoicesPage returns one page of Invoices: the first one, or the one after a cursor.
 func (c *Client) InvoicesPage(ctx context.Context, f InvoiceFilter, cursor string) (Page[apitypes.Invoice], error) {
 	return onePage(ctx, c, c.path("api/invoices"), f.query(), f.PageSize, cursor, invoicesOf)
 }
 
-// PaymentsPage returns one page of what Payments lists: the first one, or the one behind a cursor.
+// PaymentsPage returns one page of Payments: the first one, or the one after a cursor.
 func (c *Client) PaymentsPage(ctx context.Context, f PaymentFilter, cursor string) (Page[apitypes.Payment], error) {
 	return onePage(ctx, c, c.path("api/payments"), f.query(), f.PageSize, cursor, paymentsOf)
 }
 
-// RefundsPage returns one page of what Refunds lists: the first one, or the one behind a cursor.
+// RefundsPage returns one page of Refunds: the first one, or the one after a cursor.
 func (c *Client) RefundsPage(ctx context.Context, f RefundFilter, cursor string) (Page[apitypes.RefundRecord], error) {
 	return onePage(ctx, c, c.path("api/refunds"), f.query(), f.PageSize, cursor, refundsOf)
 }
 
-// CustomersPage returns one page of what Customers lists: the first one, or the one behind a cursor.
+// CustomersPage returns one page of Customers: the first one, or the one after a cursor.
 func (c *Client) CustomersPage(ctx context.Context, f CustomerFilter, cursor string) (Page[apitypes.CustomerRecord], error) {
 	return onePage(ctx, c, c.path("api/customers"), f.query(), f.PageSize, cursor, customersOf)
 }
 
-// PaymentLinksPage returns one page of what PaymentLinks lists: the first one, or the one behind a cursor.
+// PaymentLinksPage returns one page of PaymentLinks: the first one, or the one after a cursor.
 func (c *Client) PaymentLinksPage(ctx context.Context, f PaymentLinkFilter, cursor string) (Page[apitypes.PaymentLink], error) {
 	return onePage(ctx, c, c.path("api/payment-links"), f.query(), f.PageSize, cursor, c.linksOf)
 }
 
-// EventsPage returns one page of what Events lists: the first one, or the one behind a cursor.
+// EventsPage returns one page of Events: the first one, or the one after a cursor.
 func (c *Client) EventsPage(ctx context.Context, f EventFilter, cursor string) (Page[apitypes.EventRecord], error) {
 	return onePage(ctx, c, c.path("api/events"), f.query(), f.PageSize, cursor, eventsOf)
 }
@@ -72,10 +72,8 @@ func onePage[P, T any](ctx context.Context, c *Client, u *url.URL, query url.Val
 	if size != 0 {
 		query.Set("limit", strconv.Itoa(size))
 	}
-	set(query, "cursor", cursor)
-	u.RawQuery = query.Encode()
-	var page P
-	if err := c.get(ctx, u, &page); err != nil {
+	page, err := getPage[P](ctx, c, u, query, cursor)
+	if err != nil {
 		return Page[T]{}, err
 	}
 	items, next := split(page)

@@ -66,7 +66,7 @@ func decode(r request, response *http.Response, text []byte, answer any, checks 
 		reason = checks[i]()
 	}
 	if reason != "" {
-		into.SetZero() // nothing of it is given to the caller
+		into.SetZero() // the caller gets no part of it
 	}
 	return reason
 }

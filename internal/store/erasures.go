@@ -43,13 +43,9 @@ type ErasureKey struct {
 
 // ErasureByKey returns the erasure of the request that had a key, and the hash of that request, or ErrNotFound.
 func (q *queries) ErasureByKey(ctx context.Context, keyHash invoice.Hash) (e Erasure, requestHash invoice.Hash, err error) {
-	var id string
-	_, err = queryRow(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(hashCol(&requestHash), &id) },
-		"SELECT request_hash, erasure_id FROM erasure_keys WHERE key_hash = $1", keyHash.String())
-	if err != nil {
-		return e, requestHash, err
-	}
-	e, err = queryRow(ctx, q, scanErasure, "SELECT "+erasureColumns+" FROM erasures WHERE id = $1", id)
+	e, err = queryRow(ctx, q, func(row scanner) (Erasure, error) {
+		return scanErasure(prefixedRow{row, []any{hashCol(&requestHash)}})
+	}, "SELECT request_hash, "+erasureColumns+" FROM erasure_keys JOIN erasures ON id = erasure_id WHERE key_hash = $1", keyHash.String())
 	return e, requestHash, err
 }
 

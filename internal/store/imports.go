@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -22,10 +23,7 @@ func (q *queries) UnattributedTo(ctx context.Context, chainKey string, from uint
 // UnattributedOf returns up to limit payments in an invoice's token to its addresses, in blocks up to the one at which it
 // ended, that UnattributedTo returns.
 func (q *queries) UnattributedOf(ctx context.Context, inv invoice.Invoice, limit int) ([]invoice.Payment, error) {
-	deposit := inv.DepositAddress
-	if deposit == (invoice.Address{}) {
-		deposit = inv.Merchant
-	}
+	deposit := cmp.Or(inv.DepositAddress, inv.Merchant)
 	rows, err := queryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments "+q.indexedBy("payments_unattributed_to")+`
 		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND `+unattributed+isDecided+" LIMIT $6",
 		inv.Merchant.String(), deposit.String(), inv.ChainKey, int64(inv.ClosedBlock), inv.Token.String(), limit)

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/pressly/goose/v3"
@@ -67,11 +65,9 @@ func (s schema) migrate(ctx context.Context, db *sql.DB, empty bool) error {
 	if err != nil {
 		return err
 	}
-	known := int64(firstVersion)
-	for _, source := range p.ListSources() {
-		known = max(known, source.Version)
-	}
-	if found > known {
+	if known, err := newest(s.migrations); err != nil {
+		return err
+	} else if found > known {
 		return fmt.Errorf("its version is %d, and this program knows versions up to %d: a newer quittance has changed it; "+
 			"run that one or a newer one, or restore a backup from before", found, known)
 	}
@@ -110,23 +106,31 @@ func (s schema) create(ctx context.Context, db *sql.DB, sources []*goose.Source)
 
 // newestMigration returns the version of the schema that this program makes.
 var newestMigration = sync.OnceValue(func() int64 {
-	newest := int64(firstVersion)
-	for _, folder := range []string{"sqlite", "postgres"} {
-		files, err := fs.Glob(migrationFiles, "migrations/"+folder+"/*.sql")
+	version := int64(firstVersion)
+	for _, dialect := range []goose.Dialect{goose.DialectSQLite3, goose.DialectPostgres} {
+		s, err := schemaOf(dialect)
 		if err != nil {
-			panic(err) // the pattern is a constant
+			panic(err) // the files are embedded
 		}
-		for _, file := range files {
-			number, _, _ := strings.Cut(path.Base(file), "_")
-			n, err := strconv.ParseInt(number, 10, 64)
-			if err != nil {
-				panic(err) // TestMigrationFiles reads all names
-			}
-			newest = max(newest, n)
+		n, err := newest(s.migrations)
+		if err != nil {
+			panic(err) // TestMigrationFiles reads all names
 		}
+		version = max(version, n)
 	}
-	return newest
+	return version
 })
+
+// newest returns the version of the schema after all migrations.
+func newest(migrations fs.FS) (int64, error) {
+	version := int64(firstVersion)
+	files, err := fs.Glob(migrations, "*.sql")
+	for _, file := range files {
+		n, wrong := goose.NumericComponent(file)
+		version, err = max(version, n), errors.Join(err, wrong)
+	}
+	return version, err
+}
 
 var createsTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
