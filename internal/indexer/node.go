@@ -72,6 +72,9 @@ func (n node) ready(ctx context.Context) error {
 // if the node has no such block.
 type heads struct{ head, tagged chain.Header }
 
+// above returns how many of the node's blocks are above a height.
+func (t heads) above(height uint64) uint64 { return t.head.Number - min(height, t.head.Number) }
+
 // head reads the node's heads.
 func (n node) head(ctx context.Context, tag string) (t heads, err error) {
 	if t.head, t.tagged, err = n.HeadAndTagged(ctx, tag); err != nil {

@@ -118,7 +118,7 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 		}
 	}
 	expiring := ix.expiring
-	unfinal := t.head.Number - min(line, t.head.Number)
+	unfinal := t.above(line)
 	if err := ix.verifyTip(ctx, n, min(line, t.head.Number-1)); err != nil {
 		return false, err
 	}
@@ -132,7 +132,7 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 }
 
 // verifyTip compares the newest indexed block with other nodes if it is at a height or below, but not confirmed. If one node
-// made it up, nothing follows on it.
+// made it up, no block follows it.
 func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) error {
 	tip, final := ix.tracker.Tip(), ix.tracker.Final()
 	if tip.Number > height || tip.Number <= final.Number {
@@ -165,7 +165,7 @@ func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 // their transfers come from receipts in blocks that were canonical after they had
 // become final.
 func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) error {
-	last, unfinal := line-maxBlocks, t.head.Number-min(line, t.head.Number)
+	last, unfinal := line-maxBlocks, t.above(line)
 	if settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal); !settled || err != nil {
 		return err
 	}

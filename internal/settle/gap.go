@@ -84,7 +84,10 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 			return err
 		}
 		shrinkGap(cur, through.Number, stored)
-		return saveCursor(ctx, tx, chainKey, cur)
+		if stored.unread || cur.UnreadTx > 0 {
+			return saveCursor(ctx, tx, chainKey, cur)
+		}
+		return tx.SaveCursor(ctx, chainKey, *cur)
 	})
 	return err
 }
@@ -94,7 +97,7 @@ func deleteRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cu
 	if cur.UnreadTx == 0 {
 		return nil
 	}
-	unread, err := tx.UnreadTransactions(ctx, chainKey, MaxUnread)
+	unread, err := tx.UnreadTransactions(ctx, chainKey, MaxUnread+MaxUnreadable)
 	if err != nil {
 		return err
 	}

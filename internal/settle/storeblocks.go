@@ -32,8 +32,9 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 
 // storedBlocks is what blocks changed.
 type storedBlocks struct {
-	moved bool // a pending payment was found in another block than before
-	found bool // a payment of an invoice was not known, or was orphaned
+	moved  bool // a pending payment was found in another block than before
+	found  bool // a payment of an invoice was not known, or was orphaned
+	unread bool // a transaction in them could not be read
 }
 
 // storeBlocks stores the transfers of the blocks, in their order, and what the
@@ -53,6 +54,7 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 		}
 		unread = append(unread, s.newUnread(b.Unread)...)
 	}
+	stored.unread = len(unread) > 0
 	if err := tx.InsertUnread(ctx, scope.key, unread); err != nil {
 		return stored, err
 	}

@@ -110,13 +110,15 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 	return s.store.Update(ctx, func(tx *store.Tx) error { return tx.PostponeUnread(ctx, chainKey, u) })
 }
 
-// Supplement records what a block holds that was read before, and deletes the unread
+// Supplement records the transfers of a block that was read before, and deletes the unread
 // transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. If a payment of an invoice is new, and not only looked up, the blocks above are read again, since they may hold refunds of it. The header of a
-// block that was read between others may not be kept. Then above shows that the block is theirs: a block that was read, above
-// b and of the same chain. It returns
-// ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
-// read. It returns ErrFinalityViolated if a final block has another hash.
+// these expire. If a payment of an invoice is new, and not only looked up, the blocks above are read
+// again, since they may hold refunds of it.
+//
+// The header of a block that was read between others may not be kept. Then above shows that the block is
+// theirs: a block that was read, above b and of the same chain. It returns ErrCursorMoved if the block is
+// still to be read, or if it is not final and is not the one that was read. It returns
+// ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
 		if err := checkWasRead(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
@@ -128,12 +130,12 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		if err != nil {
 			return err
 		}
-		lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled)
-		if err != nil {
-			return err
-		}
-		if stored.found && !lookedUp && b.Number < cur.Indexed.Number {
-			cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
+		if stored.found && b.Number < cur.Indexed.Number {
+			if lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled); err != nil {
+				return err
+			} else if !lookedUp {
+				cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
+			}
 		}
 		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
 			return err
