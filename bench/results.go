@@ -48,7 +48,7 @@ func newRecord(ctx context.Context, b *bench) (r *record, err error) {
 	return r, nil
 }
 
-// write adds the record to the file of its day and commit, and says which.
+// write adds the record to the file of its day and commit, and prints its path.
 func (r *record) write(out io.Writer, folder string, figures []figure) error {
 	r.Ended, r.LoadAfter, r.Figures = time.Now().UTC().Truncate(time.Second), loadAverages(), figures
 	path := filepath.Join(folder, times.Format(r.Began, time.UTC, time.DateOnly)+"-"+r.Commit+".json")

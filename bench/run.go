@@ -31,7 +31,7 @@ var parts = []part{
 type part struct {
 	name    string
 	measure func(ctx context.Context, r *measurement) error
-	// turns says that the part compares two servers in turns, which takes long. It is measured in one round.
+	// turns is set if the part compares two servers in turns, which takes long. It is measured in one round.
 	turns bool
 }
 

@@ -191,7 +191,7 @@ func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]s
 	return elements, rows, stopped != "" || len(elements) == exportRows, err
 }
 
-// send sends what is buffered. Nothing follows if it is the last part. A response that is one
+// send sends the buffered part, which may be the last. A response that is one
 // small part is not compressed.
 func (e *export[T]) send(last bool) error {
 	if !e.begun {

@@ -33,9 +33,9 @@ const (
 
 // onceFailed are seeds of histories that found defects. They are played first.
 var onceFailed = []uint64{
-	77220, // an invoice expired whose payment could not be read when a gap was closed
-	77420, // a refund was missed of a payment that was read after it
-	81187, // nothing more was read after a block that one node made up
+	77220, // an invoice expired, although its payment could not be read yet when a gap was closed
+	77420, // a refund was missed, since its payment was read later
+	81187, // the indexer stood still on a block that one node made up
 }
 
 // TestHistories plays seeded histories of a chain against the real ledger on a

@@ -63,7 +63,7 @@ func (s *Server) splitLost(ctx context.Context, chainKey string, all []store.Los
 	return lost, foreign, nil
 }
 
-// senders returns who signed the transactions of lost invoices, as far as a node says. What it says is proved by the signatures.
+// senders returns who signed the transactions of lost invoices, as far as a node has them. The signatures prove them.
 func (s *Server) senders(ctx context.Context, chainKey string, lost []store.LostInvoice) (map[invoice.Hash]invoice.Address, error) {
 	run, found := s.byKey[chainKey], make(map[invoice.Hash]invoice.Address)
 	asked := make(map[invoice.Hash]bool)

@@ -58,7 +58,7 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	return false, tx.SaveCursor(ctx, chainKey, *cur)
 }
 
-// blockRange is a range of blocks. The zero value has block 0 alone, which holds no transactions.
+// blockRange is a range of blocks. The zero value is block 0, which holds no transactions.
 type blockRange struct{ from, through uint64 }
 
 func (r blockRange) has(block uint64) bool { return r.from <= block && block <= r.through }

@@ -145,7 +145,7 @@ func TestRefundAboveAGap(t *testing.T) {
 	})
 }
 
-// TestFilledTransactionsAreRead reads a block of a gap whose transaction could not be read before.
+// TestFilledTransactionsAreRead fills a gap with a block. A transaction of it could not be read before.
 func TestFilledTransactionsAreRead(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {

@@ -149,7 +149,7 @@ func deflate(b *bytes.Buffer, part []byte) error {
 	return errors.Join(err, w.Flush())
 }
 
-// varies has caches keep a compressed response for clients alone that take it.
+// varies has caches keep a compressed response only for clients that take it.
 func varies(w http.ResponseWriter) {
 	if header := w.Header(); !slices.Contains(header["Vary"], acceptEncoding) {
 		header.Add("Vary", acceptEncoding)
