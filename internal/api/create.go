@@ -25,7 +25,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err := wantJSON(r); err != nil {
 		return err
 	}
-	key, err := idempotencyKey(r.Header)
+	once, err := onceFor(r)
 	if err != nil {
 		return err
 	}
@@ -41,14 +41,11 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
 		return err
 	}
-	var replayed bool
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{
-		Draft: draft, IdempotencyKey: key, Scope: idempotencyScope(p), ByMerchant: !p.IsOperator(), Replayed: &replayed,
-	})
+	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
-	markReplay(w, replayed)
+	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
 	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.publicURL))
 	return nil

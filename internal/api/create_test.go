@@ -321,7 +321,7 @@ func TestIdempotencyKey(t *testing.T) {
 				wantProblem(t, w, http.StatusBadRequest, "invalid_field", "Idempotency-Key")
 				return
 			}
-			if w.Code != http.StatusCreated || b.requests[0].IdempotencyKey != want || b.requests[0].Scope != "" {
+			if w.Code != http.StatusCreated || b.requests[0].Key != want || b.requests[0].Scope != "" {
 				t.Errorf("answered %d %s, asked for %+v; want key %q", w.Code, w.Body, b.requests, want)
 			}
 		})

@@ -54,14 +54,20 @@ func idempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
+// onceFor returns the Idempotency-Key of a request, in the scope of its principal.
+func onceFor(r *http.Request) (settle.Once, error) {
+	key, err := idempotencyKey(r.Header)
+	return settle.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
+}
+
 // readOnce reads the body of a request that may have an Idempotency-Key, and the key.
 func (a *API) readOnce(w http.ResponseWriter, r *http.Request) (object, settle.Once, error) {
-	key, err := idempotencyKey(r.Header)
+	once, err := onceFor(r)
 	if err != nil {
-		return nil, settle.Once{}, err
+		return nil, once, err
 	}
 	o, err := a.readObject(w, r)
-	return o, settle.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
+	return o, once, err
 }
 
 // unquote returns the text of a quoted string, in which a backslash escapes a quote or a

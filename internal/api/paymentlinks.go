@@ -28,11 +28,7 @@ type Links interface {
 
 // createPaymentLink answers POST /api/payment-links.
 func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
-	key, err := idempotencyKey(r.Header)
-	if err != nil {
-		return err
-	}
-	o, err := a.readObject(w, r)
+	o, once, err := a.readOnce(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,13 +40,12 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	if asked.MerchantID, err = ownMerchant(r.Context(), asked.MerchantID); err != nil {
 		return err
 	}
-	var replayed bool
-	asked.IdempotencyKey, asked.Scope, asked.Replayed = key, idempotencyScope(p), &replayed
+	asked.Once = once
 	l, err := a.links.Create(r.Context(), p, asked)
 	if err != nil {
 		return fmt.Errorf("create payment link: %w", err)
 	}
-	markReplay(w, replayed)
+	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/payment-links/"+l.ID)
 	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
 	return nil

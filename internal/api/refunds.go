@@ -36,7 +36,7 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 	if err := wantJSON(r); err != nil {
 		return err
 	}
-	key, err := idempotencyKey(r.Header)
+	once, err := onceFor(r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := access.FromContext(r.Context())
-	asked.PaymentID, asked.MerchantID, asked.IdempotencyKey, asked.Scope = payment.ID, p.MerchantID, key, idempotencyScope(p)
+	asked.Once, asked.PaymentID, asked.MerchantID = once, payment.ID, p.MerchantID
 	if !asked.AskPayer {
 		to := asked.To
 		if to.IsZero() {
@@ -61,13 +61,11 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		}
 		asked.Account = a.nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
 	}
-	var replayed bool
-	asked.Replayed = &replayed
 	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("prepare refund: %w", err)
 	}
-	markReplay(w, replayed)
+	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/refunds/"+refund.ID)
 	return a.writeRefund(w, r, http.StatusCreated, refund)
 }

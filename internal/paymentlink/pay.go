@@ -60,8 +60,8 @@ func (m *Manager) Pay(ctx context.Context, l invoice.PaymentLink, amount invoice
 	name := sha256.Sum256(fmt.Appendf(nil, "%q %s %+v", visit, amount, l.PaymentLinkTerms))
 	const serial = 10 // characters
 	inv, err := m.conf.Ledger.Create(ctx, settle.CreateRequest{
-		Draft: l.Draft(amount, invoice.Text(name[:])[:serial]), Lifetime: l.Lifetime, IdempotencyKey: invoice.Text(name[:]),
-		Scope: "payment link " + l.ID, ByMerchant: true,
+		Draft: l.Draft(amount, invoice.Text(name[:])[:serial]), Lifetime: l.Lifetime,
+		Once: settle.Once{Key: invoice.Text(name[:]), Scope: "payment link " + l.ID}, ByMerchant: true,
 	})
 	if wrong := (*invoice.FieldError)(nil); errors.As(err, &wrong) {
 		err = &UnusableError{ID: l.ID, Reason: wrong}

@@ -74,13 +74,10 @@ func (m *Manager) now() time.Time { return invoice.Unix(m.conf.Now().Unix()) }
 // Request asks for a payment link. Without a Slug it gets a random one, and without a
 // Lifetime the default.
 type Request struct {
+	settle.Once
 	MerchantID string
 	Slug       string
 	Terms      invoice.PaymentLinkTerms
-
-	IdempotencyKey string // empty without one
-	Scope          string // of the key
-	Replayed       *bool  // if set, it becomes true if an earlier request with the key made the link
 }
 
 // Create creates a payment link. With a key, the link of the first request is returned in its
@@ -113,7 +110,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 		if err := m.hold(ctx, tx, by, l); err != nil {
 			return err
 		}
-		if err := tx.InsertPaymentLink(ctx, l, r.Scope, r.IdempotencyKey, hash); err != nil {
+		if err := tx.InsertPaymentLink(ctx, l, r.Scope, r.Key, hash); err != nil {
 			return err
 		}
 		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
@@ -130,15 +127,15 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 
 // replay returns the link of the first request with the key, or store.ErrNotFound.
 func (m *Manager) replay(ctx context.Context, r Request, hash invoice.Hash) (invoice.PaymentLink, error) {
-	if r.IdempotencyKey == "" {
+	if r.Key == "" {
 		return invoice.PaymentLink{}, store.ErrNotFound
 	}
-	first, used, err := m.conf.Store.PaymentLinkByKey(ctx, r.Scope, r.IdempotencyKey)
+	first, used, err := m.conf.Store.PaymentLinkByKey(ctx, r.Scope, r.Key)
 	if err == nil && used != hash {
 		err = settle.ErrIdempotencyMismatch
 	}
-	if err == nil && r.Replayed != nil {
-		*r.Replayed = true
+	if err == nil {
+		r.Mark(true)
 	}
 	return first, err
 }

@@ -204,7 +204,7 @@ func TestCreateWithKey(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := espresso()
 		var replayed bool
-		r.IdempotencyKey, r.Scope, r.Replayed = "k", "merchant acme", &replayed
+		r.Key, r.Scope, r.Replayed = "k", "merchant acme", &replayed
 		first := w.create(t, r)
 		if replayed {
 			t.Error("the first request is marked as a repeat")
@@ -226,7 +226,7 @@ func TestCreateWithKey(t *testing.T) {
 		}
 		// Of requests that arrive together, one creates the link.
 		together := espresso()
-		together.Slug, together.IdempotencyKey, together.Scope = "together", "t", "merchant acme"
+		together.Slug, together.Key, together.Scope = "together", "t", "merchant acme"
 		ids := make([]string, 8)
 		var group sync.WaitGroup
 		for i := range ids {

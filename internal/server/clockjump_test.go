@@ -73,7 +73,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 		Database: storetest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 24 * time.Hour, KeepAttempts: 24 * time.Hour, Now: now,
 	}
-	request := settle.CreateRequest{IdempotencyKey: "k", Draft: invoice.Draft{
+	request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: invoice.Draft{
 		MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
 		ExpiresAt: invoice.Unix(now().Add(30 * 24 * time.Hour).Unix()),
 	}}
@@ -83,7 +83,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := request
-	other.IdempotencyKey = "other" // the newest event is always kept
+	other.Key = "other" // the newest event is always kept
 	if _, err := s.settle.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (r *rivalry) request() settle.CreateRequest {
 	r.base += 1_000_000
 	d := r.draft()
 	d.Amount = invoice.NewAmount(r.base)
-	return settle.CreateRequest{Draft: d, Scope: r.merchant}
+	return settle.CreateRequest{Once: settle.Once{Scope: r.merchant}, Draft: d}
 }
 
 // take gives the transfer amount that a request will choose to a holder. It is committed later.
@@ -127,7 +127,7 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRivalry(t)
 	req := r.request()
-	req.IdempotencyKey = "0"
+	req.Key = "0"
 	first, err := r.Create(t.Context(), req)
 	r.must(err)
 	r.asking() // the first ones prepare statements
@@ -135,9 +135,9 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	collide := func() {
 		t.Helper()
 		used++
-		req.IdempotencyKey = fmt.Sprint(used)
+		req.Key = fmt.Sprint(used)
 		other := r.session()
-		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", req.IdempotencyKey, fmt.Sprint(used-1))
+		other.run("UPDATE idempotency_keys SET idem_key = $1 WHERE idem_key = $2", req.Key, fmt.Sprint(used-1))
 		if inv := r.createDuring(req, other.Commit); inv.ID != first.ID {
 			t.Errorf("a key that another process has used gives %s and not its invoice", inv.ID)
 		}

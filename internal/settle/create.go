@@ -12,13 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// CreateRequest is a request to create an invoice. With an IdempotencyKey the
-// same request may be repeated within store.IdempotencyWindow.
+// CreateRequest is a request to create an invoice. With a key the same request may be repeated within
+// store.IdempotencyWindow.
 type CreateRequest struct {
-	Draft          invoice.Draft
-	IdempotencyKey string // empty without one
-	Scope          string // of the key: the same key in another scope is another key
-	Replayed       *bool  // if set, it becomes true if an earlier request with the key made the invoice
+	Once
+	Draft invoice.Draft
 	// ByMerchant says that the merchant asks, not the operator: the invoice may settle only
 	// to an address that the merchant holds, or that nobody holds.
 	ByMerchant bool
@@ -42,7 +40,7 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
 // ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
-	if req.IdempotencyKey != "" {
+	if req.Key != "" {
 		return s.createOnce(ctx, req)
 	}
 	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))

@@ -25,10 +25,10 @@ func BenchmarkCreate(b *testing.B) {
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
 						i := n.Add(1)
-						req := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant}
+						req := settle.CreateRequest{Once: settle.Once{Scope: w.merchant}, Draft: w.draft()}
 						req.Draft.Amount = invoice.NewAmount(10_000 * i)
 						if keyed {
-							req.IdempotencyKey = fmt.Sprint("order-", i)
+							req.Key = fmt.Sprint("order-", i)
 						}
 						if _, err := w.Create(b.Context(), req); err != nil {
 							b.Error(err)

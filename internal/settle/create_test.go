@@ -106,7 +106,7 @@ func TestCreateErrors(t *testing.T) {
 			for _, key := range []string{"", "key"} {
 				d := w.draft()
 				by(&d)
-				_, err := w.Create(t.Context(), settle.CreateRequest{Draft: d, IdempotencyKey: key})
+				_, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: key}, Draft: d})
 				var wrong *invoice.FieldError
 				if !errors.As(err, &wrong) || wrong.Field != field {
 					t.Errorf("%s, key %q: %v", field, key, err)
@@ -180,7 +180,7 @@ func TestCreateWithCancelledContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, key := range []string{"", "key"} {
-			if _, err := w.Create(ctx, settle.CreateRequest{Draft: w.draft(), IdempotencyKey: key}); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := w.Create(ctx, settle.CreateRequest{Once: settle.Once{Key: key}, Draft: w.draft()}); err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("key %q: %v, want context.Canceled", key, err)
 			}
 		}

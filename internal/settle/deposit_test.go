@@ -81,7 +81,7 @@ func TestDepositIsNotGivenOutUnverified(t *testing.T) {
 		draft := w.drafted(deposited) // has no address yet
 		d := w.draft()
 		d.Collection = invoice.Deposit
-		request := settle.CreateRequest{Draft: d, IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: d}
 		if _, err := w.Create(t.Context(), request); !errors.Is(err, settle.ErrUnverified) || !errors.Is(err, down) {
 			t.Errorf("created: %v", err)
 		}
@@ -144,15 +144,15 @@ func TestRepeatedCreateOfADeposit(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		d := w.draft()
 		d.Collection = invoice.Deposit
-		first, err := w.Create(t.Context(), settle.CreateRequest{Draft: d, IdempotencyKey: "k"})
+		first, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: d})
 		w.must(err)
-		again, err := w.Create(t.Context(), settle.CreateRequest{Draft: d, IdempotencyKey: "k"})
+		again, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: d})
 		w.must(err)
 		if again.ID != first.ID || again.DepositAddress != first.DepositAddress {
 			t.Errorf("repeated: %s at %s, first %s at %s", again.ID, again.DepositAddress, first.ID, first.DepositAddress)
 		}
 		d.Collection = invoice.Direct
-		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: d, IdempotencyKey: "k"}); !errors.Is(err, settle.ErrIdempotencyMismatch) {
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: d}); !errors.Is(err, settle.ErrIdempotencyMismatch) {
 			t.Errorf("another collection with the key: %v", err)
 		}
 	})

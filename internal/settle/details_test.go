@@ -73,7 +73,7 @@ func TestDetailsInEvents(t *testing.T) {
 
 func TestIdempotencyKeyComparesDetails(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.Details = details
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
@@ -121,7 +121,7 @@ func wantTaken(t *testing.T, err error, holder string) {
 func TestUniqueReference(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		request := w.unique("order-1")
-		request.IdempotencyKey = "k"
+		request.Key = "k"
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
 		_, err = w.Create(t.Context(), w.unique("order-1"))
@@ -201,7 +201,7 @@ func TestUniqueReferenceRepeatedConcurrently(t *testing.T) {
 		services := []*settle.Service{w.Service, w.service()}
 		for round := range 5 {
 			request := w.unique(fmt.Sprintf("order-%d", round))
-			request.IdempotencyKey = request.Draft.Details.Reference
+			request.Key = request.Draft.Details.Reference
 			ids := make([]string, 6)
 			var wg sync.WaitGroup
 			for i := range ids {

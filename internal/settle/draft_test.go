@@ -141,7 +141,7 @@ func TestDraftErrors(t *testing.T) {
 // was deleted.
 func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		request.Draft.Unissued, request.Draft.Details = true, details
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
@@ -171,7 +171,7 @@ func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 // TestKeyOfDeletedDraft repeats the create of a draft that was deleted, at two replicas and also once it would be refused.
 func TestKeyOfDeletedDraft(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		request.Draft.Unissued = true
 		draft, err := w.Create(t.Context(), request)
 		w.must(err)

@@ -70,7 +70,7 @@ func erasureOf(ctx context.Context, tx *store.Tx, key store.ErasureKey, once Onc
 	case err == nil && requested != key.RequestHash:
 		return e, true, ErrIdempotencyMismatch
 	}
-	once.mark(err == nil)
+	once.Mark(err == nil)
 	return e, err == nil, err
 }
 

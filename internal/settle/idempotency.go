@@ -11,15 +11,15 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Once makes a request safe to repeat.
+// Once lets a request be repeated without a second effect.
 type Once struct {
-	Key      string // its Idempotency-Key; empty without one
+	Key      string // the Idempotency-Key; empty without one
 	Scope    string // of the key: the same key in two scopes is two keys
 	Replayed *bool  // if set, it becomes true if an earlier request with the key did the work
 }
 
-// mark notes whether an earlier request did the work.
-func (o Once) mark(replayed bool) {
+// Mark notes whether an earlier request did the work.
+func (o Once) Mark(replayed bool) {
 	if o.Replayed != nil {
 		*o.Replayed = replayed
 	}
@@ -47,8 +47,8 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 		return inv, nil
 	}
 	first, replayErr := s.replay(ctx, req, hash)
-	if replayErr == nil && req.Replayed != nil {
-		*req.Replayed = true
+	if replayErr == nil {
+		req.Mark(true)
 	}
 	var deleted *DraftDeletedError
 	switch {
@@ -69,14 +69,14 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 		return invoice.Invoice{}, err
 	}
 	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
-		Scope: req.Scope, Key: req.IdempotencyKey, RequestHash: hash, InvoiceID: inv.ID,
+		Scope: req.Scope, Key: req.Key, RequestHash: hash, InvoiceID: inv.ID,
 	}})
 }
 
 // replay returns the invoice of the key's first use as it is now. Errors are store.ErrNotFound if the key was not used,
 // ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.IdempotencyKey, s.schedule())
+	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.Key, s.schedule())
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -114,9 +114,5 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	if d.Collection != "" {
 		fields = append(fields, "collection", d.Collection)
 	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return invoice.Hash{}, fmt.Errorf("hash the request: %w", err)
-	}
-	return sha256.Sum256(text), nil
+	return hashFields(fields...)
 }

@@ -21,7 +21,7 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k", Scope: w.merchant}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		var replayed bool
 		marked := request
 		marked.Replayed = &replayed
@@ -63,7 +63,7 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		t.Run("another scope or key", func(t *testing.T) {
 			scope, key := request, request
-			scope.Scope, key.IdempotencyKey = "another", "K"
+			scope.Scope, key.Key = "another", "K"
 			for _, r := range []settle.CreateRequest{scope, key} {
 				if inv, err := w.Create(t.Context(), r); err != nil || inv.ID == first.ID {
 					t.Errorf("gives %s, %v, want another invoice than %s", inv.ID, err, first.ID)
@@ -89,7 +89,7 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		create := func() invoice.Invoice {
 			t.Helper()
@@ -126,7 +126,7 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
 		w := db.world(t)
 		replicas := []*settle.Service{w.Service, w.service()}
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: w.draft()}
 		const n = 50
 		ids := make([]string, n)
 		errs := make([]error, n)
@@ -165,9 +165,9 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 		invoices := make([]invoice.Invoice, n)
 		errs := make([]error, n)
 		request := func(i int) settle.CreateRequest {
-			r := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant}
+			r := settle.CreateRequest{Once: settle.Once{Scope: w.merchant}, Draft: w.draft()}
 			if i%2 == 0 {
-				r.IdempotencyKey = fmt.Sprint("k", i%keys)
+				r.Key = fmt.Sprint("k", i%keys)
 				r.Draft.Amount = invoice.NewAmount(uint64(1_000_000 + 1_000_000*(i/keys%2)))
 			}
 			return r
@@ -181,18 +181,18 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 		byKey := make(map[string]invoice.Invoice)
 		for i, inv := range invoices {
 			r := request(i)
-			switch first, used := byKey[r.IdempotencyKey]; {
-			case r.IdempotencyKey != "" && errors.Is(errs[i], settle.ErrIdempotencyMismatch):
+			switch first, used := byKey[r.Key]; {
+			case r.Key != "" && errors.Is(errs[i], settle.ErrIdempotencyMismatch):
 				continue
 			case errs[i] != nil:
 				t.Fatal(errs[i])
-			case r.IdempotencyKey != "" && used && first.ID != inv.ID:
-				t.Errorf("the key %s made %s and %s", r.IdempotencyKey, first.ID, inv.ID)
+			case r.Key != "" && used && first.ID != inv.ID:
+				t.Errorf("the key %s made %s and %s", r.Key, first.ID, inv.ID)
 			}
 			if inv.Amount != r.Draft.Amount {
 				t.Errorf("request %d over %s got an invoice over %s", i, r.Draft.Amount, inv.Amount)
 			}
-			byKey[r.IdempotencyKey] = inv
+			byKey[r.Key] = inv
 			want[inv.ID] = true
 		}
 		if len(want) != n/2+keys/2 {
@@ -222,7 +222,7 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 		w.Service = w.service(func(cfg *settle.Config) {
 			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
 		})
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
@@ -243,7 +243,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 		request := func(merchant, key string, to invoice.Address, amount uint64) settle.CreateRequest {
 			d := w.draft()
 			d.MerchantID, d.Merchant, d.Amount = merchant, to, invoice.NewAmount(amount)
-			return settle.CreateRequest{Draft: d, IdempotencyKey: key}
+			return settle.CreateRequest{Once: settle.Once{Key: key}, Draft: d}
 		}
 		shared, unused := invoice.Address{0xd1}, invoice.Address{0xd2}
 		old := request("loser", "k", shared, 2_000_000)

@@ -24,7 +24,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		const creates, timeout = 500, 10 * time.Second // a request's
 		w := db.world(t)
 		w.create() // it prepares the statements, and claims the address
-		repeat := settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: "made-before"}
+		repeat := settle.CreateRequest{Once: settle.Once{Key: "made-before", Scope: w.merchant}, Draft: w.draft()}
 		made, err := w.Create(t.Context(), repeat)
 		w.must(err)
 		release := db.hold(t)
@@ -34,9 +34,9 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		for i := range creates {
 			d := w.draft()
 			d.Amount = invoice.NewAmount(uint64(2_000_000 + 1000*i))
-			requests[i] = settle.CreateRequest{Draft: d, Scope: w.merchant}
+			requests[i] = settle.CreateRequest{Once: settle.Once{Scope: w.merchant}, Draft: d}
 			if i%2 == 0 {
-				requests[i].IdempotencyKey = fmt.Sprint("order-", i)
+				requests[i].Key = fmt.Sprint("order-", i)
 			}
 			group.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -106,7 +106,7 @@ func TestGiveWay(t *testing.T) {
 		release := db.hold(t)
 		made := make(chan error, 1)
 		go func() {
-			_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant})
+			_, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Scope: w.merchant}, Draft: w.draft()})
 			made <- err
 		}()
 		const most = 10 * time.Millisecond

@@ -197,7 +197,7 @@ func TestPrepareRefundIsIdempotent(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		keyed := func(scope, key string) func(*settle.RefundRequest) {
-			return func(req *settle.RefundRequest) { req.Scope, req.IdempotencyKey = scope, key }
+			return func(req *settle.RefundRequest) { req.Scope, req.Key = scope, key }
 		}
 		first := w.mustPrepare(p, 300, keyed("", "a"))
 		if again := w.mustPrepare(p, 300, keyed("", "a")); again.ID != first.ID {

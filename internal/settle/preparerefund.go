@@ -24,6 +24,7 @@ var (
 
 // RefundRequest asks for a refund of a payment.
 type RefundRequest struct {
+	Once
 	PaymentID string
 	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found
 	// then.
@@ -33,10 +34,6 @@ type RefundRequest struct {
 	AskPayer   bool                // the payer names To
 	Account    invoice.AccountKind // of To, unless the payer names it
 	Reason     string              // checked as a label; may be empty
-
-	IdempotencyKey string // empty without one
-	Scope          string // of the key
-	Replayed       *bool  // if set, it becomes true if an earlier request with the key prepared the refund
 }
 
 // auditedRefund is a prepared refund in the audit log.
@@ -93,15 +90,13 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 	if err != nil {
 		return r, err
 	}
-	if req.IdempotencyKey != "" {
-		first, used, err := tx.RefundByKey(ctx, p.ID, req.Scope, req.IdempotencyKey)
+	if req.Key != "" {
+		first, used, err := tx.RefundByKey(ctx, p.ID, req.Scope, req.Key)
 		switch {
 		case err == nil && used != hash:
 			return r, ErrIdempotencyMismatch
 		case !errors.Is(err, store.ErrNotFound):
-			if req.Replayed != nil {
-				*req.Replayed = err == nil
-			}
+			req.Mark(err == nil)
 			return first, err
 		}
 	}
@@ -111,7 +106,7 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
 	}))
-	if err := tx.InsertPreparedRefund(ctx, r, req.Scope, req.IdempotencyKey, hash); err != nil {
+	if err := tx.InsertPreparedRefund(ctx, r, req.Scope, req.Key, hash); err != nil {
 		return r, err
 	}
 	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {

@@ -26,7 +26,7 @@ func TestInvoiceQuota(t *testing.T) {
 			}
 		}
 		create := func(byMerchant bool, key string) error {
-			_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), ByMerchant: byMerchant, Scope: w.merchant, IdempotencyKey: key})
+			_, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: key, Scope: w.merchant}, Draft: w.draft(), ByMerchant: byMerchant})
 			return err
 		}
 		const most = 3

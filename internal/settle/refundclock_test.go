@@ -76,7 +76,7 @@ func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
 			cfg.Schedule = func() time.Time { return time.Unix(w.seconds.Load()-60*day, 0) }
 			cfg.Confirmed = func() time.Time { return time.Unix(w.seconds.Load(), 0) }
 		})
-		request := settle.CreateRequest{Draft: w.draft(), IdempotencyKey: "k"}
+		request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 40*day)
 		invoiced, err := w.Create(t.Context(), request)
 		w.must(err)

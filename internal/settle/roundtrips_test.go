@@ -17,7 +17,7 @@ func TestRoundTripsOfACreate(t *testing.T) {
 	create := func(key string, byMerchant bool) (turns int64) {
 		before := proxy.Turns()
 		_, committed := proxy.Statements()
-		_, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft(), Scope: w.merchant, IdempotencyKey: key, ByMerchant: byMerchant})
+		_, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Key: key, Scope: w.merchant}, Draft: w.draft(), ByMerchant: byMerchant})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 				return &SubmittedError{current}
 			}
 			made = current
-			once.mark(true)
+			once.Mark(true)
 			return nil
 		case !open:
 			return ErrRefundNotOpen
