@@ -20,9 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAnvilHistories plays histories on anvil, with payments by cast: in turn on a chain
-// that is rolled back, on one with the service's own transactions, and on one that seals
-// blocks by itself.
+// TestAnvilHistories plays histories on anvil, with payments by cast: on a chain that is rolled back,
+// on one with the service's own transactions, and on one that mines blocks on a timer.
 func TestAnvilHistories(t *testing.T) {
 	t.Parallel()
 	for n := range *histories {

@@ -82,7 +82,7 @@ func TestAnvil(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// sendNotice sends a valid transfer notice, which settles nothing, and a forged one.
+// sendNotice sends a valid transfer notice, which settles no invoice, and a forged one.
 func (s *service) sendNotice(r *replica, made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	notice := fmt.Sprintf(`{"type":"transfers.created","data":{"id":"transfer of %s","amount":{"amount":"%s.00","currency":"USD"},
@@ -123,8 +123,8 @@ func (s *service) payRegistry(made apitypes.CreateInvoiceResponse) string {
 	return s.payTerms(made)
 }
 
-// payTerms pays through the registry, with terms that are built from the invoice alone.
-// The payer must have approved the registry.
+// payTerms pays through the registry, with terms built only from the invoice. The payer must have
+// approved the registry.
 func (s *service) payTerms(made apitypes.CreateInvoiceResponse) string {
 	const terms = "(address,address,uint256,uint64,bytes32)"
 	inv := made.Invoice

@@ -14,10 +14,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestLookalikeEvents emits the logs of an invoice that is opened, paid and closed from
-// other contracts, from a token that moves nothing, from the registry's code at another
-// address, and from the registry with other terms. None of the logs counts. A genuine
-// payment does.
+// TestLookalikeEvents emits the logs of an invoice that is opened, paid and closed from other
+// contracts: a token that moves no money, the registry's code at another address, and the registry
+// with other terms. None of the logs counts. A genuine payment does.
 func TestLookalikeEvents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -110,8 +109,8 @@ func TestPoisoning(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestForeignTags sends transfers whose calldata tag names an invoice that they cannot
-// pay, or whose amount differs.
+// TestForeignTags sends transfers with a calldata tag that names an invoice they cannot pay, or with a
+// different amount.
 func TestForeignTags(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -159,9 +158,9 @@ func TestForeignTags(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestStolenPayment lets an attacker execute transfers that customers have authorized, in
-// transactions whose calldata ends with the commitment of the attacker's invoice. The
-// customers' payments must not be attributed to it.
+// TestStolenPayment lets an attacker execute transfers that customers have authorized. The attacker's
+// transactions end with the commitment of the attacker's invoice. The customers' payments must not be
+// attributed to it.
 func TestStolenPayment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

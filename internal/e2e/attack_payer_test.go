@@ -84,7 +84,7 @@ func TestStolenNonce(t *testing.T) {
 	second := submitted(s.submit(s.payer, s.authorize(s.payer, s.shop(), sum, twoPayers)))
 	want = append(want, fromAttacker(s.paid(first, amount, &twoPayers)), s.paid(second, amount, &twoPayers))
 
-	// An authorization that was cancelled pays nothing.
+	// A cancelled authorization pays no invoice.
 	dead := s.authorize(s.payer, s.shop(), sum, cancelled)
 	signature, err := dead.SignCancel(contracts.TestUSDCDomain(s.chain.ChainID(), s.chain.Token), s.payer)
 	if err != nil {

@@ -128,7 +128,7 @@ func (s *stage) seal() {
 	}
 }
 
-// mined returns the receipt of a transaction, whose status must be as given.
+// mined returns the receipt of a transaction, and fails the test unless it has the given status.
 func (s *stage) mined(hash common.Hash, status uint64) *types.Receipt {
 	s.Helper()
 	receipt, err := s.chain.Mined(within(s, patience), hash)
@@ -337,8 +337,8 @@ func (s *stage) expect(made apitypes.CreateInvoiceResponse, types ...string) {
 	s.wantTypes[made.ID] = append(s.wantTypes[made.ID], types...)
 }
 
-// wantEvents waits for the expected events, and fails the test if there are others. It
-// creates an invoice first, whose event shows that no earlier one is missing.
+// wantEvents waits for the expected events, and fails the test if there are others. It creates an
+// invoice first: after its event, no earlier event can still be missing.
 func (s *stage) wantEvents() {
 	s.Helper()
 	s.ask(s.draft("987654321"))

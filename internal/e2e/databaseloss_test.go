@@ -31,8 +31,7 @@ const recoveryLimit = 20 * time.Second
 // drainLimit is the time within which the service must stop without its database.
 const drainLimit = 20 * time.Second
 
-// faultyDatabaseService is a service in this process whose database connections can be
-// cut.
+// faultyDatabaseService is a service in this process with database connections that a test can cut.
 type faultyDatabaseService struct {
 	*testing.T
 	api   *client.Client
@@ -216,8 +215,8 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// TestStopWithLostDatabase stops a service whose database connections are dead. It must
-// stop without an error within drainLimit.
+// TestStopWithLostDatabase stops a service after its database connections died. It must stop without
+// an error within drainLimit.
 func TestStopWithLostDatabase(t *testing.T) {
 	t.Parallel()
 	s := startFaultyDatabase(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// depositConfig is the configuration of a service that has no key for the chain, and whose
-// merchant collects by deposit addresses.
+// depositConfig configures a service without a key for the chain, and a merchant that collects by
+// deposit addresses.
 const depositConfig = `
 listen: 127.0.0.1:0
 database: %s

@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestDevClock advances the clock of a world by an hour. An invoice that lives for an hour
-// expires at once, and a failed delivery is retried at once. The receiver, whose clock is
-// not advanced, accepts it.
+// TestDevClock advances the clock of a world by an hour. An invoice that lives for an hour expires at
+// once, and a failed delivery is retried at once. The receiver's clock is not advanced, and it accepts
+// the delivery.
 func TestDevClock(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

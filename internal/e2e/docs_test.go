@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// checkedDocs are the guides whose commands TestCommandsOfGuides runs, and how many it must
-// find in each.
+// checkedDocs lists the guides with commands that TestCommandsOfGuides runs, and the number of
+// commands it must find in each.
 var checkedDocs = map[string]int{"go-live.md": 4, "reconciliation.md": 12}
 
 // TestCommandsOfGuides runs every command of the guides, and every GET that they name, on a
@@ -79,10 +79,10 @@ type guide struct {
 	testing.TB
 	dir          string
 	env          []string
-	replacements *strings.Replacer // of what differs from the guide
+	replacements *strings.Replacer // replaces the guide's placeholders
 }
 
-// newGuide starts a service whose merchant acme has a paid invoice.
+// newGuide starts a service with a merchant acme that has a paid invoice.
 func newGuide(t *testing.T) *guide {
 	t.Helper()
 	ctx := within(t, 2*time.Minute)
@@ -143,8 +143,8 @@ func (g *guide) run(command string) string {
 
 var jsonMember = regexp.MustCompile(`"([A-Za-z]+)":`)
 
-// compareOutput compares the form of an output with that of the guide: the members of JSON,
-// and the head of a table. It returns what differs, or "".
+// compareOutput compares the form of an output with the guide's: the members of JSON, and the head of
+// a table. It returns the difference, or "".
 func compareOutput(shown, got string) string {
 	switch {
 	case shown == "":

@@ -68,8 +68,8 @@ type part struct {
 	value string
 }
 
-// parts returns the parts of an example. Its name is that of an operation, of an operation
-// with the kind of the response, or of a problem.
+// parts returns the parts of an example. The example is named after an operation, an operation and the
+// kind of its response, or a problem.
 func (e example) parts(name string) []part {
 	op, _, _ := strings.Cut(name, ".")
 	if strings.HasPrefix(name, "problem.") {
@@ -88,7 +88,8 @@ func (e example) parts(name string) []part {
 	return all
 }
 
-// isImage reports whether a media type is that of an image, whose bytes the document does not show.
+// isImage reports whether a media type is an image type. The document does not show the bytes of
+// images.
 func isImage(mediaType string) bool { return strings.HasPrefix(mediaType, "image/") }
 
 // curl returns the curl command of the request.
@@ -166,7 +167,7 @@ func kindOf(name string, v any) any {
 		for i, element := range v {
 			all[i] = kindOf("", element)
 		}
-		if name == "entries" { // of a timeline, where those of one second have no fixed order
+		if name == "entries" { // a timeline: entries of the same second have no fixed order
 			slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		}
 		return all

@@ -150,8 +150,8 @@ func (h *history) checkPayments(want map[string]string) {
 	}
 }
 
-// checkEvents waits for the expected events, and fails the test if there are others, except
-// those of orphaned payments, which may have been observed.
+// checkEvents waits for the expected events, and fails the test if there are others, except events of
+// orphaned payments, which may have been observed.
 func (h *history) checkEvents(must map[string]bool) {
 	h.Helper()
 	var missing map[string]bool

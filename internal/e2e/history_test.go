@@ -283,7 +283,7 @@ func (h *history) payAtExpiry() {
 	h.flush()
 }
 
-// payBack refunds half of a bill whose payment is on the chain.
+// payBack refunds half of a bill if its payment is on the chain.
 func (h *history) payBack() {
 	h.flush()
 	b := h.pick(func(b *bill) bool { return b.paid && !b.refunded })
@@ -336,8 +336,8 @@ func (h *history) flush() {
 	h.waiting = 0
 }
 
-// reorg replaces blocks that are not final. All, some or none of their transactions are
-// mined again, in the same or in other blocks.
+// reorg replaces blocks that are not final. A random selection of their transactions is mined again,
+// in the same or in other blocks.
 func (h *history) reorg() {
 	h.Helper()
 	h.flush()
@@ -366,8 +366,8 @@ func (h *history) reorg() {
 	h.forget(txs[kept:])
 }
 
-// forget marks bills as unpaid, at random, whose payments are not on the chain any more, so
-// that they can be paid again.
+// forget marks random bills as unpaid if their payments are no longer on the chain, so that they can
+// be paid again.
 func (h *history) forget(txs []*types.Transaction) {
 	for _, tx := range txs {
 		if b := h.payment[tx.Hash()]; b != nil && h.rand.IntN(3) > 0 && !h.onChain(b) {

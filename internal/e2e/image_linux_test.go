@@ -101,8 +101,8 @@ var (
 	healthLine = regexp.MustCompile(`^(?:--\S+ )*CMD (\[.*\])$`)
 )
 
-// assembleImage builds the last stage of a Dockerfile. It fails at a line whose meaning
-// it does not know, so that the folder is what Docker would build.
+// assembleImage builds the last stage of a Dockerfile. It fails at a line that it does not understand,
+// so that the folder is what Docker would build.
 func assembleImage(t *testing.T, dockerfile string) *image {
 	t.Helper()
 	raw, err := os.ReadFile(dockerfile)

@@ -53,7 +53,7 @@ const installationMasterKey = "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb8
 // revocationTime bounds how long a revoked key may still be accepted.
 const revocationTime = 2 * time.Second
 
-// installation runs a service with the program's commands, as its docs say.
+// installation runs a service with the program's commands, as documented.
 type installation struct {
 	testing.TB
 	dir, config string
@@ -203,7 +203,7 @@ func TestInstallation(t *testing.T) {
 				t.Errorf("config check prints %q", out)
 			}
 			c.serve()
-			till := chainWorld.newWallet("").address.Hex() // used by this test alone
+			till := chainWorld.newWallet("").address.Hex() // used only by this test
 			operator := c.createKey("--name", "admin", "--scopes", "admin")
 			c.command("merchant", "create", "acme", "--name", "Acme Books", "--default-address", "testnet="+till, "--allow-address", "testnet="+till)
 			c.command("merchant", "create", "beta", "--name", "Beta")

@@ -156,7 +156,7 @@ func TestInvalidRequests(t *testing.T) {
 func (w *world) badCreates() []refusal {
 	whole := w.body()
 	zeros := strings.Repeat("0", 78)
-	fields := map[string][]string{ // changes by field, in addition to those of every field
+	fields := map[string][]string{ // changes by field, in addition to the changes made to every field
 		"merchantId":      {`"a b"`, `"` + strings.Repeat("m", 65) + `"`, `"a/b"`},
 		"merchantAddress": {`"0x0000000000000000000000000000000000000000"`, `"0x12"`, `"` + strings.Repeat("z", 42) + `"`, flipped(w.info.Load().Merchant.Address)},
 		"amount":          {`"0"`, `"-5"`, `"007"`, `"1.5"`, `"1e6"`, `" 1"`, `"1` + zeros + `"`, `4900000`},

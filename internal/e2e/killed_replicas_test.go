@@ -163,7 +163,7 @@ func (p *proxy) passedOn() int {
 	return p.passed
 }
 
-// next returns the replica whose turn it is.
+// next returns the replica that takes the next request.
 func (p *proxy) next(again bool) *url.URL {
 	p.mu.Lock()
 	defer p.mu.Unlock()

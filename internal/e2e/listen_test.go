@@ -71,8 +71,8 @@ func TestListenSurvivesRestarts(t *testing.T) {
 	r.clean()
 }
 
-// createUntil creates invoices until during has returned, also while the service is away, and
-// returns the ids of those whose creation was acknowledged.
+// createUntil creates invoices until during has returned, also while the service is away, and returns
+// the ids of the acknowledged ones.
 func (w *world) createUntil(ctx context.Context, during func()) (ids []string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(ctx)

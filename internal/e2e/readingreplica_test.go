@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestReadingReplica runs three replicas, of which one reads the chain. It is killed twice: another
-// takes over and sees what is paid meanwhile, and all show how far the chain was read.
+// TestReadingReplica runs three replicas. One of them reads the chain. It is killed twice: another
+// takes over and sees the payments made since, and all show how far the chain was read.
 func TestReadingReplica(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})

@@ -21,7 +21,7 @@ type event struct {
 	webhook.Event
 	Subject    string // the id of an invoice, a payment or a refund
 	InvoiceID  string
-	MerchantID string // empty for payments and refunds, whose bodies lack it
+	MerchantID string // empty for payments and refunds: their bodies lack it
 	DeliveryID string
 	signature  string // its header
 	body       []byte

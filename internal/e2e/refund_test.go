@@ -20,7 +20,7 @@ import (
 )
 
 // TestPreparedRefund prepares refunds of a payment, and signs and sends exactly the given
-// transactions. The payer names the address of the second. quittance dev has SQLite alone;
+// transactions. The payer names the address of the second. quittance dev has only SQLite;
 // TestIntegrationRefund has refunds prepared, named and recognised on both databases.
 func TestPreparedRefund(t *testing.T) {
 	t.Parallel()

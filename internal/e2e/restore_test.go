@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// restoreConfig is the configuration of a service whose database is restored.
+// restoreConfig configures a service before its database is restored.
 const restoreConfig = `
 listen: 127.0.0.1:0
 ` + keySetting + `
@@ -114,7 +114,7 @@ func TestRestore(t *testing.T) {
 
 			url := by.fresh(t)
 			c := w.serve(config, url, info)
-			w.info.Load().Merchant.Address = w.newWallet("").address.Hex() // used by this test alone
+			w.info.Load().Merchant.Address = w.newWallet("").address.Hex() // used only by this test
 			made := w.create(w.draft("4900000"))
 			r.await(ctx, webhook.InvoiceCreated, made.ID)
 			by.backup(w, serveEnv(url), config, url, copied)

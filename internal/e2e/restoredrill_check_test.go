@@ -52,7 +52,7 @@ func (d *drill) importCopies() (refused int) {
 	return sum.Refused
 }
 
-// checkImport finds out which invoices are lost. None is whose copy proves itself.
+// checkImport finds out which invoices are lost. An invoice is not lost if its copy proves itself.
 func (d *drill) checkImport(refused int) {
 	d.Helper()
 	unproved := 0
@@ -85,7 +85,8 @@ func (d *drill) checkImport(refused int) {
 	}
 }
 
-// check compares the restored service with what happened, and again after all invoices have passed their expiry.
+// check compares the restored service with what happened, now and again after all invoices have passed
+// their expiry.
 func (d *drill) check() {
 	d.Helper()
 	d.awaitNoFaults("before the expiry", func(ctx context.Context) []string { return d.stateFaults(ctx, false) })
@@ -135,7 +136,8 @@ func (o *drillOrder) status(expired bool) apitypes.InvoiceStatus {
 	return apitypes.StatusOpen
 }
 
-// stateFaults compares invoices and payments with what happened. expired says that all invoices have passed their expiry.
+// stateFaults compares invoices and payments with what happened. If expired is set, all invoices have
+// passed their expiry.
 func (d *drill) stateFaults(ctx context.Context, expired bool) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	payments := make(map[string][]apitypes.Payment) // by transaction
@@ -192,8 +194,9 @@ func (d *drill) stateFaults(ctx context.Context, expired bool) (faults []string)
 	return faults
 }
 
-// isKnownVoid reports whether the chain or the merchant's copy says that an order is void. It is not certain if
-// payments without an invoice may have paid it by hand: then it is in the report, stays open, and does not expire.
+// isKnownVoid reports whether the chain or the merchant's copy shows that an order is void. That is
+// not certain if payments without an invoice may have paid the order by hand: then it is in the
+// report, stays open, and does not expire.
 func (d *drill) isKnownVoid(o *drillOrder) bool {
 	for _, past := range d.report.Chains {
 		for _, closed := range past.Closed {

@@ -54,8 +54,8 @@ func (d *drill) follow() (stop func()) {
 	}
 }
 
-// checkCursor checks that the service says that its log does not continue from the stored cursor, if the follower has
-// events that the backup lacks.
+// checkCursor checks that the service reports that its log does not continue from the stored cursor,
+// if the follower has events that the backup lacks.
 func (d *drill) checkCursor() {
 	d.Helper()
 	f := d.follower
@@ -66,10 +66,10 @@ func (d *drill) checkCursor() {
 	}
 }
 
-// fact is what an event says, apart from the state at its time.
+// fact is the content of an event without the state at its time.
 type fact struct{ typ, invoiceID, subject string }
 
-// factOf returns what an event says.
+// factOf returns the fact that an event reports.
 func factOf(e webhook.Event) (f fact, err error) {
 	var data struct {
 		Invoice struct{ ID string }
@@ -150,8 +150,8 @@ func (d *drill) eventFaults() (faults []string) {
 	return faults
 }
 
-// unanswered returns the ids in the events of invoices whose create was sent and not answered. The merchant does not
-// know whether they exist.
+// unanswered returns the ids in the events of invoices with a create request that was sent and not
+// answered. The merchant does not know whether they exist.
 func (d *drill) unanswered(events []webhook.Event) map[string]bool {
 	amounts := make(map[string]bool)
 	for _, o := range d.orders {

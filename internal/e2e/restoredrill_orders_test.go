@@ -72,7 +72,7 @@ func (d *drill) trade() *sync.WaitGroup {
 	return &buyers
 }
 
-// take returns an order whose next step can be made, or nil.
+// take returns an order that is ready for its next step, or nil.
 func (d *drill) take() *drillOrder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -290,7 +290,7 @@ func (d *drill) payBack(o *drillOrder) error {
 // refunded is the amount that is paid back.
 func (o *drillOrder) refunded() int64 { return o.payments[0].amount * int64(o.refund) / 100 }
 
-// newRecipient returns the key of an account that has paid nothing.
+// newRecipient returns the key of an account that has not paid.
 func (d *drill) newRecipient(o *drillOrder) *ecdsa.PrivateKey {
 	key, err := crypto.ToECDSA(crypto.Keccak256(crypto.FromECDSA(o.till), fmt.Append(nil, o.number)))
 	if err != nil {

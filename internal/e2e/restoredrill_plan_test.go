@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// What orders do in TestRestoreDrill, apart from being created and paid.
+// The steps of orders in TestRestoreDrill, apart from being created and paid.
 const (
 	drillVoids   = true // they are made void
 	drillRefunds = true // they are paid back
@@ -42,7 +42,7 @@ const (
 	copyKinds
 )
 
-// latePhase is when a payer pays whose invoice was not paid before the kill.
+// latePhase is when the payer of an invoice that was not paid before the kill pays.
 type latePhase int
 
 const (
@@ -84,7 +84,7 @@ type drillPayment struct {
 	amount int64
 }
 
-// String says what is to become of an order, and what happened.
+// String describes the plan for an order, and what happened.
 func (o *drillOrder) String() string {
 	id, payments := "", ""
 	if o.made != nil {

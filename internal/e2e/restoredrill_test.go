@@ -35,7 +35,7 @@ const (
 	// drillTime bounds a round, drillPatience each of its waits.
 	drillTime     = 4 * time.Minute
 	drillPatience = time.Minute
-	// drillBlockTime is the time between blocks, whose timestamps are a second apart.
+	// drillBlockTime is the time between blocks. Their timestamps are a second apart.
 	drillBlockTime = 125 * time.Millisecond
 	drillPoll      = 50 * time.Millisecond
 	drillOrders    = 18
@@ -114,7 +114,7 @@ type drill struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	orders  []*drillOrder
-	waiting []*drillOrder // whose next step is not begun
+	waiting []*drillOrder // the next step has not begun
 }
 
 func newDrill(t *testing.T, way func(*drill) drillDatabase, seed uint64) *drill {
@@ -177,7 +177,7 @@ func (d *drill) copied(by backupWay) drillDatabase {
 	}
 }
 
-// pointInTime returns a database whose server archives its WAL, and which is recovered to a point in time.
+// pointInTime returns a database that archives its WAL and is recovered to a point in time.
 func (d *drill) pointInTime() drillDatabase {
 	d.Helper()
 	stop := func(c *storetest.Cluster) {
@@ -330,7 +330,7 @@ func (g *drillGate) update(change func()) {
 func (g *drillGate) open(limit int) { g.update(func() { g.limit = limit }) }
 func (g *drillGate) close()         { g.update(func() { g.closed = true }) }
 
-// enter waits until a step may begin. It reports false if none may any more.
+// enter waits until a step may begin. It reports false if the gate is closed.
 func (g *drillGate) enter() bool {
 	for {
 		g.mu.Lock()
@@ -348,7 +348,7 @@ func (g *drillGate) enter() bool {
 	}
 }
 
-// await waits until as many steps are begun as may be, or none is left.
+// await waits until the permitted number of steps have begun, or no order has a step left.
 func (g *drillGate) await(ctx context.Context, tb testing.TB) {
 	tb.Helper()
 	for {

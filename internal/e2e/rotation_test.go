@@ -61,7 +61,7 @@ func (r *rotating) accept(w http.ResponseWriter, req *http.Request) {
 	}
 	ping := req.Header.Get(webhook.HeaderEvent) == "webhook.ping"
 	byStandard := standard(r.single, req.Header, body)
-	if ping { // signed with the staged secret alone
+	if ping { // signed only with the staged secret
 		byStandard = standard(r.trusted[len(r.trusted)-1], req.Header, body)
 		r.pings++
 	}
@@ -111,7 +111,7 @@ func (r *rotating) change(f func()) {
 	f()
 }
 
-// signed returns the number of deliveries that a secret alone has signed.
+// signed returns the number of deliveries that were signed only with the given secret.
 func (r *rotating) signed(secret string) (n int) {
 	r.change(func() { n = r.active[secret] })
 	return n

@@ -199,8 +199,7 @@ func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	}
 }
 
-// openShops opens shops whose customers have ether, tokens and an allowance for the
-// registry.
+// openShops opens shops with customers that have ether, tokens and an allowance for the registry.
 func (w *world) openShops(ctx context.Context, n int, random *rand.Rand) []*shop {
 	w.Helper()
 	bank := w.payer()

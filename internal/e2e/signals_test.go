@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// idleConfig is the configuration of a service on a chain whose node is down.
+// idleConfig configures a service on a chain with a node that is down.
 const idleConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s

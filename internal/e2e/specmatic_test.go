@@ -35,11 +35,10 @@ import (
 
 var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestGeneratedRequests makes for each operation and response")
 
-// generatedPatience bounds a run of Specmatic, whose requests may be many.
+// generatedPatience bounds a run of Specmatic, which may send many requests.
 const generatedPatience = 30 * time.Minute
 
-// generatedConfig is the configuration of a service whose limits generated requests do not
-// reach.
+// generatedConfig configures a service with limits that generated requests do not reach.
 const generatedConfig = `
 listen: 127.0.0.1:0
 database: {urlEnv: DATABASE_URL}

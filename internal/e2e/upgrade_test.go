@@ -23,14 +23,14 @@ import (
 
 var previous = flag.String("previous", "", "the commit that TestRollingUpgrade upgrades from, instead of the last release or, before the first one, HEAD^")
 
-// TestRollingUpgrade replaces the replicas of the previous version one after the other
-// while invoices are created and paid. The first new one migrates the schema while the old
-// ones work. No request is refused, nothing is lost, and nothing is done twice.
+// TestRollingUpgrade replaces the replicas of the previous version one after the other while invoices
+// are created and paid. The first new one migrates the schema while the old ones work. No request is
+// refused, no payment is lost, and no work is done twice.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := buildPrevious(t)
 	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
-	// The responses are not checked: openapi.yaml describes those of this version.
+	// The responses are not checked: openapi.yaml describes the responses of this version.
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.http = withKey(&http.Client{Transport: transport, Timeout: patience})

@@ -28,7 +28,7 @@ func refuse(w http.ResponseWriter, _ *http.Request, _ event) {
 	http.Error(w, "the warehouse is on fire", http.StatusInternalServerError)
 }
 
-// metric returns the first line of /metrics with a prefix, or nothing.
+// metric returns the value of the first metric with a prefix, or "".
 func (w *world) metric(name string) string {
 	w.Helper()
 	for line := range strings.Lines(string(w.do(http.MethodGet, "/metrics", "").body)) {
@@ -159,7 +159,7 @@ func TestWebhookFailed(t *testing.T) {
 	r.clean()
 }
 
-// allowConfig is the configuration of a service whose merchant is on the same machine.
+// allowConfig configures a service with a merchant on the same machine.
 const allowConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s

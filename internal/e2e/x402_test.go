@@ -74,7 +74,7 @@ func newAgents(tb testing.TB, payerKey string) *agents {
 	return a
 }
 
-// bought is what an agent says of a URL.
+// bought is what an agent reports about a URL.
 type bought struct {
 	URL      string
 	Status   int
@@ -87,7 +87,7 @@ type bought struct {
 	SignedAt, AnsweredAt int64 // milliseconds
 }
 
-// buy has agents buy the URLs, so many at a time.
+// buy has agents buy the URLs, atATime of them at a time.
 func (a *agents) buy(atATime int, urls ...string) map[string]bought {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), x402Patience+time.Duration(len(urls))*time.Second)
@@ -138,8 +138,8 @@ func (a *agents) sell(env ...string) string {
 	return "http://127.0.0.1:" + port
 }
 
-// newX402Service returns a service that sends authorizations, and agents whose payer is the
-// service's.
+// newX402Service returns a service that sends authorizations, and agents that pay with the service's
+// payer.
 func newX402Service(tb testing.TB, database string) (*service, *agents) {
 	tb.Helper()
 	s := newService(tb, database, anviltest.Options{BlockTime: time.Second})
@@ -255,10 +255,9 @@ func TestX402Dev(t *testing.T) {
 	}
 }
 
-// TestX402Kills has agents pay, 32 at a time, while the service is killed: invoices, and the
-// resources of a server that has the service as its facilitator. Each agent repeats its payment
-// until it is answered 200. Nobody is charged twice, and nobody who paid is left without an
-// answer.
+// TestX402Kills has agents pay, 32 at a time, while the service is killed: invoices, and the resources
+// of a server that has the service as its facilitator. Each agent repeats its payment until it is
+// answered 200. No agent is charged twice, and every agent that paid gets an answer.
 func TestX402Kills(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
@@ -407,7 +406,7 @@ func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitype
 	}
 }
 
-// x402Answer is an answer besides its body.
+// x402Answer is an answer without its body.
 type x402Answer struct {
 	StatusCode int
 	Header     http.Header

@@ -142,8 +142,8 @@ func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402P
 	return answer
 }
 
-// TestX402Refused has payers sign what pays nothing. They are refused with the protocol's
-// reasons, by the invoice and by the facilitator, and are charged nothing.
+// TestX402Refused has payers sign authorizations that cannot pay the invoice. They are refused with
+// the protocol's reasons, by the invoice and by the facilitator, and are charged nothing.
 func TestX402Refused(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, storetest.SQLite(t))
@@ -191,7 +191,7 @@ func TestX402Refused(t *testing.T) {
 	}
 }
 
-// useNonce has somebody else submit a transfer that the payer has signed, to nobody, and returns
+// useNonce has another account submit a transfer to the admin that the payer has signed, and returns
 // its nonce.
 func (s *service) useNonce() common.Hash {
 	s.Helper()
