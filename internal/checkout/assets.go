@@ -54,8 +54,8 @@ func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a webpage.F
 	}
 }
 
-// templates returns the templates of each language, which are parsed when they are first
-// asked for: those of one language take 0.5 MB and some milliseconds.
+// templates returns the templates of each language. They are parsed at first use: one language takes
+// 0.5 MB and a few milliseconds.
 var templates = sync.OnceValue(func() map[*locale.Text]func() *template.Template {
 	all := make(map[*locale.Text]func() *template.Template)
 	for _, text := range locale.Languages() {

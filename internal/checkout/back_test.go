@@ -10,8 +10,8 @@ import (
 
 var returns = invoice.Details{ReturnURL: "https://shop.example/thanks?a=1&b=%22", CancelURL: "https://shop.example:8443/cart"}
 
-// TestBackInEveryState checks where the page links to: to the return URL once nothing is
-// left to pay, and to the cancel URL otherwise.
+// TestBackInEveryState checks where the page links to: to the return URL if no more money is due, else
+// to the cancel URL.
 func TestBackInEveryState(t *testing.T) {
 	for _, story := range outcomes {
 		t.Run(story.name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestBackToAHostThatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// TestPageShowsOfTheDetailsTheDescriptionAlone checks that payers see nothing else that the
-// merchant says of the invoice.
+// TestPageShowsOfTheDetailsTheDescriptionAlone checks that the description is the only detail of an
+// invoice that payers see.
 func TestPageShowsOfTheDetailsTheDescriptionAlone(t *testing.T) {
 	w := newWorld()
 	if got := w.page(t).id(t, "description").words(); got != "" {

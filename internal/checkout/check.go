@@ -26,7 +26,7 @@ const (
 	againRead = 5 * time.Second
 	// againAsk is while the nodes have to be asked.
 	againAsk = 15 * time.Second
-	// maxAgain is how often it asks by itself.
+	// maxAgain is how often the page asks without a click.
 	maxAgain = 60
 )
 
@@ -35,9 +35,9 @@ type checkData struct {
 	view
 	Ask    question
 	Result *checkResult
-	Claim  *claimForm // nil if there is nothing to claim
-	Again  int64      // seconds until the page asks again by itself; 0: never
-	Next   string     // path by which it does
+	Claim  *claimForm // nil if there is no payment to claim
+	Again  int64      // seconds until the page asks again; 0: never
+	Next   string     // path that the page then loads
 }
 
 // question is the form for a transaction's hash.
@@ -92,8 +92,8 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 	return data, err
 }
 
-// again is what a page that asks by itself hands to the next one: how often it has asked, and
-// the sender and the nonce of the transaction if that was queued.
+// again is passed from one page to the next when a page reloads to ask again: how often it has asked,
+// and the sender and the nonce of the transaction if it was queued.
 type again struct {
 	times  int
 	sender invoice.Address

@@ -180,8 +180,8 @@ func TestCheckResults(t *testing.T) {
 	}
 }
 
-// hasNextStep reports whether the page about the tests' transaction goes on by itself, says
-// that the payment counts, can claim it, or has a link to pay or to the merchant.
+// hasNextStep reports whether the page about the tests' transaction asks again, reports that the
+// payment counts, can claim it, or has a link to pay or to the merchant.
 func (w *world) hasNextStep(t *testing.T) bool {
 	t.Helper()
 	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", SupportContact: "help@corner.example"}}
@@ -192,7 +192,7 @@ func (w *world) hasNextStep(t *testing.T) bool {
 	return verdict.attrs["class"] == "verdict tone-good" || len(reloads)+len(claims)+len(verdict.named("a")) > 0
 }
 
-// A page that goes on by itself hands on what it knows, and ends after maxAgain times.
+// A page that asks again passes on what it knows, and stops after maxAgain times.
 func TestPageAsksAgain(t *testing.T) {
 	w := newWorld()
 	n := &nodes{report: inspect.Report{State: inspect.Queued, Sender: payerAddress, Nonce: 7}}
@@ -225,7 +225,7 @@ func TestPageAsksAgain(t *testing.T) {
 	}
 }
 
-// A lookup that takes long is answered in time, goes on, and is shared.
+// A lookup that takes long is answered in time, continues, and is shared.
 func TestSlowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

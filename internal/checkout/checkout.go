@@ -28,8 +28,8 @@ const (
 	WarnBefore = time.Minute
 	// RefreshOpen is how often the page polls the status of an open invoice.
 	RefreshOpen = 2 * time.Second
-	// RefreshFinal is how often it polls that of a final invoice, which may still get
-	// late payments and refunds.
+	// RefreshFinal is how often the page polls the status of a final invoice, which may still get late
+	// payments and refunds.
 	RefreshFinal = 15 * time.Second
 	// RefreshPlain is how often a browser without scripts reloads the page.
 	RefreshPlain = 10 * time.Second
@@ -60,7 +60,7 @@ type Reader interface {
 
 // Merchants finds the profiles of merchants. *merchant.Manager implements it.
 type Merchants interface {
-	// Find returns a merchant. Without a profile it is zero but for the id.
+	// Find returns a merchant. Without a profile, only its id is set.
 	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
 	// LogoPNG returns a merchant's logo, or store.ErrNotFound.
 	LogoPNG(ctx context.Context, id string) ([]byte, error)
@@ -81,12 +81,12 @@ type Unread interface {
 // without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
 type Config struct {
 	Reader     Reader
-	Merchants  Merchants     // nil shows the ids of merchants alone
+	Merchants  Merchants     // if nil, pages show merchants by id
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
 	Unread     Unread // nil has no block read again
 	Claims     Claims
-	Reports    Reports // nil keeps nothing of what wallets sent
+	Reports    Reports // if nil, reports by wallets are dropped
 	Refunds    Refunds
 	Links      Links      // nil without payment links
 	Mails      Mails      // nil sends no receipts by e-mail; requires PublicURL
@@ -102,8 +102,8 @@ type Config struct {
 	Opened func(invoiceID string)
 	// Refused counts requests beyond a limit.
 	Refused func(limit string)
-	// X402 answers the requests of programs for an invoice's page, and TakesX402 says on
-	// which chains they can pay. Nil without.
+	// X402 answers requests of programs for an invoice's page. TakesX402 reports the chains on which they
+	// can pay. Both may be nil.
 	X402      http.Handler
 	TakesX402 func(chainKey string) bool
 	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of

@@ -22,7 +22,7 @@ type tone string
 
 const (
 	good tone = "good" // counted
-	busy tone = "wait" // nothing to do yet
+	busy tone = "wait" // wait
 	warn tone = "warn" // action is required
 )
 
@@ -35,17 +35,17 @@ type checkResult struct {
 	Progress  *progress        // of a pending payment
 	Again     time.Duration    // until it may have changed; 0 if it stays
 	Claimable *invoice.Payment // unattributed payment that the payer may claim
-	Next      []nextStep       // what the payer can do; with Again or Claimable, the page goes on
+	Next      []nextStep       // what the payer can do; with Again or Claimable, the page offers that instead
 }
 
-// nextStep is a link to what a payer can do.
+// nextStep is a link to something that the payer can do.
 type nextStep struct {
 	Text string
 	URL  template.URL
 }
 
-// resultOf returns the result of a transaction for the invoice. It reveals nothing about
-// other invoices but that the payment is attributed to one. It is a pure function.
+// resultOf returns the result of a transaction for the invoice. About other invoices it reveals only
+// that the payment is attributed to one. It is a pure function.
 func (s pageInput) resultOf(l lookup) checkResult {
 	if p, ok := s.relevant(l.payments); ok {
 		return s.resultOfPayment(p)
@@ -86,8 +86,8 @@ func (v checkResult) next(steps []nextStep) checkResult {
 	return v
 }
 
-// relevant returns the stored payment that is most relevant to the invoice: its own, else
-// an unattributed one, else that of another invoice.
+// relevant returns the stored payment that is most relevant to the invoice: its own, else an
+// unattributed one, else another invoice's.
 func (s pageInput) relevant(payments []invoice.Payment) (invoice.Payment, bool) {
 	for _, fits := range []func(invoice.Payment) bool{
 		func(p invoice.Payment) bool { return p.InvoiceID == s.invoice.ID },
@@ -129,8 +129,7 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	return v
 }
 
-// resultOfPart returns the result of a payment that counts and is too little, with what is
-// said of it.
+// resultOfPart returns the result of a payment that counts and is too little, with the given text.
 func (s pageInput) resultOfPart(text []template.HTML) checkResult {
 	text = append(text, s.say("result.part.missing", values{"Missing": s.money(s.rest()), "Amount": s.money(s.invoice.Amount)})...)
 	v := s.result(warn, "status.partial.headline", text).again(againRead)
@@ -258,7 +257,7 @@ func (s pageInput) tokenName(m inspect.Transfer) string {
 	return s.text.T("token.another", nil)
 }
 
-// tokenFact returns the contract of a token. The native coin has none.
+// tokenFact returns the contract of a token, or no fact for the native coin.
 func (s pageInput) tokenFact(id string, token invoice.Address) []fact {
 	if token.IsZero() {
 		return nil

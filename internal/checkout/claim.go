@@ -19,7 +19,7 @@ const (
 	ClaimsOfInvoice = 10
 	// ClaimsOfClient bounds the claims per minute of one client network.
 	ClaimsOfClient = 20
-	// AllClaims bounds those of all clients.
+	// AllClaims bounds the claims per minute of all clients.
 	AllClaims = 300
 )
 

@@ -2,8 +2,8 @@ package checkout
 
 import "net/http"
 
-// embedScript answers with the script that opens payment pages in a dialog of a merchant's
-// page. Content-Location is the path of this version, whose content never changes.
+// embedScript answers with the script that opens payment pages in a dialog of a merchant's page.
+// Content-Location is the path of this version; its content never changes.
 func (c *Checkout) embedScript(w http.ResponseWriter, r *http.Request) error {
 	a := assets["embed.js"]
 	w.Header().Set("Content-Location", a.Path)

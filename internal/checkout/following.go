@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// BlindAfter is how old the last proof may be that a chain's newest blocks are read, before
-// pages say that payments cannot be seen.
+// BlindAfter is the age of the last proof that a chain's newest blocks are read after which pages show
+// that payments cannot be seen.
 const BlindAfter = time.Minute
 
 // Progress is what the indexer of a chain in this process did last.

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// frame says whether a page is shown in a frame of a merchant's page, and of which.
+// frame describes the merchant's page that shows a page in a frame, if any.
 type frame struct {
 	// Origins are the origins that may show it, separated by spaces. It is empty for a page
 	// that no page may show.
@@ -17,8 +17,8 @@ type frame struct {
 	lang    string // the language that the request asks for; empty without
 }
 
-// newFrame returns the frame of a request for a page of the merchant: none, unless the
-// request has the parameter embed and the merchant has a list of origins.
+// newFrame returns the frame of a request for a page of the merchant. It is zero unless the request
+// has the parameter embed and the merchant has a list of origins.
 func newFrame(r *http.Request, m invoice.Merchant) frame {
 	query := r.URL.Query()
 	f := frame{lang: query.Get("lang")}

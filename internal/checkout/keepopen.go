@@ -17,10 +17,9 @@ const (
 	// slotsOfRound is the number of parts in which the pages are looked at, one after the
 	// other.
 	slotsOfRound = 10
-	// rereadBatch bounds the pages that are read for each slot, besides those that news are
-	// about.
+	// rereadBatch bounds the pages that are read again for each slot, not counting pages with news.
 	rereadBatch = 100
-	// rereadRetry is how long after a failure no page is read but those that news are about.
+	// rereadRetry is how long after a failure only pages with news are read.
 	rereadRetry = time.Second
 	// rereadTimeout bounds the read of one invoice or chain.
 	rereadTimeout = 5 * time.Second

@@ -15,7 +15,7 @@ const (
 	LookupsOfInvoice = 15
 	// LookupsOfClient bounds the lookups per minute of one client network.
 	LookupsOfClient = 30
-	// Lookups bounds those of all clients.
+	// Lookups bounds the lookups per minute of all clients.
 	Lookups = 300
 	// MaxLookups bounds the lookups in flight. A merchant and a client network have a share.
 	MaxLookups = 16

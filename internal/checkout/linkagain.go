@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// linkAgain returns the path of the payment link where a payer whose invoice has expired
-// begins again. It is "" without such a link, and once money for the invoice has arrived.
+// linkAgain returns the path of the payment link where a payer can begin again after the invoice has
+// expired. It is "" without such a link, and once money for the invoice has arrived.
 func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string, error) {
 	inTime, late := s.invoice.Arrived()
 	if c.links == nil || s.invoice.Status != invoice.Expired || !inTime.IsZero() || !late.IsZero() {

@@ -28,7 +28,7 @@ const (
 	// InvoicesOfClientPerHour bounds the invoices per hour of one client network. At 20 a minute one
 	// client could take all transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
-	// AllLinkInvoices bounds those of all links.
+	// AllLinkInvoices bounds the invoices per minute of all links.
 	AllLinkInvoices = 300
 )
 
@@ -179,8 +179,8 @@ func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
 	return visit, nil
 }
 
-// parseAmount parses the amount that a payer types. problem says why the link does not take
-// it, if it is not empty.
+// parseAmount parses the amount that a payer types. If the link does not take it, problem is the
+// reason.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
 	amount, err := amountinput.Parse(typed, l.text.Lang(), l.token.Decimals)
 	var id string

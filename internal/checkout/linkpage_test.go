@@ -449,8 +449,7 @@ func TestDocumentedStates(t *testing.T) {
 	}
 }
 
-// TestDocumentedEmbedScript expects the path and the hash of docs/embedding.md to be those of
-// the script.
+// TestDocumentedEmbedScript expects docs/embedding.md to contain the path and the hash of the script.
 func TestDocumentedEmbedScript(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/embedding.md")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// every says that all scenes are looked at in every language, size and theme. Without it each
-// main scene is looked at once, and the languages, sizes and themes take turns.
+// every looks at all scenes in every language, size and theme. Without it each main scene is looked at
+// once, and the languages, sizes and themes take turns.
 var every = flag.Bool("every", false, "look at all scenes in every language, size and theme")
 
 // pictures is the folder for screenshots of all scenes.
@@ -41,7 +41,7 @@ func (l look) String() string {
 	return map[bool]string{false: "1200", true: "390"}[l.phone] + "-" + map[bool]string{false: "light", true: "dark"}[l.dark]
 }
 
-// options are those of a page in a language.
+// options returns the options of a page in a language.
 func (l look) options(language string) browsertest.Options {
 	return browsertest.Options{Phone: l.phone, Dark: l.dark, Language: language}
 }
@@ -153,7 +153,7 @@ const fold = 844
 // measures are what a page shows.
 type measures struct {
 	Lang, Dir     string
-	Text          string   // all of it, with what is folded
+	Text          string   // all of it, including folded parts
 	Long          []string // hashes and addresses that are not shortened
 	Folded        []string // shortened ones that do not expand
 	Wide          float64  // by how many pixels the page scrolls sideways on the narrowest phone

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// AnswerWithin is how long an answer about a transaction waits for the nodes. A lookup that
-	// takes longer goes on, and the page asks again.
+	// AnswerWithin is how long an answer about a transaction waits for the nodes. A lookup that takes
+	// longer continues, and the page asks again.
 	AnswerWithin = 1500 * time.Millisecond
 	// keepLookups is how long a finished lookup answers the same question.
 	keepLookups = 5 * time.Second

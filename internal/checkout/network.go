@@ -16,7 +16,7 @@ func networkName(text *locale.Text, chainKey string) string {
 	if name == chainKey {
 		return chainKey
 	}
-	if _, network, _ := strings.Cut(chainKey, "-"); network != "" && network != "testnet" { // the name of Arc Testnet says it
+	if _, network, _ := strings.Cut(chainKey, "-"); network != "" && network != "testnet" { // Arc Testnet names it
 		return text.T("network.test", values{"Name": name})
 	}
 	return name

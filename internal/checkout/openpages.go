@@ -36,15 +36,15 @@ const (
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
-	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
-	// logs have to be read up to news.Through.
+	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
+	// up to news.Through.
 	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
 }
 
-// openPages sends the status of invoices to the pages that are open. All pages of an invoice
-// share one read of it, and all pages of a chain share one look at it; a page without news
-// costs its heartbeat. What the clock and the chains cause is spread over the slots of a round,
-// so that it does not come at one moment for all pages.
+// openPages sends the status of invoices to the pages that are open. All pages of an invoice share one
+// read of it, and all pages of a chain share one look at it; a page without news costs its heartbeat.
+// Changes that the clock and the chains cause are spread over the slots of a round, so that all pages
+// do not change at the same moment.
 //
 // Invariant: total is the number of streams and joining requests, which is taken from shares.
 type openPages struct {
@@ -66,11 +66,10 @@ type openPages struct {
 	closed  bool
 }
 
-// openPage is an invoice whose page is open.
+// openPage is an invoice with an open page.
 //
-// Invariant: status is the result of the read with the number read, or of none if that is 0,
-// and changed is set if something was recorded since that read began. The page is at index in
-// its slot.
+// Invariant: read is the number of the read that returned status, 0 before the first, and changed is
+// set if an event was recorded since that read began. The page is at index in its slot.
 type openPage struct {
 	id          string
 	slot, index int
@@ -155,7 +154,7 @@ func (p *openPages) join(id string, from []streamClaim) (read uint64, err error)
 	return p.reads, nil
 }
 
-// newPage adds a page to the slot that follows that of the page before. The caller holds mu.
+// newPage adds a page to the slot after the one used last. The caller holds mu.
 func (p *openPages) newPage(id string) *openPage {
 	page := &openPage{id: id, slot: p.added % slotsOfRound}
 	p.added++

@@ -52,7 +52,7 @@ func about(id string) eventfeed.News {
 	return eventfeed.News{Events: []store.EventRow{{Event: store.Event{InvoiceID: id}}}}
 }
 
-// liveWorld is a world whose page is open. change changes the world.
+// liveWorld is a world with an open page. change changes the world.
 type liveWorld struct {
 	*world
 	t     *testing.T
@@ -84,7 +84,7 @@ func (w *liveWorld) change(do func()) {
 	do()
 }
 
-// live runs a test with an open page in a bubble of synctest, whose time is the world's.
+// live runs a test with an open page in a bubble of synctest, on the bubble's clock.
 func live(t *testing.T, set func(*Config), test func(t *testing.T, w *liveWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ type tab struct {
 	close  func()
 }
 
-// streamRecorder is a response whose events can be read while it is written.
+// streamRecorder is a response with events that can be read while it is written.
 type streamRecorder struct {
 	*httptest.ResponseRecorder
 	mu     sync.Mutex
@@ -232,7 +232,7 @@ func TestOpenPage(t *testing.T) {
 	})
 }
 
-// Pages of one invoice share their reads, and a page without news costs none.
+// Pages of one invoice share their reads, and a page without news is not read.
 func TestPagesShareReads(t *testing.T) {
 	live(t, nil, func(t *testing.T, w *liveWorld) {
 		w.open()
@@ -272,7 +272,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// What changes without an event is found by the clock and by the chain.
+// Changes without an event are found by the clock and by the chain.
 func TestPageChangesWithoutEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		set, change func(*liveWorld)
@@ -319,8 +319,8 @@ func TestPageChangesWithoutEvents(t *testing.T) {
 	}
 }
 
-// A page says that payments cannot be seen once BlindAfter has passed without a proof that new
-// blocks are read, and no sooner.
+// A page shows that payments cannot be seen once BlindAfter has passed without a proof that new blocks
+// are read, and no sooner.
 func TestPageOfABlindChain(t *testing.T) {
 	var synced time.Time
 	set := func(c *Config) {
@@ -361,7 +361,7 @@ func TestPageFollowsTheAuditLog(t *testing.T) {
 	}
 }
 
-// Where the feed has dropped what is new, every page is read again.
+// If the feed has dropped news, every page is read again.
 func TestPageIsReadAgainBehindTheFeed(t *testing.T) {
 	live(t, nil, func(_ *testing.T, w *liveWorld) {
 		page := w.open()

@@ -19,7 +19,7 @@ type pageData struct {
 	Version    string
 	Left       int64 // seconds until the invoice expires, or 0
 	LeftText   string
-	WarnBelow  int64 // with so many seconds left, the page warns
+	WarnBelow  int64 // the page warns if fewer seconds are left
 	Events     bool  // the page can have a stream of statuses
 	Refresh    int64 // seconds until the script polls
 	Reload     int64 // seconds until browsers without scripts reload; 0: never

@@ -37,8 +37,8 @@ type receiptData struct {
 	ChainID                uint64
 	Token, Address         string    // the token's contract, and the settlement address
 	CommitmentID, Registry string    // Registry is empty without one
-	CheckURL, TermsURL     string    // CheckURL is that of the QR code
-	Checked                string    // fits or differs, as the code that was scanned does; empty if none was
+	CheckURL, TermsURL     string    // the QR code contains CheckURL
+	Checked                string    // fits or differs, if the request came from a scanned code; else empty
 	Mail                   *mailForm // nil if mails are not sent
 }
 
@@ -140,8 +140,8 @@ func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 	return m
 }
 
-// baseURL returns the URL of the service without a trailing slash: the configured one, or
-// that of the request, whose host was checked.
+// baseURL returns the URL of the service without a trailing slash: the configured one, or the one of
+// the request, after its host was checked.
 func (c *Checkout) baseURL(r *http.Request) string {
 	if c.publicURL != "" {
 		return c.publicURL

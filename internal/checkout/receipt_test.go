@@ -185,8 +185,7 @@ func paidWorld() *world {
 	return w
 }
 
-// TestReceiptHasWhatAnAccountantNeeds looks for each fact, and for nothing that payers do
-// not see.
+// TestReceiptHasWhatAnAccountantNeeds looks for each fact, and checks that payers see no other.
 func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
 	w := paidWorld()
 	words := w.receipt(t, "").words()

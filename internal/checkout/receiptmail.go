@@ -12,11 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 )
 
-// Limits of receipts by e-mail, besides those of package mailer.
+// Limits of receipts by e-mail, in addition to the limits of package mailer.
 const (
 	// MailsOfClient bounds the mails per minute that one client network asks for.
 	MailsOfClient = 5
-	// AllMails bounds those of all clients.
+	// AllMails bounds the mails of all clients.
 	AllMails = 60
 )
 

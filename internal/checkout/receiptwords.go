@@ -4,7 +4,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// receiptState is what a receipt says of the invoice at first sight.
+// receiptState is the state of the invoice that a receipt shows at the top.
 type receiptState string
 
 // The states of a receipt.
@@ -81,7 +81,7 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 	return state, s.text.T(receiptHeadlines[state], nil), sentences
 }
 
-// surplusWords says how what was received differs from the amount of a paid invoice.
+// surplusWords describes how the received sum differs from the amount of a paid invoice.
 func (s pageInput) surplusWords(say func(id string, v values)) {
 	inv := s.invoice
 	kept := inv.Kept()

@@ -22,21 +22,21 @@ const (
 	AddressesOfRefund = 10
 	// AddressesOfClient bounds the addresses that one client network sends per minute.
 	AddressesOfClient = 20
-	// AllAddresses bounds those of all clients.
+	// AllAddresses bounds the addresses per minute of all clients.
 	AllAddresses = 300
 	// maxTypedAddress bounds an address that a payer types, in bytes.
 	maxTypedAddress = 100
 )
 
-// Refunds reads and changes the refunds whose payer names the address.
+// Refunds reads and changes the refunds that wait for an address from the payer.
 type Refunds interface {
-	// RefundByClaimToken returns the refund whose page has the token, or
-	// store.ErrNotFound. *store.Store implements it.
+	// RefundByClaimToken returns the refund with the token of a page, or store.ErrNotFound. *store.Store
+	// implements it.
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
-	// NameRefundAddress and CheckRecipient are those of settle.Service.
+	// NameRefundAddress and CheckRecipient are implemented by settle.Service.
 	NameRefundAddress(ctx context.Context, claim settle.RefundClaim) (invoice.RefundRecord, error)
 	CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error
-	// Account is that of inspect.Inspector.
+	// Account is implemented by inspect.Inspector.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 }
 

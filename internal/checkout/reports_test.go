@@ -25,7 +25,7 @@ func (r *reports) ReportTransaction(_ context.Context, invoiceID string, t store
 	return r.err
 }
 
-// TestReportTransaction keeps what a wallet sent, and nothing else.
+// TestReportTransaction stores only what a wallet sent.
 func TestReportTransaction(t *testing.T) {
 	w := newWorld()
 	kept := &reports{made: make(map[string][]store.ReportedTransaction)}

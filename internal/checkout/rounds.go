@@ -14,7 +14,7 @@ import (
 type rounds struct {
 	observed  time.Time        // when the last slot was
 	slot      int              // the next one
-	rereads   int              // pages that may be read in this slot, besides those that news are about
+	rereads   int              // pages that may be read again in this slot, not counting pages with news
 	failed    time.Time        // when a page could not be read
 	chains    map[string]look  // of this round
 	revisions map[string]int64 // of each chain, when it was looked at last
@@ -27,8 +27,8 @@ type look struct {
 	reorged bool // since the look before, as far as is known
 }
 
-// changedPages are the pages that have to be read, in the order in which they changed. A page
-// may be in both lists, and one that was read meanwhile is not marked any more.
+// changedPages are the pages that have to be read, in the order in which they changed. A page may be
+// in both lists; one that was read since is no longer marked.
 type changedPages struct {
 	news   []*openPage // that news are about
 	others []*openPage

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// manyPages returns open pages of n invoices, which nobody keeps up to date.
+// manyPages returns open pages of n invoices that are not kept up to date.
 func manyPages(t *testing.T, n int) *openPages {
 	t.Helper()
 	c := newWorld().config()
@@ -46,7 +46,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// In a slot so many pages are read as rereadBatch says, and those that news are about.
+// In a slot, rereadBatch pages are read, and in addition the pages with news.
 func TestRereadsAreBounded(t *testing.T) {
 	p := manyPages(t, 2*rereadBatch)
 	p.markAll()
@@ -71,8 +71,8 @@ func TestRereadsAreBounded(t *testing.T) {
 	}
 }
 
-// A page whose first read may have been before a reorg is read again, since its chain is not
-// known yet.
+// A page is read again if its first read may have been before a reorg, because its chain is not known
+// yet.
 func TestReorgDuringTheFirstRead(t *testing.T) {
 	p := manyPages(t, 1)
 	read, err := p.join("inv_known", nil)

@@ -23,15 +23,15 @@ type Scene struct {
 	Name    string
 	Path    string
 	Handler http.Handler
-	// Main says that the scene is always looked at. Others are similar to one that is.
+	// Main scenes are always looked at. Others are similar to a main scene.
 	Main bool
-	// Pays says that the page shows how to pay.
+	// Pays is set if the page shows how to pay.
 	Pays bool
-	// Prints says that the page is printed on one page of paper.
+	// Prints is set if the page is printed on one page of paper.
 	Prints bool
 	// Script runs before the page's scripts, and Act when it has loaded.
 	Script, Act string
-	// Shown is a selector of what the page then shows.
+	// Shown is a selector of an element that the page then shows.
 	Shown string
 }
 
@@ -93,7 +93,7 @@ func (w *world) onBase() {
 	}
 }
 
-// newScene returns a scene of a changed world at a path below that of its invoice.
+// newScene returns a scene of a changed world at a path below its invoice's path.
 func newScene(name, path string, set func(*world)) Scene {
 	w := newWorld()
 	w.publicURL = "https://pay.example"
@@ -350,8 +350,8 @@ func errorScenes() (all []Scene) {
 	return all
 }
 
-// fakeWallets announces two wallets. Requests that answers lacks are refused, and those whose
-// answer is undefined are not answered.
+// fakeWallets announces two wallets. Requests without an entry in answers are refused, and requests
+// with an undefined answer are not answered.
 const fakeWallets = `{
 	const answers = {
 		eth_requestAccounts: ["0x8617E340B3D01FA5F11F306F4090FD50E238070D"], eth_accounts: ["0x8617E340B3D01FA5F11F306F4090FD50E238070D"],

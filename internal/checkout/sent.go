@@ -9,13 +9,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Limits of reports of what wallets sent.
+// Limits of wallets' reports of sent transactions.
 const (
 	// ReportsOfInvoice bounds the reports per minute for one invoice.
 	ReportsOfInvoice = 10
 	// ReportsOfClient bounds the reports per minute of one client network.
 	ReportsOfClient = 60
-	// AllReports bounds those of all clients.
+	// AllReports bounds the reports of all clients.
 	AllReports = 600
 )
 
@@ -25,8 +25,8 @@ type Reports interface {
 	ReportTransaction(ctx context.Context, invoiceID string, t store.ReportedTransaction) error
 }
 
-// sent takes the hash of the transaction that a wallet gave the page. Anyone can report any
-// hash, so that it is shown as reported and nothing relies on it.
+// sent takes the hash of the transaction that a wallet gave the page. Anyone can report any hash, so
+// it is shown as reported, and no decision depends on it.
 func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

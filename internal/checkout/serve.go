@@ -24,7 +24,7 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'none'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// allow replaces 'none' in a directive of a response's policy by sources.
+// allow replaces 'none' by sources in a directive of a response's policy.
 func allow(header http.Header, directive, sources string) {
 	const name = "Content-Security-Policy"
 	header.Set(name, strings.Replace(header.Get(name), directive+" 'none'", directive+" "+sources, 1))

@@ -165,7 +165,7 @@ func TestAssetsAreCacheable(t *testing.T) {
 			}
 		}
 	}
-	for _, a := range assets { // some are loaded by pages of links alone
+	for _, a := range assets { // only pages of links load some of them
 		if !slices.Contains(paths, a.Path) {
 			paths = append(paths, a.Path)
 		}

@@ -35,14 +35,14 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// pageStatus is the status of a page, with what decides when it has to be read again.
-type pageStatus struct { //nolint:recvcheck // confirm alone changes it
+// pageStatus is the status of a page, with the facts that decide when it has to be read again.
+type pageStatus struct { //nolint:recvcheck // only confirm changes it
 	statusData
 	chainKey   string
 	merchantID string
 	open       bool      // the invoice is open
 	expiresAt  time.Time // zero unless the page counts down
-	changesAt  time.Time // last second before the clock alone changes the page; zero if it does not
+	changesAt  time.Time // last second before the clock changes the page; zero if it does not
 	indexed    uint64    // the chain's newest block, up to which Confirmations counts
 	blind      bool      // the chain was
 	// oldestPending and newestPending are blocks of pending payments, 0 without one.
@@ -150,7 +150,7 @@ func (s *pageStatus) confirm(finality chain.Finality, f following) bool {
 // version returns a hash of the view. It leaves out what changes with every block.
 func (v view) version() (string, error) {
 	v.Progress = nil
-	text, err := json.Marshal(v) //nolint:musttag // nobody reads it
+	text, err := json.Marshal(v) //nolint:musttag // the text is only hashed
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ func newStyleSheet(text string) styleSheet {
 	}
 }
 
-// styleSheets are those that depend on nothing, by name.
+// styleSheets are the style sheets that do not depend on the request, by name.
 var styleSheets = map[string]styleSheet{
 	"checkout.css": newStyleSheet(pageStyle),
 	"frame.css":    newStyleSheet(frameStyle),

@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/shade"
 )
 
-// themes returns the colors of checkout.css by name: those of the light theme, and of the
-// dark one.
+// themes returns the colors of checkout.css by name, of the light theme and of the dark one.
 func themes(t *testing.T) (light, dark map[string]shade.Color) {
 	t.Helper()
 	before, after, ok := strings.Cut(pageStyle, "@media (prefers-color-scheme: dark)")
@@ -108,8 +107,8 @@ func pagePolicy(data any) string {
 // ten segments of 1460 bytes (RFC 6928), less 1300 for headers.
 const maxDocument = 10*1460 - 1300
 
-// TestFirstPaintNeedsNoOtherRequest checks that nothing which a page loads delays its first
-// paint, that its policy allows its style sheets, and that it is sent in one flight.
+// TestFirstPaintNeedsNoOtherRequest checks that no file a page loads delays its first paint, that its
+// policy allows its style sheets, and that it is sent in one flight.
 func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
 	w := newWorld()
 	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", Color: "#ffe000", EmbedOrigins: []string{"https://cafe.example"}}}

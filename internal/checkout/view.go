@@ -50,7 +50,7 @@ type view struct {
 	Currency string
 	Amount   string
 	Money    string // Amount with the currency
-	// Description is what the merchant says that the invoice is for; empty without.
+	// Description is the merchant's description of the invoice; may be empty.
 	Description string
 	Lines       []line
 	ExpiresAt   time.Time
@@ -58,15 +58,15 @@ type view struct {
 	State    state
 	Headline string
 	Text     []template.HTML
-	// Refers says that Text asks the payer to contact the merchant.
+	// Refers is set if Text asks the payer to contact the merchant.
 	Refers     bool
 	HasReceipt bool // there is a receipt
 	Steps      []step
 	Progress   *progress    // of the payment in the newest block, in state seen
-	Pay        *instruction // nil if nothing is due
+	Pay        *instruction // nil if no amount is due
 	Back       *back        // nil without a link
 	Received   []receipt    // the newest
-	Earlier    []receipt    // those that follow
+	Earlier    []receipt    // older ones
 	More       int          // number of payments that both omit
 	Refunds    []sentBack
 	Record     []fact

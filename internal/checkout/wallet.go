@@ -18,7 +18,7 @@ type walletData struct {
 	Currency string `json:"currency"`
 	Decimals int    `json:"decimals"`
 	PayTo    string `json:"payTo"`
-	Due      string `json:"due"` // 0 if nothing is due
+	Due      string `json:"due"` // 0 if the invoice is paid or cannot be paid
 	// TransferAmount identifies the invoice; absent without one, and for deposit addresses.
 	TransferAmount string `json:"transferAmount,omitempty"`
 	Gasless        bool   `json:"gasless"`      // the service sends payers' authorizations
@@ -59,7 +59,7 @@ func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// walletData returns all but Gasless. It is a pure function.
+// walletData returns every field except Gasless. It is a pure function.
 func (s pageInput) walletData() walletData {
 	inv := s.invoice
 	d := walletData{

@@ -73,7 +73,7 @@ func TestWalletAmounts(t *testing.T) {
 	}
 }
 
-// The nodes of the configuration may have keys in their URLs, and are nobody else's.
+// The nodes of the configuration may have keys in their URLs, and are not shared.
 func TestWalletNodesAreNotTheServices(t *testing.T) {
 	for _, c := range chain.Builtin() {
 		c.RPC = []string{"https://node.example/secret"}

@@ -8,12 +8,12 @@ import (
 // walletLink opens a page in the browser of a wallet on a phone.
 type walletLink struct{ Name, URL string }
 
-// walletLinks returns the links that open a page in each known wallet, or nothing without a
-// public URL. The formats are those of
+// walletLinks returns the links that open a page in each known wallet, or nil without a public URL.
+// The formats are documented at
 // docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks,
-// docs.cdp.coinbase.com/coinbase-wallet/developer-guidance/mobile-dapp-integration,
-// developer.trustwallet.com/developer/develop-for-trust/deeplinking, and, since Rabby documents
-// none, of useUniversalLinkOnTop in github.com/RabbyHub/rabby-mobile.
+// docs.cdp.coinbase.com/coinbase-wallet/developer-guidance/mobile-dapp-integration and
+// developer.trustwallet.com/developer/develop-for-trust/deeplinking. Rabby documents no format: it is
+// read from useUniversalLinkOnTop in github.com/RabbyHub/rabby-mobile.
 func walletLinks(publicURL, path string) []walletLink {
 	if publicURL == "" {
 		return nil

@@ -48,7 +48,8 @@ func (s pageInput) say(id string, v values) []template.HTML {
 	return []template.HTML{s.text.HTML(id, v)}
 }
 
-// unknownWords are for an invoice whose chain cannot be read, or has dropped a payment.
+// unknownWords returns the texts for an invoice on a chain that cannot be read, or that has dropped a
+// payment.
 func (s pageInput) unknownWords() (string, []template.HTML) {
 	if !s.following.isBlind(s.now) {
 		return s.text.T("result.orphaned.headline", nil), s.say("result.orphaned.text", nil)
@@ -61,7 +62,8 @@ func (s pageInput) unknownWords() (string, []template.HTML) {
 	return s.text.T("status.unknown.headline", nil), append(text, s.say(then, end)...)
 }
 
-// checkingWords are for an invoice that cannot be paid now. They say whether a payment in flight counts.
+// checkingWords returns the texts for an invoice that cannot be paid now, and whether a payment in
+// flight counts.
 func (s pageInput) checkingWords() (string, []template.HTML) {
 	if s.invoice.EndedInLostPast() {
 		return s.text.T("status.held.headline", nil), s.say("status.held.text", values{"Merchant": s.merchant()})

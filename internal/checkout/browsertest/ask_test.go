@@ -54,7 +54,7 @@ func TestAsk(t *testing.T) {
 	ask(p, late)
 	p.AwaitText("#answer", "Sent, but not in a block yet")
 	w.Node.Hold(0)
-	p.AwaitText("#answer", "Your payment is counted") // by itself
+	p.AwaitText("#answer", "Your payment is counted") // without a reload
 	p.Await(settled + " && window.mark")
 
 	g.broken.Store(true)

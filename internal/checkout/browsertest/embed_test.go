@@ -41,7 +41,7 @@ const button = `<!doctype html>
 </body>
 </html>`
 
-// bare is a page with a frame of its own making.
+// bare is a page that makes the frame without the script.
 const bare = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>A frame</title></head>
 <body><iframe src="{href}?embed=1" title="Payment"></iframe></body></html>`
@@ -56,7 +56,7 @@ window.posted = [];
 addEventListener("message", ({ origin, data }) => posted.push({ origin, ...data }));
 `
 
-// openShop starts a shop whose merchant lists its origin, unless others are given.
+// openShop starts a shop. Its merchant lists the shop's origin, unless others are given.
 func openShop(t *testing.T, page string, change func(*apitypes.CreatePaymentLinkRequest), origins ...string) *shop {
 	t.Helper()
 	s := &shop{World: browsertest.Start(t, browsertest.WorldOptions{})}
@@ -117,8 +117,8 @@ func (s *shop) invoices(t *testing.T) (all []apitypes.Invoice) {
 	return all
 }
 
-// tabIntoFrame moves the focus from a dialog that has opened to its button, and to what is
-// first in the frame, which matches a selector.
+// tabIntoFrame moves the focus from the button of an open dialog to the first element in the frame,
+// which must match a selector.
 func (s *shop) tabIntoFrame(p *browsertest.Page, first string) {
 	p.Keys(kb.Tab)
 	p.Await(`document.activeElement.matches("dialog button")`)
@@ -126,14 +126,14 @@ func (s *shop) tabIntoFrame(p *browsertest.Page, first string) {
 	s.awaitFocus(p, first)
 }
 
-// awaitFocus waits until an element of the frame that matches a selector has the focus. The
-// frame has a process of its own, which gets keys only then, although the page's activeElement
-// is the frame before.
+// awaitFocus waits until an element of the frame that matches a selector has the focus. The frame runs
+// in a separate process and gets keys only then, although the page's activeElement is the frame
+// earlier.
 func (s *shop) awaitFocus(p *browsertest.Page, selector string) {
 	p.Frame(s.Info.BaseURL).Await(`document.hasFocus() && document.activeElement.matches(` + quoted(selector) + `)`)
 }
 
-// TestEmbed pays in a dialog of a shop's page with the keyboard alone, but for the transfer.
+// TestEmbed pays in a dialog of a shop's page, using only the keyboard except for the transfer.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]browsertest.Options{"desktop": {}, "phone": {Phone: true, Dark: true}} {
@@ -211,8 +211,8 @@ func TestEmbedWhereFramingIsRefused(t *testing.T) {
 	p.AwaitText("h1", "An espresso")
 }
 
-// TestFrameMessages has a page with a frame of its own: the frame answers hello of its parent
-// alone, and posts nothing to other origins.
+// TestFrameMessages has a page that makes the frame without the script: the frame answers hello only
+// from its parent, and posts no message to other origins.
 func TestFrameMessages(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, bare, nil, "{shop}", "https://shop.example")

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestFaults has wallets fail in every way before something is paid: the page says it, pays
+// TestFaults has wallets fail in every way before a payment: the page explains the failure, pays
 // nothing, and the next try pays.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -118,8 +118,7 @@ func paidOnce(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	}
 }
 
-// falseChain pays with a wallet that says the right chain id, and is connected to another
-// chain.
+// falseChain pays with a wallet that reports the right chain id but is connected to another chain.
 func falseChain(t *testing.T, w *browsertest.World) {
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -300,7 +299,7 @@ func TestExpiry(t *testing.T) {
 	advance(t, w, 120)
 	p.AwaitText("#wallet-pay", "Please refuse the request in Fox: a payment would come too late.")
 	p.Axe(web)
-	// The browser's clock goes on by itself; the page's is the service's plus what has elapsed.
+	// The browser's clock keeps running; the page's clock is the service's plus the elapsed time.
 	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
 	confirm()
 	p.AwaitText("#wallet-pay", "The time to pay ended while your wallet was open. Nothing was paid.")
@@ -326,8 +325,8 @@ func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceRe
 	return p, func() { close(confirmed) }
 }
 
-// TestExpiryOfTransaction has a payer confirm a transaction after the time to pay. The page
-// says that it came too late, and asks for nothing more.
+// TestExpiryOfTransaction has a payer confirm a transaction after the time to pay. The page shows that
+// it came too late, and does not ask for more.
 func TestExpiryOfTransaction(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
@@ -354,7 +353,7 @@ func TestOverNight(t *testing.T) {
 	advance(t, w, 12*60*60)
 	p.Step("#wallet-pay", []string{"Pay 4.90 USDC"}, "false") // before the page shows that it has expired, or not
 	p.Await(`document.getElementById("status").className === "state-expired"`)
-	// What the page says last can be dismissed, and then nothing is offered.
+	// The last message can be dismissed, and then the page offers no further step.
 	p.Await(`(() => {
 		const part = document.getElementById("wallet-pay");
 		[...part.querySelectorAll("button")].find((b) => b.textContent === "Try again")?.click();

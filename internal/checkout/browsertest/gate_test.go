@@ -22,9 +22,9 @@ type gate struct {
 	polls    atomic.Int32  // requests for a status
 	streams  chan struct{} // a token for each request for a stream
 	refuse   atomic.Bool   // answer 503 to requests for streams
-	withhold atomic.Bool   // send nothing of streams
+	withhold atomic.Bool   // do not send the events of streams
 	broken   atomic.Bool   // answer 503 to all other requests
-	// refusal, if it is not empty, is the reason for which authorizations are refused.
+	// refusal, if not empty, is the reason given for refusing authorizations.
 	refusal atomic.Value
 
 	mu   sync.Mutex

@@ -19,7 +19,7 @@ func elapse(p *browsertest.Page, seconds int) {
 	})()`, seconds), nil)
 }
 
-// TestLive has pages that change by themselves, whatever is between them and the service.
+// TestLive has pages that update without a reload, by streams or polls, also after faults.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -91,7 +91,8 @@ func afterCut(t *testing.T, w *browsertest.World, g *gate) {
 	awaitPaid(p)
 }
 
-// afterSleep lets a device sleep over night, whose connection is gone then without an end.
+// afterSleep lets a device sleep overnight. Afterwards its connection is gone without having been
+// closed.
 func afterSleep(t *testing.T, w *browsertest.World, g *gate) {
 	g.withhold.Store(true)
 	p, inv := openAt(t, w, g)

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// every says that each fault of the scripted payer is tried in each way to pay.
+// every makes the scripted payer try each fault in each way to pay.
 var every = flag.Bool("every", false, "try each fault in each way to pay")
 
 // order makes an invoice of a coffee bar, with a description and several items.

@@ -22,10 +22,10 @@ import (
 // price is the amount of the tests' invoices, in minor units.
 const price = 4_900_000
 
-// tokens is what accounts have unless a test says otherwise.
+// tokens is the balance of accounts unless a test chooses another.
 const tokens = 20_000_000
 
-// shots is the folder that the tests write screenshots to; empty: none are written.
+// shots is the folder that the tests write screenshots to; if empty, they write no screenshots.
 var shots = flag.String("shots", "", "write screenshots to this `folder`")
 
 // web is the folder of the page's scripts and npm packages.
@@ -151,7 +151,7 @@ func pay(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceResponse,
 	return p
 }
 
-// Limits of what the page transfers, in bytes.
+// Limits of the bytes that the page transfers.
 const (
 	maxBefore = 60_000 // before the wallet's part is asked for
 	maxAfter  = 120_000
@@ -188,8 +188,7 @@ func payGasless(t *testing.T, w *browsertest.World, name string, device browsert
 	isClean(t, w, p)
 }
 
-// isClean checks that a page makes requests of the service alone, sets no cookie, and has no
-// error.
+// isClean checks that a page makes requests only to the service, sets no cookie, and has no error.
 func isClean(t *testing.T, w *browsertest.World, p *browsertest.Page) {
 	t.Helper()
 	for _, r := range p.Requests() {
@@ -299,7 +298,7 @@ func TestOwnGas(t *testing.T) {
 	})
 	t.Run("permit", func(t *testing.T) {
 		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
-		// As for a contract account whose wallet takes one call at a time.
+		// The wallet of a contract account that takes one call at a time.
 		wallet.Answer(func(c browsertest.Call) (any, bool, error) { return "0x6001", c.Method == "eth_getCode", nil })
 		inv := w.Invoice("4900000", nil)
 		p := open(t, w, inv, browsertest.Options{}, wallet)
@@ -348,8 +347,8 @@ func TestOwnGas(t *testing.T) {
 	t.Run("fees for data", func(t *testing.T) { payDataFees(t, w) })
 }
 
-// payDataFees pays on a network that charges for data besides what its nodes estimate. The
-// page names no amount.
+// payDataFees pays on a network that charges for data in addition to its nodes' estimate. The page
+// names no amount.
 func payDataFees(t *testing.T, w *browsertest.World) {
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -370,7 +369,7 @@ func payDataFees(t *testing.T, w *browsertest.World) {
 const executor = "601436038060146000376000600082600060006000356060" +
 	"1c5af160235760006000fd5b00"
 
-// payByCalls pays from a contract account whose wallet takes several calls at once.
+// payByCalls pays from a contract account. Its wallet takes several calls at once.
 func payByCalls(t *testing.T, w *browsertest.World) {
 	address := deploy(t, w, common.FromHex("6025600c60003960256000f3"+executor)) // returns the 0x25 bytes after 0x0c
 	w.Fund(address, tokens, false)

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// payments is how many invoices the scripted payer pays if nothing is left out.
+// payments is the number of invoices that the scripted payer pays in a full run.
 const payments = 40
 
 // payerFault is what goes wrong for the scripted payer in one payment. It answers the n-th
@@ -29,7 +29,7 @@ type payerFault struct {
 	script string // runs in the page first
 	other  bool   // the payer has another wallet, without money
 	slow   bool   // the network has 400 ms and 50 kB/s
-	// play, if set, plays another story, in a world of its own.
+	// play, if set, plays another story, in a separate world.
 	play func(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, pays string)
 }
 
@@ -95,7 +95,7 @@ func payerFaults(pays string) []payerFault {
 	}
 }
 
-// sendLess sends 2.00 USDC instead of what is asked.
+// sendLess sends 2.00 USDC instead of the requested amount.
 func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 	var tx struct {
 		To   common.Address
@@ -110,9 +110,9 @@ func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 	return hash.Hex(), err
 }
 
-// TestScriptedPayer has a scripted payer pay invoices in several ways, with a fault in each.
-// The payer presses what the page offers next, and does nothing else. Each invoice is paid
-// once; a page without a next step is a dead end.
+// TestScriptedPayer has a scripted payer pay invoices in several ways, with a fault in each. The payer
+// only presses what the page offers next. Each invoice is paid once; a page without a next step is a
+// dead end.
 func TestScriptedPayer(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(13, 30))

@@ -31,8 +31,8 @@ func TestProof(t *testing.T) {
 	isClean(t, w, p)
 }
 
-// TestSlowNetwork opens the page at 400 ms and 50 kB/s. Its largest contentful paint waits for
-// the document alone, and is logged: the time depends on what else the machine does.
+// TestSlowNetwork opens the page at 400 ms and 50 kB/s. Its largest contentful paint needs only the
+// document. The time is logged but not checked, because it depends on the machine's load.
 func TestSlowNetwork(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)

@@ -96,8 +96,8 @@ func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet
 	p.Await(counted)
 }
 
-// blindMeanwhile pays a part, and has the wallet not answer for the rest. Then the service
-// says that nothing is due, as it does while it cannot see payments.
+// blindMeanwhile pays a part, and has the wallet not answer for the rest. Then the service reports
+// that no amount is due, as it does while it cannot see payments.
 func blindMeanwhile(t *testing.T, w *browsertest.World) {
 	key := w.NewAccount(tokens, true)
 	wallet := browsertest.NewWallet(t, w, "Fox", key)
@@ -117,7 +117,7 @@ func blindMeanwhile(t *testing.T, w *browsertest.World) {
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 }
 
-// blinded has the service say that nothing is due once the session has the item blind.
+// blinded has the service report that no amount is due once the session has the item blind.
 const blinded = `
 window.answered = 0;
 {
@@ -131,9 +131,8 @@ window.answered = 0;
   };
 }`
 
-// spedUp has the wallet replace its transaction by a faster one, which is mined, while the node
-// that is asked for transfers lacks the block at first: the page does not say that nothing was
-// paid.
+// spedUp has the wallet replace its transaction by a faster one, which is mined. The node that is
+// asked for transfers lacks the block at first. The page must not report that the payment failed.
 func spedUp(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	var asked atomic.Int32
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -143,7 +142,7 @@ func spedUp(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 			if err == nil {
 				_, err = w.Node.Mined(t.Context(), hash.(common.Hash))
 			}
-			return common.HexToHash("0xdead").Hex(), true, err // that of the slow one
+			return common.HexToHash("0xdead").Hex(), true, err // the hash of the slow one
 		case c.Method == "eth_getLogs" && asked.Add(1) == 1:
 			return []string{}, true, nil
 		}
@@ -160,7 +159,7 @@ func spedUp(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	paidOnce(t, w, wallet)
 }
 
-// unseen has the service see no payment, and records whether the page says that nothing was paid.
+// unseen has the service see no payment, and records whether the page claims that nothing was paid.
 const unseen = `
 window.told = false;
 addEventListener("DOMContentLoaded", () => {
@@ -177,8 +176,8 @@ addEventListener("DOMContentLoaded", () => {
   };
 }`
 
-// lostTransaction has the wallet say that it sent a transaction which nobody has. After some
-// time the payer can send it again, with its nonce: one of both at most can be mined.
+// lostTransaction has the wallet return the hash of a transaction that does not exist. After some time
+// the payer can send it again with the same nonce, so that only one of the two can be mined.
 func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	var asked atomic.Int32
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -187,7 +186,7 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	inv := w.Invoice("4900000", nil)
 	p := pay(t, w, inv, wallet)
 	p.AwaitText("#wallet-pay", "Please do not pay again")
-	const giveUp = 600 // seconds after which a transaction that nobody knows may be sent again
+	const giveUp = 600 // seconds after which an unknown transaction may be sent again
 	advance(t, w, giveUp+1)
 	p.Press("Nothing was sent: pay now")
 	p.Press("Pay 4.90 USDC")
@@ -199,8 +198,8 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	}
 }
 
-// TestAuthorizationSubmittedByOthers has the service refuse a nonce that the token has seen: the
-// page does not say that nothing was paid, since somebody else may have submitted it.
+// TestAuthorizationSubmittedByOthers has the service refuse a nonce that the token has seen. The page
+// does not claim that nothing was paid, because another party may have submitted the authorization.
 func TestAuthorizationSubmittedByOthers(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// payWithoutScripts has the payer send what the page says, from any wallet.
+// payWithoutScripts has the payer send the amount that the page shows, from any wallet.
 func payWithoutScripts(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, _ string) {
 	o.NoScript, o.Wallets = true, nil
 	inv := w.Invoice("4900000", nil)
@@ -44,8 +44,8 @@ func payNextDay(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, 
 	paidOnce(t, w, wallet)
 }
 
-// payTooLate has the payer confirm in the wallet after the time to pay. The page offers the
-// merchant's page, and asks for nothing.
+// payTooLate has the payer confirm in the wallet after the time to pay. The page offers the merchant's
+// page, and asks for no payment.
 func payTooLate(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, pays string) {
 	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) {
 		order(r)

@@ -50,8 +50,8 @@ func answerWithoutHash(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	}
 }
 
-// bothConfirmed has a payer say that nothing was sent while the wallet still shows its request,
-// and confirm that and the next one. They have one nonce.
+// bothConfirmed has a payer press "Nothing was sent" while the wallet still shows its request, and
+// confirm that request and the next one. Both have the same nonce.
 func bothConfirmed(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {
@@ -65,7 +65,7 @@ func bothConfirmed(t *testing.T, w *browsertest.World, wallet *browsertest.Walle
 			return nil, true, err
 		}
 		hash, err := wallet.Perform(t.Context(), c)
-		if err != nil { // as wallets pass on what nodes say
+		if err != nil { // as wallets pass on errors of nodes
 			err = &browsertest.RPCError{Code: -32000, Message: err.Error()}
 		}
 		return hash, true, err
@@ -80,14 +80,14 @@ func bothConfirmed(t *testing.T, w *browsertest.World, wallet *browsertest.Walle
 	paidOnce(t, w, wallet)
 }
 
-// hashOfContract has the wallet of a contract account answer with a hash of its own making,
-// which no block will have, as those that collect signatures do.
+// hashOfContract has the wallet of a contract account answer with a hash that no block will contain,
+// as wallets that collect signatures do.
 func hashOfContract(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		switch c.Method {
 		case "eth_getCode":
 			return "0x6001", true, nil
-		case "eth_getTransactionCount": // contracts send nothing
+		case "eth_getTransactionCount": // contracts send no transactions
 			return "0x1", true, nil
 		case "eth_sendTransaction":
 			_, err := wallet.Perform(t.Context(), c)
@@ -101,8 +101,8 @@ func hashOfContract(t *testing.T, w *browsertest.World, wallet *browsertest.Wall
 	paidOnce(t, w, wallet)
 }
 
-// lostOfOther has a payer give up a transaction that was lost, and pay with another wallet,
-// whose account has a nonce of its own.
+// lostOfOther has a payer give up a transaction that was lost, and pay with another wallet, which has
+// another account and nonce.
 func lostOfOther(t *testing.T, w *browsertest.World) {
 	fox, owl := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true)), browsertest.NewWallet(t, w, "Owl", w.NewAccount(tokens, true))
 	hash, err := owl.Send(t.Context(), owl.Address(), nil)
@@ -135,8 +135,8 @@ func lostOfOther(t *testing.T, w *browsertest.World) {
 	}
 }
 
-// paidMeanwhile has somebody else pay while the wallet's window is open. The page asks the payer
-// to refuse the request, and has nothing more to say once that is done.
+// paidMeanwhile has another account pay while the wallet's window is open. The page asks the payer to
+// refuse the request, and shows no further message once that is done.
 func paidMeanwhile(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	opened, answered := make(chan struct{}), make(chan struct{})
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {

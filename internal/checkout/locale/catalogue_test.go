@@ -107,7 +107,7 @@ func checkEntry(t *testing.T, text *Text, id string, english, got entry) {
 	for form, body := range got.forms() {
 		have := placeholders(body)
 		if slices.Contains([]string{"zero", "one", "two"}, form) && !slices.Contains(have, Count) && slices.Contains(want, Count) {
-			have = append(have, Count) // the form may say the number in words
+			have = append(have, Count) // the form may spell the number in words
 			slices.Sort(have)
 		}
 		if !slices.Equal(have, want) {

@@ -50,7 +50,7 @@ type Catalogue struct {
 // for: most commands never are.
 var loaded = sync.OnceValue(func() *Catalogue { return Open(files) })
 
-// English returns the language of payers who ask for none of the others.
+// English returns the language for payers who ask for no supported language.
 func English() *Text { return loaded().English() }
 
 // Open parses the files *.json of a folder, one per language, of which en.json is required. A
@@ -151,10 +151,10 @@ func (t *Text) T(id string, values Values) string {
 	return t.localize(id, values, func(v any) string { return fmt.Sprint(v) })
 }
 
-// Marked is a value that has an element of its own on pages.
+// Marked is a value that pages show in a separate element.
 type Marked interface{ HTML() template.HTML }
 
-// HTML returns a text for a page. It escapes the values but those of type template.HTML and
+// HTML returns a text for a page. It escapes the values, except values of type template.HTML and
 // Marked.
 func (t *Text) HTML(id string, values Values) template.HTML {
 	return template.HTML(t.localize(id, values, markup)) //nolint:gosec // values are escaped, and texts have no markup

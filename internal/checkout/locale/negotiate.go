@@ -10,14 +10,14 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Limits of what is read of a list of languages.
+// Limits of the parsed part of a list of languages.
 const (
 	maxWanted = 20 // languages
 	maxTag    = 35 // bytes of each; RFC 5646 finds that enough
 )
 
-// For returns the texts in the language of a request: that of its parameter lang, else
-// the best match of its header Accept-Language, else English.
+// For returns the texts in the language of a request: its parameter lang, else the best match of its
+// header Accept-Language, else English.
 func (c *Catalogue) For(r *http.Request) *Text {
 	for _, list := range []string{r.URL.Query().Get("lang"), r.Header.Get("Accept-Language")} {
 		if _, index, confidence := c.matcher.Match(wanted(list)...); confidence != language.No {

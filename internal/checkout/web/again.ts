@@ -1,11 +1,11 @@
-// The page about a transaction looks again by itself, for as long as its answer can change.
+// The page about a transaction looks again while its answer can change.
 
 import { fetchPage } from "./parts";
 
 const shown = document.getElementById("verdict");
 let before = shown?.innerHTML; // as the service sent it
 
-// lookAgain shows the next answer when it is due. What is typed meanwhile stays.
+// lookAgain shows the next answer when it is due. It keeps text that was typed since.
 export function lookAgain(main: HTMLElement): void {
   const { again, next } = main.dataset;
   if (!again || !next) return;

@@ -10,7 +10,7 @@ let asked = 0; // counts the transactions that were entered
 // ask shows what became of a transaction, and asks again for as long as that can change.
 async function ask(url: string, place: HTMLElement): Promise<void> {
   const own = ++asked;
-  const isCurrent = () => own === asked; // no other transaction was entered meanwhile
+  const isCurrent = () => own === asked; // no other transaction was entered since
   const look = async (at: string): Promise<void> => {
     let next = at;
     let again = retry;
@@ -53,7 +53,7 @@ if (place && form && button) {
     try {
       await ask(`${form.action}?${new URLSearchParams(new FormData(form) as unknown as Record<string, string>)}`, place);
     } catch {
-      form.submit(); // the page without scripts says what is wrong
+      form.submit(); // the page without scripts explains what is wrong
     } finally {
       button.disabled = false;
       button.textContent = text;

@@ -5,9 +5,9 @@
 //
 //	go run -modfile=../../../tools/go.mod bundle.go -modules DIR -out DIR [-classic MODULE] MODULE...
 //
-// It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm
-// packages in it. The bundles are modules, but for the classic one, which is a script that
-// declares nothing in its page.
+// It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm packages in it.
+// The bundles are modules, except the classic one, which is a script that declares no name in its
+// page.
 package main
 
 import (
@@ -99,8 +99,8 @@ func writeLicenses(metafile, modules, file string) error {
 	return os.WriteFile(file, []byte(strings.TrimSpace(text.String())+"\n"), 0o644)
 }
 
-// packageOf returns the folder below node_modules of the package that a file is of, or "".
-// A package may be below that of another one.
+// packageOf returns the folder below node_modules of the package that contains a file, or "". A
+// package may be nested in another one.
 func packageOf(file string) string {
 	const folder = "node_modules/"
 	first, last := strings.Index(file, folder), strings.LastIndex(file, folder)

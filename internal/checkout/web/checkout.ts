@@ -1,5 +1,5 @@
-// What all pages of payers do, but for the part that talks to wallets. The pages say the
-// same without it.
+// The script of all payers' pages, except the part that talks to wallets. Without it the pages show
+// the same.
 
 import { lookAgain } from "./again";
 import "./ask";

@@ -6,7 +6,7 @@ import { chainOf, disconnected, parse, pending, quantity, read, rejected, send, 
 import { Refusal, Unreachable, type Network } from "./service";
 import { t } from "./texts";
 
-// Problem is what the payer is told, with what the page can do next.
+// Problem is an error with a text for the payer and the next steps that the page offers.
 export class Problem extends Error {
   constructor(readonly id: string, readonly values: Record<string, string> = {}) {
     super(id);
@@ -55,8 +55,8 @@ async function switchTo(provider: Provider, wanted: Network): Promise<void> {
   }
 }
 
-// sameChain compares a block with the one that the service has seen. A wallet whose network
-// has the right id and another content, such as a fork or a wrong node, is found out.
+// sameChain compares a block with the one that the service has seen. It finds wallets on a network
+// with the right id and other blocks, such as a fork or a wrong node.
 async function sameChain(provider: Provider, wanted: Network): Promise<void> {
   if (!wanted.block) return;
   const block = await read<{ hash?: string } | null>(provider, "eth_getBlockByNumber", [quantity(BigInt(wanted.block.number)), false]);
@@ -73,7 +73,7 @@ const codes = new Map<number, string>([
   ...disconnected.map((c): [number, string] => [c, "wallet.disconnected"]),
 ]);
 
-// explain returns what an error says to the payer.
+// explain returns the text of an error for the payer.
 export function explain(error: unknown, values: Record<string, string>): string {
   if (error instanceof Problem) return t(error.id, { ...values, ...error.values });
   if (error instanceof Refusal) return t("wallet.refused", values);

@@ -2,10 +2,10 @@
 
 import { t } from "./texts";
 
-const shown = 2000; // milliseconds for which a button says that it has copied
+const shown = 2000; // milliseconds for which a button shows that it has copied
 
 const notice = document.getElementById("notice");
-const labels = new WeakMap<Element, string>(); // what buttons say otherwise
+const labels = new WeakMap<Element, string>(); // the usual texts of buttons
 
 async function copy(button: HTMLElement): Promise<void> {
   const label = labels.get(button) ?? button.textContent ?? "";

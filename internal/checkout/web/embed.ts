@@ -2,7 +2,7 @@
 // this script, and where the page must not be shown in a frame, they lead to the payment page.
 // docs/embedding.md in https://github.com/quittance/quittance has more.
 //
-// It is a classic script, whose bundle declares nothing in the merchant's page.
+// It is a classic script. Its bundle declares no name in the merchant's page.
 
 import { protocol } from "./protocol";
 

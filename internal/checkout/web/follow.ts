@@ -20,21 +20,21 @@ export async function follow(invoice: Invoice, sent: Sent, provider: Provider | 
   return sent.hash ? followHash(invoice, sent, sent.hash, provider) : find(invoice, sent, provider);
 }
 
-// isCounted reports whether the service has the payment. With another hash than the wallet's, as
-// that of an account that is a contract, or without one, it is a new one of the account, if nothing
-// is due any more. Nothing is due while payments cannot be seen, either.
+// isCounted reports whether the service has the payment. Contract accounts have another hash than the
+// wallet's, or no hash. For them, a new payment of the account counts if no amount is due any more. No
+// amount is due either while payments cannot be seen.
 const isCounted = (invoice: Invoice, sent: Sent) => invoice.payments.some((p) =>
   p.txHash === sent.hash
     || invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase() && !sent.known?.includes(p.txHash));
 
-// fail records that nothing was transferred.
+// fail records that the transfer failed.
 function fail(invoice: Invoice, sent: Sent, problem: string): Finding {
   save(invoice.invoiceId, { ...sent, state: "failed", problem });
   return "failed";
 }
 
-// followAuthorization submits the same authorization again, which changes nothing, until the
-// outcome is known.
+// followAuthorization submits the same authorization again, which is idempotent, until the outcome is
+// known.
 async function followAuthorization(invoice: Invoice, sent: Sent): Promise<Finding> {
   if (!sent.authorization) return fail(invoice, sent, "wallet.failed");
   try {
@@ -77,11 +77,11 @@ async function followHash(invoice: Invoice, sent: Sent, hash: Hex, provider: Pro
   if (await read(provider, "eth_getTransactionByHash", [hash])) return "waiting";
   const count = Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, "latest"])));
   if (sent.nonce === undefined || count <= sent.nonce) return "unknown";
-  // Another transaction took its place: a faster one with the same content, or none that pays.
+  // Another transaction took its place: a faster one with the same content, or one that does not pay.
   const found = await find(invoice, sent, provider);
   if (found !== "unknown") return found;
-  if (await read(provider, "eth_getTransactionReceipt", [hash])) return "waiting"; // it was mined meanwhile
-  // The wallet's requests may be answered by several nodes, of which one lacks the newest blocks.
+  if (await read(provider, "eth_getTransactionReceipt", [hash])) return "waiting"; // it was mined since
+  // Several nodes may answer the wallet's requests, and one of them may lack the newest blocks.
   if (sent.gone === undefined) save(invoice.invoiceId, { ...sent, gone: now() });
   if (now() < (sent.gone ?? now()) + settling) return "unknown";
   return fail(invoice, sent, "wallet.replaced");

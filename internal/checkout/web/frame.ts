@@ -1,10 +1,9 @@
-// Tells the page that shows this one in a frame how high it is and what became of the
-// payment. docs/embedding.md describes the messages. They go to an origin on the
-// merchant's list alone.
+// Tells the page that shows this one in a frame how high it is and what became of the payment.
+// docs/embedding.md describes the messages. They go only to an origin on the merchant's list.
 
 import { protocol } from "./protocol";
 
-// begin answers the parent, whose origin is one of origins.
+// begin answers the parent if its origin is one of origins.
 function begin(origins: string[]): void {
   const checkout = document.getElementById("checkout");
   const invoice = checkout && location.pathname.split("/")[2];

@@ -2,7 +2,7 @@
 // The page shows times in UTC and numbers with a dot before.
 
 const language = document.documentElement.lang || "en";
-// Digits are those of the amounts that are copied.
+// latin selects the digits of amounts that are copied.
 const latin = { numberingSystem: "latn" } as const;
 const time = new Intl.DateTimeFormat(language, {
   ...latin, year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit", timeZoneName: "short",

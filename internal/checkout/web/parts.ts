@@ -13,8 +13,8 @@ export async function fetchPage(url: string, evenError = false): Promise<Documen
 const parts = new Map<Element, string>();
 for (const part of document.querySelectorAll("[data-part]")) parts.set(part, part.innerHTML);
 
-// update loads the page again and replaces only the parts that have changed, so that what is
-// open stays open, and a screen reader reads the status alone.
+// update loads the page again and replaces only the parts that have changed. Open parts stay open, and
+// a screen reader reads only the status.
 export async function update(main: HTMLElement): Promise<void> {
   const fresh = await fetchPage(location.href);
   for (const [part, before] of parts) {

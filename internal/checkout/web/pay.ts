@@ -1,5 +1,5 @@
-// Asks the wallet to pay, by a plan. What is asked is recorded before, so that nothing is
-// asked twice.
+// Asks the wallet to pay, by a plan. Each request is recorded before it is made, so that no request is
+// made twice.
 
 import { encodeFunctionData, parseSignature } from "viem";
 
@@ -18,8 +18,8 @@ import type { Plan } from "./ways";
 const window = 1800;
 const shortest = 40;
 
-// pay asks the wallet, and returns once it has answered. The record is then in state sent, or
-// in state asked if the answer says nothing. A transaction gets the nonce, if it is given.
+// pay asks the wallet, and returns once it has answered. The record is then in state sent, or in state
+// asked if the answer is inconclusive. A transaction gets the nonce, if it is given.
 export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, nonce?: number): Promise<void> {
   if (plan.way === "authorization") {
     const authorization = await authorize(provider, invoice, plan);
@@ -110,7 +110,7 @@ async function permit(provider: Provider, invoice: Invoice, plan: Plan) {
   return made;
 }
 
-// sendCalls asks for several calls at once, all or none (EIP-5792), and returns their id.
+// sendCalls asks for several calls in one atomic batch (EIP-5792), and returns its id.
 async function sendCalls(provider: Provider, invoice: Invoice, plan: Plan): Promise<string> {
   const answer = await send<string | { id: string }>(provider, "wallet_sendCalls", [{
     version: "2.0.0", from: plan.from, chainId: quantity(invoice.chainId), atomicRequired: true,

@@ -26,7 +26,7 @@ function countDown(link: HTMLAnchorElement): void {
   if (notice) notice.textContent = text(); // once, for screen readers
 
   const timer = setInterval(() => {
-    if (document.hidden) return; // nobody can stop it
+    if (document.hidden) return; // the payer does not see it and cannot stop it
     left -= 1;
     shown.textContent = text();
     if (left > 0) return;

@@ -35,7 +35,7 @@ export class Silent extends Error {}
 
 const patience = 15_000; // milliseconds
 
-// read is send for requests that need nobody's consent, with a time limit.
+// read is send for requests that need no consent, with a time limit.
 export function read<T>(provider: Provider, method: string, params: unknown[] = []): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => { reject(new Silent(method)); }, patience);
@@ -50,7 +50,7 @@ export async function call<T>(provider: Provider, to: Hex, abi: Abi, functionNam
   return decodeFunctionResult({ abi, functionName, data: answer }) as T;
 }
 
-// chainOf returns the chain id that a wallet says.
+// chainOf returns the chain id that a wallet reports.
 export const chainOf = async (provider: Provider) => Number(await read<Hex | number>(provider, "eth_chainId"));
 
 // quantity returns a number as JSON-RPC has it.

@@ -1,13 +1,13 @@
-// What this browser's wallet was asked to pay for an invoice, and what it sent. It is kept
-// in the browser, so that a reload or another tab does not pay again.
+// Records which payment this browser's wallet was asked for, and what it sent. The record is kept in
+// the browser, so that a reload or another tab does not pay again.
 
 import type { Hex } from "./providers";
 
 // Sent is a payment by the wallet. A record is written before the wallet is asked.
 export interface Sent {
   version: 1;
-  // asked: the wallet was asked for a transaction, and has not answered. sent: it is on its
-  // way. failed: it moved nothing, and another may be sent.
+  // asked: the wallet was asked for a transaction, and has not answered. sent: it was sent. failed: it
+  // transferred no money, and another may be sent.
   state: "asked" | "sent" | "failed";
   way: "authorization" | "transfer" | "permit" | "calls";
   wallet: string; // id
@@ -51,8 +51,8 @@ export function load(invoice: string): Sent | undefined {
   }
 }
 
-// save records a payment. It throws if the browser keeps nothing: without a record a reload
-// could pay twice.
+// save records a payment. It throws if the browser cannot store it: without a record a reload could
+// pay twice.
 export function save(invoice: string, sent: Sent): void {
   localStorage.setItem(key(invoice), JSON.stringify(sent));
 }
@@ -87,7 +87,7 @@ export function watch(invoice: string, changed: () => void): void {
 
 // alone runs ask while no other tab does for this invoice, and returns false if one does.
 export async function alone(invoice: string, ask: () => Promise<void>): Promise<boolean> {
-  if (!navigator.locks) { // outside of a secure context: the record alone guards
+  if (!navigator.locks) { // outside of a secure context only the record guards
     await ask();
     return true;
   }

@@ -1,4 +1,4 @@
-// What the service knows of the invoice, and what it takes.
+// The invoice as the service reports it, and the requests that the page sends to the service.
 
 import type { Hex } from "./providers";
 import type { Authorization } from "./sent";
@@ -29,7 +29,7 @@ export interface Invoice extends Network {
   currency: string;
   decimals: number;
   payTo: Hex;
-  due: string; // 0 if nothing is
+  due: string; // 0 if the invoice is paid or cannot be paid
   transferAmount?: string; // that identifies the invoice
   gasless: boolean; // the service sends authorizations
   registryPays: boolean; // the registry takes the whole amount
@@ -44,7 +44,7 @@ export interface Outcome {
   reason?: string;
 }
 
-// Refusal is thrown for an authorization that was refused: nothing was charged.
+// Refusal is thrown if an authorization was refused. The payer was not charged.
 export class Refusal extends Error {
   constructor(readonly reason: string) {
     super(reason);

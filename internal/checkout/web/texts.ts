@@ -20,5 +20,5 @@ export function t(id: string, values: Record<string, string> = {}): string {
   });
 }
 
-// language is that of the page.
+// language returns the page's language.
 export const language = () => document.documentElement.lang || "en";

@@ -1,4 +1,4 @@
-// What payers sign: transfers (EIP-3009) and allowances (EIP-2612) of the token.
+// Data that payers sign: transfers (EIP-3009) and allowances (EIP-2612) of the token.
 
 import { domainSeparator } from "viem";
 

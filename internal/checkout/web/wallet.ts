@@ -15,9 +15,9 @@ import { plan as choosePlan, type Plan } from "./ways";
 
 export { prove } from "./proof";
 
-const slow = 30_000; // milliseconds until the page says that the wallet has not answered
+const slow = 30_000; // milliseconds until the page shows that the wallet has not answered
 const pauses = [1000, 2000, 3000, 5000, 8000]; // between looks, in milliseconds; the last one repeats
-const giveUp = 600; // seconds until a transaction that nobody knows may be sent again
+const giveUp = 600; // seconds until an unknown transaction may be sent again
 
 // start draws into the section. offer draws the choice of wallets instead.
 export function start(section: HTMLElement, wallets: () => Wallet[], offer: () => void, chosen?: Wallet): void {
@@ -42,12 +42,12 @@ const reasons: Record<string, string | undefined> = {
 
 const pageState = () => document.getElementById("checkout")?.dataset.state ?? "";
 
-// isDue reports whether the page says how to pay.
+// isDue reports whether the page shows how to pay.
 const isDue = () => document.getElementById("pay")?.childElementCount !== 0;
 
 class Flow {
   private readonly id: string;
-  private turn = 0; // counts what is drawn, so that an answer that comes too late changes nothing
+  private turn = 0; // number of the latest drawing, to drop answers that come too late
   private looks = 0;
   private shown = ""; // what show has drawn last; empty after anything else was drawn
   private reviewing = false; // the payer has not pressed yet
@@ -69,7 +69,7 @@ class Flow {
     else if (this.reviewing && !isDue()) this.leave();
   }
 
-  // warn tells a payer whose wallet is open why not to confirm any more.
+  // warn tells a payer with an open wallet window why not to confirm any more.
   private warn({ values, state }: Asking): void {
     const now = pageState();
     const text = now === state ? undefined : reasons[now];
@@ -93,7 +93,7 @@ class Flow {
     return ++this.turn;
   }
 
-  // leave returns to the choice of wallets, or draws nothing if nothing is due.
+  // leave returns to the choice of wallets, or hides the part if no amount is due.
   private leave(): void {
     this.draw(t("wallet.title"));
     this.section.hidden = true;
@@ -131,7 +131,7 @@ class Flow {
     }
   }
 
-  // review says in words what the wallet will ask, and offers to pay.
+  // review describes what the wallet will ask, and offers to pay.
   private review(wallet: Wallet, invoice: Invoice, plan: Plan, free: boolean): void {
     const values = { ...this.valuesOf(wallet), ...valuesOf(invoice), Address: plan.to, Amount: major(plan.amount, invoice) };
     const turn = this.draw(t("wallet.review", values),
@@ -189,7 +189,7 @@ class Flow {
         return;
       }
       if (error instanceof WalletError && error.code === rejected && !isDue()) {
-        this.leave(); // the page says why nothing is to be paid
+        this.leave(); // the page shows why no payment is due
         return;
       }
       this.trouble(wallet, error, values, again);
@@ -198,7 +198,7 @@ class Flow {
     }
   }
 
-  // trouble says what went wrong, and offers the next steps.
+  // trouble shows what went wrong, and offers the next steps.
   private trouble(wallet: Wallet, error: unknown, values: Record<string, string>, again: () => void): void {
     const turn = this.draw(t("wallet.title"),
       h("p", { class: "problem", role: "alert" }, explain(error, values)),
@@ -293,14 +293,14 @@ class Flow {
     );
   }
 
-  // doubt offers to look again, or to pay again if the chain shows nothing.
+  // doubt offers to look again, or to pay again if the chain shows no payment.
   private doubt(sent: Sent): HTMLElement {
     return h("p", { class: "actions" },
       button(t("wallet.look"), () => { this.looks = 0; this.shown = ""; void this.look(); }),
       button(t("wallet.unsent"), () => void this.askAgain(sent), "second"));
   }
 
-  // askAgain forgets what the wallet was asked, if it has sent nothing.
+  // askAgain drops the record of the wallet's request, if the wallet has sent no transaction.
   private async askAgain(sent: Sent): Promise<void> {
     const wallet = this.find(sent);
     const values = this.valuesOf(wallet);
@@ -348,7 +348,7 @@ class Flow {
   }
 }
 
-// fee says what the network's fee is. It names no amount that may be too small.
+// fee describes the network's fee. It names no amount that may be too small.
 function fee(plan: Plan, invoice: Invoice): string {
   if (plan.way === "authorization") return t("wallet.fee.none");
   if (plan.fee === undefined) return t("wallet.fee.unknown");
@@ -363,7 +363,7 @@ function shows(plan: Plan, invoice: Invoice): string {
   return plan.to === invoice.payTo ? "wallet.shows.transfer" : "wallet.shows.calls";
 }
 
-// valuesOf returns what texts say of the invoice.
+// valuesOf returns the values for texts about the invoice.
 const valuesOf = (invoice: Invoice): Record<string, string> => ({
   Merchant: invoice.merchant, Network: invoice.network, Currency: invoice.currency, ChainID: String(invoice.chainId),
   Amount: major(BigInt(invoice.due), invoice),

@@ -27,8 +27,8 @@ export interface Plan {
   domain?: Domain; // to sign under
   calls: Call[]; // to be sent; empty if the service sends
   byKey?: boolean; // the account sends them itself, with its next nonce
-  fee?: bigint; // that the account pays, about, in minor units of the coin
-  feeIsMore?: boolean; // by what the network charges for data
+  fee?: bigint; // approximate fee that the account pays, in minor units of the coin
+  feeIsMore?: boolean; // the network charges for data in addition
 }
 
 // plan returns how an account pays what is due, after it has read whether it can. Without

@@ -1,5 +1,5 @@
-// Package web holds the TypeScript modules of the checkout page. `go generate` bundles them
-// into internal/checkout/static; the bundles are committed, so that building needs Go alone.
+// Package web holds the TypeScript modules of the checkout page. `go generate` bundles them into
+// internal/checkout/static. The bundles are committed, so that a build needs only Go.
 package web
 
 //go:generate npm ci --silent --no-fund --no-audit --ignore-scripts
