@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Frame waits until the page has a frame of another site whose URL begins with the given one,
-// and returns it as a page, which ends with the test. Chromium runs such a frame in a process
-// of its own: what the page sees of it says nothing of whether it gets keys yet.
+// Frame waits until the page has a frame of another site with a URL that begins with the given one,
+// and returns it as a page, which ends with the test. Chromium runs such a frame in a separate
+// process: the page cannot see whether the frame gets keys yet.
 func (p *Page) Frame(url string) *Page {
 	p.t.Helper()
 	own := chromedp.FromContext(p.ctx).Target.TargetID

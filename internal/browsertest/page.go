@@ -26,7 +26,7 @@ import (
 // Patience bounds a wait for a page.
 const Patience = 30 * time.Second
 
-// Options are those of a page. The zero value is a desktop in light colours and English.
+// Options describe a page. The zero value is a desktop in light colours and English.
 type Options struct {
 	Phone    bool   // 390 × 844 instead of 1200 × 900
 	Width    int    // instead of that
@@ -59,7 +59,7 @@ type Request struct {
 	Bytes int64 // transferred for it, with headers
 }
 
-// Open opens an empty page with storage of its own, and closes it when the test ends.
+// Open opens an empty page with separate storage, and closes it when the test ends.
 func Open(t testing.TB, o Options) *Page {
 	t.Helper()
 	return open(chromium(t), t, o, chromedp.WithNewBrowserContext())
@@ -290,7 +290,7 @@ func (p *Page) poll(f func() bool) bool {
 // pollInterval is how often poll calls its function.
 const pollInterval = 50 * time.Millisecond
 
-// AwaitPath waits until a page has loaded whose path begins with a prefix.
+// AwaitPath waits until a page with a path that begins with a prefix has loaded.
 func (p *Page) AwaitPath(prefix string) {
 	p.t.Helper()
 	p.Await(fmt.Sprintf("location.pathname.startsWith(%q) && document.readyState === 'complete'", prefix))

@@ -51,14 +51,14 @@ type Wallet struct {
 	Name string
 	RDNS string // empty: it announces itself without one
 	Icon string
-	// Injected says that it is window.ethereum, and does not announce itself.
+	// Injected makes it window.ethereum. It does not announce itself then.
 	Injected bool
 
 	mu      sync.Mutex
 	keys    []*ecdsa.PrivateKey // the accounts, the chosen one first
 	chainID uint64
 	chain   *devchain.Chain
-	node    *rpc.Client // of the chain, for what the page reads
+	node    *rpc.Client // of the chain, for the page's reads
 	calls   []Call
 	account *ContractAccount
 	// answer, if set, answers requests instead; handled is false for those that it leaves.
@@ -68,9 +68,9 @@ type Wallet struct {
 // ContractAccount is an account that is a contract, of a wallet's key.
 type ContractAccount struct {
 	Address common.Address
-	// Sign returns the account's signature from that of the key.
+	// Sign returns the account's signature from the key's signature.
 	Sign func(signature []byte) []byte
-	// Execute returns what the account is called with to make a call; nil if it makes none.
+	// Execute returns the calldata with which the account makes a call, or nil if it makes none.
 	Execute func(to common.Address, data []byte) []byte
 }
 
@@ -107,7 +107,7 @@ func (w *Wallet) Rotate() {
 	w.keys = append(w.keys[1:], w.keys[0])
 }
 
-// SetChainID sets the chain id that the wallet says.
+// SetChainID sets the chain id that the wallet reports.
 func (w *Wallet) SetChainID(id uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

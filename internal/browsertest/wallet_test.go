@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSend sends transactions of accounts that were just funded, one right after the other, while blocks are made.
-// Each finds the account's coins, and has a nonce of its own.
+// TestSend sends transactions of accounts that were just funded, one right after the other, while
+// blocks are made. Each account has its coins by then, and no nonce is used twice.
 func TestSend(t *testing.T) {
 	const fastest = 50 * time.Millisecond
 	w := Start(t, WorldOptions{BlockTime: fastest})

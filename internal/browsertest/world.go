@@ -28,7 +28,7 @@ type World struct {
 	t      testing.TB
 }
 
-// WorldOptions are those of a world.
+// WorldOptions describe a world.
 type WorldOptions struct {
 	BlockTime time.Duration // 0: 200 ms
 	NoGasless bool          // payers pay for gas

@@ -56,8 +56,8 @@ var texts = sync.OnceValue(func() *locale.Catalogue {
 	return locale.Open(folder)
 })
 
-// maxTemplateSets bounds the languages and time zones whose templates are kept. Beyond it, all
-// are forgotten.
+// maxTemplateSets bounds the languages and time zones with cached templates. Beyond it, the cache is
+// cleared.
 const maxTemplateSets = 64
 
 // templateSet is what the functions of templates depend on.
@@ -73,8 +73,8 @@ var parsed = struct {
 	sets map[templateSet]*template.Template
 }{sets: make(map[templateSet]*template.Template)}
 
-// templatesIn returns the templates of all pages in a language. They show times in a time zone.
-// What a page shows has the name of its file, and what all pages share has its own.
+// templatesIn returns the templates of all pages in a language. They show times in a time zone. A
+// page's template has the name of its file. Shared templates have their own names.
 func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 	set := templateSet{text, zone.String()}
 	parsed.Lock()
@@ -115,8 +115,8 @@ func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 func functions(text *locale.Text, zone *time.Location) map[string]any {
 	return map[string]any{
 		"t": text.InTemplate,
-		// text is t for texts whose id is put together of a kind and a value, such as the states
-		// of invoices. A value without a text is shown as it is.
+		// text is t for texts with an id that is composed of a kind and a value, such as the states of
+		// invoices. A value without a text is shown as it is.
 		"text": func(kind, value string) string {
 			if id := kind + "." + value; text.T(id, nil) != id {
 				return text.T(id, nil)

@@ -162,8 +162,8 @@ func TestRedeliver(t *testing.T) {
 // amountText is an amount as pages show it.
 var amountText = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?`)
 
-// TestExportAddsUp adds up the payments of the export, less the refunds: it is what the first
-// page says was settled this month.
+// TestExportAddsUp adds up the payments of the export, less the refunds. The sum must be the one that
+// the first page shows as settled this month.
 func TestExportAddsUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

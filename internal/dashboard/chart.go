@@ -129,7 +129,7 @@ func (u *chartUnit) chart(days []string) chart {
 	return c
 }
 
-// bars returns the bars of all days, those of a day one above the other.
+// bars returns the bars of all days. The bars of one day are stacked.
 func (u *chartUnit) bars(days, chains []string, highest *big.Int) []bar {
 	var bars []bar
 	step := float64(chartWidth) / float64(len(days))
@@ -169,7 +169,7 @@ func (u *chartUnit) table(days []string) []chartDay {
 	return rows
 }
 
-// share returns a part of a whole, from 0 to 1. It is for drawing alone.
+// share returns a part of a whole, from 0 to 1. It is only for drawing.
 func share(part, whole *big.Int) float64 {
 	if whole.Sign() == 0 {
 		return 0

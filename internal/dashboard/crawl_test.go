@@ -52,7 +52,7 @@ type place struct {
 	page    answer
 }
 
-// filledForm is a form of a page that changes something, with what the page filled in.
+// filledForm is a form of a page that makes a change, with the page's values.
 type filledForm struct {
 	action string
 	values url.Values

@@ -1,8 +1,8 @@
 // Package dashboard serves the pages on which people see the payments of a merchant and
 // decide what needs a decision, and on which the operator sees the service.
 //
-// A page calls the REST interface in this process, on behalf of the person's key. What the
-// interface refuses, the dashboard cannot do.
+// A page calls the REST interface in this process, on behalf of the person's key. The dashboard can do
+// only what the interface permits.
 package dashboard
 
 import (
@@ -27,11 +27,11 @@ type Config struct {
 	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If
 	// it is empty, it is where the person reached the dashboard.
 	PublicURL string
-	// Open says that a person may sign in without a key, at a development service.
+	// Open allows a person to sign in without a key, at a development service.
 	Open bool
 	// Player plays scenarios at a development service. It is nil elsewhere.
 	Player Player
-	// Secure says that browsers reach the dashboard by HTTPS alone.
+	// Secure is set if browsers reach the dashboard only by HTTPS.
 	Secure bool
 	// Feed wakes open pages. Without it, they are as they were when they were loaded. Run must
 	// be called with it.
@@ -73,7 +73,7 @@ type Route struct {
 	Long    bool // requests may take longer than others
 }
 
-// Access says who may use a route.
+// Access is the kind of person that may use a route.
 type Access string
 
 // Who may use a route.

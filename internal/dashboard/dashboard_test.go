@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestNext leads to pages of the dashboard alone after a sign-in.
+// TestNext leads only to pages of the dashboard after a sign-in.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{
@@ -51,7 +51,7 @@ func TestTemplatesParse(t *testing.T) {
 	}
 }
 
-// TestConcerns wakes pages by what is recorded about their merchant or their invoice.
+// TestConcerns wakes pages if an event or a change of their merchant or their invoice is recorded.
 func TestConcerns(t *testing.T) {
 	t.Parallel()
 	event := func(merchantID, invoiceID string) eventfeed.News {

@@ -65,7 +65,7 @@ func (e *element) classed(class string) []*element {
 	return e.all(func(e *element) bool { return slices.Contains(strings.Fields(e.attrs["class"]), class) })
 }
 
-// forms returns the forms that are sent; those of dialogs close them.
+// forms returns the forms that are sent. It omits forms that only close a dialog.
 func (e *element) forms() []*element {
 	return slices.DeleteFunc(e.named("form"), func(form *element) bool { return form.attrs["method"] == "dialog" })
 }

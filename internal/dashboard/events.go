@@ -19,7 +19,7 @@ import (
 // eventFilters are the parameters of the list of events that the REST interface takes.
 var eventFilters = []string{"type", "delivery", "invoiceId"}
 
-// eventRow is an event with what its content says of it.
+// eventRow is an event with values from its content.
 type eventRow struct {
 	apitypes.EventRecord
 	ID      string `json:"id"`
@@ -146,7 +146,7 @@ func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int
 	return d.render(w, r, status, "event.html", "event.title", view)
 }
 
-// curl returns a command that sends an event's content as the service does, but for the
+// curl returns a command that sends an event's content as the service does. It lacks only the
 // signature, which takes the secret.
 func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
 	to := "http://127.0.0.1:4000/webhooks"
@@ -199,7 +199,7 @@ type redeliverForm struct {
 	Sent   int64
 }
 
-// redeliverPage says how many events have failed.
+// redeliverPage shows how many events have failed.
 func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error {
 	query := limited(visitOf(r).query())
 	query.Set("delivery", string(delivery.Failed))

@@ -64,8 +64,7 @@ type change struct {
 	More  bool // there are more than were counted
 }
 
-// lateAfter is how old the newest block of a chain may be before the page says that the chain
-// is behind.
+// lateAfter is the age of a chain's newest block above which the page shows that the chain is behind.
 const lateAfter = 2 * time.Minute
 
 // mostChanges is how many of the newest events are counted.

@@ -36,7 +36,7 @@ func (d *Dashboard) inboxCounts(ctx context.Context, v *visit) ([]apitypes.Inbox
 	return v.counts, err
 }
 
-// shortCount returns the sum of counts, or "" if there is nothing to decide.
+// shortCount returns the sum of counts, or "" if it is 0.
 func shortCount(counts []apitypes.InboxCount) string {
 	sum, more := 0, false
 	for _, c := range counts {
@@ -70,7 +70,7 @@ type inboxTab struct {
 type inboxItem struct {
 	apitypes.InboxItem
 	ObjectID   string
-	Page       string // of what it is about
+	Page       string // page of the object
 	Money      template.HTML
 	Network    string
 	Paid       template.HTML    // what came for an invoice
@@ -85,8 +85,8 @@ type inboxItem struct {
 // for.
 type inboxPayment struct {
 	paymentRow
-	Page string // on which it is refunded, or its own
-	Fits bool   // the refund's amount is that of the payment
+	Page string // page on which it is refunded, or its own page
+	Fits bool   // the refund's amount equals the payment's
 }
 
 // inbox shows what needs a decision.
@@ -160,8 +160,8 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 	return row, nil
 }
 
-// withoutPaymentItem fills in the item of a refund without a payment, with what the account that
-// got it has paid the merchant otherwise: the newest payments.
+// withoutPaymentItem fills in the item of a refund without a payment. It adds the newest payments that
+// the account that got the refund has made to the merchant.
 func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
 	refund := *row.Refund
 	row.Money = d.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
@@ -246,7 +246,7 @@ type decisionList struct {
 // decisionRow is a decision in the list.
 type decisionRow struct {
 	apitypes.Decision
-	Page string // of what it is about
+	Page string // page of the object
 }
 
 // decisions lists what was decided, newest first.

@@ -84,8 +84,8 @@ func TestPaymentOfLostInvoice(t *testing.T) {
 	finance.get("/dashboard/payments/"+p.ID).want(t, http.StatusOK, "The invoice was lost with the database", id.String())
 }
 
-// TestInboxExceptions shows invoices with exceptions, and takes a decision as made only for
-// what was there when it was made.
+// TestInboxExceptions shows invoices with exceptions. A decision covers only the exceptions that
+// existed when it was made.
 func TestInboxExceptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +185,7 @@ func TestInboxInNavigation(t *testing.T) {
 	for _, path := range []string{"/dashboard", "/dashboard/inbox", "/dashboard/invoices", "/dashboard/statement", "/dashboard/invoices/new"} {
 		maria.get(path).want(t, http.StatusOK, "Inbox 2 Payments")
 	}
-	maria.get("/dashboard/invoices/inv_none").want(t, http.StatusNotFound, "Inbox Payments") // an error may be that nothing can be read
+	maria.get("/dashboard/invoices/inv_none").want(t, http.StatusNotFound, "Inbox Payments") // the database may fail
 	w.operator.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusOK, "Inbox 2 Payments")
 	globex.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Payments")
 	blind := w.person("acme", access.NewScopes(access.InvoicesRead))

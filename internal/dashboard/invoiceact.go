@@ -14,8 +14,8 @@ func (d *Dashboard) voidInvoice(w http.ResponseWriter, r *http.Request) error {
 	return d.actOnInvoice(w, r, http.MethodPost, "/void", id("/dashboard/invoices", r.PathValue("id")))
 }
 
-// actOnInvoice makes a request about the invoice of a page, and leads to a page afterwards. It
-// shows the invoice's page with what the interface refuses.
+// actOnInvoice makes a request about the invoice of a page, and leads to a page afterwards. If the
+// interface refuses the request, it shows the reason on the invoice's page.
 func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method, act, then string) error {
 	err := d.service.send(r.Context(), method, id("/api/invoices", r.PathValue("id"))+act, struct{}{}, nil)
 	refused, err := detail(err)

@@ -58,7 +58,7 @@ func (f *fields) refuse(err error) error {
 	return err
 }
 
-// refuseAt is refuse for a form with fields of these names, which are those of the interface.
+// refuseAt is refuse for a form with fields of these names, which the interface uses too.
 func (f *fields) refuseAt(err error, names []string) error {
 	var p *problem
 	if errors.As(err, &p) && p.Status == http.StatusBadRequest && slices.Contains(names, p.Field) {
@@ -75,7 +75,7 @@ type invoiceForm struct {
 	Tokens []tokenChoice
 	Rows   []itemRow
 	Pairs  []metadataRow
-	// Deposits says that there is a network on which invoices have addresses of their own.
+	// Deposits is set if there is a network on which invoices have deposit addresses.
 	Deposits bool
 }
 
@@ -172,7 +172,7 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 	return f, nil
 }
 
-// hasDeposits reports whether invoices can have addresses of their own.
+// hasDeposits reports whether invoices can have deposit addresses.
 func (d *Dashboard) hasDeposits() bool {
 	for _, c := range d.chains {
 		if !c.DepositFactory.IsZero() {

@@ -49,7 +49,7 @@ func TestInvoices(t *testing.T) {
 	}
 }
 
-// TestSearch leads to what a text names, and lists several results.
+// TestSearch leads to the object that a text names, and lists several results.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -144,7 +144,7 @@ func TestInvoiceActs(t *testing.T) {
 	maria.get(open).want(t, http.StatusOK, "Open")
 }
 
-// TestOpenedPage shows when a payer first opened an invoice, and not that of a draft.
+// TestOpenedPage shows when a payer first opened an invoice. Opening a draft does not count.
 func TestOpenedPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

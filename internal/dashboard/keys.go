@@ -141,7 +141,7 @@ type keyForm struct {
 	Name      string
 	Role      string
 	Scopes    []string
-	Lifetime  int64 // in seconds; 0 is for ever
+	Lifetime  int64 // in seconds; 0 does not expire
 	Error     string
 	Roles     []string
 	All       []access.Scope

@@ -35,7 +35,7 @@ type lister[A, R any] struct {
 	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if
 	// there is no such page.
 	jump func(v *visit, text string) string
-	// oneMerchant says that the interface lists the objects of one merchant alone.
+	// oneMerchant is set if the interface lists only objects of one merchant.
 	oneMerchant bool
 	csv         bool // the interface has the list as CSV
 }
@@ -57,8 +57,8 @@ type filter struct {
 	apply func(d *Dashboard, query url.Values, value string)
 }
 
-// option is a value of a select. Its text is that of a kind, as the template function text
-// has it, or is given.
+// option is a value of a select. Its text is Text, or if Kind is set, what the template function text
+// returns for the kind and the value.
 type option struct{ Value, Kind, Text string }
 
 // field is a filter on a page.
@@ -80,7 +80,7 @@ type listFrame struct {
 	Fields  []field
 	Empty   string // id of the text of an empty list
 	Next    string // address of the next page, or empty
-	Export  string // address of the CSV of what is filtered, or empty
+	Export  string // address of the CSV of the filtered list, or empty
 	Print   string // address of the list for printing
 	Screen  string // of a printed list: address of the page
 	Printed bool
@@ -141,7 +141,7 @@ func (l lister[A, R]) read(d *Dashboard, r *http.Request, query url.Values, body
 	}
 }
 
-// export returns a handler that answers with the CSV of what is filtered.
+// export returns a handler that answers with the CSV of the filtered list.
 func (l lister[A, R]) export(d *Dashboard) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		query, _ := l.query(d, visitOf(r), r)
@@ -325,7 +325,7 @@ func toObject(v *visit, text string) string {
 	return ""
 }
 
-// status returns the status of a page that shows an error of the interface, or none.
+// status returns the status of a page: 400 if it shows an error of the interface, else 200.
 func status(detail string) int {
 	if detail != "" {
 		return http.StatusBadRequest

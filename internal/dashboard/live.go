@@ -37,7 +37,7 @@ const (
 	// liveBatch is how long a stream gathers news, so that a busy merchant's pages are not
 	// read again for each event.
 	liveBatch = time.Second
-	// liveHeartbeat is how often a stream says that it is alive.
+	// liveHeartbeat is the interval of a stream's heartbeats.
 	liveHeartbeat = 20 * time.Second
 	// retryStreams is the Retry-After beyond a limit of streams.
 	retryStreams = time.Minute
@@ -47,8 +47,8 @@ const (
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
-	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
-	// logs have to be read up to news.Through.
+	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
+	// up to news.Through.
 	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
 }
 
@@ -60,8 +60,8 @@ type liveStream struct {
 	version  int // guarded by the mutex of liveStreams
 	session  access.Session
 	person   access.Principal
-	merchant string // whose changes count; empty for those of all
-	invoice  string // that the page is about; empty for all
+	merchant string // only its changes count; empty for all merchants
+	invoice  string // invoice of the page; empty for all
 	ends     time.Time
 }
 
@@ -80,7 +80,7 @@ type liveStreams struct {
 	shares  *ratelimit.Shares[string] // by merchant; "" is the operator
 	total   int
 	closed  bool
-	// followed is closed once the end of every session that ends will be seen, or nobody looks any more.
+	// followed is closed once the end of every session will be seen, or the feed has stopped.
 	followed  chan struct{}
 	following bool // followed is closed
 }
@@ -236,7 +236,7 @@ func (l *liveStreams) follows() {
 	}
 }
 
-// send says that something has changed to the streams that a function chooses.
+// send sends a new number to the streams that a function chooses.
 func (l *liveStreams) send(to func(*liveStream) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +269,7 @@ func (l *liveStreams) end(changes []store.ChangeRow) {
 	}
 }
 
-// beat says to all streams that they are alive, and ends those of sessions that have expired.
+// beat sends a heartbeat to all streams, and ends the streams of expired sessions.
 func (l *liveStreams) beat() {
 	now := l.now()
 	l.mu.Lock()
@@ -301,7 +301,7 @@ func (d *Dashboard) Run(ctx context.Context) {
 	}
 }
 
-// changes answers with a stream that says when the page that asks for it may have changed.
+// changes answers with a stream that sends a message when the open page may have changed.
 func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	about := r.URL.Query().Get("invoice")

@@ -70,19 +70,19 @@ func (w *world) awaitVersion(messages <-chan string, known ...string) string {
 	return got
 }
 
-// TestLive says to open pages that something has changed, again and again.
+// TestLive sends open pages a message for each change.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	messages := w.person("acme", access.Read).stream("")
 	version := w.awaitVersion(messages)
-	for range 3 { // the first number may be about what was before
+	for range 3 { // the first number may be about an earlier change
 		w.invoice("acme", member{})
 		version = w.awaitVersion(messages, version)
 	}
 }
 
-// TestLiveEnds ends streams with their session and their key, and bounds those of a person.
+// TestLiveEnds ends streams with their session and their key, and limits the streams of a person.
 func TestLiveEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

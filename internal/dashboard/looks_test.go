@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/dashboard"
 )
 
-// every says that all pages are looked at in every size and theme. Without it each page is
-// looked at once, and the sizes and themes take turns.
+// every looks at all pages in every size and theme. Without it each page is looked at once, and the
+// sizes and themes take turns.
 var every = flag.Bool("every", false, "look at all pages in every size and theme")
 
 // pictures is the folder for screenshots of all pages.
@@ -31,8 +31,8 @@ type look struct{ phone, dark bool }
 
 var looks = []look{{false, false}, {true, true}, {true, false}, {false, true}}
 
-// tongues are the languages in which pages are looked at: besides English, one with long words
-// and one that is written from right to left. Without -every they take turns.
+// tongues are the languages in which pages are looked at: English, one with long words and one that is
+// written from right to left. Without -every they take turns.
 var tongues = []string{"en", "de", "ar"}
 
 func (l look) String() string {
@@ -44,8 +44,8 @@ func (l look) options() browsertest.Options { return browsertest.Options{Phone: 
 // days is how many days of sales the merchant of the looks has.
 const days = 30
 
-// TestLooks looks at each page of a merchant and of the operator: no rule of axe-core is
-// violated, nothing scrolls sideways, and the first load is small.
+// TestLooks looks at each page of a merchant and of the operator: no rule of axe-core is violated, no
+// page scrolls sideways, and the first load is small.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -71,11 +71,11 @@ func (p *person) make(r request, query string) answer {
 	return p.post(path, r.values)
 }
 
-// streamed is the route whose answer does not end. TestLive has what comes by it.
+// streamed is the route with an answer that does not end. TestLive covers its messages.
 const streamed = "GET /dashboard/live"
 
-// TestMatrix makes a request of each route as each kind of person: nobody learns or does what
-// they may not.
+// TestMatrix makes a request of each route as each kind of person: no person sees or does more than
+// permitted.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,7 @@ func TestMatrix(t *testing.T) {
 	f.wantFilters(t, rival, all)
 }
 
-// ended returns a person whose session was ended by the owner.
+// ended returns a person after the owner ended the session.
 func (f *filled) ended() *person {
 	f.t.Helper()
 	p := f.person("cafe", access.Admin)
@@ -123,7 +123,7 @@ func (f *filled) ended() *person {
 	return p
 }
 
-// revoked returns a person whose key was revoked by the owner.
+// revoked returns a person after the owner revoked the key.
 func (f *filled) revoked() *person {
 	f.t.Helper()
 	p := f.person("cafe", access.Admin)
@@ -179,7 +179,7 @@ func (p *person) wantRole(t *testing.T, who string, r request) {
 // objectID matches the ids of objects.
 var objectID = regexp.MustCompile(`\b[a-z]{2,5}_[0-9a-z]{26}\b`)
 
-// unknown returns a text with ids of the same form that belong to nothing.
+// unknown returns a text with ids of the same form that do not exist.
 func unknown(text string) string {
 	return objectID.ReplaceAllStringFunc(text, func(id string) string { return id[:len(id)-6] + "000000" })
 }

@@ -106,7 +106,7 @@ type merchantOverviews struct {
 	Next      string
 }
 
-// merchants lists merchants with what they have.
+// merchants lists merchants with the number of their objects.
 func (d *Dashboard) merchants(w http.ResponseWriter, r *http.Request) error {
 	query := make(url.Values)
 	filter := filtered(r, query, nil)
@@ -162,8 +162,8 @@ func (d *Dashboard) resumeChain(w http.ResponseWriter, r *http.Request) error {
 	return d.changeChain(w, r, "resume", func() (any, string) { return struct{}{}, "" })
 }
 
-// changeChain does something about a chain, whose key the person typed. body returns the
-// request, or a text that says what is wrong with the form.
+// changeChain makes a change to a chain after the person typed its key. body returns the request, or a
+// text that explains what is wrong with the form.
 func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act string, body func() (any, string)) error {
 	if err := parseForm(w, r); err != nil {
 		return err

@@ -40,7 +40,7 @@ var paymentList = lister[apitypes.PaymentList, paymentRow]{
 // paymentRow is a payment in a list.
 type paymentRow struct {
 	apitypes.Payment
-	Money, Refunded template.HTML // Refunded is empty if nothing was
+	Money, Refunded template.HTML // Refunded is empty without a refund
 	Network         string
 }
 

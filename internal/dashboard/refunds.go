@@ -66,8 +66,8 @@ type refundPage struct {
 	Transaction *apitypes.RefundTransaction
 	ClaimURL    string
 	Explorer    string // address of the transaction in the block explorer, or empty
-	Error       string // what the interface refused, or empty
-	State       string // changes with what the page shows
+	Error       string // reason for which the interface refused a request, or empty
+	State       string // changes whenever the page's content does
 	Submission  *submissionRow
 	Withdrawn   []submissionRow
 }
@@ -93,7 +93,7 @@ func (d *Dashboard) showRefundOf(w http.ResponseWriter, r *http.Request, code in
 	return d.render(w, r, code, "refund.html", "refund.title", body)
 }
 
-// walletURL returns a link of the EIP-681 form as it is, and nothing else.
+// walletURL returns a link of the EIP-681 form unchanged, and "" for any other text.
 func walletURL(link string) template.URL {
 	if strings.HasPrefix(link, "ethereum:0x") {
 		return template.URL(link) //nolint:gosec // of addresses and numbers, which the interface wrote

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestRequests shows the requests of programs, of one key and of those that were refused, to
-// people of the same merchant alone.
+// TestRequests shows people the requests of programs of their merchant only: all, those of one key,
+// and refused ones.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -26,8 +26,8 @@ func TestStylesFollowText(t *testing.T) {
 	}
 }
 
-// TestRightToLeft looks at pages in Arabic: the navigation is at the right, and what has a
-// direction of its own, such as amounts, hashes and references, keeps it.
+// TestRightToLeft looks at pages in Arabic. The navigation is at the right. Text with a fixed
+// direction, such as amounts, hashes and references, keeps it.
 func TestRightToLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -73,8 +73,8 @@ func (l lister[A, R]) filterNames() []string {
 	return names
 }
 
-// postedFilter returns the filter that a form is about. What the list does not know of its
-// query is left out.
+// postedFilter returns the filter of a form. It leaves out parts of the query that the list does not
+// know.
 func postedFilter(w http.ResponseWriter, r *http.Request) (access.SavedFilter, url.Values, error) {
 	if err := parseForm(w, r); err != nil {
 		return access.SavedFilter{}, nil, err

@@ -75,8 +75,8 @@ func (d *Dashboard) scenarios(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "scenarios.html", "scenarios.title", scenarioView{Scenarios: d.cfg.Player.Scenarios()})
 }
 
-// playScenario plays a scenario, and shows what came. One is played at a time, because they
-// stop the chain and its clock goes on by them.
+// playScenario plays a scenario, and shows its events. Only one is played at a time, because scenarios
+// stop the chain and advance its clock.
 func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

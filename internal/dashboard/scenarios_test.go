@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/server"
 )
 
-// player is a player whose first scenario waits until end is closed.
+// player is a player. Its first scenario waits until end is closed.
 type player struct{ begun, end chan struct{} }
 
 func (player) Scenarios() []dashboard.Scenario {

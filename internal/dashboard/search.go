@@ -91,7 +91,7 @@ func plain(money template.HTML) string {
 	return html.UnescapeString(tags.ReplaceAllString(string(money), ""))
 }
 
-// tags are the elements of amounts, whose texts are escaped.
+// tags matches the elements of amounts. The texts of amounts are escaped.
 var tags = regexp.MustCompile("<[^>]*>")
 
 // value returns the text of a value of a kind, or the value.
@@ -127,7 +127,7 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	return d.findPayments(r, query, result)
 }
 
-// findPayments adds the payments of a query that belong to none of the invoices.
+// findPayments adds the payments of a query that do not belong to one of the invoices.
 func (d *Dashboard) findPayments(r *http.Request, query url.Values, result *found) error {
 	var payments apitypes.PaymentList
 	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {

@@ -42,7 +42,7 @@ type pageError struct {
 	Status int
 	Title  string // id of a text
 	Text   string // id of a text, or empty
-	Detail string // what the interface says about it, in English, or empty
+	Detail string // explanation by the interface, in English, or empty
 }
 
 // Error returns the id of the title and the detail.
@@ -198,8 +198,8 @@ func (d *Dashboard) file(f webpage.File) http.Handler {
 	})
 }
 
-// detail returns what the interface says about a request that a form made, to be shown next
-// to the form, and nil; or "" and the error if it is of another kind.
+// detail returns the interface's explanation of why it refused a form's request, to be shown next to
+// the form, and nil; or "" and the error if it is of another kind.
 func detail(err error) (string, error) {
 	var p *problem
 	if errors.As(err, &p) {

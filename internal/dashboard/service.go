@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// service is the REST interface, called in this process on behalf of the principal that the
-// context carries. So the dashboard shows and changes what the interface lets that principal
-// see and do, and nothing else.
+// service is the REST interface, called in this process on behalf of the principal in the context. So
+// the dashboard shows and changes only what the interface permits to that principal.
 type service struct{ handler http.Handler }
 
 // problem is an error response of the interface.
@@ -87,7 +86,7 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// pass answers a request with what the interface answers to a GET, such as an export.
+// pass answers a request with the interface's answer to a GET, such as an export.
 func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, header http.Header) {
 	inner := r.Clone(r.Context())
 	inner.Method, inner.Body, inner.ContentLength = http.MethodGet, http.NoBody, 0

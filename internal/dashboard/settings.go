@@ -29,7 +29,7 @@ func (d *Dashboard) settings(w http.ResponseWriter, r *http.Request) error {
 	return d.showSettings(w, r, http.StatusOK, "")
 }
 
-// showSettings shows the merchant, with what a refused form had.
+// showSettings shows the merchant, with the values of a refused form.
 func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string) error {
 	v := visitOf(r)
 	if v.merchant == "" {

@@ -29,7 +29,7 @@ func TestSettings(t *testing.T) {
 	page := w.operator.get(path+operator).want(t, 200)
 	w.operator.submit(page, path+operator, url.Values{"name": {"<b>Initech</b>"}, "returnHosts": {"shop.example\r\n\r\n"}, "statement": {"One\r\nTwo"}}).want(t, 200, "Every address is allowed")
 	page = w.operator.submit(w.operator.get(path+operator), path+operator, url.Values{"timezone": {"Europe/Berlin"}, "tolerance": {"0.5%"}, "defaultAddresses": {house + " " + acmePays.String()}}).want(t, 200)
-	page = w.operator.submit(page, path+operator, url.Values{"color": {"#0d6450"}}).want(t, 200) // which changes nothing else
+	page = w.operator.submit(page, path+operator, url.Values{"color": {"#0d6450"}}).want(t, 200) // only the color
 	refused := w.operator.submit(page, path+operator, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "color")
 	if !strings.Contains(refused.body, "typed") {
 		t.Error("what was typed is lost")

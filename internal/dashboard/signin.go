@@ -121,9 +121,9 @@ func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// confirmed returns a handler for what is dangerous: addresses, keys and secrets. It sends a
-// person who did not sign in within the last minutes to prove to hold the key. The form that
-// was sent is lost; the page that it was on is shown again.
+// confirmed returns a handler for dangerous changes: addresses, keys and secrets. A person who did not
+// sign in within the last minutes must first enter the key again. The form that was sent is lost; the
+// page that it was on is shown again.
 func (d *Dashboard) confirmed(h handler, from func(r *http.Request) string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		v := visitOf(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// submissionRoutes returns the routes by which people say that they send a refund.
+// submissionRoutes returns the routes by which people record that they send a refund.
 func (d *Dashboard) submissionRoutes() []Route {
 	const path = "/dashboard/refunds/{id}/submissions"
 	return []Route{
@@ -56,7 +56,7 @@ type walletRefund struct {
 	// Token and Data are the contract and the calldata; absent if the refund cannot be sent.
 	Token string `json:"token,omitempty"`
 	Data  string `json:"data,omitempty"`
-	// State changes with what the page shows.
+	// State changes whenever the page's content does.
 	State      string               `json:"state"`
 	Submission *apitypes.Submission `json:"submission,omitempty"` // that is in force
 }
@@ -83,7 +83,7 @@ func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, data)
 }
 
-// refundState returns a text that changes with what the page of a refund shows.
+// refundState returns a text that changes whenever the content of a refund's page does.
 func refundState(found apitypes.RefundResponse) string {
 	state := fmt.Sprint(found.Refund.Status, " ", found.Refund.TxHash, " ", found.Transaction != nil)
 	for _, s := range found.Submissions {
@@ -105,7 +105,7 @@ func (d *Dashboard) recordTransaction(w http.ResponseWriter, r *http.Request) er
 	return d.submission(w, r, http.MethodPut, "", func() any { return apitypes.RecordTransactionRequest{TxHash: hashField(r)} })
 }
 
-// withdrawSubmission records that a submission has sent nothing.
+// withdrawSubmission records that a submission did not send a transaction.
 func (d *Dashboard) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	return d.submission(w, r, http.MethodPost, "/withdraw", func() any { return json.RawMessage("{}") })
 }

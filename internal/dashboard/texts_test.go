@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 )
 
-// forms returns the forms of each text of a file by name: other, and those of plurals.
+// forms returns the plural forms of each text of a file by name, with "other" for the usual form.
 func forms(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
 	body, err := textFiles.ReadFile(file)

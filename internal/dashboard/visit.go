@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/session"
 )
 
-// visit is what a page knows of the person who asks for it. Without a session, it is zero
-// but for the texts.
+// visit is what a page knows about the person who asks for it. Without a session, only the texts are
+// set.
 type visit struct {
 	session   access.Session
 	principal access.Principal
@@ -45,9 +45,9 @@ func (v *visit) SignedIn() bool { return v.session.ID != "" }
 // Merchant returns the merchant that the page is about, or "". It is for templates.
 func (v *visit) Merchant() string { return v.merchant }
 
-// Link returns the address of a page of the dashboard. For the operator, it keeps the
-// merchant that this page is about. Pairs of a name and a value are added to its query, but
-// those without a value.
+// Link returns the address of a page of the dashboard. For the operator, it keeps the merchant that
+// this page is about. Pairs of a name and a value are added to its query, except pairs with an empty
+// value.
 func (v *visit) Link(path string, pairs ...string) string {
 	query := make(url.Values)
 	if v.IsOperator() && v.merchant != "" {
@@ -73,8 +73,8 @@ func (v *visit) query() url.Values {
 	return query
 }
 
-// Zone returns the time zone of the page's times and days: that of the merchant that it is about.
-// It is for templates.
+// Zone returns the time zone of the page's times and days, which is the merchant's. It is for
+// templates.
 func (v *visit) Zone() *time.Location {
 	if v.zone == nil {
 		return time.UTC
@@ -167,11 +167,11 @@ func (d *Dashboard) cookieName() string {
 	return "quittance"
 }
 
-// headerRefresh is the header of requests that an open page makes by itself.
+// headerRefresh marks requests that an open page makes without the person.
 const headerRefresh = "Quittance-Refresh"
 
-// findSession returns the session of a request. What an open page asks for by itself is no use
-// of the session.
+// findSession returns the session of a request. Requests that an open page makes without the person do
+// not extend the session.
 func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Principal, error) {
 	c, err := r.Cookie(d.cookieName())
 	if err != nil {
@@ -230,11 +230,11 @@ type section struct {
 	Here    bool   // the page is in it
 }
 
-// pathOperator is the path of the operator's view, which nobody else sees.
+// pathOperator is the path of the operator's view. Only the operator sees it.
 const pathOperator = "/dashboard/operator"
 
-// sections are the entries of the navigation: the page's path, its text, and the scope that
-// a person needs, or none.
+// sections are the entries of the navigation: the page's path, its text, and the scope that a person
+// needs, if any.
 var sections = []struct {
 	path, text string
 	scope      access.Scope

@@ -52,7 +52,7 @@ func (d *Dashboard) webhook(w http.ResponseWriter, r *http.Request) error {
 	return d.showWebhook(w, r, http.StatusOK, webhookView{})
 }
 
-// showWebhook shows the endpoint with what a request has done.
+// showWebhook shows the endpoint with the result of a request.
 func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status int, view webhookView) error {
 	v := visitOf(r)
 	if v.merchant == "" {

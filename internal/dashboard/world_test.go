@@ -187,7 +187,7 @@ type receiver struct {
 	text  string
 }
 
-// say sets the usual response.
+// say sets the usual response to deliveries.
 func (r *receiver) say(status int, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -299,8 +299,8 @@ func (p *person) visit(method, path, contentType, body string) answer {
 	return a
 }
 
-// submit sends the form of a page whose action is the path, with what the page filled in and
-// changes: an empty list of values takes a field away.
+// submit sends the form with the given action, with the page's values and the given changes: an empty
+// list of values removes a field.
 func (p *person) submit(page answer, action string, changes url.Values) answer {
 	p.t.Helper()
 	for _, form := range page.forms() {

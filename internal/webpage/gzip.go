@@ -65,8 +65,8 @@ func compressPage(body []byte) []byte {
 	return compress(body, w)
 }
 
-// Stream is the body of a response that is written in parts. Each part is compressed by itself, so
-// that between parts, while a client reads slowly, it holds next to no memory.
+// Stream is the body of a response that is written in parts. Each part is compressed separately, so
+// that the stream holds almost no memory between parts, while a client reads slowly.
 type Stream struct {
 	w      http.ResponseWriter
 	plain  bool   // it is not compressed
@@ -137,8 +137,8 @@ var partWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// deflate appends the blocks of a part to b, which refer to nothing before. It waits while too many
-// others are being compressed, each of which takes about a millisecond.
+// deflate appends the blocks of a part to b. They do not refer to earlier parts. It waits while too
+// many others are being compressed, each of which takes about a millisecond.
 func deflate(b *bytes.Buffer, part []byte) error {
 	compressing <- struct{}{}
 	defer func() { <-compressing }()

@@ -93,8 +93,8 @@ const CopyHeader = "X-Service-Copy"
 // copyNotice is what pages of an isolated copy begin with.
 const copyNotice = `<p role="note" lang="en"><mark>This is an isolated copy of the service, for a test. Pay nothing here: what happens here is unknown to the live service.</mark></p>`
 
-// SendHTML answers with a page. If the response has the CopyHeader, the page says that it is a copy. Errors are of the
-// connection.
+// SendHTML answers with a page. If the response has the CopyHeader, the page is marked as a copy.
+// Errors come from the connection.
 func SendHTML(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
 	if w.Header().Get(CopyHeader) != "" {
 		if start, rest, ok := bytes.Cut(body, []byte("<body")); ok {

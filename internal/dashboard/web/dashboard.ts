@@ -1,4 +1,4 @@
-// What all pages of the dashboard do.
+// The script of all pages of the dashboard.
 
 import "../../checkout/web/copy";
 import { keys } from "./keys";
@@ -10,7 +10,7 @@ keys();
 suggest();
 live();
 
-// What only some pages need is loaded there.
+// Scripts that only some pages need are loaded by those pages.
 for (const part of document.querySelectorAll<HTMLElement>("[data-script]")) {
   void import(part.dataset.script ?? "");
 }

@@ -1,5 +1,5 @@
-// Keys: / leads to the search, ? lists the keys, j and k move in a list, and g and a letter lead
-// to a page. They do nothing while a person types, or with a modifier.
+// Keys: / leads to the search, ? lists the keys, j and k move in a list, and g and a letter lead to a
+// page. They are ignored while a person types, and with a modifier.
 
 const patience = 1500; // milliseconds between g and a letter
 

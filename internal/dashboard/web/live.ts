@@ -1,5 +1,5 @@
-// Keeps the parts of a page that are marked with data-live up to date: a stream says that
-// something has changed, and the page is read again.
+// Keeps the parts of a page that are marked with data-live up to date: the page is read again when a
+// stream sends a message about a change.
 
 import { morph } from "./morph";
 
@@ -14,7 +14,7 @@ const jittered = (ms: number) => ms * (0.8 + 0.4 * Math.random());
 
 export function live(): void {
   const parts = () => [...document.querySelectorAll<HTMLElement>("[data-live]")];
-  if (!document.querySelector("main [data-live]")) return; // the navigation alone is not worth it
+  if (!document.querySelector("main [data-live]")) return; // not worth it just for the navigation
   const address = new URL("/dashboard/live", location.href);
   const merchant = new URLSearchParams(location.search).get("merchantId");
   const invoice = document.querySelector<HTMLElement>("[data-invoice]")?.dataset.invoice;
@@ -47,7 +47,8 @@ export function live(): void {
     }
   };
 
-  // again reads the page after the seconds that a part names, for what the stream does not say.
+  // again reads the page after the seconds that a part names, for changes that the stream does not
+  // report.
   const again = () => {
     clearTimeout(later);
     const pauses = parts().map((part) => Number(part.dataset.again)).filter((seconds) => seconds > 0);

@@ -9,8 +9,8 @@ function key(element: Element): string {
   return "";
 }
 
-// kept are elements that are left as they are, with what a person typed into them. A form is
-// about what its page showed when it was loaded, as its hidden fields say.
+// kept are elements that are not changed, so that text typed into them stays. A form refers to the
+// state in which its page was loaded, which is in its hidden fields.
 const kept = (element: Element) => element.localName === "form";
 
 const alike = (a: Node, b: Node) => a instanceof Element && b instanceof Element

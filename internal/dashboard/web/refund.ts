@@ -14,7 +14,7 @@ import { withFee } from "../../checkout/web/ways";
 import { Refused, Service, type Refund } from "./service";
 import * as unrecorded from "./unrecorded";
 
-const slow = 30_000; // milliseconds until the page says that the wallet has not answered
+const slow = 30_000; // milliseconds until the page shows that the wallet has not answered
 const pauses = [1000, 2000, 3000, 5000, 8000]; // between looks, in milliseconds; the last one repeats
 
 const page = document.getElementById("refund");
@@ -45,7 +45,7 @@ function offer(): void {
 
 const nameOf = (wallet: Wallet) => wallet.name || t("refund.unnamed");
 
-// trouble says what went wrong, and offers to try again.
+// trouble shows what went wrong, and offers to try again.
 function trouble(wallet: Wallet, error: unknown, values: Record<string, string>): void {
   const text = error instanceof Refused ? error.message : explain(error, values);
   draw(h("p", { class: "error", role: "alert" }, text), h("p", { class: "buttons" },
@@ -96,7 +96,7 @@ async function check(wallet: Wallet, refund: Refund): Promise<{ fee?: bigint }> 
   return isContract ? {} : withFee(provider, refund, plan);
 }
 
-// review says in words what the wallet will ask, and offers to send.
+// review describes what the wallet will ask, and offers to send.
 function review(wallet: Wallet, refund: Refund, values: Record<string, string>, fee: string | undefined): void {
   const shown = { ...values, From: short(refund.from), Fee: fee ?? "" };
   draw(paragraph(t(fee === undefined ? "refund.review.contract" : "refund.review", shown)),
@@ -118,7 +118,7 @@ async function ask(wallet: Wallet, refund: Refund, values: Record<string, string
     location.reload();
   } catch (error) {
     if (submission && !(error instanceof WalletError && isNothingSent(error))) {
-      location.reload(); // whether it sent is not known, and the page says so
+      location.reload(); // the page shows that it is not known whether the wallet sent it
       return;
     }
     if (submission) await service.withdraw(submission).catch(() => { location.reload(); });

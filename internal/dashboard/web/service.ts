@@ -1,4 +1,4 @@
-// What the service knows of a refund, and what it takes.
+// A refund as the service reports it, and the requests that the page sends to the service.
 
 import type { Hex } from "../../checkout/web/providers";
 import { Unreachable, type Network } from "../../checkout/web/service";
@@ -11,18 +11,18 @@ export interface Refund extends Network {
   decimals: number;
   token?: Hex; // contract to call; absent if the refund cannot be sent
   data?: Hex; // calldata, with token
-  state: string; // changes with what the page shows
-  submission?: Submission; // that is in force
+  state: string; // changes whenever the page's content does
+  submission?: Submission; // the one in force
 }
 
-// Submission says who sends the refund.
+// Submission records who sends the refund.
 export interface Submission {
   id: string;
   by: string;
   txHash?: Hex;
 }
 
-// Refused is thrown with what the service says about a request that it does not take.
+// Refused is thrown with the service's explanation of why it refused a request.
 export class Refused extends Error {}
 
 const patience = 20_000; // milliseconds
@@ -55,8 +55,8 @@ export class Service {
     return ask(this.wallet);
   }
 
-  // submit says that this wallet is asked to send the refund. It throws Refused if somebody
-  // sends it.
+  // submit records that this wallet is asked to send the refund. It throws Refused if another person
+  // already sends it.
   async submit(): Promise<Submission> {
     return (await ask<{ submission: Submission }>(this.submissions, {})).submission;
   }
@@ -66,7 +66,7 @@ export class Service {
     await ask(this.of(submission, "transaction"), { txHash });
   }
 
-  // withdraw says that nothing was sent.
+  // withdraw records that no transaction was sent.
   async withdraw(submission: string): Promise<void> {
     await ask(this.of(submission, "withdraw"), {});
   }

@@ -1,6 +1,6 @@
-// Package web holds the TypeScript modules of the dashboard's pages, which import those of
-// internal/checkout/web where both need the same. `go generate` bundles them into
-// internal/dashboard/static; the bundles are committed, so that building needs Go alone.
+// Package web holds the TypeScript modules of the dashboard's pages. They import modules of
+// internal/checkout/web that both need. `go generate` bundles them into internal/dashboard/static. The
+// bundles are committed, so that a build needs only Go.
 //
 // Every page works without them.
 package web

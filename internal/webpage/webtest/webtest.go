@@ -1,5 +1,5 @@
-// Package webtest tests folders of TypeScript modules that go generate bundles for pages:
-// that the committed bundles are those of the modules, and that the modules' types are right.
+// Package webtest tests folders of TypeScript modules that go generate bundles for pages: that the
+// committed bundles match the modules, and that the modules' types are right.
 package webtest
 
 import (
@@ -18,7 +18,7 @@ import (
 // root is the repository's root, seen from a folder such as internal/checkout/web.
 const root = "../../.."
 
-// packages is the folder, below the root, whose package-lock.json names the npm packages of
+// packages is the folder, below the root, with the package-lock.json that names the npm packages of
 // all modules.
 const packages = "internal/checkout/web"
 
