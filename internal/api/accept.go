@@ -12,8 +12,8 @@ func wantsCSV(r *http.Request) bool {
 	return quality(accept, "text", "csv") > quality(accept, "application", "json")
 }
 
-// quality returns the weight of a media type in thousandths: that of the most specific
-// range which matches.
+// quality returns the weight of a media type in thousandths, which is the weight of the most specific
+// range that matches.
 func quality(accept, typ, subtype string) int {
 	best, weight := 0, 0
 	for element := range strings.SplitSeq(accept, ",") {

@@ -24,7 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/strictjson"
 )
 
-// Limits of the interface. Package invoice has those of an invoice.
+// Limits of the interface. Package invoice has the limits of an invoice.
 const (
 	// MaxBody bounds a request body, in bytes.
 	MaxBody = 64 << 10
@@ -112,7 +112,7 @@ type Reader interface {
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If
 	// merchantID is set, only invoices of that merchant are returned.
 	NearInvoices(ctx context.Context, lookups []store.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
-	// RefundRecord returns the refund with the id, or that of the transfer with the id, or
+	// RefundRecord returns the refund with the id, or the refund that the transfer with the id made, or
 	// store.ErrNotFound.
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
 	// RefundRecords returns the matching refunds, newest first.
@@ -165,8 +165,8 @@ type Events interface {
 	// Errors are store.ErrNotFound, store.ErrPending and store.ErrNoDelivery, both without a
 	// listener, and internal ones.
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
-	// RedeliverMany reschedules up to limit deliveries. It returns their number, and
-	// the position to continue at, or 0 if none are left.
+	// RedeliverMany reschedules up to limit deliveries. It returns their number, and the position to
+	// continue at, or 0 at the end.
 	RedeliverMany(ctx context.Context, f store.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
@@ -236,7 +236,8 @@ type Config struct {
 	RefundNow func() time.Time
 	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
 	SignatureNow func() time.Time
-	// Closed returns why the service sends nothing out, or "". While it does not, no refund is on offer. Nil means never.
+	// Closed returns why the service sends nothing out, or "". While it is closed, no refund is offered.
+	// Nil means never.
 	Closed func() string
 	Logger *slog.Logger
 	// Refused, when set, is called for each stream, waiting request, report and export that

@@ -414,8 +414,8 @@ func newRequest(method, path, body string) *http.Request {
 	return r
 }
 
-// send returns the response as over HTTP/2, where a request whose write deadline passes
-// before it is answered gets no answer: the code is 0.
+// send returns the response as over HTTP/2: if the write deadline passes before an answer, there is no
+// answer and the code is 0.
 func send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 	h.ServeHTTP(w, r)

@@ -25,7 +25,7 @@ type Authenticator interface {
 // headerAuthorization is the header that carries the key.
 const headerAuthorization = "Authorization"
 
-// unauthorizedError is the error of a request whose key is missing or not accepted.
+// unauthorizedError is the error of a request with a missing or refused key.
 type unauthorizedError struct{ detail string }
 
 // Error returns the detail.

@@ -19,9 +19,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// BenchmarkAuthentication measures GET /api/invoices/{id} with and without a key in turn,
-// on the same service. It reports what the key adds, in percent: to the handler alone, and
-// to a request over the loopback interface.
+// BenchmarkAuthentication measures GET /api/invoices/{id} with and without a key in turn, on the same
+// service. It reports the cost of the key in percent: of a call of the handler, and of a request over
+// the loopback interface.
 func BenchmarkAuthentication(b *testing.B) {
 	for name, url := range storetest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
@@ -50,8 +50,8 @@ func BenchmarkAuthentication(b *testing.B) {
 	}
 }
 
-// authenticated returns a handler of the API that is open to all but accepts keys too, the
-// path of an invoice, and the header with a key.
+// authenticated returns a handler of the API that is open to all but accepts keys too, the path of an
+// invoice, and the header with a key.
 func authenticated(b *testing.B, s *store.Store) (handler http.Handler, path, key string) {
 	b.Helper()
 	base, _ := chain.Lookup("base")

@@ -101,7 +101,8 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 	}
 }
 
-// TestPaymentOfLostInvoice shows why a payment without an invoice has none, in lists with details, of one payment and in the inbox.
+// TestPaymentOfLostInvoice shows why a payment has no invoice: in lists with details, of one payment
+// and in the inbox.
 func TestPaymentOfLostInvoice(t *testing.T) {
 	b := ambiguous()
 	lost := invoice.Hash{0x77}

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestIntegrationCollection creates invoices and drafts that say how they are collected, and
-// changes that of drafts.
+// TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in
+// drafts.
 func TestIntegrationCollection(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		local, _ := chain.Lookup(chain.Local)

@@ -22,7 +22,7 @@ func TestCompression(t *testing.T) {
 		{"/api/events?limit=200", "", true}, // in several parts
 		{"/api/invoices", "text/csv", true}, // in several parts
 		{"/api/payments?merchantId=acme", "text/csv", true},
-		{"/api/invoices?merchantId=nobody", "text/csv", false}, // a header row alone
+		{"/api/invoices?merchantId=nobody", "text/csv", false}, // only a header row
 		{"/api/invoices?merchantId=nobody", "", false},
 		{"/api/invoices?limit=0", "", false},
 	} {

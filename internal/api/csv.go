@@ -23,7 +23,7 @@ import (
 const (
 	// MaxExports bounds the exports that are served at a time.
 	MaxExports = 8
-	// MaxOwnExports bounds those of one owner of keys.
+	// MaxOwnExports bounds the exports of one owner of keys at a time.
 	MaxOwnExports = 2
 	// exportRows is how many rows of an export are read at once.
 	exportRows = 200
@@ -70,8 +70,8 @@ func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool,
 	return format, export, q.err
 }
 
-// serveCSV answers with the whole list as CSV (RFC 4180). It returns an error if nothing
-// was written yet; after that, an error aborts the connection.
+// serveCSV answers with the whole list as CSV (RFC 4180). It returns an error if it fails before the
+// first byte; after that, it aborts the connection.
 func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, format csvFormat) error {
 	leave, err := a.exports.enter(r.Context())
 	if err != nil {
@@ -123,7 +123,7 @@ type export[T any] struct {
 	gone     bool        // a write has failed
 }
 
-// run writes the header and all rows. Between reads it holds nothing of the database.
+// run writes the header and all rows. Between reads it holds no database connection.
 func (e *export[T]) run(ctx context.Context) error {
 	if err := e.csv.Write(e.listing.table.columns); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (e *export[T]) run(ctx context.Context) error {
 				return err
 			}
 		}
-		last = nil // a read that stopped continues by itself
+		last = nil // a read that stopped early continues at its position
 		if len(elements) == exportRows {
 			last = &elements[exportRows-1]
 		}
@@ -172,8 +172,7 @@ func (e *export[T]) append(rows [][]string) error {
 	return nil
 }
 
-// read reads the elements after last, and their rows. more says that there may be others
-// after them.
+// read reads the elements after last, and their rows. If more is set, there may be others after them.
 func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]string, more bool, err error) {
 	if time.Since(e.checked) >= keyCheckInterval {
 		if err := e.checkKey(); err != nil {
@@ -209,10 +208,10 @@ func (e *export[T]) send(last bool) error {
 	return err
 }
 
-// harmless returns a cell in which no spreadsheet finds a formula. Where the list separator
-// is a semicolon, a spreadsheet divides the lines there and at line breaks, whatever the
-// quotes of the cell; importers may divide at tabs. So every part that begins like a formula
-// gets an apostrophe before it, and so does a cell that begins with a tab or a line break.
+// harmless returns a cell in which no spreadsheet finds a formula. If the list separator is a
+// semicolon, a spreadsheet splits lines there and at line breaks, even inside quotes; importers may
+// split at tabs. So every part that begins like a formula gets an apostrophe before it, and so does a
+// cell that begins with a tab or a line break.
 func harmless(cell string) string {
 	var b strings.Builder
 	if strings.IndexAny(cell, "\t\r\n") == 0 {

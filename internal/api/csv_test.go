@@ -159,7 +159,7 @@ func cellsOf(t *testing.T, b *backend, path string) map[string]string {
 	return cells
 }
 
-// TestExportedDetails exports what a merchant says of an invoice, and the reference with its
+// TestExportedDetails exports the details that a merchant gave an invoice, and the reference with its
 // payments and refunds.
 func TestExportedDetails(t *testing.T) {
 	metadata := map[string]string{"b": "x;=1+1\t=2\n=3", "a<&>": "\"é"}
@@ -268,7 +268,7 @@ func TestExportsRefuseParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/keys?timezone=UTC", "", "Accept", "text/csv"), http.StatusBadRequest, "invalid_field", "timezone")
 }
 
-// failing is a backend whose list of invoices fails after some reads.
+// failing is a backend on which listing invoices fails after some reads.
 type failing struct {
 	*backend
 	reads int
@@ -313,8 +313,8 @@ func TestBrokenExports(t *testing.T) {
 	}
 }
 
-// stopping is a backend whose reads of invoices stop after one row, as if the filters
-// were met by few.
+// stopping is a backend that stops each read of invoices after one row, as it does with filters that
+// few rows match.
 type stopping struct{ *backend }
 
 func (s stopping) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]invoice.Invoice, string, error) {

@@ -21,7 +21,8 @@ const MaxFoundCustomers = 1000
 type CustomerReader interface {
 	// Customers lists customers of a merchant, in the order of their keys.
 	Customers(ctx context.Context, f store.CustomerFilter) ([]store.Customer, error)
-	// FindCustomers returns customers of a merchant whose id or e-mail address begins with a text.
+	// FindCustomers returns customers of a merchant with an id or an e-mail address that begins with a
+	// text.
 	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]store.Customer, error)
 }
 

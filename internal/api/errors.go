@@ -158,8 +158,8 @@ var problems = []struct {
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
 
-// problemOfInvoice returns the problem for an error of a create that names another invoice, or for an error that says
-// why nothing is done now, or nil.
+// problemOfInvoice returns the problem for an error of a create that names another invoice, or for an
+// error that explains why the service refuses work now, or nil.
 func problemOfInvoice(err error) *problemError {
 	var taken *settle.ReferenceTakenError
 	var deleted *settle.DraftDeletedError

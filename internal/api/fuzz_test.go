@@ -67,7 +67,7 @@ func encode(t *testing.T, d invoice.Draft) []byte {
 	return text
 }
 
-// FuzzPosition reads a key and a cursor of events. What is accepted is what the service writes.
+// FuzzPosition reads a key and a cursor of events. Accepted cursors are written back unchanged.
 func FuzzPosition(f *testing.F) {
 	for _, key := range []string{
 		"7", "7.3", "tml_1:7", "7.3~9", "tml_2/tml_1.5:7.3~9", "7~7", "07", "tml_2/tml_1.5:", "tml_2/tml_1.05:7", ":7", "/:7", "tml_2/:7", "tml_2/tml_1:7", "tml_2/tml_1.:7", "7~9", "-1",

@@ -23,7 +23,7 @@ func markReplay(w http.ResponseWriter, replayed bool) {
 	}
 }
 
-// idempotentRoutes are the routes whose requests may have an Idempotency-Key.
+// idempotentRoutes are the routes that accept an Idempotency-Key.
 var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/refunds/{id}/submissions",
 	"POST /api/payment-links", "POST /api/customers/erase"}
 

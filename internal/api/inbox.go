@@ -60,7 +60,7 @@ func (q *query) itemKind() invoice.ItemKind {
 	return kind
 }
 
-// fromItems converts items with what they are about.
+// fromItems converts items with the objects that they are about.
 func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantID string) ([]apitypes.InboxItem, error) {
 	var rows []store.PaymentRow
 	for _, item := range items {

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// The tests of package dashboard decide about items of a service; this backend has none.
+// The tests of package dashboard cover decisions about items; this backend has no items.
 
 func (b *backend) Inbox(ctx context.Context, _ store.InboxFilter) ([]settle.InboxItem, string, error) {
 	return nil, "", b.fail(ctx)

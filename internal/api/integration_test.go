@@ -346,7 +346,7 @@ func TestIntegrationTolerance(t *testing.T) {
 	})
 }
 
-// An invoice settles to its merchant's default address if it names none, and to no address
+// An invoice settles to its merchant's default address if it names no address, and never to an address
 // that the merchant does not allow.
 func TestIntegrationMerchantAddress(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -13,7 +13,7 @@ type object map[string]any
 // parseObject parses the text of an object as strictjson.Object does.
 func parseObject(text []byte) (object, error) { return strictjson.Object(text) }
 
-// text returns a string member. The error says why it is invalid.
+// text returns a string member. The error explains why it is invalid.
 func (o object) text(name string) (string, error) {
 	v, ok := o[name]
 	if !ok {
@@ -29,8 +29,8 @@ func (o object) text(name string) (string, error) {
 // kind returns a value's JSON type for error texts.
 func kind(v any) string { return strictjson.Kind(v) }
 
-// object returns a member that must be an object; path is that of o. With an error it
-// returns an empty object.
+// object returns a member that must be an object; path is the path of o. With an error it returns an
+// empty object.
 func (o object) object(path, name string) (object, error) {
 	v, ok := o[name]
 	if !ok {

@@ -236,7 +236,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, possible, show, w, r)
 }
 
-// shownMembers says which members the payments of a list have besides the interface's.
+// shownMembers selects the optional members of the payments in a list.
 type shownMembers struct {
 	details    bool
 	candidates bool // of unattributed payments, with claims

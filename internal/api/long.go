@@ -16,7 +16,7 @@ const (
 	// MaxWaiting bounds the event streams and the requests with wait that are served at a
 	// time.
 	MaxWaiting = 500
-	// MaxOwnWaiting bounds those of one owner of keys.
+	// MaxOwnWaiting bounds the waiting requests of one owner of keys.
 	MaxOwnWaiting = 100
 	// keyCheckInterval is how often the key of a stream or an export is checked.
 	keyCheckInterval = 500 * time.Millisecond

@@ -22,8 +22,8 @@ func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
 	return a.serveMerchants(w, r, "merchants", elementsOf(apiconv.Merchant))
 }
 
-// serveMerchants answers with a list of merchants, of which the elements are made. The kind
-// keeps its cursors apart from those of other lists.
+// serveMerchants answers with a list of merchants; elements makes its elements. kind separates its
+// cursors from other lists' cursors.
 func (a *API) serveMerchants(w http.ResponseWriter, r *http.Request, kind string, elements func(context.Context, []invoice.Merchant) ([]any, error)) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope(kind)

@@ -189,7 +189,7 @@ func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) erro
 	})
 }
 
-// overviewOf returns a merchant with what it has.
+// overviewOf returns a merchant with the counts of its objects.
 func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.MerchantOverview, error) {
 	n, err := a.operations.CountMerchant(ctx, m.ID, a.now())
 	if err != nil {

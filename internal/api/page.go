@@ -38,8 +38,8 @@ type listing[T any] struct {
 	read readPage[T]
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
-	// cursor returns the page's nextCursor, or "". more says that there are rows after
-	// last, which is nil on an empty page.
+	// cursor returns the page's nextCursor, or "". If more is set, there are rows after last, which is nil
+	// on an empty page.
 	cursor func(last *T, more bool) string
 	// rest is further members of the response, such as ,"truncated":true.
 	rest string
@@ -61,8 +61,8 @@ func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, 
 	}
 }
 
-// serve answers with the page. It returns an error if nothing was written yet; after
-// that, an error aborts the connection.
+// serve answers with the page. It returns an error if it fails before the first byte; after that, it
+// aborts the connection.
 func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error {
 	if l.table != nil {
 		w.Header().Add("Vary", "Accept")

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// parameters are the parameters of the query by route. Other routes have none.
+// parameters are the parameters of the query by route. Other routes take no parameters.
 var parameters = map[string][]string{
 	"GET /api/audit":           {"merchantId", "action", "since", "limit", "cursor"},
 	"GET /api/claims":          {"merchantId", "paymentId", "limit", "cursor"},
@@ -111,8 +111,8 @@ func unknownParameter(name string, known []string) error {
 	return invalidField(field, what+", which has %s", strings.Join(known, ", "))
 }
 
-// nearest returns the known name that is most similar to a name, or "" if none is similar.
-// Case and punctuation do not count, so that created_after is createdAfter.
+// nearest returns the known name that is most similar to a name, or "" if all differ too much. Case
+// and punctuation do not count, so that created_after is createdAfter.
 func nearest(name string, known []string) string {
 	plain := letters(name)
 	best, found := 1+min(2, len(plain)/3), "" // a longer name may have more typing errors

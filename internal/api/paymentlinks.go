@@ -107,8 +107,8 @@ func paymentLinkChange(o object, removable bool) (c invoice.PaymentLinkChange, e
 	return c, err
 }
 
-// removableParsed parses a string member into a new variable if it is present. With null it
-// is the zero value, if m says that null removes the member.
+// removableParsed parses a string member into a new variable if it is present. If null removes the
+// member, according to m, the variable is the zero value.
 func removableParsed[T any](m memberReader, o object, name string, dst **T, parse func(string) (T, error)) error {
 	if m.removes(o, name) {
 		*dst = new(T)

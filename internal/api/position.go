@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// position is a place in the logs, as cursors carry it. Numbers are those of its timeline.
+// position is a place in the logs, as cursors encode it. Its numbers belong to its timeline.
 type position struct {
 	timeline string // id; empty for the first one, as in cursors of versions without timelines
 	root     string // id of the first timeline; empty with an empty timeline
@@ -79,7 +79,7 @@ func parsePositionKey(key string) (p position, ok bool) {
 	return p, ok
 }
 
-// history says which positions can be continued.
+// history decides which positions can be continued.
 type history struct{ store.LogState }
 
 // history reads it for a reader of the events of a merchant or, if that is empty, of all.
@@ -120,13 +120,13 @@ func (h history) start() position { return h.at(max(0, h.Oldest-1), -1, h.Remove
 
 // Why a cursor is gone: the member reason.
 const (
-	goneRestored = "restored" // the log goes on from a backup
-	goneReplaced = "replaced" // the cursor is of a timeline that this database never had
+	goneRestored = "restored" // the log continues from a backup
+	goneReplaced = "replaced" // this database never had the cursor's timeline
 	goneRemoved  = "removed"  // retention removed events behind it
 )
 
-// branch returns up to which numbers the log of a position's timeline is that of the current one,
-// and why no further.
+// branch returns the event and the change up to which a position's timeline and the current one are
+// the same, and why they end there.
 func (h history) branch(p position) (event, change int64, reason string) {
 	for i, t := range h.Timelines {
 		if t.ID == p.timeline || i == 0 && p.timeline == "" {

@@ -200,7 +200,7 @@ func TestFilteredCursorsAdvance(t *testing.T) {
 	}
 }
 
-// removing is a backend whose events are removed while one part of a page is read.
+// removing is a backend on which events are removed while one part of a page is read.
 type removing struct {
 	*backend
 	at, reads int
@@ -217,8 +217,8 @@ func newReaderAPI(t *testing.T, r *removing) http.Handler {
 	return api.New(api.Config{Reader: r.backend, Events: r, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
 }
 
-// TestQuietMerchantsLoseNothing follows a merchant of whose events no one was removed, from before what was
-// removed of others.
+// TestQuietMerchantsLoseNothing follows a merchant from before the events that were removed. All of
+// them belong to other merchants.
 func TestQuietMerchantsLoseNothing(t *testing.T) {
 	t.Parallel()
 	b := newEventBackend(8)

@@ -123,9 +123,9 @@ func (q *query) cursor(scope string) string {
 	return key
 }
 
-// merchantID returns the merchant to list for, or "" for all. possible is false if the
-// parameter is not a valid id, so that nothing matches; it is not looked up, because
-// not every text is valid in a database.
+// merchantID returns the merchant to list for, or "" for all. possible is false if the parameter is
+// not a valid id, so that the list is empty. Then it is not looked up, because not every text is valid
+// in a database.
 func (q *query) merchantID() (id string, possible bool) {
 	id, ok := q.get("merchantId")
 	return id, !ok || invoice.ValidMerchantID(id)

@@ -70,7 +70,7 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 	return a.writeRefund(w, r, http.StatusCreated, refund)
 }
 
-// parseRefund parses the body of a refund, whose members are optional.
+// parseRefund parses the body of a refund. All members are optional.
 func parseRefund(body []byte) (settle.RefundRequest, error) {
 	var asked settle.RefundRequest
 	o, err := parseObject(body)
@@ -234,7 +234,7 @@ func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
 	return a.refundList(w, r, parseQuery(r), store.RefundFilter{PaymentID: p.ID}, true)
 }
 
-// refundList answers with a page of refunds. possible is false if nothing matches.
+// refundList answers with a page of refunds. possible is false if no refund can match.
 func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter store.RefundFilter, possible bool) error {
 	limit, scope := q.limit(), q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey")
 	filter.Before = q.cursor(scope)

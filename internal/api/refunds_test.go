@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// nodes say that all accounts are contracts, and what is set of transactions. asked counts
-// the questions about accounts.
+// nodes report that all accounts are contracts, and report the configured state of transactions. asked
+// counts the questions about accounts.
 type nodes struct {
 	asked int
 	state inspect.State // of each transaction; empty if no node answers

@@ -23,7 +23,7 @@ const (
 	ReportTimeout = 2 * time.Minute
 	// MaxReports bounds the reports that are made at a time.
 	MaxReports = 8
-	// MaxOwnReports bounds those of one owner of keys.
+	// MaxOwnReports bounds the reports of one owner of keys at a time.
 	MaxOwnReports = 2
 )
 

@@ -63,9 +63,9 @@ type restoredWorld struct {
 	followers []*logFollower
 }
 
-// TestFollowersOverRestores restores a service from copies of its database at random points, and removes old
-// events. No follower misses an event of the log as it is at the end without an error, and one with a
-// client that goes on gets none twice.
+// TestFollowersOverRestores restores a service from copies of its database at random points, and
+// removes old events. No follower misses an event of the final log without an error, and a follower
+// with a client that continues gets no event twice.
 func TestFollowersOverRestores(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -14,7 +14,7 @@ type Route struct {
 	Pattern string
 	// Scope is what a caller's key must have. It is empty for a route that needs no key.
 	Scope access.Scope
-	// Public says that a route without a scope needs no signature either.
+	// Public routes have no scope and need no signature.
 	Public bool
 	// Parameters are the names of the query's parameters. A request with others is refused.
 	Parameters []string
@@ -34,11 +34,11 @@ var longRoutes = map[string]func(*http.Request) bool{
 	"GET /checkout/{id}/authorization":  func(r *http.Request) bool { return r.URL.Query().Has("wait") },
 }
 
-// standbyRoutes are the routes whose lists and sums a standby of the database may serve.
+// standbyRoutes are the routes with lists and sums that a standby of the database may serve.
 //
-// A single object costs the primary as much as the position that the standby must have. Events and audit entries are
-// followed by cursor: a standby may have one that a failover loses. The others are about access, or
-// decide what is done next.
+// A single object costs the primary as much as reading the position that the standby must have. Events
+// and audit entries are followed by cursor: a standby may have an entry that a failover loses. The
+// others are about access, or decide which action follows.
 var standbyRoutes = map[string]bool{
 	"GET /api/invoices": true, "GET /api/invoices/{id}/payments": true, "GET /api/invoices/{id}/timeline": true,
 	"GET /api/payments": true, "GET /api/payments/{id}/refunds": true, "GET /api/refunds": true, "GET /api/claims": true,
@@ -87,7 +87,7 @@ func (a *API) payerTable() []entry {
 	}
 }
 
-// moneyTable returns the routes of what is owed, paid and refunded.
+// moneyTable returns the routes for invoices, payments and refunds.
 func (a *API) moneyTable() []entry {
 	return []entry{
 		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},

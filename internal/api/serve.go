@@ -109,9 +109,8 @@ var (
 	errBrokenBody   = errors.New("it broke off, or its transfer encoding is wrong")
 )
 
-// readBody returns the request's body. It rejects a body of more than MaxBody bytes,
-// without reading it if Content-Length says so. Other errors mean that the body is
-// incomplete.
+// readBody returns the request's body. It rejects a body of more than MaxBody bytes, without reading
+// it if Content-Length is too large. Other errors mean that the body is incomplete.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		w.Header().Set("Connection", "close") // so that net/http does not read the rest

@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// slowConn is a connection whose client does not read.
+// slowConn is a connection with a client that does not read.
 type slowConn struct {
 	*net.TCPConn
 	blocked  chan struct{}      // closed when a long write began
@@ -58,9 +58,8 @@ func (l slowListener) Accept() (net.Conn, error) {
 	return c, c.SetWriteBuffer(4 << 10)
 }
 
-// TestClientsThatDoNotRead opens streams on sockets from which nobody reads, while the feed
-// is full. A stream holds a part of the events in memory, and ends when a write reaches its
-// deadline.
+// TestClientsThatDoNotRead opens streams on sockets that are not read, while the feed is full. A
+// stream holds a part of the events in memory, and ends when a write reaches its deadline.
 func TestClientsThatDoNotRead(t *testing.T) {
 	const clients, size = 20, 16 << 10
 	b := &lockedBackend{backend: newEventBackend(0)}

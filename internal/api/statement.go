@@ -47,8 +47,8 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// statementRequest parses the parameters of a statement. Without a time zone, the month is that
-// of the merchant.
+// statementRequest parses the parameters of a statement. Without a time zone, the month is in the
+// merchant's.
 func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request, month string, err error) {
 	r.Location, r.Decimals = q.timezone(), a.decimals
 	var possible bool

@@ -38,8 +38,8 @@ const includeDeliveries = "deliveries"
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
-	// Next waits for what is behind a position. The error is eventfeed.ErrBehind if the
-	// logs have to be read up to news.Through.
+	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
+	// up to news.Through.
 	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
 	// NextMatching waits for news that match, at most for a time, and returns the position reached.
 	NextMatching(ctx context.Context, after eventfeed.Position, atMost time.Duration, match func(eventfeed.News) bool) (eventfeed.Position, error)
@@ -117,7 +117,7 @@ func (s *eventStream) begin(q *query) error {
 	case err != nil:
 		return err
 	case !s.deliveries:
-		s.after.Change = math.MaxInt64 // none is sent
+		s.after.Change = math.MaxInt64 // send no changes
 	case s.after.Change < 0: // only redeliveries from now on
 		head, err := s.api.events.AuditHead(s.r.Context())
 		if err != nil {
@@ -182,7 +182,7 @@ func (s *eventStream) run(ctx context.Context) error {
 	header.Set("X-Accel-Buffering", "no") // proxies must not collect events
 	s.w.WriteHeader(http.StatusOK)
 	s.checked = time.Now()
-	// The id lets a client that connects again before its first event miss none.
+	// With the id, a client that connects again before its first event misses no event.
 	if err := s.send(fmt.Appendf(nil, "retry: %d\nid: %s\n\n", streamRetry.Milliseconds(), s.id(s.after.Position))); err != nil || s.r.Method == http.MethodHead {
 		return err
 	}
@@ -202,8 +202,8 @@ func (s *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// sendEvents sends events. Without events it sends a comment if nothing was sent for a while, or the
-// position if that has advanced: a client with few events needs it when the others are removed.
+// sendEvents sends events. Without events it sends a comment if the stream was silent for a while, or
+// the position if that has advanced: a client with few events needs it when other events are removed.
 func (s *eventStream) sendEvents(events []streamed) (err error) {
 	var text []byte
 	for _, e := range events {
@@ -234,7 +234,7 @@ func (s *eventStream) check(ctx context.Context) error {
 	return s.api.checkKey(ctx, s.r)
 }
 
-// next returns the matching events behind the position, and advances it. It returns none
+// next returns the matching events behind the position, and advances it. It returns an empty list
 // after keyCheckInterval.
 func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)

@@ -97,12 +97,12 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// askNodes asks the chain's nodes whether a submission that is to be withdrawn has sent
-// something. The error says what they have, or that none answers.
+// askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction. The
+// error describes what they found, or that no node answers.
 func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	refund, err := a.reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
-		return err // the ledger finds nothing either
+		return err // the ledger returns the error
 	}
 	all, err := a.reader.Submissions(ctx, refund.ID)
 	if err != nil {
@@ -143,7 +143,7 @@ func unanswered(err error) error {
 	return problemf(apitypes.CodeUnavailable, "No node of the chain answers, so whether something was sent is not known; repeat the request later.")
 }
 
-// submittedDetail says who sends a refund.
+// submittedDetail describes who sends a refund.
 func submittedDetail(s invoice.Submission) string {
 	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, times.Format(s.StartedAt, time.UTC, time.RFC3339))
 	if s.TxHash.IsZero() {

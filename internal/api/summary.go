@@ -21,8 +21,8 @@ import (
 const (
 	// MaxSummaryPeriod bounds the period of a summary.
 	MaxSummaryPeriod = 93 * 24 * time.Hour
-	// MaxSummedInvoices bounds the invoices of a state that a summary adds up, and those of a
-	// report on invoices.
+	// MaxSummedInvoices bounds the invoices per state that a summary adds up, and the invoices of a
+	// report.
 	MaxSummedInvoices = 5000
 )
 
@@ -79,8 +79,8 @@ func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Sta
 	}, nil
 }
 
-// summaryRequest parses the parameters of a summary, which ends now. Without a time zone, its
-// days are those of the merchant.
+// summaryRequest parses the parameters of a summary, which ends now. Without a time zone, its days are
+// in the merchant's.
 func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, error) {
 	r := report.Request{Location: q.timezone(), Decimals: a.decimals, To: a.now().UTC().Truncate(time.Second).Add(time.Second)}
 	var possible bool

@@ -33,8 +33,8 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 	})
 }
 
-// metadataCell returns metadata as a JSON object in the order of the keys, or "". Semicolons
-// are escaped in it, so that harmless changes nothing.
+// metadataCell returns metadata as a JSON object in the order of the keys, or "". It escapes
+// semicolons, so that harmless does not change the cell.
 func metadataCell(pairs map[string]string) string {
 	if len(pairs) == 0 {
 		return ""

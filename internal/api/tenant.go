@@ -10,9 +10,9 @@ import (
 // otherMerchant is the detail of a request for another merchant than the key's.
 const otherMerchant = "The key belongs to one merchant, and the request names another as merchantId; leave it out."
 
-// ownMerchant returns the merchant that a request is about: the one that it names or, if
-// it names none, that of the principal. It refuses a merchant other than the principal's,
-// whether that exists or not.
+// ownMerchant returns the merchant that a request is about: the one that it names or, if it names no
+// merchant, the principal's. It refuses a merchant other than the principal's, whether or not it
+// exists.
 func ownMerchant(ctx context.Context, named string) (string, error) {
 	p := access.FromContext(ctx)
 	if named == "" {

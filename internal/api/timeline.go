@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// timelineEntry is an entry with its position: its time, then what comes first of what
-// happens at once.
+// timelineEntry is an entry with its sort key: its time, then the order of entries of the same time.
 type timelineEntry struct {
 	key   string
 	entry apitypes.TimelineEntry
@@ -128,8 +127,8 @@ func (t *timeline) addPayments(h store.InvoiceHistory, needed uint64) {
 	}
 }
 
-// confirmedAt returns when a block confirmed a payment: at its time, but not before the payment was seen
-// or after it was final. The chain's clock is not that of the service.
+// confirmedAt returns when a block confirmed a payment: at the block's time, but not before the
+// payment was seen or after it was final. The chain's clock may differ from the service's.
 func confirmedAt(c store.Confirmation, p store.SeenPayment) time.Time {
 	at := c.Time
 	if at.Before(p.ObservedAt) {

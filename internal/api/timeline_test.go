@@ -128,7 +128,7 @@ func TestFindInvoices(t *testing.T) {
 	}
 }
 
-// A chain's clock may be behind that of the service, or ahead of it.
+// A chain's clock may be behind or ahead of the service's.
 func TestConfirmationsFollowThePayment(t *testing.T) {
 	b := newListBackend(1)
 	p := b.payments[0]

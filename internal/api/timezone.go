@@ -22,7 +22,8 @@ func (q *query) timezone() *time.Location {
 	return location
 }
 
-// instant returns a required time: Unix seconds, or a date whose day begins in a time zone.
+// instant returns a required time: Unix seconds, or a date, for which it returns the begin of the day
+// in a time zone.
 func (q *query) instant(name string, location *time.Location) time.Time {
 	text, ok := q.get(name)
 	if !ok {

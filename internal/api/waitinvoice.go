@@ -109,12 +109,12 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	return a.visibleInvoice(last, id)
 }
 
-// rereadInterval is how often a request that waits reads its invoice, besides after each
-// event about it and each change that the audit log has: a confirmation that does not settle
-// the invoice, and changes of its details, are in neither.
+// rereadInterval is how often a request that waits reads its invoice, in addition to reads after
+// events and audit entries about it. Neither log has a confirmation that does not settle the invoice,
+// or changes of the invoice's details.
 const rereadInterval = 2 * time.Second
 
-// awaitChange waits until the invoice differs from what was read.
+// awaitChange waits until the invoice differs from the known state.
 func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 	after, err := a.feed.Head(ctx)
 	if err != nil {

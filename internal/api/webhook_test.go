@@ -20,8 +20,8 @@ import (
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// fakeEndpoints is a fake of endpoint.Directory: acme has an endpoint with all kinds of
-// secrets, bean a configured one, and new none.
+// fakeEndpoints is a fake of endpoint.Directory: acme has an endpoint with all kinds of secrets, bean
+// a configured one, and new has no endpoint.
 type fakeEndpoints struct{ *backend }
 
 func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, error) {

@@ -54,7 +54,7 @@ func newX402API(t *testing.T, f *facilitatorOf) http.Handler {
 	}).Handler())
 }
 
-// TestPayInvoice expects that a payment is asked for only while none of the invoice is open.
+// TestPayInvoice expects a request for payment only while no other payment of the invoice is open.
 func TestPayInvoice(t *testing.T) {
 	t.Parallel()
 	path := "/x402/invoices/" + invoiceID(0)

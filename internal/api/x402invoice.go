@@ -21,8 +21,8 @@ const patternPayInvoice = "GET /x402/invoices/{id}"
 // PayInvoice answers a request for an invoice as GET /x402/invoices/{id} does.
 func (a *API) PayInvoice() http.Handler { return a.serve(a.payInvoice) }
 
-// payInvoice answers GET /x402/invoices/{id}: 200 with the invoice if it is paid or the
-// request pays it, and else 402 with what a payment must be.
+// payInvoice answers GET /x402/invoices/{id}: 200 with the invoice if it is paid or the request pays
+// it, and else 402 with the payment requirements.
 func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, invoice.PrefixInvoice)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, a
 	return a.requirePayment(w, r.WithContext(ctx), inv, answer.ErrorReason)
 }
 
-// requirePayment answers 402 with what a payment of the invoice must be.
+// requirePayment answers 402 with the payment requirements of the invoice.
 func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice.Invoice, reason string) error {
 	want, err := a.facilitator.Requirements(r.Context(), inv)
 	switch {
@@ -122,8 +122,8 @@ func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice
 	return nil
 }
 
-// urlOf returns the URL of the service, without a trailing slash: the configured one, or
-// that of the request.
+// urlOf returns the URL of the service, without a trailing slash: the configured one, or the
+// request's.
 func (a *API) urlOf(r *http.Request) string {
 	if a.publicURL != "" {
 		return a.publicURL

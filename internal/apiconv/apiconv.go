@@ -88,7 +88,7 @@ func remaining(inv invoice.Invoice) (amount, transfer string) {
 	return inv.Remaining.String(), transfer
 }
 
-// lineItems never returns nil, whose JSON would be null.
+// lineItems never returns nil, because nil would be null in JSON.
 func lineItems(items []invoice.LineItem) []apitypes.LineItem {
 	w := make([]apitypes.LineItem, len(items))
 	for i, item := range items {

@@ -241,7 +241,8 @@ func TestAmountsAreExact(t *testing.T) {
 	})
 }
 
-// TestEraseEvent replaces what the merchant wrote of an invoice, and nothing else, also members that this version does not know.
+// TestEraseEvent replaces only the texts that the merchant wrote. Members that this version does not
+// know stay.
 func TestEraseEvent(t *testing.T) {
 	inv := open
 	inv.Details = invoice.Details{

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// Key converts a key, whose state is that at a time.
+// Key converts a key, with its state at a time.
 func Key(r access.Record, now time.Time) apitypes.Key {
 	return apitypes.Key{
 		ID: r.ID, Name: r.Name, Hint: r.Hint, MerchantID: r.MerchantID, Scopes: r.Scopes.Names(), State: string(r.State(now)),

@@ -25,9 +25,9 @@ import (
 //go:embed assets/reference.html assets/reference.css assets/reference.js assets/redoc.standalone.js
 var assets embed.FS
 
-// policy allows the page to load only files of this service. The two hashes are of style
-// elements that Redoc creates: an empty one, which it fills through the DOM, and that of
-// its scroll bars. It searches in a worker, whose script it makes as a blob.
+// policy allows the page to load only files of this service. The two hashes are for style elements
+// that Redoc creates: an empty one, which it fills through the DOM, and the style of its scroll bars.
+// It searches in a worker with a script that it makes as a blob.
 const policy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"img-src 'self' data:; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -67,8 +67,8 @@ func Routes() []Route {
 	return routes
 }
 
-// file returns a handler that serves a file, which browsers keep and ask about again. The compressed file has an ETag of
-// its own.
+// file returns a handler that serves a file. Browsers cache it and revalidate it. The compressed file
+// has a separate ETag.
 func file(mediaType string, content []byte) http.Handler {
 	sum := sha256.Sum256(content)
 	tag, whole := hex.EncodeToString(sum[:16]), webpage.NewBody(content)

@@ -114,7 +114,7 @@ var loadOnce = sync.OnceValues(func() (*spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc.Servers = nil // tests have servers of their own
+	doc.Servers = nil // each test has its own server
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 	return err
 }
 
-// general are the headers that openapi.yaml need not name at each response: it says in general
-// when responses have them, or HTTP does.
+// general are the headers that openapi.yaml need not name at each response, because its introduction
+// or HTTP defines when responses have them.
 var general = []string{
 	"Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Ratelimit", "Ratelimit-Policy",
 	"Strict-Transport-Security", "Transfer-Encoding", "Vary", "Www-Authenticate", "X-Content-Type-Options", "X-Service-Copy",

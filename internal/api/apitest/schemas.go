@@ -49,7 +49,7 @@ func (s *schemas) of(schema *openapi3.SchemaRef) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// add adds a resource whose references to the specification's components are absolute.
+// add adds a resource that refers to the specification's components by absolute references.
 func (s *schemas) add(url string, resource any) error {
 	text, err := json.Marshal(resource)
 	if err != nil {
