@@ -25,8 +25,8 @@ type Entry struct {
 	MerchantID string
 	Action     Action
 	Object     string // identifier of what was changed
-	// Before and After are JSON without secrets, of at most MaxChange bytes. They are
-	// empty if there is nothing to show.
+	// Before and After are JSON without secrets, of at most MaxChange bytes. They are empty for changes
+	// without content.
 	Before, After string
 	Prev          EntryHash // of the entry before; zero for the first entry
 	Hash          EntryHash // SHA-256 of Encoding
@@ -47,7 +47,7 @@ func ParseEntryHash(text string) (h EntryHash, err error) {
 	return EntryHash(raw), nil
 }
 
-// Origin says who asked for a change, and from where.
+// Origin is who asked for a change, and from where.
 type Origin struct {
 	Actor     string // id of a key, or one of the other actors
 	Client    string // address of the client; empty for commands
@@ -175,8 +175,8 @@ func NewEntry(ctx context.Context, at time.Time, c Change) Entry {
 	}
 }
 
-// NewAddressLost returns the entry of a merchant whose claim to a settlement address ends,
-// because the operator gave the address to another merchant.
+// NewAddressLost returns the entry for a merchant that loses its claim to a settlement address because
+// the operator gave the address to another merchant.
 func NewAddressLost(ctx context.Context, at time.Time, merchantID, address string) Entry {
 	return NewEntry(ctx, at, Change{
 		MerchantID: merchantID, Action: ActionAddressLost, Object: merchantID, Before: map[string]string{"address": address},
@@ -201,7 +201,7 @@ func entryText(text string) string {
 	return text[:cut]
 }
 
-// omitted replaces a value whose JSON is too long or fails.
+// omitted replaces a value with JSON that is too long or cannot be made.
 type omitted struct {
 	Omitted string `json:"omitted"`          // why
 	Bytes   int    `json:"bytes,omitempty"`  // length of the JSON

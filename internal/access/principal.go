@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Principal is on whose behalf a request acts: the operator or one merchant, with the
-// scopes of the key that was presented. The zero value is nobody, who may do nothing.
+// Principal is the party on behalf of which a request acts: the operator or one merchant, with the
+// scopes of the presented key. The zero value has no rights.
 type Principal struct {
-	// KeyID is the id of the key, or empty if none was presented.
+	// KeyID is the id of the key, or empty without a key.
 	KeyID string
 	// Name is what the key is called, or empty.
 	Name string
@@ -42,15 +42,14 @@ func (p Principal) IsOperator() bool { return p.MerchantID == "" && p.Scopes != 
 // Can reports whether the principal has a scope.
 func (p Principal) Can(s Scope) bool { return p.Scopes.Has(s) }
 
-// Sees reports whether the principal may see objects of a merchant, subject to its
-// scopes. The operator sees all, including those of no merchant.
+// Sees reports whether the principal may see objects of a merchant, subject to its scopes. The
+// operator sees all, including objects without a merchant.
 func (p Principal) Sees(merchantID string) bool {
 	return p.Scopes != 0 && (p.MerchantID == "" || p.MerchantID == merchantID)
 }
 
-// CapExpiry returns the earlier of the time at which a key is to expire, zero for never, and
-// the time at which the principal's own does. So a key that expires makes none that
-// outlives it.
+// CapExpiry returns the expiry of a new key: the earlier of the requested time, zero for never, and
+// the principal's own expiry. So an expiring key cannot create a key that outlives it.
 func (p Principal) CapExpiry(at time.Time) time.Time {
 	if !p.ExpiresAt.IsZero() && (at.IsZero() || p.ExpiresAt.Before(at)) {
 		return p.ExpiresAt

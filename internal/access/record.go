@@ -22,7 +22,7 @@ type Record struct {
 	Version    Version   // of the interface, that its requests are answered in
 }
 
-// State says whether a key is accepted.
+// State is whether a key is accepted, or why not.
 type State string
 
 // States of keys.
@@ -43,7 +43,7 @@ func (r Record) State(now time.Time) State {
 	return Active
 }
 
-// Fits reports whether the hash is that of the key, in constant time.
+// Fits reports whether the hash is the key's, in constant time.
 func (r Record) Fits(hash [HashSize]byte) bool {
 	return subtle.ConstantTimeCompare(r.Hash[:], hash[:]) == 1
 }

@@ -12,7 +12,7 @@ var keyText = regexp.MustCompile(`(?i)qk(_|%5f)(live|test)(_|%5f)[0-9a-z]+`)
 
 // ContainsKey reports whether a text holds a key, or what looks like one.
 func ContainsKey(text string) bool {
-	return strings.ContainsAny(text, "qQ") && keyText.MatchString(text) // most texts have none
+	return strings.ContainsAny(text, "qQ") && keyText.MatchString(text) // a quick check, because most texts contain no key
 }
 
 // Redact replaces all keys in a text that is to be logged.

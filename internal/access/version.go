@@ -15,7 +15,7 @@ const Version1 Version = "2026-11-22"
 // describes them.
 var Versions = []Version{Version1}
 
-// NewestVersion returns the version of new keys, and of requests whose key has none.
+// NewestVersion returns the version of new keys, and of requests with a key that has no version.
 func NewestVersion() Version { return Versions[len(Versions)-1] }
 
 // Known reports whether the service speaks the version.
@@ -28,7 +28,7 @@ func WithVersion(ctx context.Context, v Version) context.Context {
 	return context.WithValue(ctx, versionKey{}, v)
 }
 
-// VersionFrom returns the version of the request, or the newest if ctx carries none.
+// VersionFrom returns the version of the request, or the newest if ctx has no version.
 func VersionFrom(ctx context.Context) Version {
 	if v, ok := ctx.Value(versionKey{}).(Version); ok {
 		return v

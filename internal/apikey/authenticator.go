@@ -41,7 +41,7 @@ func ConfiguredKeyID(key access.Key) string {
 	return prefixConfigured + hex.EncodeToString(hash[:configuredIDSize])
 }
 
-// IsConfigured reports whether an id is that of a key that the configuration names or named.
+// IsConfigured reports whether an id belongs to a key that the configuration names or named.
 func IsConfigured(keyID string) bool { return strings.HasPrefix(keyID, prefixConfigured) }
 
 // recordInterval is how often uses of keys are stored, and recordTimeout bounds one time.
@@ -108,9 +108,9 @@ func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 	return a
 }
 
-// Authenticate returns the principal of a key's text, or of no key if that is empty.
-// Errors are those of this package, access.ErrMalformed, access.ErrChecksum, that of Admit,
-// and internal ones.
+// Authenticate returns the principal of a key's text, or of no key if the text is empty. Errors are
+// errors of this package, access.ErrMalformed, access.ErrChecksum, the error of Admit, and internal
+// errors.
 //
 // A revoked key is refused within a second after the revocation, on all replicas.
 func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
@@ -170,7 +170,7 @@ func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.P
 	return found.Principal(), nil
 }
 
-// refused returns the error of a key that is not active or whose merchant is not known, or nil.
+// refused returns the error of a key that is not active or belongs to an unknown merchant, or nil.
 func (a *Authenticator) refused(r access.Record, now time.Time) error {
 	if err := refused(r, now); err != nil {
 		return err

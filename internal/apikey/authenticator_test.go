@@ -98,8 +98,8 @@ func TestOpenAndConfigured(t *testing.T) {
 	}
 }
 
-// TestConfiguredKeyIsReplaced has the id of a configured key name no other one, so that nothing
-// that was begun with a key goes on with the next.
+// TestConfiguredKeyIsReplaced expects the id of a configured key to change with the key, so that work
+// begun with one key cannot continue with the next.
 func TestConfiguredKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
@@ -154,7 +154,7 @@ func TestRevocationIsFelt(t *testing.T) {
 	})
 }
 
-// TestNewKeyIsAccepted creates a key whose hash a replica has cached as unknown.
+// TestNewKeyIsAccepted creates a key after a replica has cached its hash as unknown.
 func TestNewKeyIsAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))

@@ -36,9 +36,9 @@ type cachedKey struct {
 
 // cache holds keys that were read from the database.
 //
-// Invariant: each key in it was read after version was, and version was read at most
-// checkInterval before a lookup returns. A change of any key changes the version, which
-// empties the cache but for held. It is emptied after refreshInterval in any case.
+// Invariant: each key in it was read after version was, and version was read at most checkInterval
+// before a lookup returns. A change of any key changes the version, which empties the cache except
+// held. The cache is also emptied after refreshInterval.
 type cache struct {
 	store KeyReader
 	admit Admit
@@ -128,7 +128,7 @@ func (c *cache) check(ctx context.Context) error {
 	return err
 }
 
-// load reads a key, and caches it unless the version has changed meanwhile. Concurrent
+// load reads a key, and caches it unless the version has changed since the caller read it. Concurrent
 // calls for one key share a read.
 func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, error) {
 	v, err, _ := c.calls.Do("key "+string(h[:]), func() (any, error) {

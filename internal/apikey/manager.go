@@ -124,9 +124,9 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 	return record, key, nil
 }
 
-// still returns the principal with the expiry that its stored keys have now. It was let in by
-// what a cache held, or a while ago. Errors are ErrUnknown, ErrRevoked, ErrExpired and internal
-// ones. Keys must be locked.
+// still returns the principal with the expiry that its stored keys have now. A cache may have admitted
+// the principal, or it may have been admitted a while ago. Errors are ErrUnknown, ErrRevoked,
+// ErrExpired and internal errors. Keys must be locked.
 func (m *Manager) still(ctx context.Context, tx *store.Tx, by access.Principal, now time.Time) (access.Principal, error) {
 	for _, id := range by.ParentKeys.With(by.KeyID).All() {
 		if IsConfigured(id) {
@@ -195,8 +195,8 @@ func (m *Manager) insert(ctx context.Context, tx *store.Tx, r access.Record, now
 	return tx.InsertKey(ctx, r)
 }
 
-// change runs fn in a transaction in which keys are locked, and appends its change to
-// the audit log. If fn returns no action, nothing has changed.
+// change runs fn in a transaction in which keys are locked, and appends its change to the audit log.
+// If fn returns no action, it has changed no key.
 func (m *Manager) change(ctx context.Context, fn func(tx *store.Tx) (access.Change, error)) error {
 	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.LockKeys(ctx); err != nil {

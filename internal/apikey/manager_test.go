@@ -117,7 +117,7 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-// TestExpiryIsInherited checks that a key that expires makes none that outlives it.
+// TestExpiryIsInherited checks that an expiring key cannot create a key that outlives it.
 func TestExpiryIsInherited(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -164,8 +164,8 @@ func TestExpiryIsInherited(t *testing.T) {
 	})
 }
 
-// TestRevokeOnlyWhatCouldBeMade checks that a key revokes none with scopes that it lacks,
-// except itself.
+// TestRevokeOnlyWhatCouldBeMade checks that a key cannot revoke keys with scopes that it lacks, except
+// itself.
 func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -192,7 +192,7 @@ func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 	})
 }
 
-// TestAudit expects an entry for each change, and none of what was refused or has changed
+// TestAudit expects an entry for each change, and no entry for requests that were refused or changed
 // nothing.
 func TestAudit(t *testing.T) {
 	t.Parallel()

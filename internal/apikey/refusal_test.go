@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAdmit counts the keys that are admitted: those whose read the cache does not spare.
+// TestAdmit counts the calls of Admit: one for each key that is not in the cache.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -66,8 +66,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// lostVersions is a database whose number of changes was reused after a failover that lost
-// a commit.
+// lostVersions is a database that reused a number of changes after a failover that lost a commit.
 type lostVersions struct{ *store.Store }
 
 func (lostVersions) KeysVersion(context.Context) (int64, error) { return 1, nil }

@@ -66,7 +66,7 @@ func (c *counter) KeyByHash(ctx context.Context, hash [access.HashSize]byte) (ac
 	return r, err
 }
 
-// replica returns an authenticator of its own, and a counter of what it reads.
+// replica returns another authenticator on the world's database, and a counter of its reads.
 func (w *world) replica(change ...func(*apikey.AuthenticatorConfig)) (*apikey.Authenticator, *counter) {
 	reads := &counter{Store: w.store}
 	cfg := apikey.AuthenticatorConfig{Store: reads, Mode: access.Live, Now: w.now, Logger: slog.New(slog.NewTextHandler(w.t.Output(), nil))}

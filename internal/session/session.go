@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Errors of a Manager, with those of apikey.Authenticator.
+// Errors of a Manager, in addition to the errors of apikey.Authenticator.
 var (
 	// ErrSignedOut means that there is no such session, or that it has ended.
 	ErrSignedOut = errors.New("the session has ended")
@@ -77,9 +77,8 @@ type Browser struct {
 	Name   string // header User-Agent
 }
 
-// SignIn begins a session of the person who holds a key, and returns its token for the
-// cookie. At a service that is open to all, the key may be empty. Errors are those of
-// Authenticate.
+// SignIn begins a session of the person who holds a key, and returns its token for the cookie. At a
+// service that is open to all, the key may be empty. Errors are the errors of Authenticate.
 func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token string, err error) {
 	p, err := m.cfg.Authenticator.Authenticate(ctx, strings.TrimSpace(key))
 	if err != nil {
@@ -189,8 +188,8 @@ func (m *Manager) principalOf(ctx context.Context, keyID string, parents access.
 // isEnd reports whether an error of principalOf means that a key is not accepted any more.
 func isEnd(err error) bool { return apikey.IsRefusal(err) || errors.Is(err, apikey.ErrMissing) }
 
-// Confirm records that the person of a session holds its key, which may be empty at a
-// service that is open to all. Errors are ErrOtherKey and those of Authenticate.
+// Confirm records that the person of a session holds its key, which may be empty at a service that is
+// open to all. Errors are ErrOtherKey and the errors of Authenticate.
 func (m *Manager) Confirm(ctx context.Context, s access.Session, key string) error {
 	p, err := m.cfg.Authenticator.Authenticate(ctx, strings.TrimSpace(key))
 	if err != nil {
@@ -310,8 +309,8 @@ const VisitPause = 30 * time.Minute
 // that a page that is loaded often is not written as often.
 const visitInterval = time.Minute
 
-// Visit records that the person of a session opened the dashboard's first page, and returns
-// when the last visit ended before this one, or zero if there was none.
+// Visit records that the person of a session opened the dashboard's first page, and returns when the
+// previous visit ended, or zero for the first visit.
 func (m *Manager) Visit(ctx context.Context, s access.Session) (before time.Time, err error) {
 	now := m.now()
 	if own, _, err := m.cfg.Store.SessionVisits(ctx, s); err != nil || now.Sub(own.Last) < visitInterval {

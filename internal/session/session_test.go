@@ -437,8 +437,8 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 	})
 }
 
-// TestInventedTokensAreAdmitted has every unknown token ask Admit before it is looked up, and looks
-// none up beyond the limit. A session that was found before continues.
+// TestInventedTokensAreAdmitted expects a call of Admit for every unknown token before it is looked
+// up, and no lookup beyond the limit. A session that was found before continues.
 func TestInventedTokensAreAdmitted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
