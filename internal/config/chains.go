@@ -27,8 +27,8 @@ const (
 	DefaultLatency = time.Second
 	MinLatency     = 100 * time.Millisecond
 	MaxLatency     = time.Minute
-	// DefaultIdleInterval is how often an idle chain, on which nothing is awaited, is read.
-	// MaxIdleInterval is the longest interval.
+	// DefaultIdleInterval is how often a chain is read while no payment is awaited on it. MaxIdleInterval
+	// is the longest interval.
 	DefaultIdleInterval = 2 * time.Minute
 	MaxIdleInterval     = 10 * time.Minute
 	// MaxQuorum is the largest quorum that a chain may ask for.
@@ -154,7 +154,7 @@ func (r *resolver) explorer(path string, text scalar, c *chain.Chain) {
 	}
 }
 
-// chainID reads a chain id, which must be that of the built-in chain, if any.
+// chainID reads a chain id. It must be the built-in chain's, if there is one.
 func (r *resolver) chainID(path string, f chainFile, builtin uint64) uint64 {
 	if f.ChainID == nil {
 		if builtin == 0 {
@@ -203,8 +203,8 @@ func (r *resolver) quorum(path string, f chainFile) int {
 	return n
 }
 
-// tokens reads the tokens of a chain. known holds the built-in ones, whose
-// movements they keep.
+// tokens reads the tokens of a chain. known holds the built-in tokens, which keep their recorded
+// changes.
 func (r *resolver) tokens(path string, files []tokenFile, known chain.Chain) []chain.Token {
 	var tokens []chain.Token
 	currencies, addresses := make(map[string]bool), make(map[string]bool)

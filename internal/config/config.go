@@ -46,7 +46,7 @@ type Config struct {
 	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and a client
 	// address at the public door.
 	PerOwner, PerAddress int
-	// Hosts are the service's public names, with that of PublicURL.
+	// Hosts are the service's public names, including the one in PublicURL.
 	Hosts []string
 	// StopDelay is how long a stopping service still serves requests while its
 	// readiness check fails.
@@ -71,8 +71,8 @@ type Config struct {
 	// Keyring seals the secrets of endpoints that are set through the API. It is
 	// nil without a master key, and then no endpoint can be set.
 	Keyring *keyring.Keyring
-	// OperatorKey is a key of the operator, in addition to those in the database. It is
-	// the zero Key if none is configured.
+	// OperatorKey is a key of the operator, in addition to the keys in the database. It is the zero Key if
+	// the configuration has no operator key.
 	OperatorKey access.Key
 	// SMTP is the server that takes receipts for payers; nil without one.
 	SMTP *SMTP
@@ -83,25 +83,25 @@ type Config struct {
 	Warnings []string
 }
 
-// Merchant is a merchant whose invoices the service takes.
+// Merchant is a merchant that is configured in the file.
 type Merchant struct {
 	ID             string
 	WebhookURL     string              // http or https; empty when it is set through the API
 	WebhookSecret  string              // empty without a URL
-	WebhookHeaders []delivery.Header   // that are sent with each event; empty without a URL
-	OptionalEvents []invoice.EventType // that the merchant asks for besides the five of the interface
+	WebhookHeaders []delivery.Header   // sent with each event; empty without a URL
+	OptionalEvents []invoice.EventType // requested in addition to the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 	Collection     invoice.Collection  // of invoices that are created without one
 	// Allowed are the only addresses that invoices may settle to. If it is empty, every
 	// address is allowed.
 	Allowed     []invoice.AllowedAddress
 	ReturnHosts []string // the only hosts of return URLs; empty allows every host
-	// EmbedOrigins are the origins whose pages may show the checkout in a frame.
+	// EmbedOrigins are the origins of pages that may show the checkout in a frame.
 	EmbedOrigins []string
 	Timezone     string // name of the time zone by which its days begin; empty is UTC
 }
 
-// Provider is a transfer provider whose notices are accepted.
+// Provider is a transfer provider. The service accepts its notices.
 type Provider struct {
 	Name   string // the last segment of its endpoint's path
 	Secret string // key of its signatures
@@ -117,11 +117,11 @@ type Chain struct {
 	// OperatorKey signs the registry's transactions. It is nil where commitments
 	// are not recorded on chain.
 	OperatorKey *ecdsa.PrivateKey
-	// Gasless bounds the authorizations that the service sends for payers. It is nil where
-	// it sends none.
+	// Gasless bounds the authorizations that the service sends for payers. It is nil if the service does
+	// not send authorizations.
 	Gasless *Gasless
-	// Latency is how long a new block may wait until it is read, and IdleInterval is the same for an
-	// idle chain, on which nothing is awaited.
+	// Latency is how long a new block may wait until it is read. IdleInterval is the same for a chain on
+	// which no payment is awaited.
 	Latency, IdleInterval time.Duration
 }
 

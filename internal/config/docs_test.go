@@ -18,8 +18,8 @@ func TestSettingsAreDocumented(t *testing.T) {
 	compareSettings(t, "configuration.md", readSettings(t, "configuration.md"))
 }
 
-// TestChangesAreDocumented checks that docs/changing.md says of every setting what a change does to live state. It
-// has rows for whole lists, such as chains[], too.
+// TestChangesAreDocumented checks that docs/changing.md describes for every setting what a change does
+// to live state. It has rows for whole lists, such as chains[], too.
 func TestChangesAreDocumented(t *testing.T) {
 	documented := readSettings(t, "changing.md")
 	maps.DeleteFunc(documented, func(name string, _ bool) bool { return strings.HasSuffix(name, "[]") })

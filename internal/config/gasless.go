@@ -1,6 +1,6 @@
 package config
 
-// gaslessFile says whether the service sends payers' authorizations, and how many.
+// gaslessFile configures whether the service sends payers' authorizations, and how many.
 type gaslessFile struct {
 	Enabled     scalar  `yaml:"enabled"`
 	PerMerchant *scalar `yaml:"perMerchant"`

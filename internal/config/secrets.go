@@ -16,7 +16,7 @@ import (
 // Webhooks asks for 24 to 64.
 const MinSecret = 16
 
-// secret reads a secret from where the settings NAMEEnv or NAMEFile say.
+// secret reads a secret from the place that the settings NAMEEnv or NAMEFile name.
 func (r *resolver) secret(path, env, file string) string {
 	var value string
 	switch {

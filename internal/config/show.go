@@ -14,10 +14,10 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// Show returns the settings in effect for the file at path, as YAML: those of the file,
-// and the defaults of those that it leaves out. Secrets are shown as the references that
-// the file has; of the URL of a database or node that it spells out, what may hold a
-// secret is left out. It fails like Load.
+// Show returns the settings in effect for the file at path, as YAML: the file's settings, and the
+// defaults of the settings that it leaves out. Secrets are shown as the file's references; if the file
+// contains the URL of a database or node, parts that may hold a secret are left out. It fails like
+// Load.
 func Show(path string, src Source) ([]byte, error) {
 	raw, err := src.File(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func minutes(d time.Duration) scalar {
 	return scalar(d.String())
 }
 
-// fill sets the settings of a chain to those of its result.
+// fill sets the settings of a chain to the values in its result.
 func (f *chainFile) fill(c chain.Chain) {
 	for i, node := range f.RPC {
 		f.RPC[i].url = origin(node.url)

@@ -8,7 +8,7 @@ import (
 
 // Modes of TLS with an SMTP server.
 const (
-	TLSStart    = "starttls" // STARTTLS, without which nothing is sent
+	TLSStart    = "starttls" // STARTTLS; a server without it gets no mail
 	TLSImplicit = "implicit" // from the first byte on
 	TLSNone     = "none"     // for a server on this machine
 )
@@ -18,8 +18,8 @@ type SMTP struct {
 	Host           string
 	Port           int
 	TLS            string         // a mode
-	Roots          *x509.CertPool // that its certificate is checked with; nil: the system's
-	User, Password string         // empty: it asks for none
+	Roots          *x509.CertPool // to check its certificate with; nil: the system's
+	User, Password string         // empty: no authentication
 	From           mail.Address
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// sweepFile says when the deposits of a chain are swept.
+// sweepFile configures when the deposits of a chain are swept.
 type sweepFile struct {
 	Policy   scalar        `yaml:"policy"`
 	Amount   scalar        `yaml:"amount"`
@@ -38,8 +38,8 @@ const (
 // defaultSweepTime is the time of day of the policy daily by default.
 const defaultSweepTime = "00:00"
 
-// sweepPolicy reads a policy, which is unset by default. Each has its own settings, and
-// refuses those of the others.
+// sweepPolicy reads a policy; its default is unset. Each policy refuses the settings of other
+// policies.
 func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) chain.SweepPolicy {
 	p := chain.SweepPolicy{When: cmp.Or(chain.SweepTime(f.Policy), unset)}
 	if !slices.Contains(chain.SweepTimes, p.When) {
@@ -86,7 +86,7 @@ func (r *resolver) timeOfDay(path string, text scalar) time.Duration {
 	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
 }
 
-// fill sets the settings of a policy to those of its result.
+// fill sets the settings of a policy to the values in its result.
 func (f *sweepFile) fill(p chain.SweepPolicy) {
 	f.Policy = scalar(p.When)
 	if p.When == chain.SweepDaily {

@@ -6,12 +6,12 @@ import (
 	"net/mail"
 )
 
-// TLS says where the certificate of the service comes from.
+// TLS configures where the certificate of the service comes from.
 type TLS struct {
 	// CertificateFile and KeyFile are the paths of a certificate with its chain, and of
 	// its private key, in PEM.
 	CertificateFile, KeyFile string
-	// ACME, when set, says where to get a certificate instead.
+	// ACME, if set, configures where to get a certificate instead.
 	ACME *ACME
 }
 

@@ -25,7 +25,7 @@ func checkURL(text string, schemes ...string) error {
 	return outbound.CheckURL(text)
 }
 
-// insteadOfURL says how to configure a URL that holds a secret.
+// insteadOfURL explains how to configure a URL that holds a secret.
 const insteadOfURL = "secrets are not written here: write {urlEnv: NAME} or {urlFile: PATH} instead, and the URL there"
 
 // holdsAccount reports whether a URL holds a user name or password.
@@ -47,8 +47,8 @@ func holdsPassword(text string) bool {
 	return has || u.Query().Has("password")
 }
 
-// origin returns the part of a URL, valid or not, that an error may show: no
-// account, and nothing behind the host, where API keys are.
+// origin returns the part of a URL, valid or not, that an error may show. It leaves out the account,
+// and everything behind the host, because API keys may be there.
 func origin(text string) string {
 	start, rest := "", text
 	if kind := scheme(text) + "://"; kind != "://" && strings.HasPrefix(text, kind) {
