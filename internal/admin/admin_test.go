@@ -77,8 +77,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// world is a service that is configured with a chain of five blocks, of which it
-// read three, and with one whose node is another chain's.
+// world is a service that is configured with a chain of five blocks, of which it read three, and with
+// a chain that has the node of another chain.
 func world(t *testing.T) (admin.Config, *settle.Service) {
 	t.Helper()
 	scripted := chaintest.New(7)
@@ -99,7 +99,7 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	return c, service
 }
 
-// look returns what Look says, without what depends on the day.
+// look returns the result of Look without values that depend on the day.
 func look(t *testing.T, c admin.Config) admin.Status {
 	t.Helper()
 	st := admin.OfflineStatus(t.Context(), c)
@@ -116,7 +116,7 @@ func look(t *testing.T, c admin.Config) admin.Status {
 	return st
 }
 
-// ofTheDay are members whose values differ from run to run.
+// ofTheDay are members with values that differ from run to run.
 var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason")
 
 func TestLook(t *testing.T) {
@@ -135,7 +135,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestNoDatabase looks at a service that never ran, and makes nothing.
+// TestNoDatabase looks at a service that never ran, and creates no file.
 func TestNoDatabase(t *testing.T) {
 	c, _ := world(t)
 	path := filepath.Join(t.TempDir(), "none", "quittance.db")
@@ -215,7 +215,7 @@ func TestLagAndProgress(t *testing.T) {
 		{9, 9, now - 60, admin.Lag{}},
 		{9, 4, now - 60, admin.Lag{Blocks: 5, Seconds: 60}},
 		{9, 8, now + 5, admin.Lag{Blocks: 1}}, // the chain's clock is ahead
-		{4, 9, now - 60, admin.Lag{}},         // the head is that of a node that lags
+		{4, 9, now - 60, admin.Lag{}},         // the head is from a node that lags
 	} {
 		if got := admin.LagOf(test.head, test.indexed, invoice.Unix(test.time), clock()); got != test.want {
 			t.Errorf("LagOf(%d, %d, %d) = %+v, want %+v", test.head, test.indexed, test.time, got, test.want)

@@ -205,8 +205,9 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 	return lines.Err()
 }
 
-// SignCheckpoints signs the checkpoints of the audit log under the keyring's newest key. Those whose signature
-// no key of the keyring verifies are an error, unless their key is lost: then they are signed, and counted as unverified.
+// SignCheckpoints signs the checkpoints of the audit log with the keyring's newest key. It fails for a
+// checkpoint with a signature that no key of the keyring verifies. If keyLost is set, it signs such
+// checkpoints too, and counts them as unverified.
 func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
 	err = db.Update(ctx, func(tx *store.Tx) error {
 		unverified = 0

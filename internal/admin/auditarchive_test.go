@@ -157,7 +157,7 @@ func TestArchiveWithPastDate(t *testing.T) {
 	})
 }
 
-// TestCheckpointsOfALostKey signs a checkpoint again whose key is lost, but none that was changed.
+// TestCheckpointsOfALostKey signs a checkpoint of a lost key again, but refuses one that was changed.
 func TestCheckpointsOfALostKey(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(3, 72*time.Hour)

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Differences returns how a configuration differs from what the service's database remembers of earlier ones.
-// It changes nothing, and fails for a database with the schema of an earlier program.
+// Differences returns how a configuration differs from the earlier ones that the service's database
+// records. It only reads, and fails for a database with the schema of an earlier program.
 func Differences(ctx context.Context, c Config) (changes []drift.Change, err error) {
 	if err := store.CheckExists(c.Database); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ const (
 	MaxStatusSize = 4 << 20
 )
 
-// ErrNoService is returned by FetchStatus when nothing listens at the address.
+// ErrNoService is returned by FetchStatus if the address refuses connections.
 var ErrNoService = errors.New("no service answers")
 
 // Service is where a service is reached.

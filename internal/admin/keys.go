@@ -22,7 +22,7 @@ func WithKeys(ctx context.Context, c MerchantsConfig, do func(*apikey.Manager) e
 	})
 }
 
-// Keys returns the keys in a service's database, newest first: those of a merchant or, if
+// Keys returns the keys in a service's database, newest first: the keys of a merchant or, if
 // merchantID is empty, all.
 func Keys(ctx context.Context, database, merchantID string) (keys []access.Record, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {

@@ -74,9 +74,8 @@ func withOpened(ctx context.Context, database string, open func(context.Context,
 	return do(db)
 }
 
-// OfflineStatus determines the status of the chains without the service: from
-// its database, and by querying each node. A chain's Error says what could not
-// be determined.
+// OfflineStatus determines the status of the chains without the service: from its database, and by
+// querying each node. A chain's Error lists the values that could not be determined.
 func OfflineStatus(ctx context.Context, c Config) Status {
 	st := Status{Chains: make([]Chain, len(c.Chains))}
 	var group sync.WaitGroup

@@ -26,8 +26,8 @@ func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, er
 	return n, err
 }
 
-// LostSecrets returns what ReplaceSecrets would replace, and how many checkpoints of the audit log it would sign without
-// being able to verify them. It changes nothing.
+// LostSecrets returns the secrets that ReplaceSecrets would replace, and how many checkpoints of the
+// audit log it would sign without being able to verify them. It only reads.
 func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all []endpoint.Lost, unverified int, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
 		if all, err = endpoint.FindLost(ctx, db, k); err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Status is the status of a service's chains. Its JSON is the body of GET /status.
 type Status struct {
-	// Offline says why the status is not from the service, and is empty when it is.
-	// An offline status knows nothing about workers, and no chain is ready.
+	// Offline is why the status is not from the service, and is empty if it is. An offline status lacks
+	// the workers, and no chain is ready.
 	Offline string  `json:"offline,omitempty"`
 	Chains  []Chain `json:"chains"`
 }
@@ -28,7 +28,7 @@ type Chain struct {
 	Finality  string     `json:"finality"`
 	Quorum    int        `json:"agree"`     // how many nodes must report the same payment
 	Ready     bool       `json:"ready"`     // its indexer is running
-	Reading   bool       `json:"reading"`   // by this replica; otherwise by another
+	Reading   bool       `json:"reading"`   // this replica reads the chain, not another
 	Head      uint64     `json:"head"`      // newest block that the nodes reported
 	Indexed   uint64     `json:"indexed"`   // newest block whose payments are stored
 	Confirmed uint64     `json:"confirmed"` // newest block that is final
@@ -66,8 +66,7 @@ type Lag struct {
 	Seconds int64  `json:"seconds"` // age of the newest block read; 0 when that is the head
 }
 
-// LagOf returns the lag of a chain whose newest indexed block has the time
-// indexedTime.
+// LagOf returns the lag of a chain. indexedTime is the time of its newest indexed block.
 func LagOf(head, indexed uint64, indexedTime, now time.Time) Lag {
 	if head <= indexed {
 		return Lag{}
@@ -119,7 +118,7 @@ type Provider struct {
 // NodeLimit is the size of a kind of request that a node refused.
 type NodeLimit struct {
 	Kind    chain.Kind `json:"kind"`
-	Size    uint64     `json:"size"`    // that is requested instead; 0 for none
+	Size    uint64     `json:"size"`    // requested instead; 0 for no limit
 	Refused uint64     `json:"refused"` // size that was refused last
 	At      int64      `json:"at"`      // Unix seconds: when that was
 }
@@ -144,25 +143,25 @@ func Providers(p *chain.Pool) []Provider {
 // Sweeps are numbers of deposits that are to be swept.
 type Sweeps struct {
 	Policy   string `json:"policy"`            // when deposits are swept: at-once, above, cheap-gas, daily or never
-	Queued   int64  `json:"queued"`            // no transaction carries them
-	InFlight int64  `json:"inFlight"`          // a transaction carries them that is not final
+	Queued   int64  `json:"queued"`            // in no transaction
+	InFlight int64  `json:"inFlight"`          // in a transaction that is not final
 	Failing  int64  `json:"failing"`           // of queued: they wait after a transaction that did not sweep them
-	Waiting  string `json:"waiting,omitempty"` // why the policy sweeps nothing now
+	Waiting  string `json:"waiting,omitempty"` // why the policy does not sweep now
 }
 
 // Writer is the status of a chain's transaction manager.
 type Writer struct {
 	Account   string   `json:"account"`             // the address that pays for the gas
-	Working   bool     `json:"working"`             // this process writes; otherwise another does
-	Due       int64    `json:"due"`                 // intents that wait
-	Elsewhere int64    `json:"elsewhere,omitempty"` // intents that wait for another registry than the configured one
-	InFlight  int      `json:"inFlight"`            // transactions that are sent and not mined
+	Working   bool     `json:"working"`             // this process writes, not another
+	Due       int64    `json:"due"`                 // waiting intents
+	Elsewhere int64    `json:"elsewhere,omitempty"` // waiting intents for other registries than the configured one
+	InFlight  int      `json:"inFlight"`            // sent transactions that are not mined
 	NextNonce uint64   `json:"nextNonce"`           // next nonce of the account, as its nodes last reported
-	Balance   *big.Int `json:"balance,omitempty"`   // of the account, in wei, when it was last read
-	Needed    *big.Int `json:"needed,omitempty"`    // what the next transaction may cost, in wei
-	Spent     *big.Int `json:"spent,omitempty"`     // cost of the last 24 hours' transactions, in wei, when it was last computed
-	Budget    *big.Int `json:"budget,omitempty"`    // the most that any 24 hours' transactions may cost, in wei
+	Balance   *big.Int `json:"balance,omitempty"`   // of the account, in wei, at the last read
+	Needed    *big.Int `json:"needed,omitempty"`    // highest cost of the next transaction, in wei
+	Spent     *big.Int `json:"spent,omitempty"`     // cost of the last 24 hours' transactions, in wei, at the last count
+	Budget    *big.Int `json:"budget,omitempty"`    // limit for any 24 hours' transactions, in wei
 	Sweeps    *Sweeps  `json:"sweeps,omitempty"`    // of deposits; absent without a deposit factory
-	Error     string   `json:"error,omitempty"`     // why nothing is sent
+	Error     string   `json:"error,omitempty"`     // why no transaction is sent
 	Since     int64    `json:"since,omitempty"`     // Unix seconds: when the error began
 }

@@ -17,8 +17,8 @@ func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64
 	return n, err
 }
 
-// QueuedSweeps returns up to limit of the deposits of a chain that are to be swept: those
-// of a merchant or, if merchantID is empty, all.
+// QueuedSweeps returns up to limit of the deposits of a chain that are to be swept: the deposits of a
+// merchant or, if merchantID is empty, all.
 func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []store.QueuedSweep, err error) {
 	err = withStore(ctx, database, func(db *store.Store) error {
 		all, err = db.QueuedSweeps(ctx, chainKey, merchantID, limit)

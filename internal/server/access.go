@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/session"
 )
 
-// Access says which keys the service accepts.
+// Access configures which keys the service accepts.
 type Access struct {
 	// Mode is the kind of the keys. It is required.
 	Mode access.Mode

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/clientip"
 )
 
-// listensOn is a listener that has an address alone.
+// listensOn is a listener that only has an address.
 type listensOn struct {
 	net.Listener
 	address net.TCPAddr
@@ -17,7 +17,7 @@ type listensOn struct {
 
 func (l listensOn) Addr() net.Addr { return &l.address }
 
-// TestPrivateListeners says where /status and /metrics want no key.
+// TestPrivateListeners checks at which listeners /status and /metrics want no key.
 func TestPrivateListeners(t *testing.T) {
 	t.Parallel()
 	behindProxy := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}

@@ -37,8 +37,8 @@ func metricsOf(t *testing.T, base string, lines ...string) string {
 	}
 }
 
-// TestAlertsOfAHealthyService has none fire but for the head of the chain, which does
-// not move here.
+// TestAlertsOfAHealthyService expects that no alert fires, except for the head of the chain, which
+// does not move here.
 func TestAlertsOfAHealthyService(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)

@@ -177,7 +177,7 @@ func TestLargeFormsAreReadToTheEnd(t *testing.T) {
 			want := fmt.Sprint(dashboard.LogoFormBytes, ", http: request body too large")
 			if r.ContentLength = -1; known {
 				r.ContentLength = length
-				if unread > 0 { // nothing is read
+				if unread > 0 { // the body is not read
 					unread, want = length, "0, http: request body too large"
 				}
 			}

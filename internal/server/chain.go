@@ -21,14 +21,14 @@ import (
 type Chain struct {
 	chain.Chain
 	OperatorKey *ecdsa.PrivateKey // nil: commitments are not recorded on chain
-	// Gasless bounds the authorizations that are sent for payers; nil: none are. It takes an
-	// OperatorKey.
+	// Gasless bounds the authorizations that are sent for payers; nil: the service sends no
+	// authorizations. It takes an OperatorKey.
 	Gasless *settle.AuthorizationBudget
 	// PollInterval is how often the head is asked for; 0 is
 	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
-	// IdleInterval is how often the chain is read while it is idle, which means that nothing on it
-	// is awaited; 0 is at the PollInterval.
+	// IdleInterval is how often the chain is read while no payment on it is awaited; 0 is the
+	// PollInterval.
 	IdleInterval time.Duration
 }
 

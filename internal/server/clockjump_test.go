@@ -104,14 +104,15 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestServiceOffAtNight runs a service for three hours a day. What retention ends is deleted although the
-// schedule's clock, which counts an hour of each night, falls behind by weeks.
+// TestServiceOffAtNight runs a service for three hours a day. Retention still deletes old rows,
+// although the schedule's clock, which counts an hour of each night, falls behind by weeks.
 func TestServiceOffAtNight(t *testing.T) {
 	t.Parallel()
 	const (
 		days = 40
 		day  = 24 * time.Hour
-		// most is the age of what may be left: the retention, and the nights of the last 48 hours of the schedule.
+		// most is the highest age of a remaining row: the retention, and the nights of the last 48 hours of
+		// the schedule.
 		most = 2*day + 48/4*day + day
 	)
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)

@@ -52,7 +52,7 @@ type connections struct {
 
 	failures int       // failed accepts since logged
 	logged   time.Time // when failed accepts were logged last
-	scanned  time.Time // when a search of a network's connections found none to close; only Accept uses it
+	scanned  time.Time // when no connection of a network was found to close; only Accept uses it
 }
 
 // connection is a connection of a client.

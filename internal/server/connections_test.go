@@ -68,8 +68,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom opens more connections than the limit and sends
-// nothing on them.
+// TestSilentConnectionsMakeRoom opens more connections than the limit and sends no byte on them.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, Config{OpenFiles: 256})
@@ -82,7 +81,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// failing is a listener whose first Accepts fail for want of descriptors.
+// failing is a listener. Its first Accepts fail because descriptors are used up.
 type failing struct {
 	net.Listener
 	times int

@@ -17,9 +17,9 @@ func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
 	})
 }
 
-// innerAPI answers requests of the API from within the process, whose contexts carry their
-// principals. They are checked as those of keys are, and not limited: the request of the
-// dashboard was.
+// innerAPI answers requests to the API from within the process. Their contexts have the principal.
+// They are authorized like requests with keys, but not limited, because the dashboard's own request
+// was.
 func innerAPI(rest *api.API) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range apiRoutes(rest) {
@@ -31,8 +31,8 @@ func innerAPI(rest *api.API) http.Handler {
 	return mux
 }
 
-// isDashboardSecure reports whether browsers reach the dashboard by HTTPS alone, at the
-// listener or at a proxy before it.
+// isDashboardSecure reports whether browsers reach the dashboard only by HTTPS, at the listener or at
+// a proxy before it.
 func (s *Server) isDashboardSecure() bool {
 	return strings.HasPrefix(s.cfg.PublicURL, "https://") || slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
 		return slices.Contains(l.doors, APIDoor) && l.https

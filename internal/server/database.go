@@ -20,8 +20,8 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
 }
 
-// prepareStore returns an error that says what to do if the database takes no writes, may have been
-// restored from a backup, or is damaged. It starts the first timeline.
+// prepareStore returns an error that explains what to do if the database takes no writes, may have
+// been restored from a backup, or is damaged. It starts the first timeline.
 func (s *Server) prepareStore(ctx context.Context) error {
 	if err := s.store.CheckWritable(ctx); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (s *Server) checkIntact(ctx context.Context) error {
 	return err
 }
 
-// checkRecovery returns an error that says what to do if the database is a copy, or may have been restored from one. An
-// isolated service runs on nothing else, and marks the copy.
+// checkRecovery returns an error that explains what to do if the database is a copy, or may have been
+// restored from one. An isolated service runs only on a copy, and marks the copy.
 func (s *Server) checkRecovery(ctx context.Context) error {
 	if s.cfg.Isolated {
 		if err := s.checkCopy(ctx); err != nil {

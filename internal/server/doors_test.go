@@ -84,8 +84,8 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// TestCheckoutPage creates an invoice of a service with a public URL, whose page may be
-// asked for under that name.
+// TestCheckoutPage creates an invoice of a service with a public URL. Its page is served under that
+// name.
 func TestCheckoutPage(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
@@ -237,8 +237,8 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// TestCertificateProblem starts with a certificate that has expired. The service runs, and
-// says so.
+// TestCertificateProblem starts with a certificate that has expired. The service runs, and reports the
+// problem.
 func TestCertificateProblem(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)

@@ -84,8 +84,8 @@ func (s *Server) connectionLimit(l *Listener) (limit int) {
 	return limit
 }
 
-// maxStreams returns how many streams open checkout pages may have: up to three quarters of
-// the connections of the public door, so that pages can be loaded meanwhile.
+// maxStreams returns how many streams open checkout pages may have: up to three quarters of the
+// connections of the public door, so that the rest can load pages.
 func (s *Server) maxStreams() int {
 	connections := 0
 	for _, l := range s.cfg.Listeners {

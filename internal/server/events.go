@@ -95,9 +95,8 @@ func (l eventLog) Listen(ctx context.Context, listener *store.Listener) error {
 	return nil
 }
 
-// Redeliver schedules an event's delivery for now, by the schedule's clock. The audit entry
-// makes streams with deliveries send the event, also if its delivery is pending or it has
-// none.
+// Redeliver schedules an event's delivery for now, by the schedule's clock. The audit entry makes
+// streams with deliveries send the event, also if its delivery is pending or does not exist.
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) error {
 	err := l.Store.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Redeliver(ctx, eventID, l.clock.Now())
@@ -177,9 +176,9 @@ func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[s
 	return all, err
 }
 
-// AcquireWorkLease acquires or renews a lease for until-now, by the schedule's
-// clock. So a lease of a dead process ends although a machine's clock is set back,
-// and replicas whose clocks differ do not take it from each other.
+// AcquireWorkLease acquires or renews a lease for until-now, by the schedule's clock. So a lease of a
+// dead process ends although a machine's clock is set back, and replicas with different clocks do not
+// take it from each other.
 func (s clockedStore) AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error) {
 	scheduled := s.clock.Now()
 	return s.Store.AcquireWorkLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))

@@ -12,7 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestRedeliveryIsAudited has redelivered events recorded, and nothing that changes nothing.
+// TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a
+// request without effect.
 func TestRedeliveryIsAudited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		now := time.Unix(1_764_000_000, 0)

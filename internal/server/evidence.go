@@ -19,15 +19,15 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// errNoForeignTx is a node's answer that it does not have a transaction whose event was read.
+// errNoForeignTx is a node's answer that it does not have a transaction, although its event was read.
 var errNoForeignTx = errors.New("the node does not have the transaction")
 
 // maxForeignTxs bounds the transactions of a chain that wait to be judged. A registry that is shared with other
 // services has many. Those beyond it are left out: the operator's nonces show the same.
 const maxForeignTxs = 1000
 
-// maxDeployments is how many transactions two runs of `quittance chain deploy` send: one and a second with what was
-// wrong in the first.
+// maxDeployments is how many transactions two runs of `quittance chain deploy` send: the second run
+// follows a mistake in the first.
 const maxDeployments = 6
 
 const (
@@ -37,9 +37,9 @@ const (
 	foreignRetry = time.Second
 )
 
-// compareNonces returns an error that says what to do if operators have used nonces that the database does not know. A
-// chain whose nodes do not answer keeps the service from nothing: its transaction manager compares again before it
-// sends something.
+// compareNonces returns an error that explains what to do if operators have used nonces that the
+// database does not know. A chain with nodes that do not answer does not keep the service from
+// starting: its transaction manager compares again before it sends a transaction.
 func (s *Server) compareNonces(ctx context.Context) error {
 	var group errgroup.Group
 	for _, run := range s.chains {
@@ -64,8 +64,9 @@ func (s *Server) compareNonces(ctx context.Context) error {
 	return r.Err()
 }
 
-// allowedNonces returns how many nonces of an operator are not evidence although the database does not know them: any
-// while a replica runs, which compares for itself, and those of deployments if a contract is new in the configuration.
+// allowedNonces returns how many nonces of an operator are not evidence although the database does not
+// know them: any number while a replica runs, which compares nonces too, and the nonces of deployments
+// if a contract is new in the configuration.
 func (s *Server) allowedNonces(ctx context.Context, c chain.Chain) (uint64, error) {
 	if s.replica != "" {
 		if live, err := s.store.HasLiveReplica(ctx, s.clock.Now()); err != nil || live {
@@ -121,8 +122,8 @@ func (s *Server) judgeForeignTxs(ctx context.Context, run *chainWorkers) error {
 	}
 }
 
-// judgeForeignTx records evidence that the database was restored if one of the service's operators signed the
-// transaction. The signature proves that, whatever the node says, and although the block may not be final.
+// judgeForeignTx records evidence that the database was restored if one of the service's operators
+// signed the transaction. The signature is proof even if the node lies or the block is not final.
 func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash invoice.Hash) error {
 	calling, cancel := context.WithTimeout(ctx, chain.CallTimeout)
 	defer cancel()
@@ -137,7 +138,7 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	if !ok { // it is of a kind that this service does not send
 		return nil
 	}
-	_, err := s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now()) // nothing for another service's account
+	_, err := s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now()) // ignores other services
 	return err
 }
 
@@ -152,7 +153,8 @@ func signed(raw json.RawMessage, hash invoice.Hash, chainID uint64) (tx *types.T
 	return tx, invoice.Address(signer), err == nil
 }
 
-// operators returns the accounts of a chain's operator: the configured one, and those whose transactions are stored.
+// operators returns the accounts of a chain's operator: the configured one, and the accounts of stored
+// transactions.
 func (s *Server) operators(ctx context.Context, chainKey string) ([]invoice.Address, error) {
 	all, err := s.store.Operators(ctx, chainKey)
 	for _, c := range s.cfg.Chains {

@@ -204,8 +204,8 @@ func signedBy(t *testing.T, key *ecdsa.PrivateKey, nonce uint64, registry invoic
 	return chaintest.SignedTx(tx, logs...)
 }
 
-// TestUnknownRegistryEvents has a registry that two services share announce commitments that the database does not
-// know. Those of the other service prove nothing.
+// TestUnknownRegistryEvents has a registry that two services share announce commitments that the
+// database does not know. The other service's commitments are no evidence.
 func TestUnknownRegistryEvents(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -229,8 +229,9 @@ func TestUnknownRegistryEvents(t *testing.T) {
 	})
 }
 
-// TestForeignCommitments recovers a database whose registry another installation uses, too. Its invoices are not reported as
-// lost, and remain known: once its account is the operator, they are lost ones.
+// TestForeignCommitments recovers a database with a registry that another installation uses, too. The
+// other's invoices are not reported as lost, and remain known: if its account becomes the operator,
+// they are lost ones.
 func TestForeignCommitments(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -13,15 +13,15 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// smallDisk is a PostgreSQL server whose disk can be filled.
+// smallDisk is a PostgreSQL server with a disk that can be filled.
 type smallDisk struct {
 	t    *testing.T
 	url  string
-	fill string // a file on the disk of its own; empty without one
+	fill string // a file on its separate disk; empty without one
 }
 
-// newSmallDisk starts a server on a disk in memory. Where the system permits no mount, the server refuses temporary
-// files instead.
+// newSmallDisk starts a server on a disk in memory. If the system permits no mount, the server refuses
+// temporary files instead.
 func newSmallDisk(t *testing.T) smallDisk {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "quittance-disk-") //nolint:usetesting // the user of the server must be able to enter it

@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestAuthorizationsNeedNoKey submits and reads an authorization at the public door of a
-// service whose API wants keys.
+// TestAuthorizationsNeedNoKey submits and reads an authorization at the public door of a service with
+// an API that wants keys.
 func TestAuthorizationsNeedNoKey(t *testing.T) {
 	t.Parallel()
 	base := startServer(t, Config{Access: Access{Mode: access.Live}}).url

@@ -18,9 +18,8 @@ const (
 	// maxRefusals is how many wrong keys are answered 401 at once, and refusalWindow how
 	// long that quota takes to come back. Further ones are answered 429.
 	maxRefusals, refusalWindow = 200, 20 * time.Second
-	// maxLookups is how many keys are looked up at once that were never read and turn out
-	// wrong, or whose lookup has not ended; lookupWindow is how long that quota takes to
-	// come back.
+	// maxLookups is how many lookups of keys that were never read before may be in flight or have failed;
+	// lookupWindow is how long that quota takes to refill.
 	maxLookups, lookupWindow = 100, 20 * time.Second
 	// maxRepeated is the same of keys beyond that limit that are presented again after
 	// retryPause.
@@ -115,8 +114,8 @@ type limitedAuthenticator struct {
 	limits *limits
 }
 
-// Authenticate implements api.Authenticator. Errors are those of the authenticator, also
-// joined with an *ratelimit.ExceededError.
+// Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an
+// *ratelimit.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	p, err := a.keyAuthenticator.Authenticate(ctx, text)
 	if apikey.IsRefusal(err) {

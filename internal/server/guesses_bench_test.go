@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// discarded is a http.ResponseWriter that keeps the status alone.
+// discarded is a http.ResponseWriter that keeps only the status.
 type discarded struct {
 	header http.Header
 	status int
@@ -37,7 +37,7 @@ func BenchmarkGuess(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // nothing connects
+	defer l.Close() //nolint:errcheck // no client connects
 	s, err := newServer(Config{
 		Listeners: []*Listener{l}, Access: Access{Mode: access.Live}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Header: clientip.XForwardedFor},

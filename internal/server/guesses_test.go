@@ -155,7 +155,7 @@ func TestRepeatedKeys(t *testing.T) {
 		}
 	}
 	guessAll()
-	for range maxRepeated + 5 { // right keys use nothing up
+	for range maxRepeated + 5 { // right keys do not count
 		right := g.newKey(t, true)
 		g.want(t, "a right key", right, 0, errLimited)
 		g.now = g.now.Add(retryPause - 1)
@@ -231,8 +231,8 @@ func TestRefusals(t *testing.T) {
 	g.want(t, "the next one", mistyped, 0, errLimited)
 }
 
-// TestRefusalsBeyondTheLimit has a key expire whose address has used up its refusals. The
-// error is of the limit, and still of a refusal, by which streams of the key end.
+// TestRefusalsBeyondTheLimit has a key expire after its address has used up its refusals. The error is
+// a limit error and also a refusal, which ends streams of the key.
 func TestRefusalsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	g := newGuessed()

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// answer is a response. code is that of a problem document.
+// answer is a response. code is the code of a problem document.
 type answer struct {
 	status int
 	header http.Header
@@ -120,8 +120,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestFormerPublicURL changes the public URL. Links to payers' pages at the former host lead to the new one; nothing
-// else is served there, and no other host is redirected.
+// TestFormerPublicURL changes the public URL. Links to payers' pages at the former host lead to the
+// new one. The former host serves no other page, and other hosts are not redirected.
 func TestFormerPublicURL(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range storetest.MigratedDatabases() {

@@ -60,10 +60,9 @@ type health struct {
 	Chains   []chainHealth `json:"chains"`
 	Stalled  []stalledWork `json:"stalled,omitempty"`
 	Isolated bool          `json:"isolated,omitempty"` // this is a copy that sends nothing out
-	// Certificate is what is wrong with the TLS certificate. It does not affect
-	// readiness.
+	// Certificate describes a problem of the TLS certificate. It does not affect readiness.
 	Certificate string `json:"certificate,omitempty"`
-	// Revision is why this replica does nothing: others run a newer configuration.
+	// Revision is why this replica does not work: others run a newer configuration.
 	Revision string `json:"revision,omitempty"`
 }
 

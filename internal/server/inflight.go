@@ -103,8 +103,8 @@ func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer
 	return own, networks
 }
 
-// inShare returns a handler whose requests share the connections to the database. Those of the
-// operator's door ask for the service's health.
+// inShare returns a handler for requests that share the connections to the database. Requests at the
+// operator's door ask for the service's health and have a separate share.
 func inShare(door Door, next http.Handler) http.Handler {
 	reads := map[Door]store.ConnShare{PublicDoor: store.PayerReads, APIDoor: store.MerchantReads}[door]
 	if reads == 0 {

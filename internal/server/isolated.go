@@ -13,8 +13,8 @@ import (
 // isolatedReason is why the gate of an isolated copy is closed.
 const isolatedReason = "this service runs on a copy of the database, with --isolated"
 
-// isolatedPosts are the requests with unsafe methods that an isolated copy takes: those of a person who signs in to
-// look at it.
+// isolatedPosts are the requests with unsafe methods that an isolated copy takes: a person needs them
+// to sign in and look at it.
 var isolatedPosts = []string{"/dashboard/sign-in", "/dashboard/sign-out", "/dashboard/confirm", "/dashboard/language"}
 
 // isolate returns the configuration of an isolated copy: without keys, mail, certificates, public names and a standby,

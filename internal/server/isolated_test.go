@@ -39,8 +39,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestIsolated runs a copy of a service that has an event to deliver. Its invoice expires, which writes an event,
-// and nothing leaves the copy: no webhook, no mail, and no call of a node that is not a read.
+// TestIsolated runs a copy of a service that has an event to deliver. Its invoice expires, which
+// writes an event. The copy sends no webhook, no mail, and no call to a node except reads.
 func TestIsolated(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
@@ -117,7 +117,8 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, db, receive
 	}
 }
 
-// checkDeliveries wants the event of the live service still to be delivered, and those of the copy never.
+// checkDeliveries expects that the live service still delivers its event, and that the copy never
+// delivers its events.
 func checkDeliveries(t *testing.T, base string) {
 	t.Helper()
 	var list apitypes.EventList
@@ -175,7 +176,7 @@ func TestIsolatedAddress(t *testing.T) {
 	}
 }
 
-// TestGate has the gate say why it is closed first.
+// TestGate expects the reason of the first close.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	var g gate

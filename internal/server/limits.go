@@ -20,8 +20,8 @@ const (
 	maxBuckets = 50_000
 )
 
-// owner is whose requests share a limit: a merchant with all its keys, or one key of the
-// operator.
+// owner is the party with a common limit for its requests: a merchant with all its keys, or one key of
+// the operator.
 type owner struct{ merchantID, keyID string }
 
 // ownerOf returns the owner of a principal's key.

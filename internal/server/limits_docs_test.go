@@ -213,8 +213,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestEveryLimitHasARow compares the constants that limit what callers may send or get with
-// those of limitRows.
+// TestEveryLimitHasARow compares the constants that limit what callers may send or get with limitRows.
 func TestEveryLimitHasARow(t *testing.T) {
 	t.Parallel()
 	used := make(map[string]bool)
@@ -246,7 +245,7 @@ func TestEveryLimitHasARow(t *testing.T) {
 	}
 }
 
-// limitsOf returns the exported constants of a package whose names begin with Max or Min.
+// limitsOf returns the exported constants of a package with names that begin with Max or Min.
 func limitsOf(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("../" + pkg + "/*.go")

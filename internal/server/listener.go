@@ -48,7 +48,7 @@ func Listen(ctx context.Context, a Address) (*Listener, error) {
 	})}, nil
 }
 
-// ListenAll listens on all addresses, or on none if it fails.
+// ListenAll listens on all addresses. If one fails, it closes the others.
 func ListenAll(ctx context.Context, addresses []Address) (all []*Listener, err error) {
 	for _, a := range addresses {
 		l, err := Listen(ctx, a)

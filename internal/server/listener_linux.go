@@ -26,7 +26,7 @@ func refuseHandshakes(l *net.TCPListener) error {
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: tcpFlags},
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: tcpSYN | tcpACK},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: tcpSYN, Jt: 0, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0},           // keep nothing
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},           // drop the packet
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0xffff_ffff}, // keep all of it
 	}
 	var set error

@@ -106,7 +106,7 @@ func (s *Server) updateStatistics(ctx context.Context) {
 	}
 }
 
-// advanceRollups adds up what was settled until nothing is left to add up.
+// advanceRollups adds up settled amounts until all are added up.
 func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
 	s.workOff(ctx, func(ctx context.Context) (more bool, err error) {
 		more, err = rollups.Advance(ctx)
@@ -132,7 +132,7 @@ func (s *Server) eraseCustomers(ctx context.Context) {
 	})
 }
 
-// workOff calls do until nothing is left to do, or it fails. Others work in between.
+// workOff calls do until no work is left, or it fails. Other jobs run in between.
 func (s *Server) workOff(ctx context.Context, do func(context.Context) (more bool, err error)) {
 	for {
 		began := time.Now()

@@ -24,7 +24,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// keyWorld is a database with merchants whose endpoints verify signatures.
+// keyWorld is a database with merchants and endpoints that verify signatures.
 type keyWorld struct {
 	t        *testing.T
 	cfg      Config

@@ -22,11 +22,11 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// matrixRow is the request that TestMatrix makes of a route, and the status for a key of
-// the merchant acme that has the route's scope alone.
+// matrixRow is the request that TestMatrix makes of a route, and the status for a key of the merchant
+// acme with only the route's scope.
 type matrixRow struct {
 	query  string
-	body   string // {expires}, {scope}, {address} and {invoice} are replaced; {merchant} by nothing or by a member merchantId
+	body   string // {expires}, {scope}, {address} and {invoice} are replaced; {merchant} by "" or by a member merchantId
 	status int
 }
 
@@ -45,7 +45,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/inbox/counts":               {status: 200},
 	"GET /api/inbox/decisions":            {status: 200},
 	"POST /api/customers/erase":           {body: `{"customer":"c-77"{merchant}}`, status: 200},
-	"POST /api/inbox/decisions":           {body: `{"kind":"late","objectId":"{invoice}","version":"x","decision":"dismissed","reason":"x"{merchant}}`, status: 409}, // it needs none
+	"POST /api/inbox/decisions":           {body: `{"kind":"late","objectId":"{invoice}","version":"x","decision":"dismissed","reason":"x"{merchant}}`, status: 409}, // it needs no decision
 	"POST /api/inbox/decisions/{id}/undo": {status: 200},
 	"POST /api/payment-links":             {body: `{"title":"Coffee","amount":"1000000","currency":"USDC","chainKey":"house","merchantAddress":"{address}"{merchant}}`, status: 201},
 	"GET /api/payment-links":              {status: 200}, "GET /api/payment-links/{id}": {status: 200},
@@ -60,34 +60,34 @@ var matrix = map[string]matrixRow{
 	"POST /api/payments/{id}/refunds": {body: `{"amount":"1"}`, status: 201}, "GET /api/payments/{id}/refunds": {status: 200},
 	"GET /api/refunds": {status: 200}, "GET /api/refunds/{id}": {status: 200},
 	"POST /api/refunds/{id}/cancel":                              {status: 200},
-	"POST /api/refunds/{id}/approve":                             {body: `{"to":"0x00000000000000000000000000000000000000AA"}`, status: 409}, // it awaits none
+	"POST /api/refunds/{id}/approve":                             {body: `{"to":"0x00000000000000000000000000000000000000AA"}`, status: 409}, // it awaits no approval
 	"POST /api/refunds/{id}/submissions":                         {body: `{}`, status: 409},                                                  // it is submitted
 	"PUT /api/refunds/{id}/submissions/{submissionId}":           {body: `{"txHash":"0x0100000000000000000000000000000000000000000000000000000000000000"}`, status: 200},
 	"POST /api/refunds/{id}/submissions/{submissionId}/withdraw": {status: 409}, // its transaction may be on its way
 	"POST /api/events/redeliver":                                 {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver":                            {status: 409}, // it is pending
 	"GET /api/audit":                                             {status: 200},
-	"GET /api/operator/status":                                   {status: 403}, "GET /api/operator/merchants": {status: 403}, // they are the operator's alone
+	"GET /api/operator/status":                                   {status: 403}, "GET /api/operator/merchants": {status: 403}, // only for the operator
 	"POST /api/operator/audit/verify": {body: `{}`, status: 403}, "POST /api/operator/chains/{chainKey}/rescan": {body: `{"from":0}`, status: 403}, "POST /api/operator/chains/{chainKey}/resume": {status: 403},
 	"GET /api/requests":          {status: 200},
 	"POST /api/keys":             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
 	"GET /api/keys":              {status: 200},
 	"POST /api/sign-in-links":    {body: `{}`, status: 201},
 	"POST /api/keys/{id}/rotate": {body: `{}`, status: 201}, "DELETE /api/keys/{id}": {status: 204},
-	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // the operator's alone
+	"GET /api/merchants": {status: 200}, "POST /api/merchants": {body: `{"id":"initech"{merchant}}`, status: 403}, // only for the operator
 	"GET /api/merchants/{id}": {status: 200}, "PATCH /api/merchants/{id}": {body: `{"name":"Shop"}`, status: 409},
-	"GET /api/merchants/{id}/logo": {status: 404},                                                               // it has none
+	"GET /api/merchants/{id}/logo": {status: 404},                                                               // it has no logo
 	"PUT /api/merchants/{id}/logo": {body: `{}`, status: 409}, "DELETE /api/merchants/{id}/logo": {status: 409}, // it is set in the configuration
-	"DELETE /api/merchants/{id}/addresses/{address}": {status: 403}, // the operator's alone
+	"DELETE /api/merchants/{id}/addresses/{address}": {status: 403}, // only for the operator
 	"GET /api/merchants/{id}/webhook":                {status: 200}, "PUT /api/merchants/{id}/webhook": {body: `{"url":"http://127.0.0.1:1/"}`, status: 200},
 	"GET /x402/supported": {status: 200}, "POST /x402/verify": {body: x402Body, status: 200}, "POST /x402/settle": {body: x402Body, status: 200},
 	"POST /api/merchants/{id}/webhook/ping":           {status: 200},
 	"POST /api/merchants/{id}/webhook/secret":         {status: 201},
 	"DELETE /api/merchants/{id}/webhook/secret":       {status: 204},
-	"POST /api/merchants/{id}/webhook/secret/promote": {status: 409}, // none is staged
+	"POST /api/merchants/{id}/webhook/secret/promote": {status: 409}, // no secret is staged
 }
 
-// x402Body is a payment to the merchant's address on a chain that takes none.
+// x402Body is a payment to the merchant's address on a chain that takes no x402 payments.
 const x402Body = `{"x402Version":2,"paymentRequirements":` + x402Terms + `,"paymentPayload":{"x402Version":2,"accepted":` + x402Terms + `,"payload":{"signature":"0x00",
 	"authorization":{"from":"0x0000000000000000000000000000000000000009","to":"{address}","value":"1","validAfter":"0","validBefore":"{expires}",
 	"nonce":"0x0000000000000000000000000000000000000000000000000000000000000001"}}}}`
@@ -354,8 +354,8 @@ func checkMalformed(t *testing.T, w *matrixWorld, r route) {
 	}
 }
 
-// checkOtherMerchant has globex ask for objects of acme: it learns nothing that it does
-// not learn of objects that do not exist.
+// checkOtherMerchant has globex ask for objects of acme: the answers are the same as for objects that
+// do not exist.
 func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 	globex := w.key("globex", access.Admin)
 	if r.pattern == "POST /api/sign-in-links" {

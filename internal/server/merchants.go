@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Merchants are the configured merchants. With AcceptAll, other merchants are
-// accepted too, and their events are sent to the Fallback endpoint if it has a URL. A
-// merchant whose endpoint has no URL sets it through the API.
+// Merchants are the configured merchants. With AcceptAll, other merchants are accepted too, and their
+// events are sent to the Fallback endpoint if it has a URL. A merchant with an endpoint without a URL
+// sets it through the API.
 type Merchants struct {
 	Endpoints map[string]poster.Endpoint
 	// Tolerances are the underpayments that merchants accept. By default it is 0.
@@ -113,10 +113,10 @@ func (d directory) Find(ctx context.Context, id string) (invoice.Merchant, bool,
 	return d.merchants.Find(ctx, id)
 }
 
-// WantsEvents reports whether deliveries of the merchant's events are scheduled.
-// Without AcceptAll they always are, even if this replica has no endpoint of the
-// merchant: another replica may have one, and an event that is not scheduled when it
-// is emitted is never delivered. An isolated copy schedules none.
+// WantsEvents reports whether deliveries of the merchant's events are scheduled. Without AcceptAll
+// they always are, even if this replica has no endpoint of the merchant: another replica may have one,
+// and an event that is not scheduled when it is emitted is never delivered. An isolated copy does not
+// schedule deliveries.
 func (d directory) WantsEvents(merchantID string) bool {
 	if d.isolated {
 		return false

@@ -63,7 +63,7 @@ type unsealedStore struct{ endpoint.Store }
 
 func (unsealedStore) MasterKeyIDs(context.Context) ([]string, error) { return nil, nil }
 
-// TestMerchantConfiguredTwice starts a service whose configuration names a merchant of the
+// TestMerchantConfiguredTwice starts a service with a configuration that names a merchant of the
 // database. The list of allowed addresses there would no longer be in force.
 func TestMerchantConfiguredTwice(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 	return invoice.Invoice{ID: id, ChainKey: "local"}, f.read(ctx)
 }
 
-// RefundRecords returns none.
+// RefundRecords returns an empty list.
 func (fakeReader) RefundRecords(context.Context, store.RefundFilter) ([]invoice.RefundRecord, error) {
 	return nil, nil
 }
@@ -199,8 +199,8 @@ func TestHalfClosedConnections(t *testing.T) {
 	}
 }
 
-// halfClose sends the text on a connection of its own, closes its half, and
-// returns the first line of the answer.
+// halfClose sends the text on a new connection, closes its half, and returns the first line of the
+// answer.
 func halfClose(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)

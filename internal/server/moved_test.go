@@ -9,7 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestServeMoved moves the database of a service to PostgreSQL. The service goes on there, with the same timeline.
+// TestServeMoved moves the database of a service to PostgreSQL. The service continues there, with the
+// same timeline.
 func TestServeMoved(t *testing.T) {
 	t.Parallel()
 	chain, _ := scripted(t, "house", 5)

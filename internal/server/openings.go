@@ -53,7 +53,7 @@ func (o *openings) run(ctx context.Context) error {
 	}
 }
 
-// gather returns an opening and those that wait, but those of invoices that are known.
+// gather returns an opening and the waiting ones, except openings of known invoices.
 func (o *openings) gather(next store.Opening) (fresh []store.Opening) {
 	for range maxOpenings {
 		if _, ok := o.known[next.InvoiceID]; !ok {

@@ -12,9 +12,8 @@ import (
 // outageInterval is how often a message about a database outage is logged at most.
 const outageInterval = time.Minute
 
-// outageHandler is a slog.Handler that logs a message whose error is a database
-// outage at most once per outageInterval, because many workers and requests meet
-// one outage many times a second.
+// outageHandler is a slog.Handler that logs messages about a database outage at most once per
+// outageInterval, because many workers and requests meet one outage many times a second.
 type outageHandler struct {
 	slog.Handler
 	outages *outages // shared by all handlers made from one

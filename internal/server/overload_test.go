@@ -38,7 +38,7 @@ const (
 	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
 	// each of 30 turns of two round trips, however many wait.
 	overloadPassing = 30 * 2 * 128
-	// overloadPayments is how many payments arrive, each in a block of its own.
+	// overloadPayments is how many payments arrive, each in a separate block.
 	overloadPayments = 2
 )
 
@@ -58,8 +58,8 @@ type overload struct {
 	begun             atomic.Int64 // creates
 	made              atomic.Int64
 	refused           atomic.Int64 // creates that waited too long for their transaction
-	read, busy        atomic.Int64 // requests that read, and those that waited too long for a connection
-	open              atomic.Int64 // creates whose outcome is not known, since their transaction took too long
+	read, busy        atomic.Int64 // reads, and reads that waited too long for a connection
+	open              atomic.Int64 // creates with an unknown outcome, since their transaction took too long
 	probes, unhealthy atomic.Int64
 }
 
@@ -165,7 +165,7 @@ func (o *overload) begin(id string) {
 		o.working.Go(func() {
 			for n := 0; !o.stop.Load(); n++ {
 				if !one(n) {
-					wait.Sleep(o.Context(), time.Second, nil) // as Retry-After says
+					wait.Sleep(o.Context(), time.Second, nil) // as Retry-After asks
 				}
 			}
 		})
@@ -221,7 +221,7 @@ func (o *overload) end() {
 	o.working.Wait()
 }
 
-// invoice returns the body of a create of a merchant, whose amount no other has.
+// invoice returns the body of a create of a merchant with a unique amount.
 func (o *overload) invoice(merchant string, address invoice.Address) string {
 	return fmt.Sprintf(`{"merchantId":"%s","merchantAddress":"%s","amount":"%d","currency":"USDC","chainKey":"house","expiresAt":%d}`, merchant, address, 1_000_000+1000*o.begun.Add(1), o.clock().Unix()+3600)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// TestPrivateClientsHaveOneRule compares the limits at a door with those for payers: in both, a client with a private address
-// has a share if proxies are named, and none otherwise.
+// TestPrivateClientsHaveOneRule compares the limits at a door with the limits for payers. In both, a
+// client with a private address has a share only if proxies are named.
 func TestPrivateClientsHaveOneRule(t *testing.T) {
 	for proxy, want := range map[string]int{"": 0, "10.9.0.0/16": 1} {
 		s, _ := newObserved(slog.LevelInfo)

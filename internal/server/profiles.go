@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// hasPrivateOperatorDoor reports whether the operator door has an address of its own
-// on a loopback interface.
+// hasPrivateOperatorDoor reports whether the operator door has a separate address on a loopback
+// interface.
 func (s *Server) hasPrivateOperatorDoor() bool {
 	return slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
 		tcp, ok := l.Addr().(*net.TCPAddr)

@@ -21,11 +21,11 @@ const (
 
 // RecoverOptions are the choices of a recovery.
 type RecoverOptions struct {
-	// Dismiss ends a false alarm: nothing was restored.
+	// Dismiss ends a false alarm: the database was not restored.
 	Dismiss bool
-	// KeepKeys says which keys of the API stay valid: KeepAll, KeepNone, or their ids. The database does not
-	// know which of them were revoked since the backup. The others are revoked. If it is empty and there are
-	// keys, the recovery does not end.
+	// KeepKeys selects the keys of the API that stay valid: KeepAll, KeepNone, or their ids. The database
+	// does not know which of them were revoked since the backup. The others are revoked. If it is empty
+	// and there are keys, the recovery does not end.
 	KeepKeys []string
 	// Patience is for how long a chain may make no progress before the recovery ends with an error; 0 means
 	// DefaultPatience.
@@ -39,9 +39,9 @@ const (
 )
 
 // Recover prepares a database that was restored from a backup for Run: it starts a new timeline, ends
-// sessions and links that sign in, and reads the chains from the backup on, while nothing goes out. It returns
-// what a person must check. If it fails, the database stays in recovery, and Recover continues when it is called
-// again. Every replica must be stopped.
+// sessions and links that sign in, and reads the chains from the backup on. It sends nothing out. It
+// returns a report that a person must check. If it fails, the database stays in recovery, and Recover
+// continues when it is called again. Every replica must be stopped.
 func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report RecoveryReport, err error) {
 	s, closeAll, err := openAlone(ctx, cfg)
 	if err != nil {
@@ -70,8 +70,8 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	return s.endRecovery(ctx, o)
 }
 
-// openAlone opens the database of a service that is stopped, for a process that sends nothing. It fails while a
-// service uses the database. closeAll closes what the server has opened.
+// openAlone opens the database of a stopped service, for a process that sends nothing out. It fails
+// while a service uses the database. closeAll closes everything that the server has opened.
 func openAlone(ctx context.Context, cfg Config) (s *Server, closeAll func() error, err error) {
 	if s, err = newServer(cfg); err != nil {
 		return nil, nil, err
@@ -165,8 +165,9 @@ func (s *Server) auditRecovery(ctx context.Context, tx *store.Tx, action access.
 	}))
 }
 
-// beginRecovery starts a timeline and ends sessions, unless a recovery has begun already. One that has ended goes on
-// if no service has run since: what it found stays found, and imports count from the backup on.
+// beginRecovery starts a timeline and ends sessions, unless a recovery has begun already. A recovery
+// that has ended continues if no service has run since: its findings stay, and imports count from the
+// backup on.
 func (s *Server) beginRecovery(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Recovery(ctx)
@@ -225,9 +226,9 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	return s.readToHeads(ctx, o.Patience)
 }
 
-// recoverFrom returns the first block of each chain that the recovery reads. Nothing in the database says that of a chain
-// which the backup had never read: it is read from startBlock on, also if an earlier recovery has read only newer blocks.
-// Without startBlock, that is an error.
+// recoverFrom returns the first block of each chain that the recovery reads. For a chain that the
+// backup had never read, the database has no such block: it is read from startBlock on, even if an
+// earlier recovery has read only newer blocks. Without startBlock, that is an error.
 func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
 	from, err := s.store.RecoveredFrom(ctx)
 	if err != nil {
@@ -282,7 +283,8 @@ func (s *Server) closePools() {
 	clear(s.byKey)
 }
 
-// leaseEvents returns what leases deliveries to this process; nil in a recovery, which sends nothing.
+// leaseEvents returns the function that leases deliveries to this process; nil in a recovery, which
+// does not deliver.
 func (s *Server) leaseEvents() func([]store.Event) {
 	if s.recovering {
 		return nil

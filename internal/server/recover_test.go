@@ -113,8 +113,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverAsksAboutKeys requires a decision about the keys of a backup. Until it is made, the service does not
-// start, and nothing is done twice. A false alarm is dismissed without.
+// TestRecoverAsksAboutKeys requires a decision about the keys of a backup. Until it is made, the
+// service does not start, and no work is done twice. A false alarm is dismissed without a decision.
 func TestRecoverAsksAboutKeys(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -220,8 +220,8 @@ func TestRecoverUnreadChain(t *testing.T) {
 	}
 }
 
-// TestRecoverAgain runs a recovery again after it ended, as for another form of its report. What it found remains, and
-// no timeline begins. Once a service has run, a recovery is another one.
+// TestRecoverAgain runs a recovery again after it ended, as for another form of its report. Its
+// findings remain, and no timeline begins. Once a service has run, the next recovery is a new one.
 func TestRecoverAgain(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -97,7 +97,7 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, pati
 	return nil
 }
 
-// troubles says what is wrong with the nodes of a chain, and why the last reading failed.
+// troubles describes the problems of the nodes of a chain, and why the last reading failed.
 func troubles(nodes []chain.Health, last string) string {
 	var all []string
 	for _, n := range nodes {

@@ -52,7 +52,7 @@ type ReportedPast struct {
 	Foreign  []ReportedOpener  `json:"unknownOpeners"` // of other invoices that the database does not have
 	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
-	// Unwatched are lost invoices whose deposit addresses are too many to be watched.
+	// Unwatched counts lost invoices with deposit addresses beyond the limit of watched addresses.
 	Unwatched int               `json:"unwatchedInvoices,omitempty"`
 	Payments  []ReportedPayment `json:"unattributedPayments"`
 	// Transfers out of settlement addresses since the backup that are no known refunds.

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestRunRefusesBackup starts the service on a backup that nobody has recovered.
+// TestRunRefusesBackup starts the service on a backup without a recovery.
 func TestRunRefusesBackup(t *testing.T) {
 	t.Parallel()
 	url := storetest.Migrated(t)
@@ -34,8 +34,8 @@ func TestRunRefusesBackup(t *testing.T) {
 	}
 }
 
-// TestRestoredWhileRunning sets the database back under a service that runs. It stops its work, answers 503 and says
-// why, and does not start again.
+// TestRestoredWhileRunning sets the database back under a service that runs. It stops its work,
+// answers 503 with the reason, and does not start again.
 func TestRestoredWhileRunning(t *testing.T) {
 	t.Parallel()
 	url := storetest.Migrated(t)

@@ -14,9 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// TestRedeliverToTerminals redelivers an event whose merchant has no endpoint. The request
-// succeeds while a stream of deliveries gets the event, also one of another process, and is
-// refused otherwise.
+// TestRedeliverToTerminals redelivers an event of a merchant without an endpoint. The request succeeds
+// while a stream of deliveries gets the event, also one of another process, and is refused otherwise.
 func TestRedeliverToTerminals(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {

@@ -18,8 +18,8 @@ const (
 // refusal is what the log lines of refused keys have in common.
 type refusal struct{ limit, client string }
 
-// refusedLog logs requests whose key was answered 429: one line for each client address,
-// limit and interval, with their number. A line for each would cost more than the refusal.
+// refusedLog logs requests that were answered 429 because of their key: one line for each client
+// address, limit and interval, with their number. A line for each would cost more than the refusal.
 type refusedLog struct {
 	logger *slog.Logger
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRefusedLog has a line for each client and limit, and none for each request.
+// TestRefusedLog expects one line for each client and limit, not for each request.
 func TestRefusedLog(t *testing.T) {
 	s, log := newObserved(slog.LevelInfo)
 	s.refused = &refusedLog{logger: s.cfg.Logger}

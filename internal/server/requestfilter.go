@@ -23,7 +23,7 @@ type requestFilter struct {
 	former  *formerHosts    // nil without a public URL
 	origins *http.CrossOriginProtection
 	api     *api.API             // renders the errors
-	board   *dashboard.Dashboard // renders those of its own pages
+	board   *dashboard.Dashboard // renders its own pages' errors
 	limited func(http.Handler) http.Handler
 	next    http.Handler
 	// isolated refuses requests that could change something.
@@ -88,8 +88,8 @@ func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	return nil
 }
 
-// formerHosts leads payers whose link has the host of a former public URL to the same page of the present one. At a
-// former host nothing else is served: its name may be somebody else's by now.
+// formerHosts redirects payers from the host of a former public URL to the same page of the present
+// one. A former host serves no other page: its name may belong to another party by now.
 type formerHosts struct {
 	hosts     []string // in lower case
 	publicURL string

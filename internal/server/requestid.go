@@ -30,8 +30,8 @@ func requestID(r *http.Request, trusted bool, newID func() string) string {
 	return newID()
 }
 
-// requestLogs is a slog.Handler that adds the id of the request, and of the trace if it is
-// recorded, to what is logged on its behalf.
+// requestLogs is a slog.Handler that adds the id of the request to its log lines, and the id of the
+// trace if it is recorded.
 type requestLogs struct{ slog.Handler }
 
 // Handle implements slog.Handler.

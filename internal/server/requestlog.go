@@ -89,8 +89,8 @@ func knownMethod(method string) string {
 // newRequestID returns a new request id.
 func (s *Server) newRequestID() string { return s.ids.New(prefixRequest) }
 
-// requestLine is what the log and the trace have of a request: nothing of the query, the
-// headers and the bodies, which may hold secrets.
+// requestLine is the part of a request that the log and the trace get. It has no part of the query,
+// the headers and the bodies, which may hold secrets.
 type requestLine struct {
 	method, route string
 	status        int

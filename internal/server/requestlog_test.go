@@ -119,7 +119,7 @@ func awaitLine(t *testing.T, log *logtest.Buffer, before int) map[string]any {
 	}
 }
 
-// newObserved returns a server with nothing but what observeRequests needs.
+// newObserved returns a server with only the fields that observeRequests needs.
 func newObserved(level slog.Level) (*Server, *logtest.Buffer) {
 	log := new(logtest.Buffer)
 	logger := slog.New(requestLogs{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})})
@@ -128,7 +128,7 @@ func newObserved(level slog.Level) (*Server, *logtest.Buffer) {
 	}, log
 }
 
-// TestRequestLogOfHealthChecks has them logged at debug level alone.
+// TestRequestLogOfHealthChecks expects them to be logged only at level debug.
 func TestRequestLogOfHealthChecks(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/status"} {
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
@@ -147,8 +147,8 @@ func TestRequestLogOfHealthChecks(t *testing.T) {
 	}
 }
 
-// TestRequestLogOfKeys has the key logged of a request that was authenticated, and the
-// request id with what else is logged on the request's behalf.
+// TestRequestLogOfKeys expects the id of the key in the line of an authenticated request, and the
+// request id in all log lines of a request.
 func TestRequestLogOfKeys(t *testing.T) {
 	s, log := newObserved(slog.LevelInfo)
 	handler := recordKey(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -173,7 +173,7 @@ func TestRequestLogOfKeys(t *testing.T) {
 	}
 }
 
-// TestRequestID accepts well-formed ids of trusted proxies alone.
+// TestRequestID accepts well-formed ids only from trusted proxies.
 func TestRequestID(t *testing.T) {
 	const made = "req_new"
 	for _, c := range []struct {

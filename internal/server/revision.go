@@ -44,9 +44,9 @@ func (c Config) decides() drift.Configured {
 	return configured
 }
 
-// ApplyConfiguration makes a configuration the newest revision, although it was an earlier one and other replicas run.
-// These stop their work. The only service of a SQLite database would stop reading and be restarted by nothing, so
-// ApplyConfiguration fails while one runs.
+// ApplyConfiguration makes a configuration the newest revision, even if it was an earlier one and
+// other replicas run. These stop their work. The only service of a SQLite database would stop reading
+// and not be restarted, so ApplyConfiguration fails while one runs.
 func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
 	unlock, err := store.LockService(cfg.Database)
 	if err != nil {
@@ -62,7 +62,9 @@ func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
 	return err
 }
 
-// plan compares the configuration with what the database remembers, and adds to the chains the tokens that are still read. It changes nothing in the database. It fails if the configuration contradicts the database.
+// plan compares the configuration with the revisions in the database, and adds to the chains the
+// tokens that are still read. It only reads the database. It fails if the configuration contradicts
+// the database.
 func (s *Server) plan(ctx context.Context) error {
 	s.configured = s.cfg.decides()
 	if s.store.Shared() {
@@ -107,9 +109,9 @@ func readTheSame(a, b chain.Chain) bool {
 	return slices.EqualFunc(a.Former, b.Former, func(s, t chain.Token) bool { return s.Address == t.Address && s.Currency == t.Currency })
 }
 
-// whileCurrent returns a context that ends with ctx, or once others run a newer revision. The replica keeps
-// serving /readyz then, and does nothing else until it is restarted. If no replica is left that runs the newer
-// revision, the group ends with an error, so that the replica is started again and takes over.
+// whileCurrent returns a context that ends with ctx, or once others run a newer revision. The replica
+// then only serves /readyz until it is restarted. If no replica is left that runs the newer revision,
+// the group ends with an error, so that the replica is started again and takes over.
 func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) context.Context {
 	if s.replica == "" {
 		return ctx
@@ -135,8 +137,8 @@ func (s *Server) leaveRevision(ctx context.Context) error {
 	return s.store.LeaveWork(leaving, s.replica)
 }
 
-// whileTrusted returns a context that ends with ctx, or once there is evidence that the database was restored while
-// the service runs. The replica keeps serving /readyz then, and sends nothing out.
+// whileTrusted returns a context that ends with ctx, or once there is evidence that the database was
+// restored while the service runs. The replica then only serves /readyz.
 func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) context.Context {
 	if s.cfg.Isolated { // it is known to be a copy
 		return ctx
@@ -183,7 +185,7 @@ func (s *Server) isCurrent(ctx context.Context) bool {
 	err := s.store.KeepRevision(ctx, s.replica, now, now.Add(settle.RevisionTTL))
 	var stale *drift.StaleError
 	if !errors.As(err, &stale) {
-		return true // other errors are those of the database, which /readyz shows
+		return true // other errors are database errors, which /readyz shows
 	}
 	s.stale.Store(stale)
 	s.cfg.Logger.Error("this replica stops its work, other replicas run a newer configuration; restart it with that", "revision", stale.Own, "newest", stale.Newest)
@@ -206,8 +208,8 @@ func (s *Server) onlyCurrent(writeError errorWriter, next http.Handler) http.Han
 	})
 }
 
-// startWork starts what reads, writes and sends, until ctx ends, others run a newer revision, or the database turns
-// out to be restored.
+// startWork starts the workers that read, write and send, until ctx ends, others run a newer revision,
+// or there is evidence that the database was restored.
 func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	ctx = s.whileTrusted(s.whileCurrent(ctx, group), group)
 	if !s.cfg.Isolated {

@@ -31,7 +31,7 @@ func withTokens(c Chain, tokens ...chain.Token) Chain {
 	return c
 }
 
-// createIn creates an invoice of 5 units at an address of its own, and returns its id and address.
+// createIn creates an invoice of 5 units at a new address, and returns its id and address.
 func createIn(t *testing.T, base, currency string, n int) (id string, address invoice.Address, a answer) {
 	t.Helper()
 	address = invoice.Address{0xad, byte(n)}
@@ -91,8 +91,8 @@ func awaitBody(t *testing.T, url, text string) {
 	}
 }
 
-// TestTokenAddedByRollingRestart adds a token with a replica that starts while another one still reads the chain
-// without it. No payment is lost, the other replica stops its work, and says why.
+// TestTokenAddedByRollingRestart adds a token with a replica that starts while another one still reads
+// the chain without it. No payment is lost. The other replica stops its work and reports why.
 func TestTokenAddedByRollingRestart(t *testing.T) {
 	t.Parallel()
 	database := storetest.MigratedPostgres(t)
@@ -136,7 +136,8 @@ func TestTokenAddedByRollingRestart(t *testing.T) {
 	await(t, current, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Revision == "" })
 }
 
-// TestFailedStartStopsNoReplica starts a replica with a new token that fails before it serves. The one that runs goes on.
+// TestFailedStartStopsNoReplica starts a replica with a new token that fails before it serves. The
+// running one continues.
 func TestFailedStartStopsNoReplica(t *testing.T) {
 	t.Parallel()
 	database := storetest.MigratedPostgres(t)

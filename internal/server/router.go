@@ -58,8 +58,7 @@ func (e renderers) writeError(w http.ResponseWriter, r *http.Request, err error)
 	e.renderer(r).WriteError(w, r, err)
 }
 
-// router holds the routes of some doors, and answers the requests that none of
-// them takes.
+// router holds the routes of some doors, and answers the requests that match no route.
 type router struct {
 	*http.ServeMux
 	renderers

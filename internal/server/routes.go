@@ -39,8 +39,8 @@ const (
 	// optionalCredential is an access key of the operator that is not required. At a listener
 	// that is not private, an answer without it has no details.
 	optionalCredential credential = "optional"
-	// sessionCredential is the session of a person at the dashboard, whose key has the
-	// route's scope, if it has one. operatorSession is that of the operator.
+	// sessionCredential is the session of a person at the dashboard. The person's key must have the
+	// route's scope, if any. operatorSession is the operator's.
 	sessionCredential credential = "session"
 	operatorSession   credential = "operator session"
 	// signatureCredential is the signature of a transfer provider, which the handler

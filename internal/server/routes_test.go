@@ -24,8 +24,8 @@ import (
 	"github.com/quittance/quittance/internal/session"
 )
 
-// routeList is what the table of routes must say: the pattern, its door, the
-// credential, and the scope of a key.
+// routeList is the expected table of routes: the pattern, its door, the credential, and the scope of a
+// key.
 const routeList = `
 DELETE /api/invoices/{id} api key invoices:write
 DELETE /api/keys/{id} api key keys:write
@@ -320,8 +320,8 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 }
 
 // TestRefusalsAreDocumented wants 403 at each operation: with a key, for its scope or its merchant;
-// without one, for the host, or for a copy of the service that changes nothing. Probes of
-// notices are exempt from both. 401 is where a key is needed.
+// without one, for the host, or for a copy of the service that is read-only. Probes of notices are
+// exempt from both. 401 is documented at operations that need a key.
 func TestRefusalsAreDocumented(t *testing.T) {
 	t.Parallel()
 	var spec struct {
@@ -345,7 +345,7 @@ func TestRefusalsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestRoutesOfDoors expects each route at its door alone.
+// TestRoutesOfDoors expects each route only at its door.
 func TestRoutesOfDoors(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`\{\w+\}`)

@@ -62,8 +62,7 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Config says what to run. Listeners, Database, Chains, Now, Rand and Logger are
-// required.
+// Config configures a Server. Listeners, Database, Chains, Now, Rand and Logger are required.
 type Config struct {
 	Listeners []*Listener // one for each door at most; Run closes them
 	Database  string      // as store.Open takes it
@@ -79,8 +78,8 @@ type Config struct {
 	WebhookCA    []byte   // see poster.ClientConfig
 	WebhookProxy *url.URL // the same
 	Access       Access
-	// Keyring seals the secrets of endpoints that are set through the API. If it
-	// is nil, none can be set.
+	// Keyring seals the secrets of endpoints that are set through the API. If it is nil, the API cannot
+	// set endpoints.
 	Keyring *keyring.Keyring
 	// KeepEvents and KeepAttempts are how long finished events and their delivery
 	// attempts are kept. If one is 0, all are kept.
@@ -88,13 +87,13 @@ type Config struct {
 	// PublicURL is the base URL of the public door, without a trailing slash; empty if
 	// it is not known.
 	PublicURL string
-	// SMTP is the server that takes receipts for payers; nil sends none. It needs PublicURL.
+	// SMTP is the server that takes receipts for payers; if nil, no receipts are mailed. It needs
+	// PublicURL.
 	SMTP *mailer.SMTP
 	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and
 	// a client address at the public door. 0 means that they are not limited.
 	PerOwner, PerAddress int
-	// TLS says where the certificate of listeners with HTTPS comes from. It is required
-	// with such a listener.
+	// TLS configures the certificate of listeners with HTTPS. It is required with such a listener.
 	TLS *TLS
 	// Proxies are the reverse proxies that report the address of a client.
 	Proxies clientip.Proxies
@@ -111,11 +110,11 @@ type Config struct {
 	// OpenFiles is how many file descriptors the process may use; 0 means the
 	// system's limit.
 	OpenFiles int
-	// Isolated runs the service on a copy of a database that others must not notice: at loopback addresses, read-only to
-	// requests, and sending nothing out except reads from nodes.
+	// Isolated runs the service on a copy of a database without effects outside: at loopback addresses,
+	// read-only to requests, and sending nothing out except reads from nodes.
 	Isolated bool
-	// IsCopy says that the database is a copy, which an isolated service marks as one. One that store.Backup made is
-	// marked already.
+	// IsCopy declares that the database is a copy. An isolated service then marks it as one. store.Backup
+	// marks its copies already.
 	IsCopy bool
 	Build  Build
 	Tracer trace.Tracer // nil: no traces
@@ -169,8 +168,8 @@ type Server struct {
 	share         *replicas.Share // of the chains; nil if all are this replica's
 	requests      *requestlog.Log
 
-	configured drift.Configured                 // what the configuration says of chains
-	remembered drift.Remembered                 // of chains, once the configuration is applied
+	configured drift.Configured                 // the configuration of chains
+	remembered drift.Remembered                 // earlier configurations of chains, once this one is applied
 	replica    string                           // a random id
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
 

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestShards runs two services on databases of their own that read the same chain, each for
-// another merchant. A block pays both: each service has its own payment alone, and no id of one
-// is an id of the other.
+// TestShards runs two services on separate databases that read the same chain, each for another
+// merchant. A block pays both: each service has only its own payment, and their ids are disjoint.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	c, blocks, _ := scriptedChain(t, "house", 7)

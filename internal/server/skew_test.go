@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 )
 
-// TestReadyShowsClockSkew serves a chain whose block times are an hour ahead. The
-// service is ready and shows the skew.
+// TestReadyShowsClockSkew serves a chain with block times that are an hour ahead. The service is ready
+// and shows the skew.
 func TestReadyShowsClockSkew(t *testing.T) {
 	c := chaintest.New(7)
 	c.Token(testToken, 6)

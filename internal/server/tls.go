@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/certs"
 )
 
-// TLS says where the certificate of the service comes from.
+// TLS configures where the certificate of the service comes from.
 type TLS struct {
 	// CertificateFile and KeyFile are the paths of a certificate and its private key.
 	CertificateFile, KeyFile string
-	// ACME, when set, says where to get a certificate instead. It needs Config.Keyring.
+	// ACME, if set, configures where to get a certificate instead. It needs Config.Keyring.
 	ACME *ACME
 }
 

@@ -44,7 +44,7 @@ func endRequestSpan(span trace.Span, line requestLine) {
 	span.End()
 }
 
-// tracedLedger is a settle.Service whose use cases have spans.
+// tracedLedger is a settle.Service with a span for each use case.
 type tracedLedger struct{ *settle.Service }
 
 // traced runs a use case in a span.
@@ -55,7 +55,7 @@ func traced[T any](ctx context.Context, name string, do func(context.Context) (T
 	return result, err
 }
 
-// tracedChange is traced for a use case that returns an error alone.
+// tracedChange is traced for a use case that returns only an error.
 func tracedChange(ctx context.Context, name, chainKey string, do func(context.Context) error) error {
 	ctx, span := tracing.Start(ctx, name, trace.SpanKindInternal)
 	span.SetAttributes(attribute.String("quittance.chain", chainKey))

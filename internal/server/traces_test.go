@@ -152,7 +152,7 @@ func parentOf(spans map[string][]otlptest.Span, of otlptest.Span) string {
 	return ""
 }
 
-// TestTraceContext continues the traces of trusted proxies alone.
+// TestTraceContext continues only the traces of trusted proxies.
 func TestTraceContext(t *testing.T) {
 	tracer, collector, stop := newTracer(t)
 	const given, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
