@@ -18,7 +18,7 @@ import (
 const (
 	// seedBlockTime is the time between two blocks of the chain that seeded payments are on.
 	seedBlockTime = 2 * time.Second
-	// seedOpen is the part of the invoices that is open unless --open says otherwise.
+	// seedOpen is the part of the invoices that is open, unless --open changes it.
 	seedOpen = 50
 	// seedLine is how often bench seed prints a line where it cannot draw a bar.
 	seedLine = 10 * time.Second

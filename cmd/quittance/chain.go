@@ -87,7 +87,7 @@ func chainsOf(cfg config.Config) []chain.Chain {
 	return all
 }
 
-// keysOf returns the keys of what is given, separated by commas.
+// keysOf returns the keys of the elements, separated by commas.
 func keysOf[T any](all []T, key func(T) string) string {
 	keys := make([]string, len(all))
 	for i, t := range all {

@@ -30,7 +30,7 @@ func (k *knownChange) flags(cmd *cobra.Command, required ...string) {
 	}
 }
 
-// run says what the command does to the chain and, with --yes, does it.
+// run prints the effect of the command on the chain and, with --yes, applies it.
 func (k *knownChange) run(ctx context.Context, env environment, chainKey string, text func(admin.KnownChain) (string, error), do func(context.Context, admin.Config) error) error {
 	cfg, err := loadConfig(*k.path)
 	if err != nil {

@@ -146,8 +146,8 @@ func (s *changingService) configure(changed values) (config.Config, error) {
 	return s.secrets.parse(text)
 }
 
-// start starts a replica with a changed configuration. If that was in force before and other replicas run, it is
-// made the newest first, as the error says.
+// start starts a replica with a changed configuration. If that was in force before and other replicas
+// run, start makes it the newest first, as the error advises.
 func (s *changingService) start(changed values) (*changingReplica, error) {
 	cfg, err := s.configure(changed)
 	if err != nil {
@@ -467,12 +467,13 @@ func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
 	return both
 }
 
-// TestChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under live state: while
-// one payment waits to be final, others are made, and all events wait to be delivered. One replica on SQLite stops and
-// starts for each change. Of two on PostgreSQL, one runs with the new configuration while the other one still has the
-// former. With the new configuration or, if that keeps the service from starting or from reading the chain, with the
-// former one, each invoice is paid once, and nothing else is said. Settings that go together are changed together,
-// unless QUITTANCE_TEST_EACH_SETTING=1.
+// TestChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under
+// live state: while one payment waits to be final, others are made, and all events wait to be
+// delivered. One replica on SQLite stops and starts for each change. Of two on PostgreSQL, one runs
+// with the new configuration while the other one still has the former. Each invoice is paid once and
+// no other event is sent, with the new configuration or, if that keeps the service from starting or
+// from reading the chain, with the former one. Settings that depend on each other are changed
+// together, unless QUITTANCE_TEST_EACH_SETTING=1.
 func TestChangeEverySetting(t *testing.T) {
 	secrets := newChangingSecrets(t)
 	const services = 4 // at a time, of each database

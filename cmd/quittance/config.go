@@ -55,7 +55,7 @@ be started with the configuration, else with 1.`,
 	return cmd
 }
 
-// differences returns how a configuration differs from what the database remembers.
+// differences returns how a configuration differs from the earlier ones in the database.
 func differences(ctx context.Context, cfg config.Config) ([]drift.Change, error) {
 	changes, err := admin.Differences(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg)})
 	if err != nil {
@@ -69,7 +69,7 @@ func differences(ctx context.Context, cfg config.Config) ([]drift.Change, error)
 	return append(changes, merchants...), err
 }
 
-// printChanges prints how a configuration differs from what the database remembers.
+// printChanges prints how a configuration differs from the earlier ones in the database.
 func printChanges(env environment, changes []drift.Change) error {
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(env.stdout, "Nothing differs from what the database remembers.")

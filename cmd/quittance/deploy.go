@@ -54,8 +54,8 @@ the registry and is its first operator.`,
 	return cmd
 }
 
-// runChainDeploy prints each address as soon as the contract is deployed. What is deployed when
-// another fails can thus be configured.
+// runChainDeploy prints each address as soon as the contract is deployed, so that it can be configured
+// even if the next deployment fails.
 func runChainDeploy(ctx context.Context, env environment, d chain.Deployment, contracts []chain.Contract, asJSON bool) error {
 	deployed := make(map[chain.Contract]string)
 	var failed error

@@ -37,8 +37,8 @@ type queuedDeposit struct {
 	ChainKey    string `json:"chainKey"`
 	Address     string `json:"depositAddress"`
 	Token       string `json:"token"`
-	Currency    string `json:"currency,omitempty"` // absent for a token that the chain is not configured with
-	Amount      string `json:"amount"`             // minor units; 0 if nothing of the token is recorded
+	Currency    string `json:"currency,omitempty"` // absent if the token is not configured
+	Amount      string `json:"amount"`             // minor units; 0 if no payment of the token is recorded
 	Since       int64  `json:"since"`              // Unix seconds
 	State       string `json:"state"`              // queued, requested, in_flight or failing
 	RetryAt     int64  `json:"retryAt,omitempty"`  // Unix seconds: when a failing one is sent again

@@ -214,7 +214,7 @@ func TestDepositsCallSends(t *testing.T) {
 	}
 }
 
-// TestDepositsCallRefuses has keys that cannot be used, or whose account cannot pay.
+// TestDepositsCallRefuses has keys that cannot be used, or with an account that cannot pay.
 func TestDepositsCallRefuses(t *testing.T) {
 	t.Parallel()
 	w := newDepositWorld(t)

@@ -178,7 +178,7 @@ func printDepositCall(env environment, f callFlags, c depositCall, deposits int)
 	return writeTable(env.stdout, func(table io.Writer) { printRows(table, rows) })
 }
 
-// sweptText says how many of the deposits of a call held something.
+// sweptText describes how many of the deposits of a call held a balance.
 func sweptText(swept, deposits int) string {
 	switch {
 	case swept == 0:

@@ -66,7 +66,7 @@ func TestChainJSON(t *testing.T) {
 	}
 }
 
-// TestResealJSON says under which key the secrets are.
+// TestResealJSON names the key that seals the secrets.
 func TestResealJSON(t *testing.T) {
 	folder := t.TempDir()
 	storetest.Open(t, "sqlite:"+folder+"/quittance.db")

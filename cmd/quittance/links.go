@@ -21,7 +21,7 @@ of a fixed amount or of one that the payer enters.`,
 	}, newLinksCreate(env), newLinksList(env), newLinksShow(env), newLinksUpdate(env), newLinksArchive(env), newLinksQR(env))
 }
 
-// linkFlags are the flags that say what a link makes.
+// linkFlags are the flags that describe the invoices of a link.
 type linkFlags struct {
 	title, description, amount, least, most, currency, chain, address string
 	lineItem, prefix, collection, returnURL, cancelURL                string

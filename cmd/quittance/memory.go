@@ -20,9 +20,9 @@ const (
 	leastMemory = 256 << 20
 )
 
-// limitMemory limits Go's memory in a container, so that the garbage collector runs more often
-// before the kernel kills the process. It leaves a limit as it is that the environment variable
-// GOMEMLIMIT, whose value is given, sets. The root of system is that of the file system.
+// limitMemory limits Go's memory in a container, so that the garbage collector runs more often before
+// the kernel kills the process. variable is the value of the environment variable GOMEMLIMIT. If it
+// sets a limit, limitMemory keeps it. system is the root of the file system.
 func limitMemory(system fs.FS, variable string, logger *slog.Logger) {
 	if variable != "" { // the runtime has read it
 		logger.Info("memory limit", "gomemlimit", variable)

@@ -46,7 +46,7 @@ func TestContainerMemory(t *testing.T) {
 	}
 }
 
-// TestLimitMemory sets the limit of this process, so nothing runs in parallel with it.
+// TestLimitMemory sets the limit of this process, so no test runs in parallel with it.
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })

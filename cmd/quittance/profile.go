@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-// profile is the service that commands call if they name none, and the key for it.
+// profile is the default service of commands, and its key.
 type profile struct {
 	URL string `json:"url"`
 	Key string `json:"key"`
@@ -59,7 +59,7 @@ func readProfile(path string) (p profile, err error) {
 	return p, nil
 }
 
-// writeProfile replaces the profile, as a whole, with a file for its owner alone.
+// writeProfile replaces the profile with a new file that only its owner can read.
 func writeProfile(path string, p profile) (err error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -127,7 +127,7 @@ func runLogin(ctx context.Context, env environment, at string) error {
 	return err
 }
 
-// isPrivate reports whether nobody on the way reads what is sent to a URL.
+// isPrivate reports whether a request to a URL cannot be read on the way.
 func isPrivate(at string) bool {
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "http" {

@@ -84,9 +84,10 @@ type importSummary struct {
 // applyCopy applies a copy: server.Importer.Import.
 type applyCopy func(context.Context, settle.InvoiceCopy) (settle.Imported, error)
 
-// importCopies applies the lines of a file, those with final states first: their references and transfer amounts may be
-// used by open invoices by now. A final state that nothing proves is applied again after the others, which may have
-// created its invoice. It writes why lines are refused, and fails if the file cannot be read.
+// importCopies applies the lines of a file. Final states come first: open invoices may use their
+// references and transfer amounts by now. A final state without proof is applied again after the
+// others, which may have created its invoice. It writes why lines are refused, and fails if the file
+// cannot be read.
 func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, apply applyCopy) (sum importSummary, err error) {
 	sum.Held = []string{}
 	unproved := make(map[int]bool) // numbers of lines
@@ -153,7 +154,7 @@ func (sum *importSummary) add(done settle.Imported, err error) {
 	}
 }
 
-// named returns the id with a space, or nothing.
+// named returns the id with a space, or "".
 func named(id string) string {
 	if id == "" {
 		return ""

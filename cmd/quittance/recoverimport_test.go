@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestImportCopies counts what becomes of lines, and goes on after those that are refused.
+// TestImportCopies counts the results of lines, and continues after refused ones.
 func TestImportCopies(t *testing.T) {
 	t.Parallel()
 	line := func(n string) string {

@@ -24,7 +24,7 @@ the transaction, and the merchant's wallet signs it.`,
 	}, newRefundsPrepare(env), newRefundsList(env), newRefundsShow(env), newRefundsApprove(env), newRefundsCancel(env))
 }
 
-// askPayer is the recipient of a refund whose payer is asked for an address.
+// askPayer is the recipient of a refund that asks the payer for an address.
 const askPayer = "ask_payer"
 
 func newRefundsPrepare(env environment) *cobra.Command {

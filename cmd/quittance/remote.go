@@ -26,8 +26,8 @@ const callTimeout = 30 * time.Second
 // keyVariable is the environment variable with the key for requests to a service.
 const keyVariable = "QUITTANCE_API_KEY"
 
-// remote is the service that a command calls: at a URL, or that of a configuration. With
-// neither it is that of the profile, or the one at defaultURL.
+// remote is the service that a command calls: at a URL, or the one of a configuration. Without both it
+// is the profile's service, or the one at defaultURL.
 type remote struct{ url, config string }
 
 // remoteFlags adds the flags that choose the service.
@@ -41,15 +41,14 @@ func remoteFlags(cmd *cobra.Command) *remote {
 	return r
 }
 
-// adminFlags adds the flags that choose a service whose keys or merchants are managed.
+// adminFlags adds the flags that choose the service for commands that manage keys or merchants.
 func adminFlags(cmd *cobra.Command) *remote {
 	r := remoteFlags(cmd)
 	cmd.Flags().Lookup("config").Usage = "in the database of this configuration `FILE`; the service need not run"
 	return r
 }
 
-// client returns a client of the service. The key of a profile is sent to the profile's
-// URL alone.
+// client returns a client of the service. The key of a profile is sent only to the profile's URL.
 func (r *remote) client(env environment) (*client.Client, error) {
 	key := env.key
 	var local []client.Option

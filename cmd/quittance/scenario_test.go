@@ -51,8 +51,8 @@ func TestScenarios(t *testing.T) {
 // scenarioGroups is the number of worlds.
 const scenarioGroups = 3
 
-// playScenarios plays scenarios in one world. Its receiver, whose clock is not advanced,
-// verifies and gets each event that a scenario shows.
+// playScenarios plays scenarios in one world. Its receiver verifies and gets each event that a
+// scenario shows. The receiver's clock is not advanced.
 func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
 	t.Helper()
 	type post struct{ delivery, typ string }
@@ -109,8 +109,8 @@ func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
 	}
 }
 
-// TestScenarioHelp lists and completes scenarios, refuses unknown ones, and says what is
-// missing where nobody receives events.
+// TestScenarioHelp lists and completes scenarios, refuses unknown ones, and explains what is missing
+// if no endpoint receives events.
 func TestScenarioHelp(t *testing.T) {
 	t.Parallel()
 	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "50ms"))

@@ -27,7 +27,7 @@ func configure(t *testing.T, listen, folder string) string {
 	return file
 }
 
-// TestPortTaken has nothing made by a program that cannot listen.
+// TestPortTaken expects that a program that cannot listen creates no files.
 func TestPortTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -75,7 +75,7 @@ house: halted: block 20 was replaced
 	}
 }
 
-// TestPrintOffline says where the figures are from, and calls nothing ready.
+// TestPrintOffline prints where the figures are from, and reports no chain as ready.
 func TestPrintOffline(t *testing.T) {
 	st := admin.Status{Offline: "no service answers", Chains: []admin.Chain{{
 		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone),
@@ -101,7 +101,7 @@ base: a log that the node leaves out of a block goes unnoticed: it is the only n
 	}
 }
 
-// TestLogsNote says that omitted logs go unnoticed, with one node and with two of which one is down.
+// TestLogsNote warns that omitted logs go unnoticed, with one node and with two of which one is down.
 func TestLogsNote(t *testing.T) {
 	for providers, want := range map[int]string{1: "it is the only node", 2: "no other node is ok"} {
 		c := admin.Chain{Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone), Providers: make([]admin.Provider, providers)}

@@ -86,7 +86,7 @@ type depositReport struct {
 	state             *chain.DepositState // nil without a node
 }
 
-// parse takes the flags, and what the service says where a flag is missing.
+// parse takes the flags, and the service's answer if a flag is missing.
 func (r *depositReport) parse(f depositFlags) error {
 	if r.terms != nil {
 		f.factory = cmp.Or(f.factory, r.terms.DepositFactory)

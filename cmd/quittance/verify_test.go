@@ -26,8 +26,8 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// TestVerifyDeposit verifies the deposit address of an invoice of a development world, and has a service say other things
-// about the same invoice.
+// TestVerifyDeposit verifies the deposit address of an invoice of a development world, and has a
+// service give wrong answers about the same invoice.
 func TestVerifyDeposit(t *testing.T) {
 	t.Parallel()
 	info := filepath.Join(t.TempDir(), "info.json")
@@ -86,8 +86,8 @@ func TestVerifyDeposit(t *testing.T) {
 	}
 }
 
-// forgeFactory deploys the code of the deposit factory without its constructor, which would create the implementation, and
-// returns the address. A constructor of its own could create another one.
+// forgeFactory deploys the code of the deposit factory without its constructor, which would create the
+// implementation, and returns the address. A forged constructor could create another one.
 func forgeFactory(t *testing.T, world dev.Info) string {
 	t.Helper()
 	node, done, err := chain.Dial(t.Context(), world.Chain.RPCURL)
@@ -117,7 +117,7 @@ func forgeFactory(t *testing.T, world dev.Info) string {
 	return address.Hex()
 }
 
-// wantFault demands that verify deposit ends with an error that says fault.
+// wantFault demands that verify deposit fails with an error that contains fault.
 func wantFault(t *testing.T, fault string, args ...string) {
 	t.Helper()
 	var stdout, stderr strings.Builder

@@ -1,7 +1,7 @@
 // Command lint checks the Dockerfile, the Compose file and the Kubernetes manifests of
 // the repository, strictly. It prints every problem and exits with 1 if there is one.
 //
-// It is a module of its own, so that users of the packages do not download what it needs.
+// It is a separate module, so that users of the packages do not download its dependencies.
 package main
 
 import (
@@ -104,7 +104,7 @@ func lintCompose(ctx context.Context, path string) error {
 	for name, s := range project.Services {
 		for what, ok := range map[string]bool{
 			"restart":                                s.Restart != "",
-			"healthcheck":                            s.HealthCheck != nil || s.Build != nil, // or that of the image
+			"healthcheck":                            s.HealthCheck != nil || s.Build != nil, // or the image's
 			"read_only: true":                        s.ReadOnly,
 			"cap_drop: [ALL]":                        slices.Contains(s.CapDrop, "ALL"),
 			"security_opt: [no-new-privileges:true]": slices.Contains(s.SecurityOpt, "no-new-privileges:true"),

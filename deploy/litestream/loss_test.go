@@ -31,15 +31,15 @@ var (
 	limit   = flag.Duration("limit", 10*time.Second, "how old a lost invoice may be; the target is 1s on a quiet machine")
 )
 
-// machine is a machine with the service and Litestream, with a folder of its own.
+// machine is a machine with the service and Litestream, with a separate folder.
 type machine struct {
 	folder, base string
 	env          []string
 	processes    []*exec.Cmd
 }
 
-// TestLoss loses a machine under load: both processes are killed and its disk is gone. What was acknowledged and is
-// not in the restored database is at most as old as the limit.
+// TestLoss loses a machine under load: both processes are killed and its disk is gone. Acknowledged
+// invoices that are not in the restored database are at most as old as the limit.
 func TestLoss(t *testing.T) {
 	bin := t.TempDir()
 	build(t, "../..", bin+"/quittance", "./cmd/quittance")
@@ -106,7 +106,7 @@ func start(t *testing.T, bin, replica string) *machine {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + m.folder, "QUITTANCE_DB=" + m.folder + "/quittance.db", "LITESTREAM_REPLICA_URL=" + replica,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1",
 	}
-	// The service with a chain of its own: without a node no invoice is created.
+	// The service with a development chain: without a node no invoice is created.
 	m.run(t, bin+"/quittance", "dev", "--data", m.folder, "--listen", strings.TrimPrefix(m.base, "http://"))
 	await(t, func() bool {
 		r, err := http.Get(m.base + "/readyz?exclude=chains")

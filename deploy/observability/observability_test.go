@@ -79,7 +79,8 @@ func TestPromtool(t *testing.T) {
 	promtool(t, "test", "rules", "alerts_test.yml")
 }
 
-// TestEachAlertIsTested wants a unit test in which each alert fires, and its metrics in the one in which nothing does.
+// TestEachAlertIsTested wants a unit test in which each alert fires, and its metrics in the test in
+// which no alert fires.
 func TestEachAlertIsTested(t *testing.T) {
 	tests := read(t, "alerts_test.yml")
 	healthy, _, _ := strings.Cut(tests, "promql_expr_test:")
@@ -214,9 +215,9 @@ func TestDashboardParses(t *testing.T) {
 	promtool(t, "check", "rules", file)
 }
 
-// TestMetricsExist compares the metrics and labels that the alerts and the dashboard name
-// with the exported ones: those of docs/operations.md, which another test compares with
-// the code, and those of the Go runtime and the process.
+// TestMetricsExist compares the metrics and labels that the alerts and the dashboard name with the
+// exported ones: the metrics of docs/operations.md, which another test compares with the code, and the
+// metrics of the Go runtime and the process.
 func TestMetricsExist(t *testing.T) {
 	exported := exportedMetrics(t)
 	exprs := expressions(t, readDashboard(t))
