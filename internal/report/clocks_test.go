@@ -10,8 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestClocksOfReplicas has one replica add up by its clock, and another one, whose clock is ten minutes behind, confirm payments
-// and refunds: the sums have all of them at once, and no check finds a difference.
+// TestClocksOfReplicas has one replica add up by its clock. Another one, with a clock ten minutes
+// behind, confirms payments and refunds. The sums contain all of them at once, and no check finds a
+// difference.
 func TestClocksOfReplicas(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

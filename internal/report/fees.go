@@ -13,7 +13,7 @@ import (
 // FeeKind is what transactions were sent for.
 type FeeKind string
 
-// What transactions are sent for.
+// Purposes of transactions.
 const (
 	FeeCommitment    FeeKind = "commitment"    // to open and close commitments of invoices in the registry
 	FeeAuthorization FeeKind = "authorization" // to relay authorizations of payers

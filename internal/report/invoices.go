@@ -22,8 +22,8 @@ type InvoiceReader interface {
 	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 }
 
-// InvoiceLine is what became of invoices of a chain and currency, in minor units. Drafts and
-// void invoices count in Paid and Refunded alone.
+// InvoiceLine has the sums of invoices of a chain and currency, in minor units. Drafts and void
+// invoices count only in Paid and Refunded.
 type InvoiceLine struct {
 	Key                             // without a day
 	Invoices, Open, Expired         int64

@@ -19,7 +19,7 @@ import (
 const (
 	// pageSize is how many payments or refunds are read at once.
 	pageSize = 500
-	// maxRemembered bounds the invoices whose running sums are kept between pages.
+	// maxRemembered bounds the invoices with cached running sums between pages.
 	maxRemembered = 1000
 )
 
@@ -48,7 +48,7 @@ const (
 // Groups are all groups.
 var Groups = []Group{ByDay, ByChain, ByCurrency}
 
-// Request says what to report: what was confirmed from From on and before To.
+// Request selects what to report: everything confirmed from From on and before To.
 type Request struct {
 	MerchantID string // empty for all
 	From, To   time.Time

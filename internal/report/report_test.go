@@ -102,8 +102,8 @@ func paymentsOf(l *ledger, id string) (all []invoice.Payment) {
 	return all
 }
 
-// TestPeriodsAddUp cuts a time with more payments than a page into two periods. Their
-// figures add up to those of the whole, and the parts of each to its gross.
+// TestPeriodsAddUp cuts a time with more payments than a page into two periods. Their figures add up
+// to the figures of the whole, and the parts of each to its gross.
 func TestPeriodsAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := newLedger(r, rapid.IntRange(400, 700).Draw(r, "payments"))

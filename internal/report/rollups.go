@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// rollupDelay is how old a period must be to be added up. What is confirmed in an older one, by a replica whose clock
-	// is behind, is added up again; this is to make that rare.
+	// rollupDelay is how old a period must be to be added up. If a replica with a slow clock later
+	// confirms a payment in an older period, that period is added up again; the delay makes that rare.
 	rollupDelay = 10 * time.Minute
 	// rollupPage is how many payments or refunds are read at once, and about how many one
 	// transaction adds up.
@@ -72,7 +72,7 @@ func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
 // advance is what a transaction did.
 type advance struct {
 	more      bool
-	from, to  time.Time // what it checked; zero if it checked nothing
+	from, to  time.Time // the checked period; zero without one
 	corrected bool
 }
 
@@ -132,8 +132,8 @@ func replaceStale(ctx context.Context, tx *store.Tx, stale []time.Time, through 
 	return nil
 }
 
-// addDays adds up the rollups of the days from a time on and before another one. All days before
-// that of the progress are added up.
+// addDays adds up the rollups of the days from a time on and before another one. All days before the
+// progress are added up.
 func addDays(ctx context.Context, tx *store.Tx, from, to time.Time) error {
 	if !from.Before(to) {
 		return nil
@@ -172,8 +172,8 @@ func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
 	return rollups
 }
 
-// check adds up some periods once more. A difference in periods that another transaction has marked as stale meanwhile is
-// no fault.
+// check adds up some periods once more. A difference in periods that another transaction has marked as
+// stale since is no fault.
 func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (advance, error) {
 	from := r.checked
 	if first := store.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {

@@ -44,9 +44,9 @@ type Statement struct {
 	Fees  []*FeeLine       // what the service paid for transactions
 }
 
-// NewStatement returns the account of a merchant in the period of a request. Its figures of money
-// are those of Settlement. It reads the invoices of the period, those of the two days before
-// it, and older ones that had not ended by then.
+// NewStatement returns the account of a merchant in the period of a request. Its figures of money are
+// the figures of Settlement. It reads the invoices of the period, of the two days before it, and older
+// ones that had not ended by then.
 func NewStatement(ctx context.Context, db StatementReader, r Request) (Statement, error) {
 	b := statementBuilder{request: r, db: db, lines: make(map[Key]*StatementLine)}
 	if err := b.addMoney(ctx); err != nil {
@@ -180,8 +180,8 @@ type entry struct {
 	amount invoice.Amount
 }
 
-// addInvoice adds the changes of what an invoice demands. None is before the invoice was issued,
-// also not a payment that was attributed to an invoice which is newer than itself.
+// addInvoice adds the changes of the sum that an invoice demands. No change is before the invoice was
+// issued, not even a payment that is older than the invoice to which it was attributed.
 func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoice) error {
 	paid, err := b.counted(ctx, inv)
 	if err != nil {
@@ -198,8 +198,8 @@ func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoi
 	if left.IsZero() {
 		return nil
 	}
-	// What is left ends with the invoice, and not before what was paid of it. One that became void
-	// after expiresAt, because the chain was not read to there, ends as if it had expired.
+	// The open rest ends with the invoice, and not before its payments. An invoice that became void after
+	// expiresAt, because the chain was not read to there, ends as if it had expired.
 	ended := func(at time.Time) entry { return entry{times.Later(at, last), left} }
 	switch inv.Status {
 	case invoice.Paid:

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// shop is a merchant in a database, whose invoices are created, paid and closed as time goes by.
+// shop is a merchant in a database. Its invoices are created, paid and closed as time passes.
 type shop struct {
 	books
 	draw       *rapid.T
@@ -126,7 +126,7 @@ func (b *shop) decide(inv invoice.Invoice) {
 	b.settle(inv, payments)
 }
 
-// settle stores the payments of an invoice with what follows from them.
+// settle stores the payments of an invoice with their effects.
 func (b *shop) settle(inv invoice.Invoice, payments []store.PaymentRow) {
 	b.Helper()
 	b.paid[inv.ID] = payments
@@ -221,7 +221,7 @@ func (s wholeStore) StatedInvoices(context.Context, store.StatedFilter) ([]store
 
 func (s wholeStore) RollupsThrough(context.Context) (time.Time, error) { return time.Time{}, nil }
 
-// want fails the test unless the statement of a period is that of all rows.
+// want fails the test unless the statement of a period equals the one computed from all rows.
 func (b *shop) want(from, to time.Time) {
 	b.Helper()
 	r := report.Request{MerchantID: b.merchantID, From: from, To: to, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
@@ -292,9 +292,9 @@ func (s *countedStore) StatedInvoices(ctx context.Context, f store.StatedFilter)
 	return page, err
 }
 
-// TestStatementReadsTheMonth makes statements of each month of a year. They are those of all rows,
-// and read as many invoices as were created in the month and the two days before it, and those
-// that are open for long.
+// TestStatementReadsTheMonth makes statements of each month of a year. They equal the ones computed
+// from all rows. They read only the invoices that were created in the month and the two days before
+// it, and invoices that are open for long.
 func TestStatementReadsTheMonth(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -34,7 +34,7 @@ type SummaryReader interface {
 	SettledReader
 	// RollupsThrough returns the time before which rollups are complete.
 	RollupsThrough(ctx context.Context) (time.Time, error)
-	// StaleRollups returns periods whose rollups lack something, the oldest first.
+	// StaleRollups returns periods with incomplete rollups, the oldest first.
 	StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error)
 	// Rollups lists rollups in the order of their periods.
 	Rollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
@@ -54,8 +54,8 @@ func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 	return sorted(b.lines), err
 }
 
-// Total returns a line for each chain and currency with what Days returns by day. It adds up sums of
-// whole days in UTC, and what Days adds up for the rest of the period and for days with a stale
+// Total returns a line for each chain and currency with the figures that Days returns by day. It adds
+// up sums of whole days in UTC, and uses Days for the rest of the period and for days with a stale
 // period.
 func Total(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 	r.Location = time.UTC
@@ -97,8 +97,8 @@ func Total(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 
 // add adds what was confirmed from a time on and before another one.
 func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
-	// The time through which rollups are complete and the stale periods are read before the
-	// rollups, so that a rollup that is written meanwhile counts once.
+	// The time through which rollups are complete and the stale periods are read before the rollups, so
+	// that a rollup that is written in between counts once.
 	through, err := b.db.RollupsThrough(ctx)
 	if err != nil {
 		return fmt.Errorf("read progress of rollups: %w", err)

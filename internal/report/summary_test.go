@@ -325,7 +325,7 @@ func TestRollups(t *testing.T) {
 	})
 }
 
-// undoing is a store that rolls back a transaction whose function succeeded.
+// undoing is a store that rolls back a transaction although its function succeeded.
 type undoing struct {
 	*store.Store
 	next error // of the next transaction; nil commits it
