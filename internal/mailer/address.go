@@ -10,9 +10,9 @@ import (
 // MaxAddress bounds an e-mail address, in bytes (RFC 5321).
 const MaxAddress = 254
 
-// validAddress reports whether the text is one e-mail address and nothing else: visible
-// ASCII characters, with a host name that has a dot. A quoted local part or an address of
-// a host by number is refused, since no payer has one.
+// validAddress reports whether the text is exactly one e-mail address: visible ASCII characters, with
+// a host name that has a dot. It refuses a quoted local part or the address of a host by number,
+// because payers do not have such addresses.
 func validAddress(text string) bool {
 	if len(text) > MaxAddress || strings.ContainsFunc(text, func(c rune) bool {
 		return c > unicode.MaxASCII || c <= ' ' || strings.ContainsRune("\"(),:;<>[\\]\x7f", c)

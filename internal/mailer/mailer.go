@@ -21,8 +21,8 @@ import (
 const (
 	// MaxOfInvoice bounds the mails of one invoice, ever.
 	MaxOfInvoice = 5
-	// MaxWaiting bounds the mails of all invoices that wait to be sent. Those of one merchant are
-	// as many as are left for the others, half at most.
+	// MaxWaiting bounds the mails of all invoices that wait to be sent. One merchant's mails may take as
+	// much as is left for the others, which is half at most.
 	MaxWaiting = 1000
 	// Lifetime is how long a mail is tried.
 	Lifetime = 24 * time.Hour
@@ -46,7 +46,7 @@ const (
 var (
 	// ErrTooMany: the invoice has MaxOfInvoice mails.
 	ErrTooMany = errors.New("the invoice's receipt was sent too often")
-	// ErrBusy: MaxWaiting mails wait, or as many as the merchant's may.
+	// ErrBusy: MaxWaiting mails wait, or the merchant's share of them.
 	ErrBusy = errors.New("too many mails wait")
 	// ErrAddress: the text is no e-mail address.
 	ErrAddress = errors.New("is no e-mail address")

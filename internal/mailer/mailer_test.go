@@ -123,7 +123,7 @@ func (f senderFunc) Send(ctx context.Context, id, recipient string, m mailer.Mes
 	return f(ctx, id, recipient, m)
 }
 
-// TestRetries sends a mail whose attempts fail, with the fake clock of synctest.
+// TestRetries sends a mail with failing attempts, with the fake clock of synctest.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -208,7 +208,7 @@ func TestQueueRefuses(t *testing.T) {
 	}
 	q.number, q.waiting = 0, make([]store.ReceiptMail, mailer.MaxWaiting-1)
 	for i, want := range []error{nil, mailer.ErrBusy, nil, mailer.ErrBusy} {
-		if i == 2 { // another merchant has none, and one more of this one is its share
+		if i == 2 { // other merchants have no mail waiting; one more uses up this one's share
 			q.number, q.waiting, q.ofMerchant = 0, make([]store.ReceiptMail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
 		} else if i == 3 {
 			q.ofMerchant++

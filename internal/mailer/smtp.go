@@ -20,8 +20,8 @@ type SMTP struct {
 	Host           string
 	Port           int
 	Encryption     Encryption
-	Roots          *x509.CertPool // that its certificate is checked with; nil: the system's
-	User, Password string         // empty: it asks for none
+	Roots          *x509.CertPool // to check its certificate with; nil: the system's
+	User, Password string         // empty: no authentication
 	From           mail.Address
 	Now            func() time.Time
 }
@@ -94,8 +94,8 @@ func (s *SMTP) domain() string {
 	return s.From.Address[strings.LastIndexByte(s.From.Address, '@')+1:]
 }
 
-// mechanisms are those of AUTH, the preferred one first. The client takes a connection that
-// it did not encrypt itself for one without encryption.
+// mechanisms are the mechanisms of AUTH, the preferred one first. The client treats a connection that
+// it did not encrypt itself as one without encryption.
 var mechanisms = []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc}
 
 func (s *SMTP) options(ctx context.Context) []gomail.Option {

@@ -34,7 +34,7 @@ type smtpServer struct {
 	roots    *x509.CertPool
 	config   *tls.Config // nil: no TLS
 	implicit bool
-	answers  map[string]string // what it says instead of success, by command, such as RCPT
+	answers  map[string]string // its answers instead of success, by command, such as RCPT
 	// hang is a command that it does not answer. It sends to reached then.
 	hang    string
 	reached chan<- struct{}
@@ -143,7 +143,7 @@ func (c *session) secure(conn net.Conn) {
 	c.text, c.mail.secure = textproto.NewConn(c.conn), true
 }
 
-// say answers a command, unless the test wants another answer.
+// say answers a command, unless the test sets another answer.
 func (c *session) say(command, answer string) error {
 	if command == c.hang {
 		if c.reached != nil {

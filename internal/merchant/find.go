@@ -59,8 +59,8 @@ func (m *Manager) read(ctx context.Context, id string, now time.Time) (found cac
 	return found, nil
 }
 
-// Known reports whether a merchant exists and was not retired. It is true if that cannot be read: what the
-// caller reads or writes next fails then, with an error that says so.
+// Known reports whether a merchant exists and was not retired. It is true if that cannot be read: the
+// caller's next read or write then fails with an error that explains it.
 func (m *Manager) Known(id string) bool {
 	_, known, err := m.Find(context.Background(), id)
 	return known || err != nil

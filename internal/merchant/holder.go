@@ -21,7 +21,7 @@ import (
 
 // Errors of an id that another company may have had.
 var (
-	// ErrLeft: the configuration had the merchant, and nothing shows that this is the same company.
+	// ErrLeft: the configuration had the merchant, and there is no proof that this is the same company.
 	ErrLeft = errors.New("the configuration had a merchant with this id, and no address shows that this is the same company; " +
 		"if it is, run quittance merchant resume, else choose another id")
 	// ErrRetired: the id is not used again.
@@ -31,7 +31,7 @@ var (
 // RefusedError names merchants of the configuration that may be other companies than those that had their ids.
 type RefusedError struct{ Faults []error }
 
-// Error joins the faults, each of which says what to do.
+// Error joins the faults. Each of them explains what to do.
 func (e *RefusedError) Error() string { return errors.Join(e.Faults...).Error() }
 
 // Left is a merchant that the configuration had and has no more.
@@ -50,9 +50,9 @@ type holders interface {
 	HoldsAll(ctx context.Context, id string, addresses []invoice.Address) (bool, error)
 }
 
-// RecordConfigured compares the configured merchants, and the webhook URLs that the configuration has for them,
-// with those that the database remembers, and records them. It returns the merchants that left the configuration and are not in the database
-// either. After a *RefusedError nothing is recorded.
+// RecordConfigured compares the configured merchants, and their configured webhook URLs, with the
+// recorded ones, and records them. It returns the merchants that left the configuration and are not in
+// the database either. After a *RefusedError no merchant is recorded.
 func (m *Manager) RecordConfigured(ctx context.Context, webhooks map[string]string) (left []Left, err error) {
 	if m.conf.AcceptAll {
 		return nil, nil
@@ -248,9 +248,10 @@ func (m *Manager) takeOver(ctx context.Context, tx *store.Tx, created invoice.Me
 	return tx.DeleteMerchantHolder(ctx, created.ID)
 }
 
-// Retire makes a merchant's id unusable: its keys and sessions end within a second, and it creates no invoices
-// and sells nothing by its payment links. Its invoices that exist can be paid, and what happens to them is
-// still sent to its webhook endpoint. Errors are ErrNotFound, ErrForbidden, ErrConfigured and ErrRetired.
+// Retire makes a merchant's id unusable: its keys and sessions end within a second, and it can no
+// longer create invoices or sell by its payment links. Its existing invoices can be paid, and their
+// events are still sent to its webhook endpoint. Errors are ErrNotFound, ErrForbidden, ErrConfigured
+// and ErrRetired.
 func (m *Manager) Retire(ctx context.Context, by access.Principal, id string) error {
 	return m.decide(ctx, by, id, access.ActionMerchantRetire, func(tx *store.Tx, was store.MerchantHolder, known bool) error {
 		if !was.RetiredAt.IsZero() {
@@ -267,8 +268,8 @@ func (m *Manager) Retire(ctx context.Context, by access.Principal, id string) er
 	})
 }
 
-// Resume lets an id that left the configuration, or was retired, be used again by the same company. Errors are
-// ErrNotFound if nothing prevents it, and ErrForbidden.
+// Resume lets an id that left the configuration, or was retired, be used again by the same company.
+// Errors are ErrNotFound if the id may be used already, and ErrForbidden.
 func (m *Manager) Resume(ctx context.Context, by access.Principal, id string) error {
 	return m.decide(ctx, by, id, access.ActionMerchantResume, func(tx *store.Tx, _ store.MerchantHolder, _ bool) error {
 		return tx.DeleteMerchantHolder(ctx, id)

@@ -23,9 +23,9 @@ const (
 	MaxLogoSide  = 1024      // pixels
 )
 
-// SetLogo stores an image as a merchant's logo, encoded anew as a small PNG, so that nothing but
-// its pixels is served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and
-// *invoice.FieldError for the field logo.
+// SetLogo stores an image as a merchant's logo. It encodes the image as a small PNG, so that only its
+// pixels are served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and *invoice.FieldError for
+// the field logo.
 func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
 	if err := m.mayChangeLogo(by, id); err != nil {
 		return changed, err

@@ -20,7 +20,7 @@ func noise(w, h int) image.Image {
 	return picture
 }
 
-// TestLogoIsSmall stores logos of every size, none of which makes a page heavy.
+// TestLogoIsSmall stores logos of every size. No logo makes a page heavy.
 func TestLogoIsSmall(t *testing.T) {
 	const most = 32 << 10
 	each(t, func(t *testing.T, w *world) {
@@ -53,8 +53,7 @@ func TestLogoIsSmall(t *testing.T) {
 	})
 }
 
-// TestLogoKeepsItsColors scales a logo down whose left half is red, and whose right half is
-// transparent.
+// TestLogoKeepsItsColors scales down a logo with a red left half and a transparent right half.
 func TestLogoKeepsItsColors(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		half := image.NewNRGBA(image.Rect(0, 0, 960, 288))

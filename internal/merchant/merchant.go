@@ -1,6 +1,6 @@
-// Package merchant holds the use cases of merchants: those of the service's configuration,
-// which it only reads, and those that the operator creates. Each change is one
-// transaction with its audit entry.
+// Package merchant holds the use cases of merchants: merchants in the service's configuration, which
+// it only reads, and merchants that the operator creates. Each change is one transaction with its
+// audit entry.
 package merchant
 
 import (
@@ -79,8 +79,8 @@ func (m *Manager) Get(ctx context.Context, by access.Principal, id string) (invo
 	return found.At(m.now()), err
 }
 
-// List returns up to limit merchants whose ids are greater than after, in the order of the
-// ids. A merchant's principal sees itself alone.
+// List returns up to limit merchants with ids greater than after, in the order of the ids. A
+// merchant's principal sees only itself.
 func (m *Manager) List(ctx context.Context, by access.Principal, after string, limit int) ([]invoice.Merchant, error) {
 	if !by.IsOperator() {
 		if by.MerchantID <= after {
@@ -145,10 +145,9 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c 
 	return created, err
 }
 
-// Update changes a merchant. The operator may change everything; a merchant's principal
-// may change the list of allowed addresses, with the delay, to addresses that it holds or
-// that nobody holds. Errors are ErrNotFound, ErrForbidden, ErrConfigured and
-// *invoice.FieldError.
+// Update changes a merchant. The operator may change everything; a merchant's principal may change the
+// list of allowed addresses, with the delay, to addresses that it holds or that are free. Errors are
+// ErrNotFound, ErrForbidden, ErrConfigured and *invoice.FieldError.
 func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (changed invoice.Merchant, err error) {
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err

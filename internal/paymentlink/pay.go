@@ -14,8 +14,8 @@ import (
 // ErrAmount is the error of an amount that the link does not take.
 var ErrAmount = errors.New("the link does not take the amount")
 
-// UnusableError is the error of a link whose invoices break a rule of today, for example
-// because the merchant's list of allowed addresses was changed.
+// UnusableError is the error of a link with invoices that break a current rule, for example because
+// the merchant's list of allowed addresses was changed.
 type UnusableError struct {
 	ID     string // of the link
 	Reason *invoice.FieldError
@@ -46,10 +46,10 @@ func (m *Manager) OfInvoice(ctx context.Context, inv invoice.Invoice) (invoice.P
 	return l, err
 }
 
-// Pay returns an invoice of a link for an amount, which is that of the link unless the payer
-// enters it. visit names an opening of the link's page: with the same visit and amount, Pay
-// returns the same invoice for store.IdempotencyWindow, unless the link was changed. Errors are ErrAmount,
-// ErrArchived, *UnusableError, settle.ErrIdempotencyInProgress and internal ones.
+// Pay returns an invoice of a link for an amount, which is the link's amount unless the payer enters
+// it. visit names an opening of the link's page: with the same visit and amount, Pay returns the same
+// invoice for store.IdempotencyWindow, unless the link was changed. Errors are ErrAmount, ErrArchived,
+// *UnusableError, settle.ErrIdempotencyInProgress and internal errors.
 func (m *Manager) Pay(ctx context.Context, l invoice.PaymentLink, amount invoice.Amount, visit string) (invoice.Invoice, error) {
 	switch {
 	case l.Archived:

@@ -265,7 +265,7 @@ func TestUpdate(t *testing.T) {
 		if _, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{ChainKey: &moon}); fieldOf(err) != "chainKey" {
 			t.Errorf("to another chain: %v", err)
 		}
-		for range 2 { // archiving again changes nothing
+		for range 2 { // archiving again has no effect
 			if got, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true}); err != nil || !got.Archived {
 				t.Errorf("archived: %+v, %v", got, err)
 			}
