@@ -6,14 +6,14 @@
 // Its time may therefore differ from that of the source, permanently after an
 // outage or a jump. Wall converts times that are shown to people.
 //
-// There are three times, and docs/operations.md says which rule uses which:
+// There are three times, and docs/operations.md lists which rule uses which:
 //
-//   - the machine's clock dates what is stored and shown, and ends what is compared
-//     with such a date and can be repaired: sessions, links, keys.
-//   - Now, the schedule's time, measures how long something lasts: it begins and ends
-//     windows, deadlines, leases and budgets.
-//   - Confirmed, a time on the machine's clock, ends for good: it deletes old data, and
-//     releases what was reserved.
+//   - the machine's clock dates stored and shown rows. It ends things that have such a date and can
+//     be repaired: sessions, links, keys.
+//   - Now, the schedule's time, measures durations: it begins and ends windows, deadlines, leases
+//     and budgets.
+//   - Confirmed, a time on the machine's clock, decides what cannot be undone: it deletes old data,
+//     and frees reserved values.
 package clock
 
 import (
@@ -32,10 +32,9 @@ const (
 	// tolerance is how far the source may deviate from the time that has passed
 	// before it counts as a jump. Clocks are slewed and corrected all the time.
 	tolerance = 2 * time.Second
-	// longestOutage bounds what is counted of a time without a reading, in which the
-	// service could do nothing: no process ran, or it was frozen, or the database did
-	// not answer. For a process that starts, a longer outage looks the same as a clock
-	// that was set forward.
+	// longestOutage bounds the time that counts between two readings in which the service could not work:
+	// no process ran, or it was frozen, or the database did not answer. For a process that starts, a
+	// longer outage looks the same as a clock that was set forward.
 	longestOutage = time.Hour
 	// confirmPeriod is how long the source's distance must have held, in time of the schedule,
 	// until Confirmed follows it: once to twice as long.
@@ -126,11 +125,10 @@ func (c *Clock) Wall(t time.Time) time.Time {
 	return t.Add(-c.Offset())
 }
 
-// Confirmed returns the time by which old data is deleted: the schedule's time plus the
-// smallest distance of its source in the last one to two confirmPeriods, and at most this
-// machine's time. So a clock that is ahead for less than a day deletes nothing, and data is
-// kept longer by no more than the time that the service was off in the last two days of
-// running.
+// Confirmed returns the time by which old data is deleted: the schedule's time plus the smallest
+// distance of its source in the last one to two confirmPeriods, and at most this machine's time. So a
+// clock that is ahead for less than a day deletes no data early, and data is kept longer only by the
+// time that the service was off in the last two days of running.
 func (c *Clock) Confirmed() time.Time {
 	now, wall := c.Now(), c.wall()
 	c.mu.Lock()
@@ -146,8 +144,8 @@ func (c *Clock) Err() error {
 	return c.failed
 }
 
-// Run reads the clock regularly until ctx ends. While the database does not
-// answer, the clock continues by the monotonic clock alone, for an hour.
+// Run reads the clock regularly until ctx ends. While the database does not answer, the clock
+// continues with only the monotonic clock, for an hour.
 func (c *Clock) Run(ctx context.Context) {
 	for wait.Sleep(ctx, readEvery, c.wake) {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
@@ -160,7 +158,7 @@ func (c *Clock) Run(ctx context.Context) {
 func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	var at time.Duration // when now was reckoned; the transaction may take longer, and a test clock may jump meanwhile
+	var at time.Duration // when now was computed; the transaction may take longer, and a test clock may jump in between
 	read, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) store.ClockReading {
 		at = c.elapsed()
 		c.mu.Lock()
@@ -198,9 +196,8 @@ func (c *Clock) logOffset(ctx context.Context) {
 	}
 }
 
-// follow returns the time for a running process whose own reckoning is own. It
-// follows the source if that has advanced by about the same time; otherwise the
-// source has jumped, and the clock continues from own.
+// follow returns the time for a running process that computes own. It follows the source if that has
+// advanced by about the same time; otherwise the source has jumped, and the clock continues from own.
 func follow(last store.ClockReading, source, own time.Time) time.Time {
 	if last.Now.IsZero() {
 		return own

@@ -86,8 +86,7 @@ func TestSmallCorrections(t *testing.T) {
 	}
 }
 
-// Of the time between two processes an hour counts at most, and none when the
-// clock was set back.
+// The time between two processes counts as an hour at most, and as 0 if the clock was set back.
 func TestTimeBetweenProcesses(t *testing.T) {
 	for _, c := range []struct{ away, counts time.Duration }{
 		{10 * time.Minute, 10 * time.Minute}, {time.Hour, time.Hour}, {2 * day, time.Hour}, {-3 * time.Hour, 0}, {-400 * day, 0},
@@ -119,8 +118,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Old data is deleted by the machine's time once that has held for a day of running: a clock that is ahead for a
-// day deletes nothing early, also if the process restarts in that time, and one that stays ahead is followed.
+// Old data is deleted by the machine's time once that has held for a day of running. A clock that is
+// ahead for a day deletes no data early, also if the process restarts in that time. A clock that stays
+// ahead is followed.
 func TestConfirmed(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	m := &machine{wall: began}
@@ -184,7 +184,7 @@ func TestConfirmedWhileOffAtNight(t *testing.T) {
 	}
 }
 
-// What a program of an older version has left is confirmed after a day.
+// Data of a program of an older version is confirmed after a day.
 func TestConfirmedAfterUpgrade(t *testing.T) {
 	s := &fakeStore{source: began, last: store.ClockReading{Now: began.Add(-100 * day), Source: began}}
 	r := &replica{}

@@ -30,7 +30,7 @@ func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last sto
 	return s.last, nil
 }
 
-// replica is a process on a machine of its own.
+// replica is a process on a separate machine.
 type replica struct {
 	elapsed time.Duration
 	counts  bool // its monotonic clock counts the time in which it is frozen
@@ -144,8 +144,8 @@ func TestGapsAreCapped(t *testing.T) {
 	})
 }
 
-// A process that was frozen, or whose database did not answer, for 30 hours counts an hour, before its
-// next reading and after it.
+// A process counts an hour if it was frozen for 30 hours, or if its database did not answer for 30
+// hours, before its next reading and after it.
 func TestOutageOfRunningProcess(t *testing.T) {
 	for name, c := range map[string]struct{ elapses, counts time.Duration }{
 		"the monotonic clock runs": {30 * time.Hour, time.Hour}, "it stands still": {0, 0},

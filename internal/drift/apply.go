@@ -70,8 +70,8 @@ func withAddress(known []invoice.Address, a invoice.Address) []invoice.Address {
 	return append(slices.Clone(known), a)
 }
 
-// Configure returns the chains of a configuration with what is remembered of them: the tokens that
-// they are read for although the configuration names them no more.
+// Configure returns the chains of a configuration. It adds the tokens that the configuration no longer
+// names but that are still read.
 func (r Remembered) Configure(chains []chain.Chain) []chain.Chain {
 	all := slices.Clone(chains)
 	for i := range all {

@@ -1,5 +1,5 @@
-// Package drift compares the configuration with what the database remembers of earlier ones. Its
-// rules are pure: they know no database and no network.
+// Package drift compares the configuration with the earlier ones in the database. Its rules are pure:
+// they use no database and no network.
 package drift
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Kind says what a change of the configuration needs.
+// Kind is what a change of the configuration needs.
 type Kind string
 
 // The kinds of changes.
@@ -146,7 +146,7 @@ func retireToken(chainKey string, t chain.Token) string {
 	return fmt.Sprintf("quittance chain retire-token --config FILE --chain %s --token %s --yes", chainKey, chain.Checksum(t.Address))
 }
 
-// compare returns how a chain's configuration differs from what is remembered of it.
+// compare returns how a chain's configuration differs from the chain that the database records.
 func (c Chain) compare(now chain.Chain) []Change {
 	switch {
 	case c.Retired:
@@ -179,7 +179,8 @@ func (c Chain) compare(now chain.Chain) []Change {
 	return append(all, c.compareContracts(now)...)
 }
 
-// compareToken returns how the configuration of a token differs from what is remembered.
+// compareToken returns how the configuration of a token differs from the token that the database
+// records.
 func (c Chain) compareToken(t chain.Token) []Change {
 	at := chain.Checksum(t.Address)
 	known, ok := c.TokenAt(t.Address)

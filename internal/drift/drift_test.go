@@ -109,8 +109,8 @@ func TestCompareGenesis(t *testing.T) {
 	}
 }
 
-// TestApplied changes the configuration again and again. What is not refused leaves no difference once it is
-// applied, and no token that was ever read is forgotten or gets another currency.
+// TestApplied changes the configuration repeatedly. After a change is applied, no difference is left.
+// No token that was ever read is dropped or gets another currency.
 func TestApplied(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -45,7 +45,7 @@ func (c Configured) Hash() string {
 // StaleError is the error of a replica with an older revision than the others run.
 type StaleError struct{ Own, Newest int64 }
 
-// Error says what to do.
+// Error explains what to do.
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("runs configuration revision %d; the others run %d; restart it with the current configuration", e.Own, e.Newest)
 }

@@ -28,7 +28,7 @@ const (
 	// MaxNext bounds the bodies that Next returns, unless one event is larger. So a reader
 	// that is slow to pass them on keeps no more in memory.
 	MaxNext = 64 << 10
-	// pollInterval is how often the logs are read for what other processes recorded.
+	// pollInterval is how often the logs are read for entries of other processes.
 	pollInterval = 500 * time.Millisecond
 	// batchDelay is how long the reader waits after a read, so that a burst of commits
 	// takes one read.
@@ -40,7 +40,7 @@ const (
 	changeSize = 1 << 10
 )
 
-// ErrBehind means that a position is older than what the feed keeps.
+// ErrBehind means that a position is older than the entries in the feed.
 var ErrBehind = errors.New("the position is behind the feed")
 
 // Log is the log of events and the audit log, each in the order of its numbers. *store.Store
@@ -88,7 +88,7 @@ type Feed struct {
 
 	mu      sync.Mutex
 	waiting int       // calls of Next and Head
-	missed  bool      // Wake was called while none waited
+	missed  bool      // Wake was called without a waiting call
 	polled  time.Time // when the last read began
 	known   bool      // the tails were read
 	events  tail[store.EventRow]
@@ -173,7 +173,7 @@ func (f *Feed) read(ctx context.Context) error {
 	if f.events.head == event && f.changes.head == change.Seq {
 		return nil
 	}
-	defer f.announce() // once for what a transaction wrote to both logs
+	defer f.announce() // once for both logs of a transaction
 	return errors.Join(
 		catchUp(f, &f.events, event, func(after int64) ([]store.EventRow, error) {
 			return f.cfg.Log.Events(ctx, store.EventFilter{After: &after, Limit: readBatch})
@@ -235,8 +235,8 @@ func (f *Feed) Head(ctx context.Context) (Position, error) {
 	return head, err
 }
 
-// Next waits for what is behind a position, and returns it up to news.Through, in order. If
-// the feed does not keep it, it returns ErrBehind, and the logs have everything up to Through.
+// Next waits for news behind a position, and returns it up to news.Through, in order. If the feed has
+// dropped it, Next returns ErrBehind, and the logs have everything up to Through.
 func (f *Feed) Next(ctx context.Context, after Position) (news News, err error) {
 	behind := false
 	err = f.await(ctx, func() bool {

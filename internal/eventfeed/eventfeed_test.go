@@ -173,7 +173,7 @@ func TestWakeIsQuick(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		head := head(t, f)
 		for _, woken := range []bool{true, false} {
-			wait.Sleep(t.Context(), time.Second, nil) // nobody waits
+			wait.Sleep(t.Context(), time.Second, nil) // no call waits
 			begun := time.Now()
 			time.AfterFunc(time.Millisecond, func() {
 				l.add(1, 1)
@@ -189,7 +189,7 @@ func TestWakeIsQuick(t *testing.T) {
 	})
 }
 
-// TestNoReaderNoRead expects no read of the log while nobody waits, and few while many do.
+// TestNoReaderNoRead expects no read of the log without waiting calls, and few reads with many.
 func TestNoReaderNoRead(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		for range 100 {
@@ -344,14 +344,14 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// What one transaction writes to both logs is handed out at once.
+// Entries of one transaction in both logs are returned together.
 func TestBothLogsAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		after, err := f.Head(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.between = synctest.Wait // the test goes on if it has news of the event alone
+		l.between = synctest.Wait // the test continues if the news is only the event
 		l.add(1, 1)
 		l.change(1)
 		news, err := f.Next(t.Context(), after)

@@ -10,7 +10,7 @@ import (
 type plan struct {
 	has        []string // that it keeps
 	take, give []string
-	free       map[string]bool // works that nobody has
+	free       map[string]bool // works without an owner
 }
 
 // makePlan returns the plan of a replica. It takes what is free, unless a candidate with less
@@ -55,7 +55,8 @@ func (l loads) others(state store.SharedWork) bool {
 	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me })
 }
 
-// lighter reports whether another candidate has at least so much less work than this replica.
+// lighter reports whether another candidate has less work than this replica, by at least the given
+// number.
 func (l loads) lighter(state store.SharedWork, by int) bool {
 	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me && l.of[c] <= l.of[l.me]-by })
 }

@@ -1,9 +1,9 @@
-// Package replicas divides work among the replicas of a service, so that each piece of it is
-// done by one of them, each has about as much as the others, and that of a dead one is taken
-// over within seconds.
+// Package replicas divides work among the replicas of a service. Each piece of work is done by one
+// replica, the pieces are divided about evenly, and others take over the work of a dead replica within
+// seconds.
 //
-// It saves doing work twice, and does not exclude it: for a moment, two replicas may do the same
-// piece. What must not be done twice needs a check in its own transaction.
+// It avoids that work is done twice, but does not exclude it: for a moment, two replicas may do the
+// same piece. Work that must be done only once needs a check in its own transaction.
 package replicas
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Times of a Share.
 const (
-	// roundEvery is how often a replica extends its leases and looks at those of the others.
+	// roundEvery is how often a replica extends its leases and looks at the others' leases.
 	roundEvery = time.Second
 	// leaseTTL is how long a lease lasts that is not extended. A dead replica's work is taken
 	// over after that and one round.
@@ -31,7 +31,7 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// Store is what a Share needs of the database. Times are those of the replicas' common clock.
+// Store is the part of the database that a Share needs. Times are on the replicas' common clock.
 type Store interface {
 	ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]store.SharedWork, error)
 	AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error)
@@ -57,10 +57,10 @@ type Config struct {
 type Share struct {
 	conf Config
 
-	// What follows belongs to the goroutine of Run.
-	free     map[string]bool      // works that nobody had in the last round
+	// The fields below belong to the goroutine of Run.
+	free     map[string]bool      // works that had no owner in the last round
 	unwanted map[string]time.Time // until when works are left to others
-	failed   bool                 // the last round
+	failed   bool                 // the last round failed
 
 	mu    sync.Mutex
 	until map[string]time.Time // until when the works of this replica are surely its own
@@ -78,7 +78,7 @@ func (s *Share) Has(work string) bool {
 	return s.conf.Now().Before(s.until[work])
 }
 
-// Join takes what is free. So a replica alone has all of its work when it begins.
+// Join takes the free work. So a single replica has all of its work when it begins.
 func (s *Share) Join(ctx context.Context) {
 	err := s.round(ctx, s.conf.Now())
 	if err != nil && !s.failed && ctx.Err() == nil {

@@ -79,7 +79,7 @@ func (w *world) having(work string) (has []*replica) {
 	return has
 }
 
-// owners returns which of the living replicas has each work; -1 is nobody.
+// owners returns which of the living replicas has each work, or -1.
 func (w *world) owners() (owners []int) {
 	for _, work := range w.works {
 		owners = append(owners, slices.IndexFunc(w.living, func(r *replica) bool { return r.Has(work) }))
@@ -87,8 +87,9 @@ func (w *world) owners() (owners []int) {
 	return owners
 }
 
-// TestShares starts, stops, kills and disables replicas. At most one has each work at any time; afterwards each
-// work is done by one that is able, if there is any, all have about as much, and nothing moves any more.
+// TestShares starts, stops, kills and disables replicas. Each work has at most one owner at any time.
+// Afterwards each work has an owner if there is an able one, all have about the same number, and no
+// work moves any more.
 func TestShares(t *testing.T) {
 	s, cases := storetest.Open(t, storetest.SQLite(t)), 0
 	rapid.Check(t, func(t *rapid.T) {
