@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Call is a submitted value whose submitter waits for the result.
+// Call is a submitted value. Its submitter waits for the result.
 type Call[V, R any] struct {
 	Value  V
 	result chan R // has room for the result
@@ -30,8 +30,8 @@ type Config[V, R any] struct {
 	// Take splits the waiting calls, at least one, into the next batch, which is
 	// not empty, and the calls that go on waiting.
 	Take func(waiting []*Call[V, R]) (next, rest []*Call[V, R])
-	// Flush carries out the calls of a batch and finishes each of them. Its
-	// context is that of the submission that started the lane.
+	// Flush carries out the calls of a batch and finishes each of them. Its context is the context of the
+	// submission that started the lane.
 	Flush func(ctx context.Context, batch []*Call[V, R])
 }
 
@@ -44,8 +44,8 @@ type Batcher[V, R any] struct {
 	mu      sync.Mutex
 	waiting []*Call[V, R]
 	lanes   []*lane       // that are in use
-	timed   bool          // a timer runs, at whose end a lane may be needed
-	idle    chan struct{} // closed when no lane is in use any more; nil if nobody asks
+	timed   bool          // a timer runs; when it ends, a lane may be needed
+	idle    chan struct{} // closed when no lane is in use any more; nil without a waiter
 }
 
 // lane flushes batches one after another.
@@ -56,8 +56,8 @@ func New[V, R any](cfg Config[V, R]) *Batcher[V, R] {
 	return &Batcher[V, R]{cfg: cfg}
 }
 
-// Submit adds a call, and starts a lane if none runs, or if one is free and needed. The channel receives the
-// result of the call; nobody has to wait for it.
+// Submit adds a call, and starts a lane if no lane runs, or if one is free and needed. The channel
+// receives the result of the call; the caller need not wait for it.
 func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 	call := &Call[V, R]{Value: value, result: make(chan R, 1)}
 	b.mu.Lock()
@@ -67,7 +67,8 @@ func (b *Batcher[V, R]) Submit(ctx context.Context, value V) <-chan R {
 	return call.result
 }
 
-// start starts a lane if calls wait, one is free and needed, or else a timer, at whose end it is. Callers hold mu.
+// start starts a lane if calls wait and a lane is free and needed. If it will be needed later, it
+// starts a timer. Callers hold mu.
 func (b *Batcher[V, R]) start(ctx context.Context) {
 	switch {
 	case len(b.waiting) == 0 || len(b.lanes) >= b.cfg.Lanes:

@@ -47,7 +47,7 @@ func TestBatcher(t *testing.T) {
 				t.Errorf("call %d got %d, want %d", i, got, 2*i)
 			}
 		}
-		// The first call goes alone, and the rest in full batches.
+		// The first call has its own batch, and the rest come in full batches.
 		if want := int64(1 + (calls-1+limit-1)/limit); batches.Load() != want || most.Load() > lanes {
 			t.Errorf("%d batches, %d at once; want %d, and at most %d at once", batches.Load(), most.Load(), want, lanes)
 		}
@@ -96,7 +96,8 @@ func TestSlowBatch(t *testing.T) {
 	})
 }
 
-// TestFreedLane has a lane leave a call to another one, whose batch then takes longer than the patience.
+// TestFreedLane has a lane leave a call to another one. That one's batch then takes longer than the
+// patience.
 func TestFreedLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second

@@ -26,8 +26,8 @@ const (
 	acmeTimeout = 30 * time.Second
 )
 
-// ACMEProtocols are the protocols of a tls.Config whose certificate comes from ACME. The
-// last one is that of the challenge tls-alpn-01.
+// ACMEProtocols are the protocols of a tls.Config with certificates from ACME. The last one is for the
+// challenge tls-alpn-01.
 var ACMEProtocols = []string{"h2", "http/1.1", acme.ALPNProto}
 
 // ACMEConfig is the configuration of ACME. Directory, Email and Roots are optional.
@@ -62,8 +62,8 @@ func NewACME(cfg ACMEConfig) *ACME {
 	}}
 }
 
-// Certificate returns the certificate of a client's host, or of the first host if the
-// client names none. It is the GetCertificate of a tls.Config.
+// Certificate returns the certificate of a client's host, or of the first host if the client names no
+// host. It is the GetCertificate of a tls.Config.
 func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello.ServerName == "" {
 		named := *hello

@@ -23,8 +23,8 @@ const pollInterval = 10 * time.Second
 // Status describes the certificate in use.
 type Status struct {
 	NotAfter time.Time // when it expires; zero before there is one
-	// Problem says why a newer certificate is not in use, or that the one in use has
-	// expired. It is empty if nothing is wrong.
+	// Problem is why a newer certificate is not in use, or that the one in use has expired. It is empty
+	// without a problem.
 	Problem string
 }
 
@@ -48,8 +48,8 @@ type Files struct {
 	problem string // as logged last
 }
 
-// OpenFiles reads the files. It returns an error if they are not usable, but accepts a
-// certificate that has expired, so that work that needs none goes on.
+// OpenFiles reads the files. It returns an error if they are not usable, but accepts a certificate
+// that has expired, so that work without a certificate continues.
 func OpenFiles(cfg FilesConfig) (*Files, error) {
 	f := &Files{cfg: cfg}
 	pair, read, err := f.load()

@@ -22,7 +22,7 @@ const (
 // errOrdered means that another replica orders the certificate.
 var errOrdered = errors.New("another replica is requesting this certificate")
 
-// OrderStore says which replica orders a certificate. *store.Store implements it.
+// OrderStore decides which replica orders a certificate. *store.Store implements it.
 type OrderStore interface {
 	ClaimACMEOrder(ctx context.Context, name, owner string, now, staleBefore time.Time) (mine bool, err error)
 	ReleaseACMEOrder(ctx context.Context, name string) error
@@ -33,7 +33,7 @@ type OrderStore interface {
 type orders struct {
 	autocert.Cache
 	store OrderStore
-	hosts []string // whose certificates are ordered
+	hosts []string // certificates are ordered for them
 	owner string   // names this replica
 	now   func() time.Time
 }
@@ -43,8 +43,8 @@ func newOrders(cfg ACMEConfig) orders {
 	return orders{Cache: cfg.Cache, store: cfg.Orders, hosts: cfg.Hosts, owner: rand.Text(), now: cfg.Now}
 }
 
-// orders reports whether a name is that of a certificate, with an ECDSA or an RSA key, and
-// not of a challenge or an account.
+// orders reports whether a name is the name of a certificate, with an ECDSA or an RSA key, and not of
+// a challenge or an account.
 func (o orders) orders(name string) bool {
 	return slices.Contains(o.hosts, strings.TrimSuffix(name, "+rsa"))
 }

@@ -20,7 +20,7 @@ const (
 // the client's request. Those that set Forwarded report it there.
 const xForwardedProto = "X-Forwarded-Proto"
 
-// Proxies are the reverse proxies of a service. The zero value trusts none.
+// Proxies are the reverse proxies of a service. The zero value trusts no proxy.
 type Proxies struct {
 	// Trusted are the networks of the proxies.
 	Trusted []netip.Prefix
@@ -29,13 +29,11 @@ type Proxies struct {
 	Header string
 }
 
-// Client returns the address of a request's client, or the zero Addr if the
-// connection has none.
+// Client returns the address of a request's client, or the zero Addr if the connection has no address.
 //
-// It is the peer's address, unless the peer is a trusted proxy. Then the addresses in
-// the header are followed from the last, which the peer added, to the first that is
-// not of a trusted proxy. An element that is not an address ends the search; the
-// client is then the proxy that reported it.
+// It is the peer's address, unless the peer is a trusted proxy. Then the addresses in the header are
+// followed from the last, which the peer added, to the first that does not belong to a trusted proxy.
+// An element that is not an address ends the search; the client is then the proxy that reported it.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	client, ok := parseAddr(r.RemoteAddr)
 	if !ok || !p.trusts(client) {
@@ -100,14 +98,14 @@ func Network(addr netip.Addr) netip.Prefix {
 	return prefixOf(addr, ipv6Bits)
 }
 
-// Site returns the network that one subscriber may have, and so many client networks: the
-// /48 network of an IPv6 address. Of an IPv4 address it is the address.
+// Site returns the network that one subscriber may have, which contains many client networks: the /48
+// network of an IPv6 address. An IPv4 address is its own site.
 func Site(addr netip.Addr) netip.Prefix {
 	const siteBits = 48
 	return prefixOf(addr, siteBits)
 }
 
-// prefixOf returns the network of an IPv6 address with so many bits, or an IPv4 address.
+// prefixOf returns the network of an IPv6 address with ipv6Bits bits, or an IPv4 address.
 func prefixOf(addr netip.Addr, ipv6Bits int) netip.Prefix {
 	bits := addr.BitLen()
 	if addr.Is6() {
@@ -136,7 +134,7 @@ func NewContext(ctx context.Context, client netip.Addr) context.Context {
 
 type proxiedKey struct{}
 
-// WithProxied returns a context of a request to a service whose proxies are named.
+// WithProxied returns a context for requests to a service that names its proxies.
 func WithProxied(ctx context.Context) context.Context {
 	return context.WithValue(ctx, proxiedKey{}, true)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Secure reports whether the client sent the request by HTTPS: to the service itself, or to
-// a trusted proxy that says so. Of several proxies, the first one counts.
+// Secure reports whether the client sent the request by HTTPS: to the service itself, or to a trusted
+// proxy that reports so. With several proxies, the first one counts.
 func (p Proxies) Secure(r *http.Request) bool {
 	if r.TLS != nil || !p.Trust(r) {
 		return r.TLS != nil
@@ -98,8 +98,8 @@ func forwardedPair(text string) (name, value, tail string, ok bool) {
 	return name, value + strings.TrimSpace(text[:end]), text[end:], true
 }
 
-// quotedString returns the value of a quoted string (RFC 9110, section 5.6.4) whose
-// first quote was cut off, and what follows its last.
+// quotedString returns the value of a quoted string (RFC 9110, section 5.6.4) without its first quote,
+// and the text after its last quote.
 func quotedString(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -37,8 +37,8 @@ func (p *printer) style(code, text string) string {
 // clearLine moves to the start of the line and erases it (ECMA-48: CR, EL).
 const clearLine = "\r\x1b[K"
 
-// progress writes the last line of a terminal, which the next line replaces. It writes
-// nothing if the output is not a terminal.
+// progress writes the last line of a terminal, which the next line replaces. If the output is not a
+// terminal, it writes no line.
 func (p *printer) progress(text string) {
 	if !p.color {
 		return

@@ -263,7 +263,7 @@ func (a *actor) commitment(ctx context.Context, want contracts.Status, words str
 	return nil
 }
 
-// terms returns the invoice's terms, computed from the API's data alone.
+// terms returns the invoice's terms, computed only from the API's data.
 func (a *actor) terms() (contracts.Terms, error) {
 	amount, err := invoice.ParseAmount(a.invoice.Amount)
 	if err != nil {

@@ -14,15 +14,16 @@ const (
 	room = 64 << 20
 	// leastPercent is the growth of a heap of that size and more, in percent: Go's default for GOGC.
 	leastPercent = 100
-	// mostPercent is that of a very small one. The percentage holds for a moment after a collection that found more live
-	// bytes, so that a large one would let a heap that grows quickly become very large.
+	// mostPercent is the percentage of a very small heap. It applies for a moment after a collection that
+	// found more live bytes, so a larger one would let a heap that grows quickly become very large.
 	mostPercent = 400
 )
 
-// Keep lets the heap grow by 64 MB between two collections, to five times its size at most, and at least to twice its
-// size. Go alone would collect a heap of 15 MB each time that 15 MB more were allocated. A memory limit, of GOMEMLIMIT or
-// [debug.SetMemoryLimit], holds as before. If the environment sets GOGC, nothing is changed. The function that is returned
-// ends it. One at a time may be in use.
+// Keep lets the heap grow by 64 MB between two collections, but at most to five times and at least to
+// twice its size. Without it Go would collect a heap of 15 MB each time that 15 MB more were
+// allocated. A memory limit, of GOMEMLIMIT or [debug.SetMemoryLimit], holds as before. If the
+// environment sets GOGC, Keep has no effect. The returned function ends it. Only one may be in use at
+// a time.
 func Keep() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -36,8 +37,8 @@ func Keep() (stop func()) {
 
 // keeper sets the percentage by which the heap grows after each collection.
 type keeper struct {
-	mu      sync.Mutex       // guards the others; once stopped, nothing sets the percentage
-	samples []metrics.Sample // what the percentage is of
+	mu      sync.Mutex       // guards the others; once stopped, the percentage stays
+	samples []metrics.Sample // live heap, stacks and global variables
 	stopped bool
 }
 
@@ -45,7 +46,8 @@ type keeper struct {
 // not share memory with other small objects, which could keep it.
 type mark struct{ _ *mark }
 
-// adjust sets the percentage by what the last collection left, and does so again after the next.
+// adjust sets the percentage by the live bytes of the last collection, and does so again after the
+// next.
 func (k *keeper) adjust() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +70,8 @@ func (k *keeper) stop() {
 	debug.SetGCPercent(leastPercent)
 }
 
-// percentOf returns by how many percent the heap may grow, of which, with stacks and global variables, so many bytes are live.
+// percentOf returns by how many percent the heap may grow if live bytes, including stacks and global
+// variables, are in use.
 func percentOf(live uint64) int {
 	return int(min(max(100*room/max(live, 1), leastPercent), mostPercent))
 }

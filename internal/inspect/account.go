@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AccountTimeout is how long the nodes may take to say what an account is.
+// AccountTimeout is how long the nodes may take to report the kind of an account.
 const AccountTimeout = 2 * time.Second
 
 // Account returns what an account of a chain is. It is unknown if no node answers in

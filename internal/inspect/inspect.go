@@ -1,6 +1,6 @@
-// Package inspect reports what a transaction did that a payer names: which of the
-// configured chains has it, whether it succeeded, and its transfers. The reports only
-// explain; payments are recorded by the indexer alone.
+// Package inspect reports what a transaction did that a payer names: which of the configured chains
+// has it, whether it succeeded, and its transfers. The reports only explain; only the indexer records
+// payments.
 package inspect
 
 import (
@@ -52,8 +52,8 @@ const (
 	Mined   State = "mined"
 )
 
-// Report says what a transaction did. Sender is set if it is queued or was mined, Nonce if it
-// is queued, Block if it was mined, Transfers if it also succeeded.
+// Report describes what a transaction did. Sender is set if it is queued or was mined, Nonce if it is
+// queued, Block if it was mined, Transfers if it also succeeded.
 type Report struct {
 	Chain     chain.Chain // the chain that has it, else the named one
 	State     State
@@ -63,8 +63,8 @@ type Report struct {
 	Transfers []Transfer // of tokens and of the native coin, at most MaxTransfers
 }
 
-// Transfer is a transfer of a token or of the native coin, whose Token is the zero
-// address. Amount is in minor units if Currency is set.
+// Transfer is a transfer of a token or of the native coin. The native coin has the zero address as
+// Token. Amount is in minor units if Currency is set.
 type Transfer struct {
 	Token    invoice.Address
 	Currency string // empty unless the token is configured

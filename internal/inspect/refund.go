@@ -16,10 +16,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// RefundTransaction returns the state of a transaction that was to send a refund, by all nodes of
-// the chain. It is Mined if it moved the token from the settlement address to the recipient, and Failed
-// if it was mined and did not. Unknown is what all nodes that answer say. Where they differ, Mined comes
-// first and then Queued, because the transaction may still be mined. The error is ErrUnavailable.
+// RefundTransaction returns the state of a transaction that was to send a refund, by all nodes of the
+// chain. It is Mined if it transferred the token from the settlement address to the recipient, and
+// Failed if it was mined and did not. It is Unknown only if all answers are Unknown. If the answers
+// differ, Mined comes first and then Queued, because the transaction may still be mined. The error is
+// ErrUnavailable.
 func (i *Inspector) RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (State, error) {
 	sent := func(t Transfer) bool { return t.Token == r.Token && t.From == r.From && t.To == r.To }
 	certain := []State{Unknown, Failed, Queued, Mined}

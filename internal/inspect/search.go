@@ -31,7 +31,7 @@ type search struct {
 	missed int     // other chains that have not answered
 }
 
-// answer is what a chain says.
+// answer is a chain's answer.
 type answer struct {
 	source int
 	report Report
@@ -41,10 +41,9 @@ type answer struct {
 // has reports whether the chain has the transaction.
 func (a answer) has() bool { return a.err == nil && a.report.State != Unknown }
 
-// Transaction returns the report of a transaction on the named chain, or on another
-// chain if only that has it. The transfers are those to the given address, or all if
-// the address received nothing. The error is ErrUnavailable if the named chain's node fails
-// and no other chain has the transaction.
+// Transaction returns the report of a transaction on the named chain, or on another chain if only that
+// has it. Transfers lists the transfers to the given address or, if there is no such transfer, all.
+// The error is ErrUnavailable if the named chain's node fails and no other chain has the transaction.
 func (i *Inspector) Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (Report, error) {
 	s := search{sources: i.sources, named: i.indexOf(chainKey), tx: tx, to: to, answers: make(chan answer, len(i.sources))}
 	if s.named < 0 {

@@ -13,10 +13,9 @@ import (
 // wordLen is the length of an EVM word, in bytes.
 const wordLen = 32
 
-// transfers returns the transfers of a mined transaction: those of its logs in order,
-// of configured tokens and of any other ERC-20 contract, and then that of the native
-// coin by the transaction itself. Transfers of 0 are left out, because anyone can emit
-// them.
+// transfers returns the transfers of a mined transaction: the transfers in its logs in order, of
+// configured tokens and of any other ERC-20 contract, and then the native coin that the transaction
+// itself transfers. Transfers of 0 are left out, because anyone can emit them.
 func (s Source) transfers(r *chain.Receipt, tx *transaction) []Transfer {
 	var found []Transfer
 	for i := range r.Logs {
@@ -34,8 +33,8 @@ func (s Source) transfers(r *chain.Receipt, tx *transaction) []Transfer {
 	})
 }
 
-// nativeIsToken reports whether a token of the chain is the network's native coin, whose
-// transfers are logged by another contract.
+// nativeIsToken reports whether a token of the chain is the network's native coin. Another contract
+// logs such a coin's transfers.
 func (s Source) nativeIsToken() bool {
 	for _, t := range s.Chain.AllTokens() {
 		if t.Movements != nil {

@@ -39,7 +39,7 @@ type Key struct {
 	ID     string
 	aead   cipher.AEAD
 	signer ed25519.PrivateKey // made of the key
-	tokens []byte             // key of HMAC-SHA256, likewise
+	tokens []byte             // key of HMAC-SHA256, made of the key
 }
 
 // NewKey generates a master key and returns its text.
@@ -124,8 +124,8 @@ type Sealed struct {
 	Data  []byte // the nonce and the ciphertext
 }
 
-// Tokens returns 32 bytes for a purpose that nobody without the master key can guess: first those
-// of the newest key, then those of the older ones.
+// Tokens returns 32 bytes for a purpose that cannot be guessed without the master key: first the bytes
+// of the newest key, then of the older ones.
 func (k *Keyring) Tokens(purpose string) [][]byte {
 	all := make([][]byte, 0, len(k.keys))
 	add := func(key Key) {

@@ -27,7 +27,7 @@ func key(t *testing.T) keyring.Key {
 	return k
 }
 
-// TestSealed opens what was sealed for its merchant and version alone.
+// TestSealed opens sealed text only with its merchant and version.
 func TestSealed(t *testing.T) {
 	v := keyring.New(key(t))
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +59,7 @@ func TestPurpose(t *testing.T) {
 	}
 }
 
-// TestChanged flips each bit of what was sealed.
+// TestChanged flips each bit of sealed text.
 func TestChanged(t *testing.T) {
 	v := keyring.New(key(t))
 	sealed := v.Seal("shop", 1, "whsec_shop")

@@ -81,7 +81,7 @@ type follower struct {
 	cfg    Config
 	after  string // position of the last event
 	begun  bool   // the service has answered
-	lost   bool   // a note says that it does not answer
+	lost   bool   // a note was printed that it does not answer
 	ready  func() // calls cfg.Ready the first time
 	poster *poster.Poster
 }

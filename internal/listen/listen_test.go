@@ -38,7 +38,7 @@ func record(n int, delivery *apitypes.Delivery) apitypes.EventRecord {
 	}
 }
 
-// page answers with events, and says that next is where to go on.
+// page answers with events, and with next as the position to continue at.
 func page(next string, events ...apitypes.EventRecord) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json")
@@ -92,7 +92,7 @@ func hangs(ctx context.Context, messages ...string) func(http.ResponseWriter) er
 	}
 }
 
-// old adds to the answers those of a service that has no streams.
+// old adds to the answers the answers of a service without streams.
 func old(all ...func(http.ResponseWriter) error) []func(http.ResponseWriter) error {
 	return append([]func(http.ResponseWriter) error{problem(http.StatusNotFound, apitypes.CodeNotFound)}, all...)
 }
@@ -240,8 +240,8 @@ func TestFromStart(t *testing.T) {
 	}
 }
 
-// TestStreams follows streams that break: one that is continued at once says nothing, and an
-// outage has one line at its beginning and one at its end. A later replica may be too old.
+// TestStreams follows streams that break: a stream that is continued immediately prints no line, and
+// an outage has one line at its beginning and one at its end. A later replica may be too old.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	down := problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)
@@ -282,8 +282,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestJSON writes events as the service lists them, with how posting them went,
-// and nothing else.
+// TestJSON writes only events as the service lists them, with the result of posting them.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	down := problem(http.StatusServiceUnavailable, apitypes.CodeUnavailable)

@@ -40,9 +40,8 @@ func Context(stopping context.Context, r *http.Request) (context.Context, contex
 	}
 }
 
-// ClearDeadlines lets a long request wait beyond the server's timeouts. Over HTTP/2 a write
-// deadline ends a request even while nothing is written. The caller calls ExtendDeadlines
-// before it writes.
+// ClearDeadlines lets a long request wait beyond the server's timeouts. Over HTTP/2 a write deadline
+// ends a request even if no write is in progress. The caller calls ExtendDeadlines before it writes.
 func ClearDeadlines(w http.ResponseWriter) error { return setDeadlines(w, time.Time{}) }
 
 // ExtendDeadlines lets a long request outlast the server's timeouts: it has no deadline
@@ -51,7 +50,7 @@ func ExtendDeadlines(w http.ResponseWriter) error {
 	return setDeadlines(w, time.Now().Add(ChunkTimeout))
 }
 
-// setDeadlines sets a deadline to write, and none to read.
+// setDeadlines sets a write deadline, and removes the read deadline.
 func setDeadlines(w http.ResponseWriter, write time.Time) error {
 	control := http.NewResponseController(w)
 	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(write))

@@ -15,9 +15,9 @@ import (
 // the client's timeout closes the body of such a response.
 var ErrSwitched = errors.New("answered 101 Switching Protocols, which was not asked for")
 
-// Transport is an http.RoundTripper whose exchanges end with the request's context,
-// whatever the peer does. It rejects 101 Switching Protocols, and closes a response
-// body when the context ends, even during a read.
+// Transport is an http.RoundTripper with exchanges that end with the request's context, whatever the
+// peer does. It rejects 101 Switching Protocols, and closes a response body when the context ends,
+// even during a read.
 type Transport struct {
 	Base http.RoundTripper
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// client returns a client whose connections are closed when the test ends.
+// client returns a client. Its connections are closed when the test ends.
 func client(t *testing.T) *http.Client {
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
@@ -62,7 +62,7 @@ func TestSwitchingProtocolsIsRefused(t *testing.T) {
 	<-gone
 }
 
-// stubborn is an answer whose body ends only when it is closed.
+// stubborn is an answer with a body that ends only when it is closed.
 type stubborn struct {
 	io.Reader
 	io.Closer

@@ -1,6 +1,6 @@
-// Package push sends server-sent events to very many clients that wait most of the time. A
-// client over HTTP/1 costs its connection and a goroutine with a small stack: the connection
-// is taken from net/http, whose handler returns and whose buffers are freed.
+// Package push sends server-sent events to very many clients that wait most of the time. A client over
+// HTTP/1 costs its connection and a goroutine with a small stack: push takes the connection from
+// net/http, so that the handler returns and its buffers are freed.
 package push
 
 import (
@@ -87,8 +87,8 @@ func writeConn(conn net.Conn, message []byte) error {
 	return err
 }
 
-// writeResponse writes to a response whose handler has not returned. It clears the deadline
-// afterwards, because HTTP/2 ends a stream at its deadline even while nothing is written.
+// writeResponse writes to a response before its handler has returned. It clears the deadline
+// afterwards, because HTTP/2 ends a stream at its deadline even if no write is in progress.
 func writeResponse(w http.ResponseWriter, message []byte) error {
 	control := http.NewResponseController(w)
 	if err := setDeadline(control, time.Now().Add(WriteTimeout)); err != nil {
@@ -124,7 +124,7 @@ func (s *Stream) Serve(ctx context.Context, left func()) {
 	}
 	go func() {
 		var one [1]byte
-		_, _ = s.conn.Read(one[:]) // clients send nothing: it returns when they leave
+		_, _ = s.conn.Read(one[:]) // clients do not send: it returns when they leave
 		s.End()
 		left()
 	}()

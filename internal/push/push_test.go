@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/push"
 )
 
-// service is a server whose handler begins a stream.
+// service is a server with a handler that begins a stream.
 type service struct {
 	*httptest.Server
 	streams chan *push.Stream
@@ -104,7 +104,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// pipeHijacker is a response whose connection is one end of a pipe.
+// pipeHijacker is a response on one end of a pipe.
 type pipeHijacker struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -173,7 +173,7 @@ func (r *deadlineRecorder) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
-// HTTP/2 ends a stream whose write deadline passes, even if nothing is written then.
+// HTTP/2 ends a stream when its write deadline passes, even if no write is in progress.
 func TestQuietStreamHasNoDeadline(t *testing.T) {
 	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder(), bounded: true}
 	stream, err := push.Accept(w, push.Message("status", []byte("first")))

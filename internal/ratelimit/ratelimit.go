@@ -123,5 +123,5 @@ func (b *Buckets[K]) Return(key K) {
 // debt returns how long the key's bucket takes to be full. The caller holds mu.
 func (b *Buckets[K]) debt(key K, now time.Time) time.Duration {
 	full, _ := b.full.get(key)
-	return min(max(full.Sub(now), 0), b.limit.Window) // a clock that was set back locks nobody out
+	return min(max(full.Sub(now), 0), b.limit.Window) // a clock that was set back must not lock clients out
 }

@@ -5,10 +5,10 @@ import "sync"
 // Shares divides what there is a fixed amount of, such as memory or connections, among the
 // clients that use it at the same time. It is safe for concurrent use.
 //
-// A client may hold up to what is still free, times the weight of its claim. So one greedy client
-// gets half, two get a third each, and there is always something left for one more.
+// A client may hold up to the free number, times the weight of its claim. So one greedy client gets
+// half, two get a third each, and there is always room for one more.
 //
-// Invariant: held has what each client has, if that is not 0. Each Take added to used once.
+// Invariant: held has each client's number, unless it is 0. Each Take added to used once.
 type Shares[K comparable] struct {
 	name     string
 	capacity int64

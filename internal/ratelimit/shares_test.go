@@ -44,7 +44,7 @@ func TestSharesOfClients(t *testing.T) {
 	wantTaken(t, s, 6, "seats", claim("b"))  // 31, and 31 are free
 }
 
-// TestSharesOfGroups has clients of a group. The group's claim weighs twice as much as theirs.
+// TestSharesOfGroups has clients of a group. The group's claim weighs twice the clients' claims.
 func TestSharesOfGroups(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[string]("seats", 90)
@@ -125,8 +125,8 @@ func TestSharesOfParts(t *testing.T) {
 	fill("203.0.113.1", "acme", 20)
 	fill("203.0.113.2", "acme", 10)
 	fill("2001:db8:1:1::1", "acme", 5)
-	fill("2001:db8:1:2::1", "acme", 2) // the site has 7, and twice what is left is 6
-	fill("127.0.0.1", "acme", 3)       // of nobody in particular: what is left of the half
+	fill("2001:db8:1:2::1", "acme", 2) // the site has 7, and twice the rest is 6
+	fill("127.0.0.1", "acme", 3)       // no site: the rest of the half
 	fill("203.0.113.1", "", 10)        // it has 30 together, and 30 are free
 	fill("192.0.2.1", "", 10)
 	fill("192.0.2.2", "globex", 10)

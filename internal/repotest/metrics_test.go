@@ -40,8 +40,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 
 var metricName = regexp.MustCompile(`^quittance_[a-z_]+$`)
 
-// declaration returns the name and the labels of the metric that a call of
-// package prometheus declares, and "" if it declares none.
+// declaration returns the name and the labels of the metric that a call of package prometheus
+// declares, and "" if it declares no metric.
 func declaration(file *ast.File, call *ast.CallExpr) (name string, labels []string) {
 	if len(call.Args) == 0 {
 		return "", nil
@@ -67,8 +67,7 @@ func declaration(file *ast.File, call *ast.CallExpr) (name string, labels []stri
 	return "", nil
 }
 
-// texts returns the strings in an expression, those of the file's variables
-// included.
+// texts returns the strings in an expression, including strings of the file's variables.
 func texts(file *ast.File, expr ast.Expr) (found []string) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -86,8 +85,8 @@ func texts(file *ast.File, expr ast.Expr) (found []string) {
 	return found
 }
 
-// variable returns the value of a variable that is declared in the file, alone
-// in its specification, or nil.
+// variable returns the value of a variable that is declared in the file, in a specification without
+// other variables, or nil.
 func variable(file *ast.File, name string) ast.Expr {
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)

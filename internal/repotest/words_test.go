@@ -91,7 +91,7 @@ func metaphor(name string) string {
 	return ""
 }
 
-// phrases are what comments do not say: a plain verb or preposition does.
+// phrases are not allowed in comments: a plain verb or preposition is better.
 var phrases = regexp.MustCompile(`(?i)\b(beside|be it|tells?|told|whoever|is none|are none|stands?)\b`)
 
 // TestCommentsArePlain looks for phrases in comments that a reader stumbles

@@ -1,8 +1,8 @@
 // Package requestlog keeps the last requests of each owner of keys, so that developers see
 // what their programs asked for and why it was refused.
 //
-// A request is never delayed: it is added to a bounded queue in memory, which one worker
-// writes to the database in batches. What exceeds the bounds is dropped and counted.
+// A request is never delayed: it is added to a bounded queue in memory, which one worker writes to the
+// database in batches. Entries beyond the bounds are dropped and counted.
 package requestlog
 
 import (
@@ -29,7 +29,7 @@ const (
 	// MaxPending bounds the requests of an owner of keys that wait to be written. The oldest
 	// are dropped, and those that succeeded before others.
 	MaxPending = 100
-	// MaxOwners bounds the owners of keys whose requests wait to be written.
+	// MaxOwners bounds the owners of keys with requests that wait to be written.
 	MaxOwners = 1000
 	// MaxWaiting bounds the requests of all owners of keys that wait to be written.
 	MaxWaiting = 10_000
@@ -55,7 +55,7 @@ const (
 // Prefix begins the ids of entries.
 const Prefix = "log_"
 
-// Entry is a request that ended. It holds nothing of the query, the headers and the bodies.
+// Entry is a request that ended. It has no part of the query, the headers and the bodies.
 type Entry struct {
 	ID         string
 	MerchantID string // owner of the key; empty for the operator
@@ -70,8 +70,7 @@ type Entry struct {
 	Duration   time.Duration
 	Client     string // address
 	RequestID  string
-	// Idempotent says whether there was an Idempotency-Key. It is nil for requests that take
-	// none.
+	// Idempotent is whether there was an Idempotency-Key. It is nil for requests that take no such key.
 	Idempotent *bool
 }
 
@@ -96,7 +95,7 @@ type Config struct {
 // Log is the log of one process. It is safe for concurrent use.
 type Log struct {
 	cfg       Config
-	uncounted map[string]int // requests written since an owner's were counted; for the worker alone
+	uncounted map[string]int // requests written since an owner's were counted; only for the worker
 
 	mu      sync.Mutex
 	pending map[string][]Entry // by owner, oldest first: at most MaxOwners of at most MaxPending
@@ -114,8 +113,7 @@ func New(c Config) *Log {
 	return &Log{cfg: c, pending: make(map[string][]Entry), uncounted: make(map[string]int)}
 }
 
-// Add adds a request that has just ended, and gives it an ID. It waits for nothing but other
-// calls of Add.
+// Add adds a request that has just ended, and gives it an ID. It waits only for other calls of Add.
 func (l *Log) Add(e Entry) {
 	e.ID = l.cfg.IDs.New(Prefix)
 	e.Path, e.Detail = clean(e.Path, maxPath), clean(e.Detail, maxDetail)
@@ -146,8 +144,8 @@ func clean(text string, most int) string {
 	return text
 }
 
-// take removes the requests of a batch, those of some owners before those of others. The
-// order of owners is random, so that none waits for ever.
+// take removes the requests of a batch, owner by owner. The order of owners is random, so that no
+// owner waits forever.
 func (l *Log) take() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -83,8 +83,8 @@ func run(t *testing.T, l *requestlog.Log) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// TestBounds adds requests of several owners between flushes: none is lost uncounted, a batch
-// and what is kept of an owner are bounded, and the newest are kept.
+// TestBounds adds requests of several owners between flushes. Every lost request is counted. A batch
+// and the entries per owner are bounded, and the newest are kept.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -106,7 +106,7 @@ func TestBounds(t *testing.T) {
 				t.Fatalf("a batch has %d requests", n)
 			}
 		}
-		for range 3 { // as many as are pending fit
+		for range 3 { // the number of pending ones fits
 			l.Flush(t.Context())
 		}
 		last := make(map[string]string)
@@ -159,8 +159,8 @@ func TestDatabaseFails(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBounded adds as many requests of each owner as may wait, while nothing is
-// written, and later those of others.
+// TestWaitingIsBounded fills the queue of each owner while no batch is written, and later adds
+// requests of others.
 func TestWaitingIsBounded(t *testing.T) {
 	t.Parallel()
 	m, dropped := new(memory), 0

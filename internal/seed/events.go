@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// quiet: of so many merchants, the last has no endpoint.
+	// quiet: of this many merchants, the last has no endpoint.
 	quiet = 10
 	// pendingFor is the age up to which events still wait for their delivery.
 	pendingFor = time.Minute
@@ -37,7 +37,7 @@ func (s *story) emit(typ invoice.EventType, subject string, at time.Time, data f
 	}
 }
 
-// eventLog are events that happened later than what is written, the next first.
+// eventLog has the events that are later than the written ones, the next first.
 type eventLog struct {
 	next queue
 	seq  int64 // of the last event written
@@ -45,7 +45,7 @@ type eventLog struct {
 
 type queued struct {
 	event
-	order int // of those of the same second
+	order int // among events of the same second
 }
 
 type queue []queued
@@ -66,7 +66,7 @@ func (q *queue) Less(i, j int) bool {
 func (q *queue) Swap(i, j int) { (*q)[i], (*q)[j] = (*q)[j], (*q)[i] }
 
 // Push implements heap.Interface.
-func (q *queue) Push(e any) { *q = append(*q, e.(queued)) } //nolint:forcetypeassert // add pushes nothing else
+func (q *queue) Push(e any) { *q = append(*q, e.(queued)) } //nolint:forcetypeassert // add pushes only queued
 
 // Pop implements heap.Interface.
 func (q *queue) Pop() any {
@@ -86,7 +86,7 @@ func (l *eventLog) add(e event) {
 // eventsBefore takes the events up to a time from the log.
 func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []store.LoadedEvent, err error) {
 	for len(log.next) > 0 && !log.next[0].at.After(until) {
-		e := heap.Pop(&log.next).(queued) //nolint:forcetypeassert // add pushes nothing else
+		e := heap.Pop(&log.next).(queued) //nolint:forcetypeassert // add pushes only queued
 		log.seq++
 		row, err := m.logged(e.event, log.seq)
 		if err != nil {

@@ -68,7 +68,8 @@ const (
 	idKinds = idPayment + transfers
 )
 
-// id returns the identifier of something that was made at a time. n and kind keep those of the same time apart.
+// id returns the identifier of an object that was made at a time. n and kind distinguish objects of
+// the same time.
 func (m *Maker) id(prefix string, at time.Time, n, kind int) string {
 	var tail [8]byte
 	binary.BigEndian.PutUint64(tail[:], m.random(n*idKinds+kind, drawID))

@@ -31,7 +31,7 @@ const (
 	openFor = 24 * time.Hour
 )
 
-// Config says which rows are made.
+// Config configures which rows are made.
 type Config struct {
 	Invoices, Merchants int
 	// Open is how many of the newest invoices are open. Others are as well if they were
@@ -78,9 +78,9 @@ func New(c Config) (*Maker, error) {
 	return &Maker{Config: c, first: c.Until.Add(-Period), shares: shares(c.Merchants)}, nil
 }
 
-// shares returns the shares of merchants, each with those before it: the share of the nth is
-// that of the first divided by a power of n (Zipf's law), which is chosen so that the first
-// has largestShare.
+// shares returns the shares of merchants, each with the shares before it: the share of the nth is the
+// first share divided by a power of n (Zipf's law), which is chosen so that the first has
+// largestShare.
 func shares(n int) []uint32 {
 	sum := func(power float64) (all float64) {
 		for i := range n {

@@ -199,7 +199,7 @@ func TestLoadRefusesUsedDatabases(t *testing.T) {
 	})
 }
 
-// TestInterruptedLoad checks that PostgreSQL keeps nothing of a load that fails.
+// TestInterruptedLoad checks that PostgreSQL keeps no row of a load that fails.
 func TestInterruptedLoad(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.MigratedPostgres(t))

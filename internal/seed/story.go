@@ -18,9 +18,9 @@ const (
 	cent = 10_000
 	// customers, baskets and payers are how many different ones there are.
 	customers, baskets, payers = 100_000, 100_000, 100_000
-	// strays: one invoice of so many has a payment at its merchant's address that is nobody's.
+	// strays: one invoice in this many has an unattributed payment at its merchant's address.
 	strays = 200
-	// undecided is the part of the newest invoices whose surplus is not refunded yet.
+	// undecided is the part of the newest invoices with a surplus that is not refunded yet.
 	undecided = 20
 	// localChain is the number of the development chain.
 	localChain = 1337
@@ -216,7 +216,7 @@ func (s *story) pay(after time.Duration, amount invoice.Amount, by invoice.Metho
 	}
 }
 
-// refund adds a refund of the invoice's last payment, unless nobody has decided on it yet.
+// refund adds a refund of the invoice's last payment, unless the decision is still open.
 func (s *story) refund(amount invoice.Amount) {
 	if len(s.payments) == 0 || s.n > s.Invoices-s.Invoices/undecided {
 		return

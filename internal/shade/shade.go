@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// MinContrast is the least contrast of text with what is behind it (WCAG 2.2, 1.4.3,
-// level AA).
+// MinContrast is the least contrast of text with its background (WCAG 2.2, 1.4.3, level AA).
 const MinContrast = 4.5
 
 // Color is an sRGB color: red, green and blue.

@@ -111,7 +111,7 @@ func (p parser) value(depth int) (any, error) {
 	return array, err
 }
 
-// object reads the rest of an object, whose members are at the given nesting depth.
+// object reads the rest of an object. Its members are at the given nesting depth.
 func (p parser) object(depth int) (map[string]any, error) {
 	o := map[string]any{}
 	for p.More() {

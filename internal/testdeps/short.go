@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Short leaves tests out of `go test -short` that need a tool or take seconds. Call it in
-// TestMain with regular expressions of their names. Subtests named "postgres" are left out
-// too. Without -short it does nothing.
+// Short leaves tests out of `go test -short` that need a tool or take seconds. Call it in TestMain
+// with regular expressions of their names. Subtests named "postgres" are left out too. Without -short
+// it has no effect.
 //
 // The tests are left out as by the flag -skip, so they are not reported as passed. A test
 // that calls Needs does not have to be on the list.
@@ -37,8 +37,8 @@ func Short(tests ...string) {
 	LeaveOut(strings.Join(append([]string{"PostgreSQL"}, tests...), ", "))
 }
 
-// Needs ends the test, as skipped, if `go test -short` leaves out what it needs: a server or
-// a browser. Helpers that start one call it. Without -short it does nothing.
+// Needs ends the test, as skipped, if `go test -short` leaves out what it needs: a server or a
+// browser. Helpers that start one call it. Without -short it has no effect.
 func Needs(tb testing.TB, what string) {
 	tb.Helper()
 	if testing.Short() {

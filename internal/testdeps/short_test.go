@@ -30,7 +30,7 @@ func TestDatabases(t *testing.T) {
 	t.Run("postgres", func(*testing.T) {})
 }
 
-// TestShort runs the tests above in a process of their own.
+// TestShort runs the tests above in a child process.
 func TestShort(t *testing.T) {
 	const all = "TestLeftOut,TestSlowQuery,TestLeftOutNot,TestServer,TestDatabases,TestDatabases/sqlite,TestDatabases/postgres"
 	for _, test := range []struct{ flags, want string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// TestUnpacked has several processes ask for a program of a package that nobody has, with
+// TestUnpacked has several processes ask for a program of a package that is not installed, with
 // package lists that are missing. It is downloaded once.
 func TestUnpacked(t *testing.T) {
 	dir := t.TempDir()

@@ -19,8 +19,8 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Format returns a time in a zone as text, and nothing for the zero time, which means that
-// there is no time. It is the only way to format a time in this program.
+// Format returns a time in a zone as text, and "" for the zero time, which means that there is no
+// time. It is the only way to format a time in this program.
 func Format(at time.Time, zone *time.Location, layout string) string {
 	if at.IsZero() {
 		return ""

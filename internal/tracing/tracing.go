@@ -1,8 +1,8 @@
-// Package tracing makes spans of OpenTelemetry traces. A context carries the tracer, so
-// that code without a span costs nothing but a look-up when tracing is off.
+// Package tracing makes spans of OpenTelemetry traces. A context carries the tracer, so that code
+// without a span costs only a look-up when tracing is off.
 //
-// Spans have no bodies, queries, headers, URLs or statements, and no text that others
-// wrote, because these may hold secrets.
+// Spans have no bodies, queries, headers, URLs or statements, and no text from outside, because these
+// may hold secrets.
 package tracing
 
 import (
@@ -17,7 +17,7 @@ const Name = "github.com/quittance/quittance"
 
 type tracerKey struct{}
 
-// none is a span that records nothing.
+// none is a span that is not recorded.
 var none = trace.SpanFromContext(context.Background())
 
 // WithTracer returns a context that carries a tracer, or ctx if the tracer is nil.
@@ -28,8 +28,7 @@ func WithTracer(ctx context.Context, tracer trace.Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, tracer)
 }
 
-// Start starts a span under that of ctx, or the first span of a trace. The caller ends it
-// with End.
+// Start starts a span under ctx's span, or the first span of a trace. The caller ends it with End.
 func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
 	tracer, ok := ctx.Value(tracerKey{}).(trace.Tracer)
 	if !ok {
@@ -47,8 +46,8 @@ func StartRoot(ctx context.Context, name string) (context.Context, trace.Span) {
 	return tracer.Start(ctx, name, trace.WithNewRoot())
 }
 
-// StartChild is Start if ctx has a span that is recorded. Otherwise it starts none, so
-// that what runs every few seconds makes no traces of its own.
+// StartChild is Start if ctx has a span that is recorded. Otherwise it starts no span, so that work
+// that runs every few seconds makes no traces.
 func StartChild(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, none

@@ -97,7 +97,7 @@ func (r *run) holdBlocks(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		// If it fails, the hold ends by itself.
+		// If it fails, the hold ends later without it.
 		_ = r.cfg.World.Hold(context.WithoutCancel(ctx), 0)
 	}, nil
 }

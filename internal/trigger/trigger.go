@@ -70,7 +70,7 @@ type run struct {
 	again     []Came
 }
 
-// create creates an invoice that expires after so many seconds of the world's time.
+// create creates an invoice that expires after life seconds of the world's time.
 func (r *run) create(ctx context.Context, life int64) error {
 	clock, err := dev.Clock(ctx, r.cfg.World.BaseURL)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *run) create(ctx context.Context, life int64) error {
 
 // pay pays the invoice and, with refund, refunds it once it is paid.
 func (r *run) pay(ctx context.Context, refund bool) error {
-	amount := cmp.Or(r.made.Invoice.TransferAmount, price) // none if all suffixes are taken
+	amount := cmp.Or(r.made.Invoice.TransferAmount, price) // empty if all suffixes are taken
 	if _, err := r.transfer(ctx, transfer{what: "paid", amount: amount}); err != nil || !refund {
 		return err
 	}

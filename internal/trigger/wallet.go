@@ -20,7 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 )
 
-// Gas of the transactions. It costs nothing in a development world.
+// Gas of the transactions. It is free in a development world.
 const (
 	transferGas = 200_000
 	gasFeeCap   = 100 * params.GWei

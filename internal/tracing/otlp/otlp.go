@@ -38,9 +38,9 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Start returns a tracer whose spans are exported in the background, and a function that
-// exports the last ones and stops. The queue of spans is bounded: while the collector is
-// away, spans are dropped. The tracer is nil if the environment names no collector.
+// Start returns a tracer with spans that are exported in the background, and a function that exports
+// the last ones and stops. The queue of spans is bounded: while the collector is away, spans are
+// dropped. The tracer is nil if the environment names no collector.
 func Start(ctx context.Context, cfg Config) (tracer trace.Tracer, stop func(), err error) {
 	wanted, err := isConfigured(os.Getenv)
 	if err != nil || !wanted {
