@@ -10,16 +10,15 @@ import (
 
 // Limits of an addressCache.
 const (
-	// maxLookup is how many accounts one query of the ledger names.
+	// maxLookup is how many accounts one query of the ledger looks up.
 	maxLookup = 1000
 	// MaxCached is how many accounts a cache holds.
 	MaxCached = 1 << 18
 )
 
-// addressCache caches which accounts are settlement addresses, so that the ledger
-// is asked about each once. Use one only for blocks that are older than it: an
-// account that becomes a settlement address later is paid in later blocks. It is
-// safe for concurrent use.
+// addressCache remembers which accounts are settlement addresses, so that the ledger is asked only once about each. Use
+// a cache only for blocks that are older than the cache: an account that becomes a settlement address later is paid in
+// later blocks. It is safe for concurrent use.
 type addressCache struct {
 	lookup func(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error)
 
@@ -36,7 +35,7 @@ func (ix *Indexer) newAddressCache() *addressCache {
 	}
 }
 
-// watched returns those of the accounts that are settlement addresses.
+// watched returns the accounts that are settlement addresses.
 func (c *addressCache) watched(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
 	watched := map[invoice.Address]bool{}
 	var unknown []invoice.Address

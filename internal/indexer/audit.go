@@ -16,24 +16,24 @@ import (
 
 // Limits of the audit of final blocks.
 const (
-	// AuditHorizon is how old a block may be, by the chain's time, to be audited still:
-	// what the rate does not suffice for is passed over and counted. Blocks of a back-fill
-	// are audited however old they are, after the others.
+	// AuditHorizon is the greatest age, by the chain's time, of a block that is still audited. If the rate limit leaves
+	// older blocks unaudited, they are skipped and counted. Back-filled blocks are audited whatever their age, after
+	// the others.
 	AuditHorizon = 24 * time.Hour
 	// auditPollInterval is the wait when all final blocks are audited.
 	auditPollInterval = 10 * time.Second
-	// auditRange is how many blocks are compared between two nodes by one request of each.
+	// auditRange is how many blocks are compared with one request to each of two nodes.
 	auditRange = 100
-	// auditStored is how many blocks are looked up that were compared when they were read.
+	// auditStored is how many blocks one step looks up that were compared when they were read.
 	auditStored = 256
-	// maxAuditFailures is how often blocks are tried before they are passed over.
+	// maxAuditFailures is how often auditing a block is tried before the block is skipped.
 	maxAuditFailures = 5
 )
 
-// Audit is how far the final blocks of a chain were read a second time.
+// Audit is the progress of reading the chain's final blocks a second time.
 type Audit struct {
-	Next, Behind uint64 // first block that is not audited, and how many final ones are not
-	Older        uint64 // blocks of a back-fill that are not audited
+	Next, Behind uint64 // first block that is not audited, and the number of unaudited final blocks
+	Older        uint64 // unaudited blocks of a back-fill
 	Counted      store.AuditCounts
 }
 
@@ -61,8 +61,8 @@ func (ix *Indexer) auditBlocks(ctx context.Context) {
 	}
 }
 
-// auditStep audits the next blocks. It returns how many calls of nodes it made, and whether
-// there are more blocks to audit.
+// auditStep audits the next blocks. It returns how many calls it made to nodes, and whether there are more blocks to
+// audit.
 func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err error) {
 	if !ix.reads() {
 		return 0, false, nil
@@ -82,7 +82,7 @@ func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err err
 			last = min(last, *a.Last)
 		}
 		if gap := cursor.Gap; gap != nil && a.Next <= gap.Last && gap.Next <= last {
-			last = max(gap.Next, 1) - 1 // what is above is read again first
+			last = max(gap.Next, 1) - 1 // the blocks above are read again first
 		}
 		if a.Next > last {
 			continue
@@ -101,7 +101,7 @@ func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err err
 	return 0, false, nil
 }
 
-// showAudits notes in the status how far the audits are.
+// showAudits writes the progress of the audits to the status.
 func (ix *Indexer) showAudits(audits []store.ChainAudit, cursor settle.Cursor) {
 	shown := &Audit{}
 	for _, a := range audits {
@@ -118,8 +118,7 @@ func (ix *Indexer) showAudits(audits []store.ChainAudit, cursor settle.Cursor) {
 	ix.updateStatus(func(s *Status) { s.Audit = shown })
 }
 
-// auditPart audits the next blocks of a part, up to a final one, and returns how many calls
-// it took.
+// auditPart audits the next blocks of a part, up to a final one, and returns how many calls it made.
 func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint64, final invoice.Header) (calls int, err error) {
 	advance := func(next uint64, more store.AuditCounts) error {
 		return ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, next, more)
@@ -130,7 +129,7 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 		}
 		return 0, err
 	}
-	if ix.cfg.Chain.Quorum > 1 { // two nodes have read it before it was final
+	if ix.cfg.Chain.Quorum > 1 { // two nodes read it before it was final
 		return 0, advance(last+1, store.AuditCounts{Node: last + 1 - a.Next})
 	}
 	nodes := ix.cfg.Pool.Healthy()
@@ -161,8 +160,8 @@ func (ix *Indexer) auditPart(ctx context.Context, a store.ChainAudit, last uint6
 	return calls + 1, err
 }
 
-// auditFrom audits a final block, and as many after it up to the last one as one step takes. It
-// returns how many calls it took after the header's, and the next block to audit.
+// auditFrom audits a final block and the blocks after it, up to last, that fit into one step. It returns the calls it
+// made after the one for the header, and the next block to audit.
 func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.Header, last uint64) (calls int, next uint64, counts store.AuditCounts, err error) {
 	n := node{nodes[0]}
 	switch {
@@ -174,7 +173,7 @@ func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.H
 		return calls, next, store.AuditCounts{Node: next - h.Number}, err
 	case !ix.offersReceipts(n) && len(ix.cfg.Pool.Nodes()) > 1: // another may be healthy soon
 		return 0, h.Number, counts, errNoSecondNode
-	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // it may again
+	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // this one may become healthy again
 		return 0, h.Number + 1, store.AuditCounts{Unverified: 1}, nil
 	case !ix.offersReceipts(n):
 		return 0, last + 1, store.AuditCounts{Unverified: last + 1 - h.Number}, nil
@@ -194,14 +193,14 @@ func (ix *Indexer) auditByReceipts(ctx context.Context, n node, h chain.Header) 
 	return ix.requireRecorded(ctx, logs)
 }
 
-// errNoHealthyNode means that no node can be asked now.
+// errNoHealthyNode means that no node is healthy now.
 var errNoHealthyNode = errors.New("no node is healthy")
 
-// errNoSecondNode means that blocks can be audited only with another node, and none is healthy now.
+// errNoSecondNode means that an audit needs a second node, and no other node is healthy now.
 var errNoSecondNode = errors.New("the node returns no receipts of whole blocks, and no other node is healthy")
 
-// comparedBefore returns the first block, from one on, that was not compared when it was read. It
-// also returns how the blocks below it were compared.
+// comparedBefore returns the first block, starting at one, that was not compared when it was read. It also returns how
+// the blocks below it were compared.
 func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next uint64, counts store.AuditCounts, err error) {
 	headers, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, from, min(last, from+auditStored-1))
 	if err != nil {
@@ -230,8 +229,8 @@ func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next 
 	return next, counts, nil
 }
 
-// auditByNodes compares a range of final blocks with the logs of two nodes, one of which did
-// not read it first. It returns how many calls it took.
+// auditByNodes compares the logs of a range of final blocks from two nodes, one of which did not read the range first.
+// It returns how many calls it made.
 func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first, last uint64) (calls int, err error) {
 	for _, p := range nodes {
 		n := node{p}
@@ -250,8 +249,8 @@ func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first,
 	return calls, nil
 }
 
-// requireRecorded reports the transactions among logs of final blocks that move a token to
-// an address of ours and are not recorded. Their blocks are read again.
+// requireRecorded looks in the logs of final blocks for transactions that move a token to one of our addresses and are
+// not recorded. It reports them, and their blocks are read again.
 func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error {
 	watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
 	if err != nil || len(watched) == 0 {

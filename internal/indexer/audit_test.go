@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// audit runs the audit until no work is left, and returns how many calls it took.
+// audit runs the audit until no work is left, and returns how many calls it made.
 func (f *fixture) audit(t *testing.T) (calls int) {
 	t.Helper()
 	for range 10_000 {
@@ -77,8 +77,8 @@ func TestOmittedLogInRanges(t *testing.T) {
 	}
 }
 
-// TestAuditOfComparedBlocks audits blocks that were compared when they were read: without a
-// call, unless the service was restarted.
+// TestAuditOfComparedBlocks audits blocks that were compared when they were read. It needs no call, unless the service
+// was restarted.
 func TestAuditOfComparedBlocks(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		f := newFixture(t, nil)
@@ -103,8 +103,7 @@ func TestAuditOfComparedBlocks(t *testing.T) {
 	}
 }
 
-// TestAuditPassesOver has an audit be more than a day behind: what is older is counted as not
-// verified.
+// TestAuditPassesOver lets an audit fall more than a day behind: older blocks are counted as not verified.
 func TestAuditPassesOver(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
@@ -121,8 +120,7 @@ func TestAuditPassesOver(t *testing.T) {
 	}
 }
 
-// TestAuditOfFailingNode has the only node give no answer for a while: blocks are passed over only
-// after several failures.
+// TestAuditOfFailingNode has the only node give no answer for a while: blocks are skipped only after several failures.
 func TestAuditOfFailingNode(t *testing.T) {
 	f := newFixture(t, nil)
 	proxy := f.nodes(t, 1, nil)[0]

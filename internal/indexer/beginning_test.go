@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestStartBlockIsCrossChecked has nodes wrong about the block that reading is to begin
-// at, which counts as final without having been read.
+// TestStartBlockIsCrossChecked has nodes return a wrong block where reading should begin. That block counts as final
+// without having been read.
 func TestStartBlockIsCrossChecked(t *testing.T) {
 	wrong, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
 	for name, test := range map[string]struct {
@@ -50,9 +50,8 @@ func TestStartBlockIsCrossChecked(t *testing.T) {
 	}
 }
 
-// TestNodeRepeatsAFalseBlock has a node invent a transfer while the other one gives
-// no receipts, so that the first alone reported what was recorded. It must not
-// be the second opinion on itself.
+// TestNodeRepeatsAFalseBlock has a node invent a transfer while the other one gives no receipts, so that only the first
+// node reported the record. Its second answer must not confirm its first.
 func TestNodeRepeatsAFalseBlock(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })

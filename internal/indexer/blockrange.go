@@ -14,12 +14,12 @@ import (
 // blockRange is the blocks first..last, which are final or about to be.
 type blockRange struct {
 	first, last uint64
-	rangedUpTo  uint64     // block up to which logs may be asked for by range
-	compared    Comparison // how blocks near the head are compared; "" for others, and if there is no need
+	rangedUpTo  uint64     // last block for which logs may be requested by range
+	compared    Comparison // how blocks near the head are compared; "" for other blocks, and if no comparison is needed
 }
 
-// readBlockRange reads a block range from one node, in requests that its limits allow. It returns
-// the blocks with events and the last one, and may return others.
+// readBlockRange reads a block range from one node, in requests within its limits. It returns the blocks with events
+// and the last block, and may return others.
 func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
 	var blocks []settle.Block
 	for at := s.first; at <= s.last; {
@@ -62,20 +62,19 @@ func (ix *Indexer) logsInParts(ctx context.Context, n node, first, last uint64) 
 	return all, nil
 }
 
-// isSmallerRangeNext reports whether a node failed to answer the logs of a range, which
-// has lowered its limit, and is to be asked for fewer now. A node that takes too long
-// may not answer at all, and one may want a pause.
+// isSmallerRangeNext reports whether a node failed to return the logs of a range and lowered its limit, so that a
+// smaller request should follow. A node that timed out may not answer at all, and a node may ask for a pause.
 func isSmallerRangeNext(err error) bool {
 	var failed *nodeError
 	pause, _ := chain.IsRateLimit(err)
 	return errors.As(err, &failed) && failed.byRange && chain.IsRefusal(err) && !errors.Is(err, chain.ErrTimeout) && pause == 0
 }
 
-// targetLogs is how many logs the answer to a request should hold. They are enough to make the round
-// trip a small part of the time, and few enough for several answers to fit into memory.
+// targetLogs is how many logs one answer should hold: enough to make the round trip a small part of the time, and few
+// enough to keep several answers in memory.
 const targetLogs = 10_000
 
-// grow records an answer with a number of blocks and of logs.
+// grow adapts the limit after an answer with the given numbers of blocks and logs.
 func grow(limit *chain.Limit, blocks uint64, logs int) {
 	switch {
 	case logs > targetLogs:
@@ -85,9 +84,8 @@ func grow(limit *chain.Limit, blocks uint64, logs int) {
 	}
 }
 
-// nextPart returns the last block that one request to a node reads, from a block on, and the kind of
-// that request. A node that refuses logs of even one block by range is asked for them by the blocks'
-// hashes.
+// nextPart returns the last block to read with one request to a node, starting at a block, and the kind of that
+// request. If a node refuses to return logs by range even for one block, the blocks are requested by hash.
 func (s blockRange) nextPart(at uint64, n node) (last uint64, kind chain.Kind) {
 	if at <= s.rangedUpTo {
 		if size := n.Limit(chain.KindRange).Next(); size > 0 {
@@ -120,8 +118,7 @@ func (ix *Indexer) readPart(
 	return ix.readBlocks(ctx, n, headers, c)
 }
 
-// withEvents returns the blocks that hold transfers, registry events or transactions that
-// are set aside.
+// withEvents returns the blocks that hold transfers, registry events or skipped transactions.
 func withEvents(blocks []settle.Block) []settle.Block {
 	return slices.DeleteFunc(slices.Clone(blocks), func(b settle.Block) bool { return len(b.Transfers)+len(b.Registry)+len(b.Unread) == 0 })
 }

@@ -16,32 +16,31 @@ import (
 const (
 	// probeBlocks is how many of the newest blocks are searched for a log.
 	probeBlocks = 32
-	// probeEvery is the time between two probes that found no log.
+	// probeEvery is the time between two probes if no log was found.
 	probeEvery = 10 * time.Minute
 )
 
-// Blooms says whether the bloom filters in a node's headers are usable.
+// Blooms is how far the bloom filters in a node's headers can be used.
 type Blooms string
 
 // States of a node's bloom filters.
 const (
-	// BloomsUnknown: no log was seen yet. Empty answers that a filter contradicts are
-	// verified.
+	// BloomsUnknown: no log was seen yet. Empty answers are verified if a filter contradicts them.
 	BloomsUnknown Blooms = "unknown"
-	// BloomsTrue: they contain the block's logs. Empty answers that one contradicts
-	// are verified; on a chain with FullBloom, blocks are skipped by them.
+	// BloomsTrue: the filters contain the block's logs. Empty answers are verified if a filter contradicts them. On a
+	// chain with FullBloom, blocks are skipped by their filters.
 	BloomsTrue Blooms = "on"
-	// BloomsPartial: they contain some of the block's logs. Empty answers that one
-	// contradicts are verified.
+	// BloomsPartial: the filters contain some of the block's logs. Empty answers are verified if a filter contradicts
+	// them.
 	BloomsPartial Blooms = "partial"
-	// BloomsNone: they are missing or empty, and cannot contradict an answer.
+	// BloomsNone: the filters are missing or empty, and cannot contradict an answer.
 	BloomsNone Blooms = "off"
 )
 
 // probe is the state of a node's bloom filters.
 type probe struct {
 	blooms Blooms
-	at     time.Time // when a log was looked for; zero for never
+	at     time.Time // of the last search for a log; zero if there was no search
 }
 
 // blooms returns the state of the node's bloom filters.
@@ -101,8 +100,7 @@ func (ix *Indexer) setBlooms(n node, blooms Blooms) {
 		"chain", ix.cfg.Chain.Key, "node", n.String(), "check", string(blooms))
 }
 
-// probeBlooms searches the node's newest blocks for a log, to learn the state of its
-// bloom filters, unless that is known.
+// probeBlooms searches the node's newest blocks for a log to learn the state of its bloom filters, if that is unknown.
 func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	ix.mu.Lock()
 	p := ix.probes[n.Node]
@@ -128,8 +126,8 @@ func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	return ix.learnBlooms(n, h, logs)
 }
 
-// anyLogs returns the header and logs of one of the node's newest blocks: logs that
-// the decoder selects, or else all logs of the newest block.
+// anyLogs returns the header and logs of one of the node's newest blocks: the logs that the decoder selects or, if
+// there are none, all logs of the newest block.
 func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
 	count := max(1, min(probeBlocks, n.Limit(chain.KindRange).Next()))

@@ -11,9 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// blooming returns a node whose headers have this bloom filter, or their own
-// when it is empty, and which leaves the logs of a block out when it is asked
-// for them by its hash.
+// blooming returns a node with this bloom filter in its headers, or with the real ones if it is empty. The node leaves
+// out the logs of a block that is requested by hash.
 func blooming(t *testing.T, f *fixture, bloom string, silent func(block string) bool) string {
 	t.Helper()
 	return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
@@ -38,7 +37,7 @@ var (
 // leave the logs of a block out. The block's bloom filter shows that logs exist,
 // so they come from its receipts, or from another node.
 func TestOwnChainVerifiesEmptyAnswers(t *testing.T) {
-	for _, known := range []bool{false, true} { // whether a log was seen that shows that the filters are true
+	for _, known := range []bool{false, true} { // whether a seen log shows that the filters hold logs
 		for nodes, want := range map[int]chain.State{1: chain.StateOK, 2: chain.StateQuarantined} {
 			f := newFixture(t, nil)
 			f.catchUp(t)
@@ -69,9 +68,8 @@ func TestOwnChainVerifiesEmptyAnswers(t *testing.T) {
 	}
 }
 
-// TestFiltersWithoutLogs has the headers of a chain have empty bloom filters,
-// also where the chain is known for true ones: no block is passed over by them,
-// and the status says that they are of no use.
+// TestFiltersWithoutLogs gives the headers of a chain empty bloom filters, also if the chain is known for correct ones:
+// no block is skipped by them, and the status reports that they are useless.
 func TestFiltersWithoutLogs(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		f := newFixture(t, nil)
@@ -91,9 +89,8 @@ func TestFiltersWithoutLogs(t *testing.T) {
 	}
 }
 
-// TestFiltersThatGoEmpty has a node of a chain with true bloom filters send
-// empty ones from some block on: none of its blocks with transactions is passed
-// over.
+// TestFiltersThatGoEmpty has a node of a chain with correct bloom filters send empty ones from some block on: it skips
+// no block with transactions.
 func TestFiltersThatGoEmpty(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))

@@ -16,17 +16,16 @@ import (
 
 // Limits of comparing logs.
 const (
-	// maxReceiptsInFlight is how many blocks' receipts are asked for at a time.
+	// maxReceiptsInFlight is how many blocks' receipts are requested at a time.
 	maxReceiptsInFlight = 4
-	// maxReceiptFailures is how often in a row a node may fail to return the receipts of a
-	// block before it counts as one that does not serve them.
+	// maxReceiptFailures is how often in a row a node may fail to return the receipts of a block before the indexer
+	// treats it as a node that does not serve them.
 	maxReceiptFailures = 3
-	// receiptsRecheck is how long after that it is asked again.
+	// receiptsRecheck is how long afterwards such a node is asked again.
 	receiptsRecheck = time.Hour
-	// maxCompareParts is in how many requests another node is asked for the logs of a range near the
-	// head.
+	// maxCompareParts is how many requests another node gets for the logs of a range near the head.
 	maxCompareParts = 4
-	// maxComparedKnown bounds the blocks that are known to be compared.
+	// maxComparedKnown bounds the blocks that are remembered as compared.
 	maxComparedKnown = 1 << 14
 )
 
@@ -35,23 +34,23 @@ type Comparison string
 
 // Comparisons of a block's logs.
 const (
-	ComparedNone     Comparison = "none"     // there was no other means
+	ComparedNone     Comparison = "none"     // no comparison was possible
 	ComparedHeader   Comparison = "header"   // the header rules out logs of interest
 	ComparedReceipts Comparison = "receipts" // with all receipts of the block
 	ComparedNode     Comparison = "node"     // with another node's logs
 )
 
-// Comparisons are all of them.
+// Comparisons lists all of them.
 var Comparisons = []Comparison{ComparedHeader, ComparedReceipts, ComparedNode, ComparedNone}
 
 // receiptsOffer is whether a node returns all receipts of a block in one answer.
 type receiptsOffer struct {
-	known    bool // it has returned some
+	known    bool // it has returned receipts
 	failures int  // in a row
 	again    time.Time
 }
 
-// offersReceipts reports whether the receipts of a block can be asked for.
+// offersReceipts reports whether the node can be asked for the receipts of a block.
 func (ix *Indexer) offersReceipts(n node) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -65,8 +64,7 @@ func (ix *Indexer) hasReturnedReceipts(n node) bool {
 	return ix.offers[n.Node].known
 }
 
-// noteReceipts notes whether a node returned the receipts of a block, whatever reason it gives if
-// not.
+// noteReceipts records whether a node returned the receipts of a block. The reason for a failure does not matter.
 func (ix *Indexer) noteReceipts(n node, err error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -81,12 +79,11 @@ func (ix *Indexer) noteReceipts(n node, err error) {
 	ix.offers[n.Node] = o
 }
 
-// compareLogs compares the logs that a node returned of blocks with their receipts or, if it
-// does not return those, with another node's logs. It returns the logs, with those added that the
-// only node left out. If there is another node, logs that were left out are an error. It is no error
-// if no comparison is possible.
+// compareLogs compares the blocks' logs from a node with the blocks' receipts or, if the node does not return receipts,
+// with another node's logs. It returns the logs. If the node is the only one, logs that it left out are added; if there
+// is another node, logs that were left out are an error. It is no error if no comparison is possible.
 func (ix *Indexer) compareLogs(ctx context.Context, n node, headers []chain.Header, found [][]types.Log, filter chain.LogFilter) ([][]types.Log, error) {
-	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || len(headers) == 0 { // else two read each block
+	if !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1 || len(headers) == 0 { // otherwise two nodes read each block
 		return found, nil
 	}
 	theirs := ix.logsOfReceipts(ctx, n, headers, filter)
@@ -106,15 +103,15 @@ func (ix *Indexer) compareLogs(ctx context.Context, n node, headers []chain.Head
 	return found, ctx.Err()
 }
 
-// namedLogs are a block's logs as a second source names them.
+// namedLogs are the logs of a block according to a second source.
 type namedLogs struct {
-	logs  []types.Log // nil if it does not name the block's
-	by    Comparison  // what the source is
-	other node        // for ComparedNode
+	logs  []types.Log // nil if the source does not return the block's logs
+	by    Comparison  // the kind of source
+	other node        // the second node, for ComparedNode
 }
 
-// compareBlock compares the logs that a node returned of one block with those of a second source, and
-// adds what is missing. It returns how the block counts as compared.
+// compareBlock compares a node's logs of one block with a second source, and adds what is missing. It returns how the
+// block was compared.
 func (ix *Indexer) compareBlock(ctx context.Context, n node, h chain.Header, told *[]types.Log, second namedLogs) (Comparison, error) {
 	ix.setUnproven(h.Hash, nil)
 	switch {
@@ -127,11 +124,11 @@ func (ix *Indexer) compareBlock(ctx context.Context, n node, h chain.Header, tol
 	case second.by == ComparedReceipts:
 		return "", n.contradicts("returned logs of block %d, %s, that its receipts do not hold", h.Number, h.Hash)
 	}
-	return ComparedNone, nil // the other node lacks logs of the block, so it may lack others
+	return ComparedNone, nil // the other node lacks some logs of the block, so it may lack others
 }
 
-// logsOfReceipts returns the logs in each block's receipts; nil for those that the node does
-// not return, or not all of them.
+// logsOfReceipts returns the logs in each block's receipts. They are nil for a block if the node does not return all of
+// its receipts.
 func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) [][]types.Log {
 	logs := make([][]types.Log, len(headers))
 	if !ix.offersReceipts(n) {
@@ -144,7 +141,7 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 		group.Go(func() {
 			defer func() { <-slots }()
 			if !ix.offersReceipts(n) {
-				return // it has failed for others
+				return // it failed for other blocks
 			}
 			held, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
 			if ctx.Err() != nil {
@@ -160,8 +157,7 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 	return logs
 }
 
-// compareWithNode returns the blocks' logs as another node has them, and that node; nil without one
-// that answers.
+// compareWithNode returns the blocks' logs according to another node, and that node; nil if no other node answers.
 func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) (other node, logs [][]types.Log) {
 	if !ix.cfg.Pool.HasHealthyOther(n.Node) {
 		return node{}, nil
@@ -177,11 +173,10 @@ func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.
 	return other, logs
 }
 
-// compareRange compares the logs that a node returned of a range near the head with another
-// node's, if there is one. below and last are the hashes of the block below the range and of its last
-// one. It returns how they were compared, or "" if they need not be, and whether the other node has
-// logs that are missing. A node that does not show that it has the blocks, or that lacks logs, compares
-// none.
+// compareRange compares a node's logs of a range near the head with another node's, if there is one. below and last are
+// the hashes of the block below the range and of its last block. It returns how the range was compared, or "" if no
+// comparison is needed, and whether the other node has logs that are missing. The result is ComparedNone if the other
+// node does not prove that it has the blocks, or lacks logs.
 func (ix *Indexer) compareRange(
 	ctx context.Context, n node, r blockRange, below, last invoice.Hash, told []types.Log,
 ) (by Comparison, more bool) {
@@ -212,9 +207,9 @@ func (ix *Indexer) compareRange(
 	return ComparedNode, false
 }
 
-// logsOfChain returns the logs of a range near the head, in as many requests as the node's limit says.
-// has reports whether the node shows by its headers that it has the range's blocks, from the one on
-// top of below to last. A server that lags answers without those that it lacks.
+// logsOfChain returns the logs of a range near the head, in requests within the node's limit. has reports whether the
+// node's headers prove that it has the range's blocks, from the one above below to last. A server that lags returns an
+// answer without the logs that it lacks.
 func (ix *Indexer) logsOfChain(ctx context.Context, n node, r blockRange, below, last invoice.Hash) (all []types.Log, has bool, err error) {
 	limit := n.Limit(chain.KindRange)
 	for at := r.first; at <= r.last; {
@@ -236,10 +231,10 @@ func (ix *Indexer) logsOfChain(ctx context.Context, n node, r blockRange, below,
 	return all, below == last, nil
 }
 
-// compareCounted compares the blocks of a range near the head that concern the ledger, as
-// compareLogs does, unless the range was compared with another node. logs are the logs of the
-// blocks; it completes them, and returns which of their accounts are settlement addresses. The
-// headers of the other blocks are not known; without another node they are left to the audit.
+// compareCounted compares the blocks of a range near the head that concern the ledger, as compareLogs does, unless the
+// range was compared with another node. logs are the logs of the blocks; it completes them, and returns which of their
+// accounts are settlement addresses. The headers of the other blocks are not known, so without another node only the
+// audit checks those blocks.
 func (ix *Indexer) compareCounted(
 	ctx context.Context, n node, r blockRange, headers []chain.Header, logs map[invoice.Hash][]types.Log, c *addressCache,
 ) (map[invoice.Address]bool, error) {
@@ -264,10 +259,10 @@ func (ix *Indexer) compareCounted(
 	return c.watched(ctx, ix.decoder.accounts(slices.Concat(found...)))
 }
 
-// leftOut handles logs of a block that a node left out and a second source names. It is an error if
-// there is another node to read the block from, and else adds them to the node's logs. Logs that
-// only another node names are believed if the node's own receipts hold them. Else the block does not
-// count as compared, so that the audit reads it, and what the other node proves is read again.
+// leftOut handles logs of a block that a node left out and a second source holds. If there is another node to read the
+// block from, they are an error; otherwise they are added to the node's logs. Logs that only another node holds are
+// believed if the node's own receipts hold them. Otherwise the block does not count as compared: the audit reads it,
+// and transactions that the other node proves are read again.
 func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told *[]types.Log, second namedLogs) (Comparison, error) {
 	missing := second.logs
 	if second.by == ComparedNode {
@@ -288,8 +283,8 @@ func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told *[]
 	return second.by, nil
 }
 
-// provenBy returns the logs of a block that the receipts of a node hold, and those of transactions of
-// which the node returns no receipt in this block.
+// provenBy returns the logs of a block that a node's receipts hold, and the logs of transactions for which the node
+// returns no receipt in this block.
 func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []types.Log) (held, unreturned []types.Log) {
 	returned := map[common.Hash]bool{}
 	for _, l := range logs {
@@ -307,7 +302,7 @@ func (ix *Indexer) provenBy(ctx context.Context, n node, h chain.Header, logs []
 	return held, unreturned
 }
 
-// noteCompared notes by which means a block was compared.
+// noteCompared records how a block was compared.
 func (ix *Indexer) noteCompared(block invoice.Hash, by Comparison) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -321,16 +316,14 @@ func (ix *Indexer) noteCompared(block invoice.Hash, by Comparison) {
 	ix.compared[block] = by
 }
 
-// countCompared counts blocks near the head, without known hashes, by the way in which they were
-// compared.
+// countCompared counts blocks near the head by the way in which they were compared. Their hashes are not known.
 func (ix *Indexer) countCompared(by Comparison, blocks uint64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.comparisons[by] += blocks
 }
 
-// comparesBy returns the means by which blocks can be compared now: all receipts of a block, another
-// node, or no means.
+// comparesBy returns how blocks can be compared now: with all receipts of a block, with another node, or not at all.
 func (ix *Indexer) comparesBy() Comparison {
 	ix.mu.Lock()
 	n := ix.lastNode

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// comparing turns the comparison of logs on.
+// comparing turns on the comparison of logs.
 func comparing(c *Config) { c.Chain.CompareLogs = true }
 
 // noReceipts has a node refuse the receipts of a block.
@@ -28,9 +28,9 @@ func omit(proxies []*chaintest.Proxy, tx chaintest.Tx, faults ...chaintest.Fault
 	proxies[0].SetFaults(append(faults, chaintest.DropLogs{Txs: []common.Hash{tx.Hash}})...)
 }
 
-// TestOmittedLogAtTheHead has a node leave one log out of a block in which another one satisfies the
-// bloom filter. The log is found when the block is read, by the block's receipts or by another node.
-// With one node that serves no receipts it is not found, and the status shows this.
+// TestOmittedLogAtTheHead has a node leave one log out of a block in which another log satisfies the bloom filter. The
+// log is found when the block is read, by the block's receipts or by another node. With one node that serves no
+// receipts it is not found, and the status shows this.
 func TestOmittedLogAtTheHead(t *testing.T) {
 	for name, message := range map[string]string{"known words": "the method does not exist", "other words": "computer says no"} {
 		noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32099, Message: message}}
@@ -72,9 +72,9 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 	}
 }
 
-// TestOmittedLogOfBlocksReadTogether has a node leave one log out of a block that is read together
-// with others near the head. Another node shows it immediately, and so do the receipts if the block
-// has a payment as well. Else the audit finds it later, or counts the block as not verified.
+// TestOmittedLogOfBlocksReadTogether has a node leave one log out of a block that is read together with others near the
+// head. Another node shows it immediately, and so do the receipts if the block has a payment as well. Otherwise the
+// audit finds it later, or counts the block as not verified.
 func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 	for _, nodes := range []int{1, 2} {
 		for _, receipts := range []bool{true, false} {
@@ -187,9 +187,9 @@ func TestForgedLogAtTheHead(t *testing.T) {
 	}
 }
 
-// TestOmittedLogThatOnlyTheOtherNodeReturns has the first node leave out a log, and return no receipt
-// of its transaction, besides a payment that it returns. The transaction is unread if the second
-// node returns its receipt. Otherwise the audit finds it: the block does not count as compared.
+// TestOmittedLogThatOnlyTheOtherNodeReturns has the first node leave out a log and return no receipt of its
+// transaction, while it returns another payment. The transaction is unread if the second node returns its receipt.
+// Otherwise the audit finds it, because the block does not count as compared.
 func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		for _, proven := range []bool{true, false} {
@@ -243,9 +243,9 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 	}
 }
 
-// TestComparesWithoutNodeThatLags has the second node answer a range without the blocks that it does
-// not have yet. They do not count as compared with it: receipts show the omitted log, or the audit
-// once the second node has the blocks.
+// TestComparesWithoutNodeThatLags has the second node answer a range without the blocks that it does not have yet. They
+// do not count as compared with it. The omitted log is found in the receipts, or by the audit once the second node has
+// the blocks.
 func TestComparesWithoutNodeThatLags(t *testing.T) {
 	for _, receipts := range []bool{true, false} {
 		now := time.Unix(chaintest.GenesisTime, 0)
@@ -314,8 +314,8 @@ func TestComparesWithoutNodeThatLacksLogs(t *testing.T) {
 	}
 }
 
-// TestComparisonWithNodeThatIsDown has the second node fail: blocks are compared with nothing, and the
-// status says so until it answers again.
+// TestComparisonWithNodeThatIsDown has the second node fail: blocks are not compared, and the status reports this until
+// the node answers again.
 func TestComparisonWithNodeThatIsDown(t *testing.T) {
 	now := time.Unix(chaintest.GenesisTime, 0)
 	f := newFixture(t, nil)

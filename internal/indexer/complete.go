@@ -15,8 +15,7 @@ import (
 // lost some, or has not stored them yet.
 var errIncomplete = errors.New("the receipts are not those of the block's header")
 
-// blockReceipts returns all receipts of a block by one call. It is errIncomplete when they cannot be
-// all of them.
+// blockReceipts returns all receipts of a block with one call. The error is errIncomplete if some are missing.
 func (ix *Indexer) blockReceipts(ctx context.Context, n node, h chain.Header) ([]*chain.Receipt, error) {
 	receipts, err := n.BlockReceipts(ctx, h.Hash)
 	if err != nil {
@@ -25,9 +24,9 @@ func (ix *Indexer) blockReceipts(ctx context.Context, n node, h chain.Header) ([
 	return receipts, ix.checkComplete(n, h, receipts)
 }
 
-// checkComplete fails when a block's receipts are incomplete. Each transaction has one, and the
-// block's bloom filter is made of their logs. If a chain's filters are not known to have every log,
-// logs that are missing in the filter are no failure.
+// checkComplete fails when a block's receipts are incomplete. Each transaction has one receipt, and the block's bloom
+// filter is made of their logs. Logs that are missing in the filter are a failure only if the chain's filters are known
+// to hold every log.
 func (ix *Indexer) checkComplete(n node, h chain.Header, receipts []*chain.Receipt) error {
 	if h.Txs != chain.UnknownTxs && len(receipts) != h.Txs {
 		return n.incomplete(h, "%d receipts, and the block has %d transactions", len(receipts), h.Txs)
@@ -57,8 +56,8 @@ func (ix *Indexer) checkComplete(n node, h chain.Header, receipts []*chain.Recei
 	return nil
 }
 
-// incomplete returns the error for receipts that do not match a header. It is a failure of the node:
-// another of its servers may have all.
+// incomplete returns the error for receipts that do not match a header. The node is at fault: another of its servers
+// may have all receipts.
 func (n node) incomplete(h chain.Header, format string, args ...any) error {
 	return n.wrap(fmt.Errorf("%s returned of block %d %s: %w", n, h.Number, fmt.Sprintf(format, args...), errIncomplete))
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 )
 
-// TestReceiptsMustBeComplete has the only node leave out all logs of a block, and
-// receipts when it is asked for those: such receipts are not taken for the block's.
-// The payments come from each transaction's receipt or, if the node lost these as
-// well, once it has them again.
+// TestReceiptsMustBeComplete has the only node leave out all logs of a block, also from the block's receipts: such
+// receipts are rejected. The payments come from each transaction's receipt or, if the node lost these as well, once it
+// has them again.
 func TestReceiptsMustBeComplete(t *testing.T) {
 	lost := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
 	for name, receipts := range map[string]chaintest.Fault{
@@ -26,7 +25,7 @@ func TestReceiptsMustBeComplete(t *testing.T) {
 			for _, single := range []bool{true, false} {
 				f := newFixture(t, nil)
 				proxy := f.nodes(t, 1, func(c *Config) { c.Chain.FullBloom = full })[0]
-				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // shows that the filters are true
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // shows that the filters hold logs
 				f.catchUp(t)
 				faults := []chaintest.Fault{chaintest.DropLogs{}, receipts}
 				if !single {

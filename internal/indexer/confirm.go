@@ -11,22 +11,20 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// maxQuorumBlocks is how many blocks are confirmed by a quorum at once: after days
-// with one node alone there are many.
+// maxQuorumBlocks is how many blocks a quorum confirms in one step: after days with only one node there are many.
 const maxQuorumBlocks = 4 * maxBlocks
 
-// confirmable returns the height up to which blocks may be confirmed, where unfinal of the chain's newest blocks are not
-// final: that many blocks above it were read. Then a transfer that sends a payment back before it is final is
-// read before the payment is confirmed, also while old blocks are read.
+// confirmable returns the height up to which blocks may be confirmed if unfinal of the chain's newest blocks are not
+// final. A block is confirmable once that many blocks above it were read. So a transfer that sends a payment back
+// before the payment is final is read before the payment is confirmed, even while old blocks are read.
 func (ix *Indexer) confirmable(unfinal uint64) uint64 {
 	tip := ix.tracker.Tip().Number
 	return tip - min(tip, unfinal)
 }
 
-// confirm makes blocks up to the finalized height final, after verifying that what
-// was recorded of them is still what the node and the others report. If it is not,
-// it is rolled back. settled is false after a rollback, and when more blocks remain
-// to be confirmed.
+// confirm makes blocks up to the finalized height final. First it verifies that their records still match what the node
+// and the others report, and rolls back if they do not. settled is false after a rollback, and if more blocks remain to
+// be confirmed.
 func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfinal uint64) (settled bool, err error) {
 	last, ok := ix.tracker.At(finalized)
 	if !ok || last.Number <= ix.tracker.Final().Number {
@@ -62,9 +60,9 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfi
 	return at.Number == last.Number, nil
 }
 
-// verifyCanonical compares the newest block to confirm and the blocks of pending
-// transfers with the node's canonical blocks, and rolls back what differs. Blocks
-// that are linked by parents to the node's present head are canonical.
+// verifyCanonical compares the newest block to confirm and the blocks of pending transfers with the node's canonical
+// blocks, and rolls back what differs. Blocks that are linked by parent hashes to the node's present head are
+// canonical.
 func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finalized invoice.Header, pending []invoice.Transfer) (bool, error) {
 	read := map[uint64]invoice.Header{finalized.Number: finalized}
 	for _, t := range pending {
@@ -95,10 +93,9 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 	return true, nil
 }
 
-// verifyReceipts compares pending transfers, and orphaned payments, with the receipts
-// of their transactions. It rolls back from the first block that differs, unless the
-// node contradicts itself or others hold the transfer. Transfers that the receipts hold
-// and that are not recorded are reported.
+// verifyReceipts compares pending transfers and orphaned payments with the receipts of their transactions. It rolls
+// back from the first block that differs, unless the node contradicts itself or other nodes hold the transfer. It
+// reports transfers that are in the receipts and not recorded.
 func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	receipts, err := n.receiptsOf(ctx, pending)
 	if err != nil {

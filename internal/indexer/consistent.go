@@ -50,8 +50,7 @@ func (ix *Indexer) checkConsistent(ctx context.Context, n node, h chain.Header, 
 	return nil
 }
 
-// checkReceiptBlock fails when a receipt is not of the block whose logs named its
-// transaction.
+// checkReceiptBlock fails when a receipt names another block than the one with the transaction's logs.
 func (ix *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header, r *chain.Receipt) error {
 	if invoice.Hash(r.BlockHash) != h.Hash {
 		return ix.checkMovedReceipt(ctx, n, h, r.TxHash)
@@ -71,9 +70,8 @@ func (ix *Indexer) checkReceiptBlock(ctx context.Context, n node, h chain.Header
 	return nil
 }
 
-// checkMovedReceipt handles a receipt that names another block than the one whose
-// logs held its transaction. It is errReplaced when the block was replaced between
-// the two answers, and else a contradiction.
+// checkMovedReceipt handles a receipt that names another block than the one with the transaction's logs. The error is
+// errReplaced if the block was replaced between the two answers; otherwise the node contradicts itself.
 func (ix *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header, tx common.Hash) error {
 	again, err := n.receipts(ctx, []common.Hash{tx})
 	if err != nil {
@@ -89,8 +87,8 @@ func (ix *Indexer) checkMovedReceipt(ctx context.Context, n node, h chain.Header
 	return n.contradicts("returned logs of transaction %s in block %d, %s, and in its receipt that it is in block %s", tx, h.Number, h.Hash, again[tx].BlockHash)
 }
 
-// sameLogs fails when the logs that a node returned for a transaction differ from
-// those of its receipt that the filter selects.
+// sameLogs compares a transaction's logs from the node with the logs in its receipt that the filter selects, and fails
+// if they differ.
 func (n node) sameLogs(h chain.Header, r *chain.Receipt, told []*types.Log, filter chain.LogFilter) error {
 	var held []*types.Log
 	for i := range r.Logs {
@@ -110,9 +108,9 @@ func sameLog(a, b *types.Log) bool {
 	return a.Address == b.Address && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
 }
 
-// believeMissing returns nil when a node is to be believed whose receipts lack a
-// recorded transfer. It is a *nodeError when the node's own logs hold the transfer
-// or it is outvoted, and a *NoQuorumError on a tie; see judgeMissing.
+// believeMissing returns nil if the node is right that its receipts do not hold a recorded transfer. The error is a
+// *nodeError if the node's own logs hold the transfer or the other nodes outvote it, and a *NoQuorumError on a tie; see
+// judgeMissing.
 func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer) error {
 	if err := ix.checkOwnLogs(ctx, n, t); err != nil {
 		return err

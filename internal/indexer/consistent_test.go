@@ -15,14 +15,14 @@ import (
 // spoil changes an object of an answer.
 type spoil func(method string, o map[string]any)
 
-// logsIn returns the logs of an answer's receipt, nil when it is not one.
+// logsIn returns the logs of the receipt in an answer, or nil if it is not a receipt.
 func logsIn(o map[string]any) []any {
 	logs, _ := o["logs"].([]any)
 	return logs
 }
 
-// contradictions are ways for a node to give two answers of which one is wrong.
-// Block 1 holds two payments of one transaction.
+// contradictions are ways for a node to give two answers that contradict each other. Block 1 holds two payments of one
+// transaction.
 var contradictions = map[string]spoil{
 	"the receipt lacks the logs": func(_ string, o map[string]any) {
 		if logsIn(o) != nil {
@@ -59,7 +59,7 @@ var contradictions = map[string]spoil{
 			flip(logs[0].(map[string]any), "transactionHash")
 		}
 	},
-	"the logs lack one of the receipt": nil, // contradicting does it: it is of a list
+	"the logs lack one of the receipt": nil, // done by contradicting, because the answer is a list
 	"the transaction is another's": func(method string, o map[string]any) {
 		if method == "eth_getTransactionByHash" {
 			o["from"] = common.Address{9}
@@ -124,8 +124,8 @@ func TestContradictionIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestContradictionOfTheOnlyNode has the only node contradict itself for a
-// while. Nothing of the block is recorded until the answers agree.
+// TestContradictionOfTheOnlyNode has the only node contradict itself for a while. The block is not recorded until the
+// answers agree.
 func TestContradictionOfTheOnlyNode(t *testing.T) {
 	for name, change := range contradictions {
 		f := newFixture(t, nil)
@@ -146,9 +146,8 @@ func TestContradictionOfTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestContradictionAtTheEnd has a receipt lose what was recorded of it before
-// that becomes final: the payments are neither dropped nor confirmed by that
-// node.
+// TestContradictionAtTheEnd removes recorded payments from a receipt before they become final: that node can neither
+// drop nor confirm the payments.
 func TestContradictionAtTheEnd(t *testing.T) {
 	for _, name := range []string{"the receipt lacks the logs", "the receipt lacks one log", "the receipt has another amount", "the receipt says that it failed"} {
 		f := newFixture(t, nil)
@@ -173,8 +172,8 @@ func TestContradictionAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestReceiptsContradictReceipts has a node leave a payment out of its logs
-// and its receipts alike, after it was recorded.
+// TestReceiptsContradictReceipts has a node leave a payment out of both its logs and its receipts after it was
+// recorded.
 func TestReceiptsContradictReceipts(t *testing.T) {
 	for others, want := range map[int]struct {
 		confirmed int

@@ -38,8 +38,7 @@ type decoder struct {
 	registries *registries
 }
 
-// emitter is a contract whose logs report a token's transfers, in units of
-// its own: unit of them make one minor unit of the token.
+// emitter is a contract that logs a token's transfers in its own unit: unit of them make one minor unit of the token.
 type emitter struct {
 	chain.Emitter
 	token *chain.Token
@@ -61,8 +60,8 @@ func newDecoder(c chain.Chain) decoder {
 	return d
 }
 
-// amount converts what a log says into the token's minor units. What is less
-// than one of them is not counted, as the token itself does not show it.
+// amount converts the value of a log into the token's minor units. A remainder below one minor unit is dropped, as the
+// token itself does not show it.
 func (e *emitter) amount(word [wordLen]byte) invoice.Amount {
 	if e.unit != nil {
 		n := new(big.Int).SetBytes(word[:])
@@ -71,8 +70,7 @@ func (e *emitter) amount(word [wordLen]byte) invoice.Amount {
 	return invoice.AmountFromBytes(word)
 }
 
-// filter selects the logs that say which transactions matter. Those that give
-// evidence for a transfer are read from its receipt.
+// filter selects the logs that show which transactions matter. The evidence for a transfer is read from its receipt.
 func (d decoder) filter() chain.LogFilter {
 	var f chain.LogFilter
 	for _, e := range d.emitters {
@@ -88,17 +86,16 @@ func (d decoder) filter() chain.LogFilter {
 	return f
 }
 
-// movement is what a log says of a token.
+// movement is a movement of a token as a log reports it.
 type movement struct {
 	token    *chain.Token
 	from, to invoice.Address
 	amount   invoice.Amount
 }
 
-// movement reads a log that reports a movement of one of the chain's tokens.
-// A log of another contract or of another shape is ignored, whatever it calls
-// itself. A contract that repeats the logs of its token's emitter is another
-// contract, too: so each movement counts once.
+// movement reads a log that reports a movement of one of the chain's tokens. It ignores logs of another contract or
+// another shape, whatever their name. A contract that repeats the logs of its token's emitter is another contract, too,
+// so each movement counts once.
 func (d decoder) movement(log *types.Log) (m movement, ok bool) {
 	if log.Removed || len(log.Topics) != 3 || len(log.Data) != wordLen {
 		return movement{}, false
@@ -137,9 +134,8 @@ func (d decoder) authorization(log *types.Log) (by spender, nonce invoice.Hash, 
 	return spender{invoice.Address(log.Address), from}, invoice.Hash(log.Topics[2]), ok && known
 }
 
-// paid reads a Paid log of one of the chain's registries. The id that it names
-// is a hash of that registry's address, among others, so it can be that of no
-// other registry's invoice.
+// paid reads a Paid log of one of the chain's registries. The id in the log is a hash that covers the registry's
+// address, so it cannot be the id of another registry's invoice.
 func (d decoder) paid(log *types.Log) (contracts.Paid, bool) {
 	if !d.fromRegistry(log) {
 		return contracts.Paid{}, false
@@ -175,8 +171,7 @@ func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
 	return events
 }
 
-// accounts returns everyone among the logs whom a token was moved from or to,
-// each once.
+// accounts returns each account in the logs that a token was moved from or to, once.
 func (d decoder) accounts(logs []types.Log) []invoice.Address {
 	var accounts []invoice.Address
 	seen := map[invoice.Address]bool{}
@@ -195,8 +190,8 @@ func (d decoder) accounts(logs []types.Log) []invoice.Address {
 	return accounts
 }
 
-// touching returns the transactions among the logs that move a token from or
-// to a watched account, each once and in the logs' order.
+// touching returns the transactions with logs that move a token from or to a watched account, each once and in the
+// logs' order.
 func (d decoder) touching(logs []types.Log, watched map[invoice.Address]bool) []common.Hash {
 	var txs []common.Hash
 	seen := map[common.Hash]bool{}
@@ -215,8 +210,7 @@ func (m movement) touches(watched map[invoice.Address]bool) bool {
 	return !m.amount.IsZero() && (watched[m.from] || watched[m.to])
 }
 
-// located is a movement with its place in its receipt and what speaks for the
-// invoice that it pays.
+// located is a movement with its position in its receipt and the evidence for the invoice that it pays.
 type located struct {
 	movement
 	ordinal  int
@@ -224,10 +218,9 @@ type located struct {
 	swept    bool // the deposit factory's event that it swept a deposit address
 }
 
-// transfers returns the movements from or to watched accounts that the receipt
-// of a transaction in block h reports, in the logs' order, with the evidence
-// that its logs and its input give. A receipt that is not of that block, or of
-// a transaction that failed, is an error: its logs were reported before.
+// transfers returns the movements from or to watched accounts that the receipt of a transaction in block h reports, in
+// the logs' order, with the evidence from its logs and its input. It fails if the receipt names another block or a
+// failed transaction, because the transaction's logs were reported before.
 func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, watched map[invoice.Address]bool) ([]invoice.Transfer, error) {
 	if invoice.Hash(r.BlockHash) != h.Hash {
 		return nil, fmt.Errorf("transaction %s was read in block %s, but its receipt names block %s", r.TxHash, h.Hash, r.BlockHash)
@@ -258,10 +251,9 @@ func (d decoder) transfers(h invoice.Header, r *chain.Receipt, input []byte, wat
 	return found, nil
 }
 
-// locate finds the movements in the logs of one transaction. An authorization belongs to the next
-// movement of its token from its authorizer. A Paid event belongs to the nearest movement before it
-// with the same values that no other Paid event has taken. A Swept event belongs to the nearest
-// movement before it from the deposit address to its merchant.
+// locate finds the movements in the logs of one transaction. An authorization belongs to the next movement of its token
+// from its authorizer. A Paid event belongs to the nearest movement before it with the same values that no other Paid
+// event matches. A Swept event belongs to the nearest movement before it from the deposit address to its merchant.
 func (d decoder) locate(logs []types.Log) []located {
 	var found []located
 	nonces := map[spender]invoice.Hash{}
@@ -289,7 +281,7 @@ func (d decoder) locate(logs []types.Log) []located {
 	return found
 }
 
-// markSwept marks the newest of the movements that a Swept event speaks of.
+// markSwept marks the newest movement that matches a Swept event.
 func markSwept(found []located, s contracts.Swept) {
 	for i := range slices.Backward(found) {
 		if found[i].isSweep(s) {
@@ -308,7 +300,7 @@ func (d decoder) sweptBy(log *types.Log) (contracts.Swept, bool) {
 	return s, err == nil
 }
 
-// isSweep reports whether m is the movement that a Swept event speaks of.
+// isSweep reports whether a Swept event is about the movement m.
 func (m movement) isSweep(s contracts.Swept) bool {
 	return m.token.Address == invoice.Address(s.Token) && m.from == invoice.Address(s.Deposit) && m.to == invoice.Address(s.Merchant)
 }
@@ -319,7 +311,7 @@ func (m movement) sweptDirectly(r *chain.Receipt, input []byte) bool {
 	return r.To != nil && invoice.Address(*r.To) == m.from && len(input) == selectorLen+wordLen && bytes.HasPrefix(input, sweepDeposit)
 }
 
-// matches reports whether m is the movement that a Paid event speaks of.
+// matches reports whether a Paid event is about the movement m.
 func (m movement) matches(p contracts.Paid) bool {
 	var word [wordLen]byte
 	p.Amount.FillBytes(word[:])
@@ -327,10 +319,9 @@ func (m movement) matches(p contracts.Paid) bool {
 		m.to == invoice.Address(p.Merchant) && m.amount == invoice.AmountFromBytes(word)
 }
 
-// authorizedBy reports whether the payer of m determined the calldata: it sent the
-// transaction, or the calldata is the token's transferFrom with its arguments, which
-// only an account that it approved can call. In any other transaction, such as a
-// bundle or a relayed authorization, another account could name an invoice.
+// authorizedBy reports whether the payer of m determined the calldata: it sent the transaction, or the calldata is the
+// token's transferFrom with the arguments of m, which only an account that the payer approved can call. In any other
+// transaction, such as a bundle or a relayed authorization, another account could name an invoice.
 func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 	if invoice.Address(r.From) == m.from {
 		return true
@@ -340,8 +331,8 @@ func (m movement) authorizedBy(r *chain.Receipt, input []byte) bool {
 		transferFrom, common.LeftPadBytes(m.from[:], wordLen), common.LeftPadBytes(m.to[:], wordLen), amount[:]))
 }
 
-// calldataTag returns the last word of calldata that is longer than a selector and
-// one argument, where a tagged transfer has its invoice's id.
+// calldataTag returns the last word of calldata that is longer than a selector and one argument. A tagged transfer has
+// its invoice's id there.
 func calldataTag(input []byte) invoice.Hash {
 	if len(input) <= selectorLen+wordLen {
 		return invoice.Hash{}

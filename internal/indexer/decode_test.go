@@ -34,8 +34,8 @@ var (
 	header10    = invoice.Header{Number: 10, Hash: invoice.Hash{10}, Parent: invoice.Hash{9}, Time: invoice.Unix(1000)}
 )
 
-// receipt returns the receipt of a transaction in block header10 that emitted
-// these logs, after three logs of another transaction.
+// receipt returns the receipt of a transaction in block header10 that emitted these logs, after another transaction
+// with three logs.
 func receipt(logs ...chaintest.Log) *chain.Receipt {
 	r := &chain.Receipt{TxHash: common.Hash{0x77}, BlockHash: common.Hash(header10.Hash), BlockNumber: 10, Status: 1}
 	for i, l := range logs {
@@ -106,7 +106,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestTransfers checks every field of a transfer, and what is no transfer.
+// TestTransfers checks every field of a transfer, and logs that are not transfers.
 func TestTransfers(t *testing.T) {
 	malformed := func(change func(*chaintest.Log)) chaintest.Log {
 		l := pays(alice, 5)
@@ -284,10 +284,8 @@ func TestRegistryEvents(t *testing.T) {
 	}
 }
 
-// FuzzDecode feeds a transaction of arbitrary logs, and holds what comes out
-// against what must be true of it.
-// TestSweepsOfOthers reads transfers from deposit addresses of another service: they are marked. Those of
-// this service are not, and neither are transfers that only look like sweeps.
+// TestSweepsOfOthers reads transfers from deposit addresses of another service: they are marked. Deposit addresses of
+// this service are not marked, and neither are transfers that only look like sweeps.
 func TestSweepsOfOthers(t *testing.T) {
 	c := testChain
 	c.DepositFactory = depositFactory
@@ -300,9 +298,9 @@ func TestSweepsOfOthers(t *testing.T) {
 	mark, none := invoice.SweptElsewhere, invoice.Hash{}
 	for name, test := range map[string]struct {
 		logs  []chaintest.Log
-		to    invoice.Address // of the transaction
+		to    invoice.Address // recipient of the transaction
 		input []byte
-		own   bool // the deposit address is of this service
+		own   bool // the deposit address belongs to this service
 		want  []invoice.Hash
 	}{
 		"by the factory":             {logs: []chaintest.Log{pays(deposit, 5), swept(depositFactory, deposit, token)}, want: []invoice.Hash{mark}},

@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestRealNode reads a go-ethereum node by both transports: every way to pay,
-// with the evidence that it leaves, and a reorg that moves them all.
+// TestRealNode reads a go-ethereum node over both transports: every way to pay, with its evidence, and a reorg that
+// moves all payments.
 func TestRealNode(t *testing.T) {
 	ctx := t.Context()
 	world, err := devchain.Start(ctx, devchain.Config{})
@@ -117,7 +117,7 @@ func TestRealNode(t *testing.T) {
 			t.Errorf("%s: %d transfers are orphaned, want %d", name, n, len(want))
 		}
 	}
-	// What was replaced went back to the pool, and is mined again.
+	// The replaced transactions went back to the pool, and are mined again.
 	late := must(world.SendToken(ctx, payer, to, big.NewInt(6), nil))
 	for range local.Finality.Depth + 1 {
 		seal()

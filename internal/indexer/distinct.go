@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// distinctEvery is the time between two comparisons of a node with another chain,
-// while the result is unknown.
+// distinctEvery is the time between two comparisons of a node with another chain while the result is unknown.
 const distinctEvery = time.Minute
 
 // chainPair is a node and the key of another chain.
@@ -19,9 +18,9 @@ type chainPair struct {
 	key string
 }
 
-// checkDistinct fails when the node serves the blocks of another configured chain,
-// whatever its chain id: every transfer would count under two keys. A chain that was
-// never read yields to any other, and one that was to its seniors.
+// checkDistinct fails when the node serves the blocks of another configured chain, whatever its chain id: every
+// transfer would count under two keys. A chain that was never read yields to any other chain, and a chain that was read
+// yields to its seniors.
 func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
 	for _, key := range ix.cfg.Others {
 		at, asked := ix.distinctChecks[chainPair{n.Node, key}]
@@ -40,9 +39,8 @@ func (ix *Indexer) checkDistinct(ctx context.Context, n node) error {
 	return nil
 }
 
-// isOtherChain reports whether the node's block differs from the newest final one of
-// another chain; false while that is unknown. The same block is an error, unless the
-// other chain yields.
+// isOtherChain reports whether the node's block differs from the newest final block of another chain; false while that
+// is unknown. If the block is the same, it is an error unless the other chain yields.
 func (ix *Indexer) isOtherChain(ctx context.Context, n node, key string) (bool, error) {
 	theirs, err := ix.cfg.Ledger.Cursor(ctx, key)
 	if err != nil || !theirs.Started || theirs.Confirmed.Number == 0 {

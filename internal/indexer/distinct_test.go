@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// ledgers are the ledger of a service with two chains.
+// ledgers is the ledger of a service with two chains.
 type ledgers struct {
 	*memory         // of this chain
 	other   *memory // of the other
@@ -25,8 +25,8 @@ func (l ledgers) Cursor(ctx context.Context, key string) (settle.Cursor, error) 
 	return l.memory.Cursor(ctx, key)
 }
 
-// twin is a fixture of a chain with another key and chain id, whose node reports that
-// id and serves the blocks of f's chain.
+// twin is a fixture of a chain with another key and chain id. Its node reports that id and serves the blocks of f's
+// chain.
 func twin(t *testing.T, f *fixture) (g *fixture, url string) {
 	t.Helper()
 	url = tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
@@ -58,7 +58,7 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 	f.catchUp(t)
 	for _, begun := range []bool{false, true} {
 		g, url := twin(t, f)
-		if begun { // before the chain was known to be another's
+		if begun { // before the chain was known to be the other one
 			g.restart(t, func(c *Config) { twinOf(f, "test", true)(c); c.Others = nil }, url)
 			g.catchUp(t)
 			f.chain.Mine()
@@ -85,15 +85,15 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 	}
 }
 
-// TestOtherChainsAreOther has two chains whose blocks differ.
+// TestOtherChainsAreOther has two chains with different blocks.
 func TestOtherChainsAreOther(t *testing.T) {
 	f, g := newFixture(t, nil), newFixture(t, nil)
 	f.chain.MineEmpty(9)
 	f.catchUp(t)
 	now := time.Now()
 	g.chain.Mine()
-	g.chain.Fork(1)      // from here on they differ
-	g.chain.MineEmpty(3) // fewer than the other has that is final
+	g.chain.Fork(1)      // the chains differ from here on
+	g.chain.MineEmpty(3) // fewer blocks than the other chain has final ones
 	g.restart(t, func(c *Config) {
 		twinOf(f, "test", true)(c)
 		c.Chain.ID, c.Now = testChain.ID, func() time.Time { return now }

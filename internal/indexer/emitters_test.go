@@ -13,11 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// minor is 18 decimals' worth of one minor unit of USDC.
+// minor is one minor unit of USDC in 18 decimals.
 const minor = 1_000_000_000_000
 
-// arc is a network whose native coin is its token, as built in, with a
-// registry.
+// arc is a built-in network with a registry that uses its native coin as its token.
 func arc(t *testing.T, key string) (c chain.Chain, usdc, system, legacy invoice.Address) {
 	t.Helper()
 	c, ok := chain.Lookup(key)
@@ -29,8 +28,7 @@ func arc(t *testing.T, key string) (c chain.Chain, usdc, system, legacy invoice.
 		chain.MustAddress("0xfffffffffffffffffffffffffffffffffffffffe"), chain.MustAddress("0x1800000000000000000000000000000000000000")
 }
 
-// TestArc reads the movements of a token with two views of one balance: each
-// is counted once, in six decimals.
+// TestArc reads the movements of a token with two interfaces to one balance: each is counted once, in six decimals.
 func TestArc(t *testing.T) {
 	type movement struct {
 		ordinal  int
@@ -120,14 +118,14 @@ func TestArcIsIndexed(t *testing.T) {
 	f.expect(t, 2, 1, 0, 2, 0)
 }
 
-// TestLookalikeContracts has a transaction full of what is no payment, and batches of
-// payments, of which each counts once.
+// TestLookalikeContracts reads a transaction full of logs that are not payments, and batches of payments, each of which
+// counts once.
 func TestLookalikeContracts(t *testing.T) {
 	watched := map[invoice.Address]bool{merchant: true}
 	nft := pays(alice, 5)
 	nft.Topics, nft.Data = append(nft.Topics, common.Hash{31: 5}), nil // ERC-721 has the id as its fourth topic
 	bare := pays(alice, 5)
-	bare.Topics, bare.Data = bare.Topics[:1], append(append(bare.Topics[1][:], bare.Topics[2][:]...), bare.Data...) // nothing indexed
+	bare.Topics, bare.Data = bare.Topics[:1], append(append(bare.Topics[1][:], bare.Topics[2][:]...), bare.Data...) // no indexed argument
 	short := pays(alice, 5)
 	short.Data = short.Data[1:]
 	fake := chaintest.Transfer(other, alice, merchant, five)

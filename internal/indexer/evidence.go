@@ -13,12 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// minWholeBlockTxs is from how many transactions on all receipts of a block may be
-// cheaper to read than one by one.
+// minWholeBlockTxs is the number of transactions from which reading all receipts of a block may be cheaper than reading
+// them one by one.
 const minWholeBlockTxs = 16
 
-// evidenceRequest names the transactions of a block whose receipts and input are
-// read.
+// evidenceRequest lists the transactions of a block to read with their receipts and input.
 type evidenceRequest struct {
 	block      chain.Header
 	txs        []common.Hash
@@ -31,8 +30,8 @@ type evidence struct {
 	input   []byte
 }
 
-// preferWholeBlock reports whether to read all receipts of the block: the transactions
-// are many and have at least half of the block's logs.
+// preferWholeBlock reports whether to read all receipts of the block, because the transactions are many and have at
+// least half of the block's logs.
 func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 	if len(txs) < minWholeBlockTxs {
 		return false
@@ -50,8 +49,8 @@ func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 	return 2*theirs >= len(logs)
 }
 
-// evidence reads the evidence of transactions, in the order requested. Those are left out
-// that no node returns, once they are set aside.
+// evidence reads the evidence of transactions, in the order requested. It leaves out transactions that no node returns,
+// once they are skipped.
 func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
@@ -80,7 +79,7 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 			continue
 		}
 		if err != nil {
-			// One of them cannot be returned: which?
+			// One of them cannot be returned; find out which.
 			if err := ix.evidenceOfEach(ctx, n, b, read); err != nil {
 				return nil, err
 			}
@@ -91,8 +90,8 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	return found, nil
 }
 
-// wholeEvidence returns the evidence of a block from all of its receipts, read by one call, or nil
-// if its transactions are to be read one by one.
+// wholeEvidence returns the evidence of a block from all of its receipts, with one call, or nil if its transactions are
+// to be read one by one.
 func (ix *Indexer) wholeEvidence(ctx context.Context, n node, b evidenceRequest) ([]evidence, error) {
 	if !b.wholeBlock || n.Limit(chain.KindReceiptsOfBlock).Next() == 0 {
 		return nil, nil
@@ -104,13 +103,13 @@ func (ix *Indexer) wholeEvidence(ctx context.Context, n node, b evidenceRequest)
 	return all, err
 }
 
-// isReadable reports whether the transactions of a block can still be read one by one after an
-// error of all of its receipts.
+// isReadable reports whether the transactions of a block can still be read one by one after reading all of its receipts
+// failed.
 func isReadable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (chain.IsRefusal(err) || errors.Is(err, errIncomplete))
 }
 
-// among returns the evidence that was read of the requested transactions, in their order.
+// among returns the evidence of the requested transactions, in their order.
 func (b evidenceRequest) among(read map[common.Hash]evidence) (found []evidence) {
 	for _, tx := range b.txs {
 		if e, ok := read[tx]; ok {
@@ -120,8 +119,7 @@ func (b evidenceRequest) among(read map[common.Hash]evidence) (found []evidence)
 	return found
 }
 
-// evidenceOfEach reads the evidence of a block's transactions one by one, without those
-// that are set aside.
+// evidenceOfEach reads the evidence of a block's transactions one by one, except the skipped ones.
 func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, b evidenceRequest, read map[common.Hash]evidence) error {
 	return ix.readEach(ctx, n, b.block, b.txs, func(tx common.Hash) error {
 		receipts, inputs, err := n.Evidence(ctx, []common.Hash{tx})

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 )
 
-// fastChain is a chain with a block in each quarter of a second of a paced fixture, one in twenty
-// with a payment.
+// fastChain is a chain with a block every quarter of a second, on a paced fixture. One block in twenty has a payment.
 type fastChain struct {
 	*paced
 	mu           sync.Mutex
@@ -21,7 +20,7 @@ type fastChain struct {
 	stopped      bool
 }
 
-// pass lets time pass, without the fixture's clock.
+// pass advances the time, without the fixture's clock.
 func (c *fastChain) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,8 +35,7 @@ func (c *fastChain) pass(d time.Duration) {
 	}
 }
 
-// sleep is the wait for a node's pace, in which the chain goes on. It fails once the test takes far
-// longer than it should.
+// sleep waits for a node's pace while the chain continues. It fails once the test takes far longer than it should.
 func (c *fastChain) sleep(ctx context.Context, d time.Duration) error {
 	c.clock.Add(d)
 	c.pass(d)
@@ -49,9 +47,9 @@ func (c *fastChain) sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// TestFollowsFastChainAtNodesWithLimits follows a chain with four blocks a second while an invoice is
-// open, at nodes that refuse longer ranges in ways that are drawn at random. A refused range is not
-// taken for a refused pace, so the newest block that is read stays close to the head.
+// TestFollowsFastChainAtNodesWithLimits follows a chain with four blocks a second while an invoice is open, at nodes
+// that refuse longer ranges in randomly chosen ways. The indexer does not take a refused range for a rate limit, so the
+// newest indexed block stays close to the head.
 func TestFollowsFastChainAtNodesWithLimits(t *testing.T) {
 	const seconds, mostBehind, mostCalls = 180, 16, 14 // in blocks, and calls a second
 	seed := uint64(0)
@@ -83,8 +81,8 @@ func TestFollowsFastChainAtNodesWithLimits(t *testing.T) {
 	}
 }
 
-// TestTriesLongerRangesAgain has a node that refuses every range for a while. Blocks are read
-// together again some time after.
+// TestTriesLongerRangesAgain has a node refuse every range for a while. Some time later the indexer reads blocks
+// together again.
 func TestTriesLongerRangesAgain(t *testing.T) {
 	for _, refused := range []uint64{1, 2} {
 		c := &fastChain{paced: newPaced(t, nil)}

@@ -14,30 +14,28 @@ import (
 
 // Limits of how often the nodes of a chain are called.
 const (
-	// headEvery is how often, in poll intervals, the head of a chain is asked for if its blocks
-	// follow each other faster than that. In between, one call asks only for new logs.
+	// headEvery is how often, in poll intervals, the chain's head is requested if blocks are faster than the poll
+	// interval. In between, one call asks only for new logs.
 	headEvery = 6
-	// maxTogether is how many blocks are read by one call near the head. Further behind, final
-	// blocks are caught up with.
+	// maxTogether is how many blocks one call reads near the head. Further behind, catchUp reads final blocks.
 	maxTogether = 1024
-	// minTimed is over how many blocks the time between two is measured, and maxTimed after how
-	// many it is measured anew.
+	// minTimed is how many blocks it takes to measure the block time, and maxTimed is when the measurement starts anew.
 	minTimed, maxTimed = 16, 256
-	// standbyPatience is how long the replica that reads a chain may record nothing before
-	// another asks a node for the head.
+	// standbyPatience is how long the replica that reads a chain may record no block before another replica asks a node
+	// for the head.
 	standbyPatience = 15 * time.Second
 )
 
-// pace is how the indexer waits until it looks at the chain again.
+// pace is how long the indexer waits until it looks at the chain again.
 type pace int
 
 const (
-	paceEach     pace = iota // for the poll interval; each block is read by its hash
+	paceEach     pace = iota // the poll interval; each block is read by its hash
 	paceTogether             // blocks are faster than the poll interval; several are read by one call
-	paceIdle                 // nothing is awaited
+	paceIdle                 // the idle interval, because no event is awaited
 )
 
-// blockTimes measures the time between two blocks by their timestamps.
+// blockTimes measures the block time by the blocks' timestamps.
 type blockTimes struct {
 	from  chain.Header  // zero before the first
 	every time.Duration // 0 while it is unknown
@@ -56,13 +54,13 @@ func (b *blockTimes) observe(h chain.Header) {
 	}
 }
 
-// pace returns how to wait now.
+// pace returns how long to wait now.
 func (ix *Indexer) pace(ctx context.Context) pace {
 	if ix.cfg.Awaited == nil {
 		return paceEach
 	}
 	switch awaited, err := ix.cfg.Awaited(ctx); {
-	case err != nil: // the next sync reports it
+	case err != nil: // the next sync reports the error
 	case !awaited.Any && ix.cfg.IdleInterval > ix.cfg.PollInterval:
 		return paceIdle
 	case ix.blockTimes.every == 0 || ix.blockTimes.every >= ix.cfg.PollInterval:
@@ -72,7 +70,7 @@ func (ix *Indexer) pace(ctx context.Context) pace {
 	return paceEach
 }
 
-// isIdle reports whether nothing is awaited.
+// isIdle reports whether the ledger awaits no event.
 func (ix *Indexer) isIdle(ctx context.Context) bool {
 	if ix.cfg.Awaited == nil || ix.cfg.IdleInterval <= ix.cfg.PollInterval {
 		return false
@@ -81,8 +79,8 @@ func (ix *Indexer) isIdle(ctx context.Context) bool {
 	return err == nil && !awaited.Any
 }
 
-// rest waits until the chain is to be looked at again: for the poll interval, or for longer if the
-// pace allows it and no news concerns the ledger.
+// rest waits until it is time to look at the chain again: for the poll interval, or for longer if the pace allows it
+// and no news concerns the ledger.
 func (ix *Indexer) rest(ctx context.Context) {
 	defer ix.ignoreHeads.Store(false)
 	before := paceEach
@@ -93,7 +91,7 @@ func (ix *Indexer) rest(ctx context.Context) {
 			p = ix.pace(ctx)
 		}
 		if turn > 1 && p != before {
-			return // something is awaited now
+			return // an event is awaited now
 		}
 		before, ix.together = p, p != paceEach
 		ix.ignoreHeads.Store(ix.together || standsBy)
@@ -107,8 +105,7 @@ func (ix *Indexer) rest(ctx context.Context) {
 	}
 }
 
-// isDue reports whether the chain is to be looked at again after a number of turns of the poll
-// interval.
+// isDue reports whether to look at the chain again after a number of poll intervals.
 func (ix *Indexer) isDue(ctx context.Context, p pace, standsBy bool, turn int, waited time.Duration) bool {
 	switch {
 	case standsBy:
@@ -133,16 +130,15 @@ func sleepOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) (wo
 	return false
 }
 
-// onHead takes the announcement of a new head by a node.
+// onHead handles a node's announcement of a new head.
 func (ix *Indexer) onHead() {
 	if !ix.ignoreHeads.Load() {
 		wait.Wake(ix.wakeups)
 	}
 }
 
-// followsLedger takes over what another replica has recorded, without calling a node. It reports
-// false when a node is to be asked for the head, because the other replica has not recorded a block
-// for longer than it should take.
+// followsLedger takes over what another replica recorded, without calling a node. It returns false when a node must be
+// asked for the head, because the other replica has recorded no block for longer than expected.
 func (ix *Indexer) followsLedger(ctx context.Context, waited time.Duration) bool {
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil || !cursor.Started || ix.others.since.IsZero() {
@@ -166,15 +162,15 @@ func (ix *Indexer) followsLedger(ctx context.Context, waited time.Duration) bool
 	return waited < standbyPatience || ix.cfg.Now().Sub(ix.others.since) < patience
 }
 
-// hasMoreThanRange reports whether the chain has more new blocks, by their time, than the node
-// allows in a range. They are read in several then, or one by one.
+// hasMoreThanRange reports whether the chain, by its block time, has more new blocks than the node allows in a range.
+// They are then read in several ranges, or one by one.
 func (ix *Indexer) hasMoreThanRange(waited time.Duration) bool {
 	limit := ix.lastNode.Limit(chain.KindRange).Size()
 	return limit <= 1 || uint64(waited/ix.blockTimes.every) > limit
 }
 
-// hasNews reports whether blocks above the newest indexed one hold something for the ledger. A
-// failure counts as such, so that the next sync reports it.
+// hasNews reports whether blocks above the newest indexed one concern the ledger. It returns true after a failure, so
+// that the next sync reports the failure.
 func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
 	ix.step(ctx, loopNews, func(ctx context.Context) {
 		logs, err := ix.lastNode.LogsFrom(ctx, ix.tracker.Tip().Number+1, ix.decoder.filter())
@@ -191,18 +187,18 @@ func (ix *Indexer) hasNews(ctx context.Context) (found bool) {
 // logsAndEndsCalls is how many calls Client.LogsAndEnds makes.
 const logsAndEndsCalls = 3
 
-// errNotTogether means that a node does not take the calls of logsAndEnds in one request.
+// errNotTogether means that a node does not accept the calls of logsAndEnds in one request.
 var errNotTogether = errors.New("the node does not take the logs of a range together with its headers")
 
-// logsAndEnds returns the logs of a range with its first and last header, by one request. It is
-// errNotTogether if they would be several: other servers of the node may answer those, and
-// the headers would not show that the one that answered the logs has the blocks.
+// logsAndEnds returns the logs of a range with its first and last header, with one request. The error is errNotTogether
+// if it takes several requests: another server of the node may answer the later ones, and the headers would not prove
+// that the server with the logs has the blocks.
 func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFilter) (logs []types.Log, ends [2]chain.Header, err error) {
 	if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) {
 		return nil, ends, n.wrap(errNotTogether)
 	}
 	if logs, ends, err = n.LogsAndEnds(ctx, first, last, f); err != nil {
-		if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) { // as it has shown now
+		if !n.TakesBatch(chain.KindHeads, logsAndEndsCalls) { // the node has just shown it
 			err = errNotTogether
 		}
 		return nil, ends, &nodeError{node: n.Node, err: err, byRange: true}
@@ -210,10 +206,9 @@ func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFi
 	return logs, ends, nil
 }
 
-// readTogether reads the blocks above the newest indexed one, not beyond head, by one call for their
-// logs, and records them. Checked are the parent of the first one, that the server that answered has
-// the last one, and that the blocks of the logs that count are canonical. done is false when the
-// blocks are to be read one by one instead.
+// readTogether reads the blocks above the newest indexed one, up to head, with one call for their logs, and records
+// them. It checks the parent of the first block, that the server that answered has the last block, and that the blocks
+// with logs of interest are canonical. done is false if the blocks must be read one by one instead.
 func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) (done bool, err error) {
 	tip := ix.tracker.Tip()
 	if !ix.together || head.Number < tip.Number+2 || head.Number > tip.Number+maxTogether {
@@ -222,13 +217,13 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	limit := n.Limit(chain.KindRange)
 	size := limit.Next()
 	if size <= 1 {
-		limit.Answered(size) // of one block, as it is read instead: two are tried again some time
+		limit.Answered(size) // a block was read by hash instead: two are tried again later
 		return false, nil
 	}
 	first, last := tip.Number+1, min(head.Number, tip.Number+size)
 	logs, ends, err := n.logsAndEnds(ctx, first, last, ix.decoder.filter())
 	if err != nil {
-		return false, ctx.Err() // it may answer for each block
+		return false, ctx.Err() // the node may answer for each block
 	}
 	if ends[0].Parent != tip.Hash || last == head.Number && ends[1].Hash != head.Hash {
 		return false, nil // a reorg
@@ -236,7 +231,7 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	r := blockRange{first: first, last: last}
 	var more bool
 	if r.compared, more = ix.compareRange(ctx, n, r, tip.Hash, ends[1].Hash, logs); more {
-		return false, nil // who is right is found out block by block
+		return false, nil // reading block by block shows which node is right
 	}
 	blocks, err := ix.blocksInRange(ctx, n, logs, r, ends[:], ix.newAddressCache())
 	if err != nil {
@@ -246,8 +241,8 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	return true, ix.observe(ctx, blocks)
 }
 
-// refreshOrCheck keeps the heads of all nodes known. On an idle chain, and on a replica that does
-// not read the chain, it only checks nodes that were not checked yet.
+// refreshOrCheck keeps the heads of all nodes known. On an idle chain, and on a replica that does not read the chain,
+// it only checks nodes that were not checked yet.
 func (ix *Indexer) refreshOrCheck(ctx context.Context) {
 	if ix.reads() && !ix.isIdle(ctx) {
 		ix.cfg.Pool.RefreshHeads(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// idleInterval is config.DefaultIdleInterval, and auditCalls what the audit makes of a day's calls by default.
+// idleInterval is config.DefaultIdleInterval, and auditCalls is the audit's default share of a day's calls.
 const (
 	idleInterval = 2 * time.Minute
 	auditCalls   = 4 * 60 * 24
@@ -43,8 +43,8 @@ func (p *paced) configure(c *Config) {
 	c.Awaited = func(context.Context) (Awaited, error) { return p.awaited, nil }
 }
 
-// follow has the indexer follow the chain for some seconds, and returns how many calls it made.
-// each is called at the begin of each second.
+// follow has the indexer follow the chain for some seconds, and returns how many calls it made. each is called at the
+// beginning of each second.
 func (p *paced) follow(t *testing.T, seconds int, each func(second int)) uint64 {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -73,8 +73,8 @@ func (p *paced) follow(t *testing.T, seconds int, each func(second int)) uint64 
 	return p.cfg.Pool.Health()[0].Calls.Total() - before
 }
 
-// check compares the ledger with the chain, after a few blocks that were read one by one. Of the
-// blocks that were read together, the last one becomes final once it is old enough.
+// check compares the ledger with the chain, after a few blocks that were read one by one. Of the blocks that were read
+// together, the last one becomes final once it is old enough.
 func (p *paced) check(t *testing.T) {
 	t.Helper()
 	p.together = false
@@ -127,8 +127,8 @@ func TestFollowsFastChainCheaply(t *testing.T) {
 	}
 }
 
-// TestFollowsIdleChainCheaply follows chains on which nothing is awaited for an hour, and then
-// until an invoice is created.
+// TestFollowsIdleChainCheaply follows chains without an awaited event for an hour, and then until an invoice is
+// created.
 func TestFollowsIdleChainCheaply(t *testing.T) {
 	for name, mine := range map[string]func(p *paced, second int){
 		"four blocks a second": (*paced).mineFour,
@@ -164,8 +164,8 @@ func TestFollowsIdleChainCheaply(t *testing.T) {
 	}
 }
 
-// TestReadsTogetherThroughReorgs replaces blocks that were read by one call, among them blocks with
-// payments, while the node's servers lag.
+// TestReadsTogetherThroughReorgs replaces blocks that were read with one call, including blocks with payments, while
+// the node's servers lag.
 func TestReadsTogetherThroughReorgs(t *testing.T) {
 	p := newPaced(t, nil)
 	p.awaited.Any = true
@@ -191,8 +191,8 @@ func TestReadsTogetherThroughReorgs(t *testing.T) {
 	p.check(t)
 }
 
-// TestStandbyLeavesNodesAlone has a replica follow another one for an hour, which reads an idle
-// chain. It calls no node while the other records something.
+// TestStandbyLeavesNodesAlone has a replica follow another one for an hour, which reads an idle chain. It calls no node
+// while the other replica makes progress.
 func TestStandbyLeavesNodesAlone(t *testing.T) {
 	p := newPaced(t, nil)
 	p.follow(t, 120, p.mineFour)
@@ -241,9 +241,9 @@ func TestStandbyLeavesNodesAlone(t *testing.T) {
 	}
 }
 
-// TestReadsTogetherByOneRequest has a node take the logs of a range and its headers only apart, by its
-// settings or because it refuses batches. Its server that answers the logs lags: no block is
-// recorded without its payment.
+// TestReadsTogetherByOneRequest has a node answer the logs of a range and its headers only in separate requests, by its
+// settings or because it refuses batches. The server that returns the logs lags: no block is recorded without its
+// payment.
 func TestReadsTogetherByOneRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings chain.NodeSettings
@@ -267,7 +267,7 @@ func TestReadsTogetherByOneRequest(t *testing.T) {
 			proxy.SetFaults(chaintest.Only{Methods: []string{"eth_getLogs"}, Fault: chaintest.Stale{Behind: 2}})
 			for range 3 {
 				if _, err := f.sync(t.Context()); err != nil {
-					break // the block's logs are not there yet
+					break // the server does not have the block's logs yet
 				}
 			}
 			proxy.SetFaults()

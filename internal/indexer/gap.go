@@ -61,7 +61,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	}
 	last := min(gap.Last, cursor.Confirmed.Number)
 	if gap.Next > last {
-		return false, nil // what is not final yet is read when it is
+		return false, nil // the rest is not final yet
 	}
 	below := ix.filled
 	if below.Number+1 != gap.Next {
@@ -81,13 +81,12 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	})
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved):
-		return true, nil // another replica fills it too, or it was widened
+		return true, nil // another replica fills the gap too, or the gap was widened
 	case errors.Is(err, settle.ErrFinalityViolated):
 		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", ix.cfg.Chain.Key, err)
 	}
 	return err == nil, err
 }
 
-// rangedUpTo returns the block up to which logs may be asked for by range
-// where blocks up to a line are final.
+// rangedUpTo returns the last block for which logs may be requested by range, if blocks up to line are final.
 func rangedUpTo(line uint64) uint64 { return line - min(line, maxBlocks) }

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// party is a merchant. A lenient one takes a little less than the amount.
+// party is a merchant. A lenient one accepts a little less than the amount.
 type party struct {
 	id      string
 	address invoice.Address
@@ -22,15 +22,15 @@ type party struct {
 // order is an invoice, as it was created.
 type order struct {
 	invoice.Invoice
-	amount, enough, exact uint64 // asked for, enough to be paid, and with the suffix
-	number                int    // of transactions before it
+	amount, enough, exact uint64 // the amount requested, the least that counts as paid, and the amount with its suffix
+	number                int    // number of transactions before it
 }
 
 // action is a transaction with its purpose. After a reorg it may be mined in another
 // block.
 type action struct {
 	tx      chaintest.Tx
-	number  int // of transactions before it
+	number  int // number of transactions before it
 	moves   []*move
 	records []registryNote     // of the registry
 	at      []*chaintest.Block // all blocks in which it was mined
@@ -60,18 +60,18 @@ type move struct {
 	from, to        invoice.Address
 	amount          uint64
 	attributionKind attributionKind
-	order           *order // nil for none
+	order           *order // nil without an order
 	back            *move  // the payment that it refunds
-	sweeps          *order // the order whose deposit address it comes from; nil for none
-	refunded        uint64 // how much of it other transfers refund
-	afterEnd        bool   // it refunds a payment of an invoice that was not open any more
+	sweeps          *order // the order that owns the deposit address it comes from; nil for other moves
+	refunded        uint64 // how much other transfers refund of it
+	afterEnd        bool   // it refunds a payment of an invoice that was no longer open
 }
 
 // order creates an invoice.
 func (s *scenario) order() { s.orderOf(pick(s, s.parties...)) }
 
-// orderOf creates an invoice of a merchant. Its amount differs by far from all others,
-// or it is equal to that of another order.
+// orderOf creates an invoice of a merchant. Its amount differs by far from all others, or it equals the amount of
+// another order.
 func (s *scenario) orderOf(p party) {
 	amount := uint64(len(s.orders)+1) * 1_000_000
 	if len(s.orders) >= len(s.parties) && s.chance(15) {
@@ -111,11 +111,11 @@ func small(a invoice.Amount) (n uint64) {
 	return n
 }
 
-// draft is a transaction that is being built.
+// draft is a transaction under construction.
 type draft struct {
 	*scenario
 	action *action
-	tag    *order // that the input names, if any
+	tag    *order // the order in the input's tag, if any
 	tagged *move  // the transfer that the calldata tag is for, if any
 }
 
@@ -173,7 +173,7 @@ func (d *draft) name() {
 	}
 }
 
-// stray returns an amount that differs by far from that of every order.
+// stray returns an amount that differs by far from every order's.
 func (s *scenario) stray() uint64 { return uint64(1+s.IntN(20))*1_000_000 + 500_000 + s.Uint64N(1000) }
 
 // part adds a random part to the transaction.
@@ -189,7 +189,7 @@ func (d *draft) part() {
 	case 0, 1, 2: // the transfer amount
 		pay.amount, pay.attributionKind = o.exact, byExact
 		d.move(pay)
-	case 3, 4: // the amount alone
+	case 3, 4: // only the amount
 		pay.amount, pay.attributionKind = o.amount, byBare
 		d.move(pay)
 	case 5, 6: // through the registry
@@ -242,8 +242,8 @@ func (d *draft) part() {
 	}
 }
 
-// depositPart adds a payment of any amount to the deposit address of the order, or a sweep
-// of it, which may have the amount that another order asks for.
+// depositPart adds a payment of any amount to the deposit address of the order, or a sweep of it, possibly with the
+// amount of another order.
 func (d *draft) depositPart(o *order, from invoice.Address) {
 	other := pick(d.scenario, d.orders...)
 	amount := pick(d.scenario, o.amount, o.amount/2, d.stray(), other.amount, max(other.exact, other.amount))
@@ -257,7 +257,7 @@ func (d *draft) depositPart(o *order, from invoice.Address) {
 	d.move(move{from: from, to: o.DepositAddress, amount: amount, attributionKind: named, order: o})
 }
 
-// refund adds a refund of a part of a payment whose attribution is certain.
+// refund adds a refund of part of a payment that certainly belongs to its order.
 func (d *draft) refund() {
 	var of []*move
 	for _, paid := range d.actions {

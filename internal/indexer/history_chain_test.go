@@ -38,8 +38,8 @@ func (s *scenario) mine() {
 	s.moveTag()
 }
 
-// mineBlock adds a block. Its time may equal that of its parent, and may be a little behind
-// the clock, but is not earlier than the creation of an invoice minus the tolerated skew.
+// mineBlock adds a block. Its time may equal its parent's time, and may be a little behind the clock, but is not
+// earlier than the creation of an invoice minus the tolerated skew.
 func (s *scenario) mineBlock(of []*action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *scenario) mineBlock(of []*action) {
 	s.settle()
 }
 
-// settle computes up to which block nodes can have reported finality.
+// settle computes the highest block that a node can have reported as final.
 func (s *scenario) settle() {
 	if line, ok := s.finality.Height(s.highest, s.tag); ok {
 		s.floor = max(s.floor, line)

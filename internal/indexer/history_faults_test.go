@@ -60,7 +60,7 @@ func (s *scenario) injectFaults() {
 	}
 }
 
-// failure returns a fault that falsifies no block.
+// failure returns a fault that does not falsify a block.
 func (s *scenario) failure() chaintest.Fault {
 	var f chaintest.Fault
 	switch s.IntN(13) {
@@ -106,17 +106,19 @@ func (s *scenario) failure() chaintest.Fault {
 //   - Receipts that are missing or name another block contradict its logs.
 //   - Omitting all logs of a block contradicts the block's bloom filter, if the
 //     filter has every log and the block is read by its hash.
-//   - Inconsistent hashes, and a chain of its own, are detected by comparison with
-//     another node. The other nodes answer meanwhile.
+//   - Inconsistent hashes, and an invented chain, are detected by comparison with
+//
+// another node, while the other nodes answer.
 //   - Omitting some logs of a block, inventing logs, and omitting logs of a range
 //     are detected only if a second node must agree. An example of the last is a
 //     node of which a part is more than maxBlocks behind. Refunds can be missed
-//     nevertheless, because nothing marks a transfer as a refund.
+//
+// even then, because no mark identifies a transfer as a refund.
 func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	near := func() uint64 {
 		low := s.floor
 		if s.chance(40) {
-			low = s.Uint64N(low + 1) // for those who read it again
+			low = s.Uint64N(low + 1) // for the time when blocks are read again
 		}
 		return low + s.Uint64N(s.net.Head().Number-low+4)
 	}

@@ -22,11 +22,11 @@ type faultyLedger struct {
 	skipped func() // called when blocks are read without some of their transactions
 
 	mu    sync.Mutex
-	fails int  // the nth change from now on fails; 0 for none
+	fails int  // the nth change from now on fails; 0 to fail no change
 	after bool // the failing change is committed
 }
 
-// failAtRandom has the nth change from now on fail.
+// failAtRandom makes the nth change from now on fail.
 func (l *faultyLedger) failAtRandom(nth int, after bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// checkLedger compares a ledger that read all with the canonical chain.
+// checkLedger compares a ledger that read the whole chain with the canonical chain.
 func checkLedger(t testingT, c *chaintest.Chain, m *memory, depth uint64) {
 	t.Helper()
 	blocks := c.Blocks()

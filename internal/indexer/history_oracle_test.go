@@ -75,8 +75,7 @@ func (v *oracle) id(prefix string, m *move) string {
 	return invoice.TransferID(prefix, v.name, invoice.Hash(m.of.tx.Hash), m.ordinal)
 }
 
-// receives reports whether the address is that of a merchant with an order, or the deposit
-// address of an order.
+// receives reports whether the address belongs to a merchant with an order, or is an order's deposit address.
 func (v *oracle) receives(a invoice.Address) bool {
 	return slices.ContainsFunc(v.orders, func(o *order) bool { return a == o.Merchant || a == o.PayTo() })
 }
@@ -175,8 +174,7 @@ func (v *oracle) pays(m *move, p store.PaymentRow) {
 	}
 }
 
-// compareAttribution checks that the payment's order is one of those that the transfer may
-// pay.
+// compareAttribution checks that the payment's order is one that the transfer may pay.
 func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
@@ -193,11 +191,11 @@ func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	}
 }
 
-// none is the absence of an order.
+// none stands for no order.
 const none = ""
 
-// mayPay returns the orders that the transfer may pay when it is mined in a block. There
-// are several if the attribution depends on the order of observation.
+// mayPay returns the orders that the transfer may pay when it is mined in a block. There are several if the attribution
+// depends on the order of observation.
 func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	switch m.attributionKind {
 	case named, byExact:
@@ -234,8 +232,8 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 	return append(ids, remains...)
 }
 
-// bound returns the first block whose transfers may pay the order. A reorg may have lowered
-// it since the order was created.
+// bound returns the first block with transfers that may pay the order. A reorg may have lowered it since the order was
+// created.
 func (v *oracle) bound(o *order) uint64 {
 	inv, err := v.db.store.Invoice(v.Context(), o.ID)
 	if err != nil {
@@ -262,8 +260,8 @@ func (v *oracle) others(than *move, o *order) (sum uint64) {
 	return sum
 }
 
-// compareRefunds looks for every transfer back to a payer among the refunds, and
-// returns what was paid back of each order.
+// compareRefunds looks for every transfer back to a payer among the refunds, and returns how much was sent back for
+// each order.
 func (v *oracle) compareRefunds() map[*order]uint64 {
 	var ids []string
 	for _, o := range v.orders {
@@ -331,7 +329,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 		v.Fatal(err)
 	}
 	v.compareReturned(o, got)
-	var total, inTime, returned uint64 // inTime is less what was returned of it
+	var total, inTime, returned uint64 // inTime excludes the amounts that were sent back
 	var late, extra bool
 	var completing, timely []*move
 	for _, m := range v.paid[o] {
@@ -392,7 +390,7 @@ func (v *oracle) compareOrder(o *order, refunded uint64) {
 	case v.gapped, v.skipped:
 		completing = timely // the newest blocks are read first
 	case completing != nil && v.wasDropped(o):
-		completing = timely[slices.Index(timely, completing[0]):] // more of the earlier ones had been sent back
+		completing = timely[slices.Index(timely, completing[0]):] // more of the earlier ones was sent back
 	}
 	if want == invoice.Paid && got.Status == want && !slices.ContainsFunc(completing, func(m *move) bool {
 		b, _ := v.blockOf(m.of)

@@ -8,10 +8,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// compareReturned checks the ledger's amount of the order's payments in time that was sent back
-// while the invoice was open. Refunds in the blocks that were read before it was paid or expired
-// count, and those that were made after it do not. Whether those in between count depends on when
-// the blocks were read. A refund that a reorg dropped may count.
+// compareReturned checks how much of the order's timely payments was sent back while the invoice was open, according to
+// the ledger. Refunds in blocks that were read before the invoice was paid or expired count; refunds that were made
+// afterwards do not. Whether the ones in between count depends on when the blocks were read. A refund that a reorg
+// dropped may count.
 func (v *oracle) compareReturned(o *order, got invoice.Invoice) {
 	ended := v.endOf(o, got)
 	for _, m := range v.paid[o] {
@@ -67,13 +67,13 @@ func (v *oracle) refundsOf(paid *move) (refunds []*move) {
 	return refunds
 }
 
-// returned returns how much of a payment the ledger does not count, because it was sent back.
+// returned returns how much of a payment the ledger does not count because it was sent back.
 func (v *oracle) returned(m *move) uint64 {
 	return small(v.payments[v.id(invoice.PrefixPayment, m)].Returned)
 }
 
-// wasDropped reports whether a reorg has dropped a refund of a payment of the order. The amount it
-// was to send back did not count, and may count now.
+// wasDropped reports whether a reorg has dropped a refund of a payment of the order. The refund's amount did not count,
+// and may count now.
 func (v *oracle) wasDropped(o *order) bool {
 	return slices.ContainsFunc(v.paid[o], func(m *move) bool {
 		return slices.ContainsFunc(v.refundsOf(m), func(r *move) bool {
@@ -82,9 +82,9 @@ func (v *oracle) wasDropped(o *order) bool {
 	})
 }
 
-// mayRefund returns the block of a refund, or nil, and whether it may and must be recognized. One that is
-// mined before its payment is recognized if both are read together, or read again. One that was
-// recognized stays when a reorg drops its payment.
+// mayRefund returns the block of a refund, or nil, and whether the refund may and must be recognized. A refund that is
+// mined before its payment is recognized if both are read together, or read again. Once recognized it stays, even if a
+// reorg drops its payment.
 func (v *oracle) mayRefund(m *move) (b *chaintest.Block, may, must bool) {
 	b, _ = v.blockOf(m.of)
 	paid := v.payments[v.id(invoice.PrefixPayment, m.back)]

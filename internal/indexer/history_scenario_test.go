@@ -55,7 +55,7 @@ type scenario struct {
 	ledger   *faultyLedger
 	service  *settle.Service
 	indexers []*Indexer
-	lived    *stage // of what ends with a restart
+	lived    *stage // everything that ends with a restart
 	random   *rand.ChaCha8
 	wall     atomic.Int64 // the time of the indexers, in milliseconds
 	clock    atomic.Int64 // the time of the service, in Unix seconds; it never goes back
@@ -68,12 +68,12 @@ type scenario struct {
 	partial        bool // some events of the registry, or refunds, may have been left out
 	falsifies      bool // the dishonest node falsifies answers
 	gapped         bool // newer blocks were read before older ones
-	skipped        bool // transactions were read after those of newer blocks
+	skipped        bool // transactions were read after transactions of newer blocks
 
 	mu      sync.Mutex
-	highest uint64 // block that a node can have reported
-	floor   uint64 // newest block that can have been called final
-	tag     uint64 // block that the tag of finality is at
+	highest uint64 // highest block that a node can have reported
+	floor   uint64 // newest block that a node can have called final
+	tag     uint64 // block with the finality tag
 	outcome historyOutcome
 }
 
@@ -87,7 +87,7 @@ type historyOutcome struct {
 // discrepancy is a difference between the ledger and the chain.
 type discrepancy struct{ kind, text string }
 
-// Kinds of findings.
+// Kinds of discrepancies.
 const (
 	missed        = "missed"
 	extraPayments = "false"
@@ -112,7 +112,7 @@ func (s *scenario) chance(percent int) bool { return s.IntN(100) < percent }
 // pick returns one of several.
 func pick[T any](s *scenario, of ...T) T { return of[s.IntN(len(of))] }
 
-// hash returns a hash that no other history has.
+// hash returns a hash that is unique to this history.
 func (s *scenario) hash(words ...any) (h invoice.Hash) {
 	return invoice.Hash(chaintest.NamedTx(s.name + fmt.Sprint(words...)).Hash)
 }
@@ -237,7 +237,7 @@ func (s *scenario) step() {
 	}
 }
 
-// newService returns the use cases as after a start of the program.
+// newService returns the use cases as after a program start.
 func (s *scenario) newService() *settle.Service {
 	return settle.New(settle.Config{
 		Store: s.db.store, Chains: []chain.Chain{s.conf}, Merchants: s,
@@ -303,8 +303,7 @@ func (s *scenario) rescan() {
 func (s *scenario) read() {
 	w := pick(s, s.indexers...)
 	crash := false
-	// A node whose answers are inconsistent, because the chain forked between
-	// them, has a backoff of a second.
+	// A node with inconsistent answers, because the chain forked between them, has a backoff of a second.
 	believed := !s.falsifies || s.quorum > 1
 	switch n := s.IntN(100); {
 	case n < 15 && believed:
@@ -328,7 +327,7 @@ func (s *scenario) read() {
 	}
 }
 
-// during has a random action happen in the middle of the next sync, or a call fail.
+// during performs a random action in the middle of the next sync, or makes a call fail.
 func (s *scenario) during(f func()) {
 	var mu sync.Mutex
 	at := 1 + s.IntN(10)
@@ -405,7 +404,7 @@ func (s *scenario) end() {
 			s.compare(cursor.Confirmed.Number)
 			return
 		}
-		if gap := cursor.Gap; gap != nil && gap.Next > s.floor { // it is filled once it is final
+		if gap := cursor.Gap; gap != nil && gap.Next > s.floor { // the gap is filled once it is final
 			s.mineTo(gap.Last + s.finality.Depth)
 		}
 	}
@@ -413,7 +412,7 @@ func (s *scenario) end() {
 		cursor.Indexed.Number, cursor.Confirmed.Number, cursor.Gap, s.net.Head().Number, s.floor, err)
 }
 
-// mineTo mines empty blocks up to a number, of which the newest that can be is final.
+// mineTo mines empty blocks up to a number, and makes the newest possible one final.
 func (s *scenario) mineTo(number uint64) {
 	for s.net.Head().Number < number {
 		s.clock.Add(chaintest.BlockSeconds)
@@ -424,8 +423,7 @@ func (s *scenario) mineTo(number uint64) {
 	}
 }
 
-// unread returns how many transactions were set aside, and moves the clock until they are read
-// again.
+// unread returns how many transactions were skipped, and moves the clock until they are read again.
 func (s *scenario) unread() (n int) {
 	counts, err := s.service.CountUnread(s.Context(), s.name)
 	if err != nil {
@@ -441,7 +439,7 @@ func (s *scenario) unread() (n int) {
 	return n
 }
 
-// drain syncs until an indexer has nothing left to do.
+// drain syncs until an indexer has no work left.
 func (s *scenario) drain(w *Indexer) error {
 	w.cfg.Pool.RefreshHeads(s.Context())
 	var errs [3]error

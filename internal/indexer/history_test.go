@@ -24,8 +24,7 @@ var (
 const (
 	// historiesPerFile is how many histories share a SQLite database.
 	historiesPerFile = 250
-	// postgresEvery is the number of histories of which one runs on PostgreSQL,
-	// except with -short.
+	// postgresEvery is n if one in n histories runs on PostgreSQL, except with -short.
 	postgresEvery = 25
 	// maxFindings is the number of histories with findings after which the run ends.
 	maxFindings = 20
@@ -33,27 +32,24 @@ const (
 
 // onceFailed are seeds of histories that found defects. They are played first.
 var onceFailed = []uint64{
-	77220, // an invoice expired, although its payment could not be read yet when a gap was closed
+	77220, // an invoice expired although its payment was not readable yet when a gap was closed
 	77420, // a refund was missed, since its payment was read later
-	81187, // the indexer stood still on a block that one node made up
+	81187, // the indexer got stuck on a block that one node had invented
 }
 
-// TestHistories plays seeded histories of a chain against the real ledger on a
-// real database, and compares what is stored in the end with what the chain
-// has. A history is a function of its seed. It has invoices; transactions that pay them in
-// every way, and some that only resemble payments; reorgs above the finalized block,
-// between two syncs and during one; nodes that fail and falsify answers; a database that
-// refuses a transaction or loses the response of a commit; crashes, replicas, a first start
-// long after the first payment, and rescans.
+// TestHistories plays seeded histories of a chain against the real ledger on a real database, and compares the stored
+// result with the chain. A history is a function of its seed. It has invoices; transactions that pay them in every way,
+// and some that only resemble payments; reorgs above the finalized block, between two syncs and during one; nodes that
+// fail and falsify answers; a database that refuses a transaction or loses the response of a commit; crashes, replicas,
+// a first start long after the first payment, and rescans.
 //
 // One node in a history may falsify answers; the others only fail, lag and stop
 // answering. The function falseAnswers describes the assumptions about false answers.
 // At the end all nodes answer, except that one of several may keep its faults.
 //
-// Amounts, payers and blocks are drawn from few values, so that they collide. The
-// expected outcome of a transfer is known from its purpose, and is never computed by
-// the rules under test. Where two outcomes depend on the order of observation, both
-// are right.
+// Amounts, payers and blocks are drawn from few values, so that they collide. The expected outcome of a transfer is
+// known from its purpose, and is never computed by the rules under test. If two outcomes depend on the order of
+// observation, both are right.
 func TestHistories(t *testing.T) {
 	count := *historyCount
 	if testing.Short() {
@@ -94,7 +90,7 @@ type historyRun struct {
 	mu    sync.Mutex
 	bad   int            // histories with findings
 	found map[string]int // by kind
-	tally map[string]int // of what was played
+	tally map[string]int // of the actions that were played
 
 	postgres *historyDB
 }
@@ -170,8 +166,7 @@ func (d *historyDBs) close() {
 	}
 }
 
-// stage is a testing.TB that runs its cleanup at its own end, before that of the test. It
-// may fail on any goroutine.
+// stage is a testing.TB that runs its cleanup at its end, before the test's. It may fail on any goroutine.
 type stage struct {
 	testing.TB
 	cleanups []func()
@@ -187,7 +182,7 @@ func (s *stage) end() {
 	s.cleanups = nil
 }
 
-// broken is the panic value of a stage whose history cannot continue.
+// broken is the panic value of a stage with a history that cannot continue.
 type broken string
 
 func (s *stage) Fatal(args ...any)                 { panic(broken(fmt.Sprint(args...))) }

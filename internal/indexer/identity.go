@@ -11,9 +11,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// checkIdentity fails if the node's oldest block is not the one that is remembered of the chain: it serves another
-// chain with the same chain id. A node that returns that block is checked once, and others again later. The first
-// node's answer is remembered, unless another node contradicts it, or it lacks the newest final block.
+// checkIdentity fails if the node's oldest block differs from the chain's stored one: the node serves another chain
+// with the same chain id. A node that returns that block is checked once; other nodes are checked again later. The
+// first node's answer is stored, unless another node contradicts it or the node lacks the newest final block.
 func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 	of := chainPair{n.Node, ix.cfg.Chain.Key}
 	at, asked := ix.distinctChecks[of]
@@ -44,9 +44,9 @@ func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 	return nil
 }
 
-// oldestBlock returns the node's block at the height of the one that is remembered or, without one, its block 0,
-// or startBlock if it does not return block 0. ok is false if it returns none of them: nodes that have deleted their
-// history answer with various errors, and serve the chain all the same.
+// oldestBlock returns the node's block at the height of the stored one. If no block is stored, it returns the node's
+// block 0, or startBlock if the node does not return block 0. ok is false if the node returns no such block: nodes that
+// have deleted their history answer with various errors, and still serve the chain.
 func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Header) (h invoice.Header, ok bool) {
 	heights := []uint64{0}
 	if known != nil {
@@ -62,8 +62,8 @@ func (ix *Indexer) oldestBlock(ctx context.Context, n node, known *invoice.Heade
 	return h, false
 }
 
-// recordGenesis remembers the oldest block of a node. It does not if the node lacks the newest final block, or other
-// nodes have another one.
+// recordGenesis stores the oldest block of a node, unless the node lacks the newest final block or other nodes have a
+// different block.
 func (ix *Indexer) recordGenesis(ctx context.Context, n node, oldest invoice.Header) (bool, error) {
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {

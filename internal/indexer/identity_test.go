@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestGenesisIsRemembered restarts a chain's indexer with a node of another chain with the same chain id. Nothing of
-// that chain is recorded, also if the newest final block is on neither.
+// TestGenesisIsRemembered restarts a chain's indexer with a node of another chain with the same chain id. No block of
+// that chain is recorded, even if the newest final block is on neither chain.
 func TestGenesisIsRemembered(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(9)
@@ -36,8 +36,8 @@ func TestGenesisIsRemembered(t *testing.T) {
 	}
 }
 
-// TestGenesisOfReadChain starts on a chain that an earlier version read. The node's oldest block is remembered only if
-// the node has the newest final block.
+// TestGenesisOfReadChain starts on a chain that an earlier version read. The node's oldest block is stored only if the
+// node has the newest final block.
 func TestGenesisOfReadChain(t *testing.T) {
 	for has, want := range map[bool]bool{true: true, false: false} {
 		f := newFixture(t, nil)
@@ -56,7 +56,8 @@ func TestGenesisOfReadChain(t *testing.T) {
 	}
 }
 
-// TestPrunedGenesis reads a chain whose node has deleted its first blocks, and says so with an error of its own.
+// TestPrunedGenesis reads a chain from a node that has deleted its first blocks and answers requests for them with an
+// unusual error.
 func TestPrunedGenesis(t *testing.T) {
 	f := newFixture(t, nil)
 	url := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {

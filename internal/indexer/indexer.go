@@ -22,57 +22,52 @@ import (
 
 // Limits of an Indexer.
 const (
-	// DefaultPollInterval is how often the head is asked for when nothing is
-	// said about it.
+	// DefaultPollInterval is how often the head is requested if no interval is configured.
 	DefaultPollInterval = time.Second
-	// firstBackoff and maxBackoff are the first and the longest wait after a
-	// round that failed; it doubles in between, give or take a fifth.
+	// firstBackoff and maxBackoff are the first and the longest wait after a failed round. The wait doubles in between,
+	// plus or minus a fifth.
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = 10 * time.Second
 	// resubscribeAfter is the wait before a broken subscription is made again.
 	resubscribeAfter = 5 * time.Second
-	// refreshHeadsEvery is how often those nodes are asked for their head that
-	// are not asked for anything else.
+	// refreshHeadsEvery is how often a node that gets no other requests is asked for its head.
 	refreshHeadsEvery = 15 * time.Second
-	// haltedPollInterval is how often a halted chain is checked for being resumed.
+	// haltedPollInterval is how often the indexer checks whether a halted chain was resumed.
 	haltedPollInterval = 5 * time.Second
-	// maxBehind is how long the heads of all nodes may be behind the
-	// newest block that was read before nothing is said to go well: the backends
-	// of one differ for a while.
+	// maxBehind is how long the heads of all nodes may be below the newest indexed block before a sync fails. The
+	// backends of one node differ for a while.
 	maxBehind = 30 * time.Second
-	// maxLostRaces is how many syncs in a row may be lost to another replica
-	// before there is a wait as after a failure.
+	// maxLostRaces is how many syncs in a row may lose to another replica before the indexer waits as after a failure.
 	maxLostRaces = 3
 )
 
-// Config is what an Indexer is made of. Chain, Pool, Ledger, Logger, Now and
-// Jitter are required.
+// Config configures an Indexer. Chain, Pool, Ledger, Logger, Now and Jitter are required.
 type Config struct {
 	Chain chain.Chain
-	// Pool holds the chain's nodes. A sync of reading asks one of them
-	// from start to end; after a failure the next one is asked.
+	// Pool holds the chain's nodes. A sync uses one node from start to end; after a failure the next node is used.
 	Pool   *chain.Pool
 	Ledger Ledger
 	Logger *slog.Logger
 	Now    func() time.Time
 	// Jitter returns a number in [0,1), to spread out retries.
 	Jitter func() float64
-	// PollInterval is the wait between two syncs when nothing wakes the
-	// indexer; 0 is DefaultPollInterval.
+	// PollInterval is the wait between two syncs if no event wakes the indexer; 0 means DefaultPollInterval.
 	PollInterval time.Duration
-	// Awaited returns what is awaited on the chain; nil is that something always is. While nothing
-	// is awaited, the chain is read every IdleInterval; with 0 it is never read less often.
+	// Awaited returns the events that the ledger awaits on the chain. Without the function the chain is always read at
+	// full pace. While no event is awaited, the chain is read every IdleInterval; 0 means that it is never read less
+	// often.
 	Awaited      func(ctx context.Context) (Awaited, error)
 	IdleInterval time.Duration
-	// Others are the keys of the other chains of the service, and Senior those
-	// of them that go before this one where both turn out to be one chain.
+	// Others are the keys of the service's other chains. Senior are the chains that keep running if two configured
+	// chains turn out to be the same chain.
 	Others, Senior []string
-	// Reads reports whether this replica is to read the chain; nil is always. Others follow how far the one that
-	// does has come. The ledger's cursor keeps two that both read from recording one block.
+	// Reads reports whether this replica should read the chain; nil means always. A replica that does not read follows
+	// the progress of the one that does. If two replicas read, the ledger's cursor prevents both from recording one
+	// block.
 	Reads func() bool
-	// OnSync, when set, is called after each sync with the status.
+	// OnSync, if set, is called with the status after each sync.
 	OnSync func(Status)
-	// Watchdog watches the work under way; nil is one of the indexer's own.
+	// Watchdog watches the tasks in progress; if it is nil, the indexer makes one.
 	Watchdog *watchdog.Watchdog
 }
 
@@ -81,50 +76,49 @@ type Status struct {
 	ChainKey    string
 	Reading     bool      // by this replica
 	Source      string    // the node that was asked last
-	Head        uint64    // of that node, as last seen
+	Head        uint64    // of Source, as last seen
 	Indexed     uint64    // newest block read
-	IndexedTime time.Time // of that block
+	IndexedTime time.Time // time of that block
 	Confirmed   uint64    // newest final block
-	Succeeded   time.Time // end of the last sync that went well; zero before it
-	Error       string    // of the last sync; empty when it went well
+	Succeeded   time.Time // end of the last successful sync; zero before it
+	Error       string    // of the last sync; empty if it succeeded
 	Halted      string    // why the chain is halted; empty unless it is
 	CatchUp     *Progress // of reading up to the finalized height; nil when it is near
 	Backfill    *Progress // of filling the gap of older blocks; nil without one
-	Blooms      Blooms    // of that node's headers
-	// Skew is how far this machine's clock is ahead of the time of the chain's
-	// new blocks, nil while it is unknown; Skewed says that it is too far.
+	Blooms      Blooms    // state of the bloom filters in Source's headers
+	// Skew is how far this machine's clock is ahead of the time of the chain's new blocks; nil while it is unknown.
+	// Skewed reports whether that is too far.
 	Skew   *time.Duration
 	Skewed bool
-	// Comparison is how the logs of new blocks can be compared, and Compared is how many blocks were
-	// compared in each way.
+	// Comparison is how the logs of new blocks can be compared now. Compared counts blocks by the way in which they
+	// were compared.
 	Comparison Comparison
 	Compared   map[Comparison]uint64
-	Audit      *Audit // of final blocks; nil before it begins
-	// Unread is how many transactions of the chain are not recorded and wait to be read again.
+	Audit      *Audit // of final blocks; nil before the first audit
+	// Unread counts the chain's transactions that are not recorded and wait to be read again.
 	Unread   map[store.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
 }
 
-// at notes how far the chain is read.
+// at sets how far the chain is read.
 func (s *Status) at(t *Tracker) {
 	tip := t.Tip()
 	s.Indexed, s.IndexedTime, s.Confirmed = tip.Number, tip.Time, t.Final().Number
 }
 
-// HaltedError says that a chain is read no further, because going on could
-// undo what was called final. Only a person can judge what is right then, and
-// have it resumed.
+// HaltedError means that the chain is not read any further, because continuing could undo final payments. A person must
+// judge the case and resume the chain.
 type HaltedError struct {
 	ChainKey string
 	Reason   string
 }
 
-// Error says which chain stopped, and why.
+// Error names the chain and the reason.
 func (e *HaltedError) Error() string {
 	return fmt.Sprintf("indexing of chain %s is halted: %s", e.ChainKey, e.Reason)
 }
 
-// othersProgress is the newest block that another replica has read, and since when.
+// othersProgress is the newest block that another replica has read, and when it was first seen.
 type othersProgress struct {
 	at    invoice.Hash
 	since time.Time
@@ -140,31 +134,29 @@ type Indexer struct {
 	unreadSeen  chan struct{} // wakes the reading of unread transactions
 	catchup     *meter
 	backfill    *meter
-	maxInFlight int // parts of a span at once
+	maxInFlight int // parts of a span that are requested in parallel
 
-	// What follows belongs to the goroutine of Run.
-	tracker        *Tracker // of the ledger's cursor; nil before the first sync
-	revision       int64    // of that cursor: a block may have been added below its newest one
+	// The fields below belong to the goroutine of Run.
+	tracker        *Tracker // mirrors the ledger's cursor; nil before the first sync
+	revision       int64    // revision of that cursor: a block may have been added below its newest one
 	skew           skew
 	blockTimes     blockTimes
-	together       bool                    // several blocks are read by one call
-	lastSynced     heads                   // of the last sync that did everything
-	lostRaces      int                     // syncs lost to another replica, in a row
-	lastNotBehind  time.Time               // when last not all nodes were behind what was read
+	together       bool                    // one call reads several blocks
+	lastSynced     heads                   // at the last sync that did all its work
+	lostRaces      int                     // number of consecutive syncs lost to another replica
+	lastNotBehind  time.Time               // when some node was last not behind the indexed blocks
 	noQuorum       bool                    // the last sync found no quorum
-	expiring       bool                    // there may be invoices whose time to expire has come
-	others         othersProgress          // while another replica reads the chain
-	distinctChecks map[chainPair]time.Time // when a node was checked against another chain; zero when that is decided
+	expiring       bool                    // some invoices may have reached their expiry time
+	others         othersProgress          // progress of another replica that reads the chain
+	distinctChecks map[chainPair]time.Time // when a node was last checked against another chain; zero once that is decided
 
-	// filled belongs to the goroutine that fills the gap: the newest block that
-	// it recorded.
+	// filled is the newest block that the gap filler recorded. It belongs to that goroutine.
 	filled invoice.Header
 
-	// noticesSeen belongs to the goroutine that reads unread transactions: notices that were
-	// received before were followed.
+	// noticesSeen belongs to the goroutine that reads unread transactions. Notices received before it were followed.
 	noticesSeen time.Time
 
-	// auditFailures belongs to the goroutine that audits: failures in a row.
+	// auditFailures counts consecutive failures of the audit. It belongs to that goroutine.
 	auditFailures int
 
 	ignoreHeads atomic.Bool // announcements of heads do not wake the indexer
@@ -172,18 +164,18 @@ type Indexer struct {
 
 	mu           sync.Mutex
 	status       Status
-	loops        map[string]*loop     // under way, by name
-	failingSince map[string]time.Time // by loop, while it fails
-	lastNode     *chain.Node          // by the last sync
+	loops        map[string]*loop     // in progress, by name
+	failingSince map[string]time.Time // by loop, while the loop fails
+	lastNode     *chain.Node          // used by the last sync
 	probes       map[*chain.Node]probe
 	unreadable   map[common.Hash]*unreadable // by transaction
 	offers       map[*chain.Node]receiptsOffer
 	compared     map[invoice.Hash]Comparison                 // blocks that were compared when they were read
-	unproven     map[invoice.Hash][]settle.UnreadTransaction // by their block
-	comparisons  map[Comparison]uint64                       // how many blocks were, in each way
+	unproven     map[invoice.Hash][]settle.UnreadTransaction // by block
+	comparisons  map[Comparison]uint64                       // number of blocks compared in each way
 }
 
-// New returns an indexer that has not begun yet. It panics without a required field.
+// New returns an indexer that does not run yet. It panics if a required field is missing.
 func New(c Config) *Indexer {
 	if c.Chain.Key == "" || c.Pool == nil || c.Ledger == nil || c.Logger == nil || c.Now == nil || c.Jitter == nil {
 		panic("indexer: Config.Chain, Pool, Ledger, Logger, Now and Jitter are required")
@@ -211,7 +203,7 @@ func New(c Config) *Indexer {
 		maxInFlight:    maxInFlight,
 		sleep:          sleepOrWake,
 		lastNotBehind:  c.Now(),
-		expiring:       true, // the process before may have left some
+		expiring:       true, // an earlier process may have left expired invoices
 		status:         Status{ChainKey: c.Chain.Key},
 		loops:          map[string]*loop{},
 		failingSince:   map[string]time.Time{},
@@ -220,14 +212,14 @@ func New(c Config) *Indexer {
 	}
 }
 
-// Wake makes the indexer look at the chain at once. Pokes that come while it
-// looks make it look once more. It is safe for concurrent use.
+// Wake makes the indexer look at the chain now. A call during a sync causes one more sync. It is safe for concurrent
+// use.
 func (ix *Indexer) Wake() {
 	wait.Wake(ix.wakeups)
 	wait.Wake(ix.unreadSeen)
 }
 
-// Status returns what the indexer has come to. It is safe for concurrent use.
+// Status returns a snapshot of the indexer's work. It is safe for concurrent use.
 func (ix *Indexer) Status() Status {
 	by := ix.comparesBy()
 	ix.mu.Lock()
@@ -243,10 +235,8 @@ func (ix *Indexer) Status() Status {
 	return s
 }
 
-// Run reads the chain until ctx ends, and returns nil then. Errors of nodes
-// and of the ledger are logged and retried. When the chain replaced a block
-// that was final, it is halted: Run sets Status.Halted, and continues when the chain
-// is resumed.
+// Run reads the chain until ctx ends, and then returns nil. It logs and retries errors of nodes and of the ledger. When
+// the chain replaces a final block, Run sets Status.Halted and waits until the chain is resumed.
 func (ix *Indexer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
@@ -276,7 +266,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		case errors.As(err, &halted):
 			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &noQuorum), errors.Is(err, errUnread):
-			// Indexing continues, or another replica begins; only confirming waits.
+			// Indexing continues, or another replica starts to read; only confirming waits.
 			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
@@ -290,8 +280,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 	}
 }
 
-// refreshHeads keeps the heads of all nodes known, so that one that lags is not
-// asked first.
+// refreshHeads keeps the heads of all nodes known, so that a node that lags is not used first.
 func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
 		ix.step(ctx, loopRefreshHeads, ix.refreshOrCheck)
@@ -308,8 +297,8 @@ func (ix *Indexer) backoff(n int) time.Duration {
 	return wait.Jitter(min(d, maxBackoff), ix.cfg.Jitter())
 }
 
-// subscribe keeps a subscription to the node's heads, which wakes the indexer.
-// That it cannot is no failure: polling finds everything too.
+// subscribe keeps a subscription to the node's heads, which wakes the indexer. A failure to subscribe is harmless,
+// because polling finds every block.
 func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 	for {
 		err := p.SubscribeHeads(ctx, ix.onHead)
@@ -350,8 +339,8 @@ func (ix *Indexer) report(err error) {
 	hadNoQuorum := ix.noQuorum
 	ix.noQuorum = errors.As(err, &noQuorum)
 	switch {
-	case ix.noQuorum && hadNoQuorum: // of another block each time, for one reason
-	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has logged it
+	case ix.noQuorum && hadNoQuorum: // about a different block each time, for the same reason
+	case after.Error == before.Error, errors.Is(err, chain.ErrMismatch): // the pool has already logged it
 	case after.Halted != "":
 		log.Error("chain halted; compare its blocks with another node before resuming it", "reason", after.Halted)
 	case ix.noQuorum:

@@ -60,11 +60,11 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return f
 }
 
-// noSleep is a wait for a node's pace that takes no time.
+// noSleep replaces the wait for a node's pace; it takes no time.
 func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
-// restart replaces the indexer by one that knows nothing but the ledger, and
-// asks the fixture's node, or the nodes at these URLs.
+// restart replaces the indexer by a new one with the same ledger, which uses the fixture's node or the nodes at these
+// URLs.
 func (f *fixture) restart(t testingT, change func(*Config), urls ...string) {
 	t.Helper()
 	f.restartAt(t, noSleep, change, urls...)
@@ -97,7 +97,7 @@ func (f *fixture) restartAt(
 // state returns the pool's state of a node, by its position in the configuration.
 func (f *fixture) state(node int) chain.State { return f.cfg.Pool.Health()[node].State }
 
-// catchUp runs syncs, and fills the gap, until nothing is left to do.
+// catchUp runs syncs, and fills the gap, until no work is left.
 func (f *fixture) catchUp(t testingT) {
 	t.Helper()
 	for range 1000 {
@@ -134,8 +134,8 @@ func (f *fixture) expect(t *testing.T, indexed, confirmed uint64, pending, final
 	f.ledger.breaches = nil
 }
 
-// TestLifeOfAPayment sees a transfer pending, then final when three blocks are on top
-// of it, and no sooner.
+// TestLifeOfAPayment expects a transfer to be pending, and to become final when three blocks are on top of it, and not
+// earlier.
 func TestLifeOfAPayment(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
@@ -164,8 +164,8 @@ func TestLifeOfAPayment(t *testing.T) {
 	}
 }
 
-// TestExpiryLetsBlocksBeRead mines a block after each part of very many invoices that expire, and
-// none after the last parts.
+// TestExpiryLetsBlocksBeRead mines a block after each part of very many expiring invoices, and no block after the last
+// parts.
 func TestExpiryLetsBlocksBeRead(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
@@ -183,8 +183,7 @@ func TestExpiryLetsBlocksBeRead(t *testing.T) {
 	}
 }
 
-// TestReorg moves one transfer to another block, drops one and brings a new
-// one.
+// TestReorg moves one transfer to another block, drops one and adds a new one.
 func TestReorg(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(4)
@@ -201,7 +200,7 @@ func TestReorg(t *testing.T) {
 	f.chain.Fork(3)
 	f.chain.MineEmpty(2)
 	f.catchUp(t)
-	f.expect(t, 6, 3, 2, 0, 0) // the node's chain is shorter than what was read: wait
+	f.expect(t, 6, 3, 2, 0, 0) // the node's chain is shorter than the indexed one: wait
 	b := f.chain.Mine(chaintest.NewTx(pays(bob, 9)), moved)
 	f.catchUp(t)
 	f.expect(t, 6, 3, 2, 0, 1)
@@ -214,8 +213,7 @@ func TestReorg(t *testing.T) {
 	}
 }
 
-// TestHalt replaces a final block, and sees the indexer stop and touch
-// nothing, then and after a restart.
+// TestHalt replaces a final block. The indexer stops and changes nothing, neither then nor after a restart.
 func TestHalt(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(2)
@@ -254,8 +252,7 @@ func TestForkAtFinality(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestTags has finality follow a tag, a tag and a depth, and a tag that the
-// node has lost or that goes backwards.
+// TestTags uses a tag for finality, a tag and a depth, and a tag that the node has lost or that moves backwards.
 func TestTags(t *testing.T) {
 	withTag := func(depth uint64) func(*Config) {
 		return func(c *Config) { c.Chain.Finality = chain.Finality{Tag: chain.TagSafe, Depth: depth} }
@@ -315,8 +312,8 @@ func TestForkBeforeConfirm(t *testing.T) {
 	}
 }
 
-// TestCallsPerBlock counts what an idle block costs: its header, with that of
-// the tag, and its logs when its bloom filter mentions any.
+// TestCallsPerBlock counts the calls for an idle block: its header, together with the tagged one, and its logs if its
+// bloom filter may match.
 func TestCallsPerBlock(t *testing.T) {
 	for name, test := range map[string]struct {
 		finality  chain.Finality
@@ -328,7 +325,7 @@ func TestCallsPerBlock(t *testing.T) {
 	} {
 		f := newFixture(t, nil)
 		f.chain.MineEmpty(4)
-		f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // which the bloom filter holds
+		f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // the bloom filter holds this log
 		f.chain.Tag(chain.TagSafe, 2)
 		f.restart(t, func(c *Config) { c.Chain.Finality = test.finality })
 		f.catchUp(t)
@@ -355,8 +352,7 @@ func TestCallsPerBlock(t *testing.T) {
 	}
 }
 
-// TestForkWhileReading forks the chain at each call of the reading of ten
-// blocks.
+// TestForkWhileReading forks the chain at each call during the reading of ten blocks.
 func TestForkWhileReading(t *testing.T) {
 	for call := 1; ; call++ {
 		f := newFixture(t, nil)
@@ -399,7 +395,7 @@ func TestFirstStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		start *uint64
 		mined int
-		gap   uint64 // its first block; 0 for none
+		gap   uint64 // first block of the gap; 0 without a gap
 	}{
 		"none": {nil, 20, 0}, "young": {nil, 2, 0}, "0": {at(0), 20, 1}, "1": {at(1), 20, 1}, "5": {at(5), 20, 5},
 		"line": {at(17), 20, 17}, "after the line": {at(18), 20, 0}, "above": {at(19), 20, 0}, "future": {at(100), 20, 0},
@@ -452,12 +448,12 @@ func TestFirstStartWithoutTag(t *testing.T) {
 	}
 }
 
-// TestFirstStartAfterInvoices has the gap begin with the first block that could
-// hold a payment of an invoice that was created while no node answered.
+// TestFirstStartAfterInvoices expects the gap to begin with the first block that could hold a payment of an invoice
+// created while no node answered.
 func TestFirstStartAfterInvoices(t *testing.T) {
 	for name, test := range map[string]struct {
 		since int64  // seconds after block 10
-		want  uint64 // first block of the gap; 0 for none
+		want  uint64 // first block of the gap; 0 without a gap
 	}{
 		"as old as a block": {0, 10}, "a second younger": {1, 11}, "between": {chaintest.BlockSeconds - 1, 11},
 		"older than the chain": {-1_000_000, 1}, "younger than the line": {1_000_000, 0},
@@ -466,7 +462,7 @@ func TestFirstStartAfterInvoices(t *testing.T) {
 		f.chain.MineEmpty(9)
 		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 		f.chain.MineEmpty(10)
-		// The margin is counted back as well.
+		// The margin is subtracted as well.
 		f.ledger.waiting = new(time.Duration(f.chain.Head().Time-tenth.Time-test.since)*time.Second - startMargin)
 		if _, err := f.sync(t.Context()); err != nil {
 			t.Fatal(err)

@@ -8,10 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// The judges compare what several nodes say. They are pure: each takes the
-// readings gathered so far and returns a ruling, or which reading is missing.
-// The indexer gathers readings until there is one. In every list of readings,
-// the first is that of the node that is judged.
+// The judges compare the answers of several nodes. They are pure: each takes the readings gathered so far and returns a
+// ruling, or the missing reading. The indexer gathers readings until there is a ruling. In every list of readings, the
+// first belongs to the node under judgement.
 
 // ruling is a judge's decision about the first reading.
 type ruling int
@@ -23,22 +22,20 @@ const (
 	askMore                 // more readings are needed
 )
 
-// wrongNode names a node that is wrong: the index of its reading, and why.
+// wrongNode identifies a node that is wrong by the index of its reading, with the reason.
 type wrongNode struct {
 	reading int
 	reason  string
 }
 
-// hint says how the operator can resolve a disagreement of the nodes.
+// hint is how the operator can resolve a disagreement of the nodes.
 const hint = "add another node, or find out which of them is wrong"
 
-// judgeHeight returns the height up to which blocks are final, given the
-// finalized height of a node and those of the others that answered. The highest
-// of the others counts, so that a lagging or byzantine one delays nothing while there
-// is a third. Without an answer it is the node's own: confirming needs a second
-// reading anyway. ok is false when finality depends on a tag and it holds for no
-// block of any other node. Without a tag, height 0 is valid: the chain is younger
-// than its depth.
+// judgeHeight returns the height up to which blocks are final, given the finalized height of a node and the heights of
+// the others that answered. It takes the highest of the others, so that a lagging or byzantine node delays no block
+// while there is a third. If no other node answered, it takes the node's own height: confirming needs a second reading
+// anyway. ok is false if finality depends on a tag and no other node has a block with the tag. Without a tag, height 0
+// is valid: the chain is younger than its depth.
 func judgeHeight(own uint64, others []uint64, tagged bool) (height uint64, ok bool) {
 	if len(others) == 0 {
 		return own, true
@@ -50,8 +47,8 @@ func judgeHeight(own uint64, others []uint64, tagged bool) (height uint64, ok bo
 	return min(own, highest), highest > 0 || !tagged
 }
 
-// judgeEmpty decides whether a node was right to return no logs for blocks whose
-// bloom filter may match, given the logs that another node returned for them.
+// judgeEmpty decides whether a node was right to return no logs for blocks with bloom filters that may match, given
+// another node's logs of these blocks.
 func judgeEmpty(other string, blocks []invoice.Hash, logs [][]types.Log) (r ruling, reason string) {
 	for i, of := range logs {
 		if len(of) > 0 {
@@ -61,9 +58,8 @@ func judgeEmpty(other string, blocks []invoice.Hash, logs [][]types.Log) (r ruli
 	return accept, ""
 }
 
-// judgeMissing decides whether to accept that the receipts of a node lack a recorded
-// transfer, given whether the receipts of the other nodes hold it. A majority
-// for the transfer rejects the node, a tie is undecided.
+// judgeMissing decides whether to accept that a node's receipts do not hold a recorded transfer. held reports whether
+// the receipts of each other node hold it. A majority for the transfer rejects the node; a tie is undecided.
 func judgeMissing(node string, t invoice.Transfer, held []bool) (r ruling, reason string) {
 	holds, lacks := 0, 1
 	for _, h := range held {
@@ -82,10 +78,9 @@ func judgeMissing(node string, t invoice.Transfer, held []bool) (r ruling, reaso
 	return accept, ""
 }
 
-// judgeViolation decides whether to believe a node that replaced a final block,
-// given the blocks of other nodes at that height. It is rejected when at least as
-// many nodes still have the final block as have another. It is undecided when a
-// minority still has it, or when the chain has other nodes and none answered.
+// judgeViolation decides whether to believe a node that replaced a final block, given the blocks of other nodes at that
+// height. The node is rejected if at least half of the other nodes still have the final block. The result is undecided
+// if a minority still has it, or if the chain has other nodes and no other node answered.
 func judgeViolation(node string, final invoice.Header, others []blockReading, sole bool) (r ruling, reason string) {
 	keep, lost := 0, 1
 	for _, o := range others {

@@ -26,8 +26,8 @@ func drawBlockReadings(t *rapid.T) []blockReading {
 	return readings
 }
 
-// judgeBlocks gathers readings for judgeBlock as verifyBlockHash does: from polled
-// nodes at first, and the chains of those that faulty names.
+// judgeBlocks gathers readings for judgeBlock as verifyBlockHash does: first from the polled nodes, and with the chain
+// faults of the nodes in faulty.
 func judgeBlocks(t *rapid.T, readings []blockReading, polled int, faulty map[string]bool) (blockVerdict, []blockReading) {
 	known := slices.Clone(readings[:min(polled, len(readings))])
 	for range len(readings) + 3 {
@@ -54,10 +54,9 @@ func judgeBlocks(t *rapid.T, readings []blockReading, polled int, faulty map[str
 	return blockVerdict{}, nil
 }
 
-// TestJudgeBlock checks the rules of judgeBlock on random nodes: a block without
-// disagreement is accepted, only a majority of sound nodes rejects one, only the
-// minority and nodes with impossible chains are wrong, and neither the order of
-// the nodes nor their names matter.
+// TestJudgeBlock checks the rules of judgeBlock on random nodes: a block without disagreement is accepted, only a
+// majority of valid nodes rejects one, only the minority and nodes with impossible chains are wrong, and neither the
+// order of the nodes nor their names matter.
 func TestJudgeBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := drawBlockReadings(t)
@@ -168,15 +167,15 @@ func TestHeightsToInspect(t *testing.T) {
 	}
 }
 
-// transferIn is a transfer in a block, which pays the invoice of an evidence.
+// transferIn is a transfer in a block that pays the evidence's invoice.
 func transferIn(block uint64, evidence byte) invoice.Transfer {
 	t := invoice.Transfer{TxHash: invoice.Hash{byte(block)}}
 	t.BlockNumber, t.Evidence.Calldata = block, invoice.Hash{evidence}
 	return t
 }
 
-// TestJudgeTransfers gathers readings as requireSecond does, from nodes whose
-// receipts hold some of what they left out.
+// TestJudgeTransfers gathers readings as requireSecond does, from nodes with receipts that hold some of the transfers
+// that the nodes left out.
 func TestJudgeTransfers(t *testing.T) {
 	a, b, c := transferIn(4, 0), transferIn(5, 0), transferIn(6, 0)
 	type reading struct {
@@ -262,8 +261,7 @@ func TestJudgeHeight(t *testing.T) {
 	}
 }
 
-// TestJudgeMissing and TestJudgeViolation count votes, of which the judged node
-// has one.
+// TestJudgeMissing and TestJudgeViolation count votes; the judged node has one vote.
 func TestJudgeMissing(t *testing.T) {
 	for _, test := range []struct {
 		held []bool

@@ -9,28 +9,27 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// blockReading is what a node says about the block at a height.
+// blockReading is a node's answer about the block at a height.
 type blockReading struct {
 	node      string
 	hash      invoice.Hash
-	inspected bool   // its chain was checked by chainFault, or could not be read
-	fault     string // why its chain is impossible; empty when it is sound
+	inspected bool   // chainFault checked the node's chain, or the chain could not be read
+	fault     string // why the node's chain is impossible; empty if it is valid
 }
 
-// blockVerdict is what judgeBlock decides.
+// blockVerdict is the result of judgeBlock.
 type blockVerdict struct {
 	ruling  ruling
-	reason  string      // of reject and undecided
-	inspect []int       // of askMore: readings whose chain must be inspected; empty to ask the remaining nodes
+	reason  string      // for reject and undecided
+	inspect []int       // for askMore: the readings to inspect; empty to ask the remaining nodes
 	wrong   []wrongNode // nodes that are wrong
 }
 
-// judgeBlock decides whether a block may become final, from the readings of its
-// height. A reading whose chain is impossible does not count. Among the others a
-// strict majority wins. complete says that every node was asked.
+// judgeBlock decides whether a block may become final, from the readings of its height. It ignores a reading if the
+// node's chain is impossible. Among the others a strict majority wins. complete reports that every node was asked.
 func judgeBlock(number uint64, readings []blockReading, complete bool) blockVerdict {
 	var v blockVerdict
-	var rivals, uninspected []int // sound readings of another block
+	var rivals, uninspected []int // valid readings of another block
 	own := readings[0]
 	for i, r := range readings {
 		switch {
@@ -60,7 +59,7 @@ func judgeBlock(number uint64, readings []blockReading, complete bool) blockVerd
 	return v
 }
 
-// countVotes lets the sound readings vote, and finds the nodes that are outvoted.
+// countVotes counts the votes of the valid readings, and finds the nodes that are outvoted.
 func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
 	votes, total := map[invoice.Hash]int{}, 0
 	var said []string
@@ -89,10 +88,9 @@ func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
 	}
 }
 
-// chainFault returns why the headers of a node are impossible, and "" when they
-// are sound: they must contain the final block, unless none is final yet, still
-// have the block that the node voted for at the height, and be linked by their
-// parents. Headers are ascending and may have gaps.
+// chainFault returns why the headers of a node are impossible, or "" if they are valid. They must contain the final
+// block, unless no block is final yet; they must still have the block that the node voted for at the height; and their
+// parent hashes must link them. Headers are ascending and may have gaps.
 func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final invoice.Header) string {
 	for i, h := range headers {
 		switch {
@@ -107,8 +105,8 @@ func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final
 	return ""
 }
 
-// heightsToInspect returns the heights whose headers chainFault needs, ascending:
-// the final block, and up to maxLinked blocks that end above the judged one.
+// heightsToInspect returns the heights that chainFault needs, ascending: the final block, and up to maxLinked blocks
+// that end above the judged one.
 func heightsToInspect(number, final uint64) []uint64 {
 	low, high := final, number+1
 	if number < final {

@@ -7,19 +7,19 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// transfersReading is what a node says about the transfers of a block range.
+// transfersReading is a node's answer about the transfers of a block range.
 type transfersReading struct {
 	node      string
 	transfers []invoice.Transfer
-	proof     proof // of the transfers that judgeTransfers asked to prove; unknown for the first reading
+	proof     proof // for the transfers that judgeTransfers asked to prove; unknown for the first reading
 }
 
-// proof says whether receipts hold transfers that a node did not report.
+// proof reports whether receipts hold transfers that a node did not report.
 type proof int
 
 const (
 	proofUnknown proof = iota
-	proofHeld          // the node's own receipts hold what it left out
+	proofHeld          // the node's own receipts hold what the node left out
 	proofMissing       // they do not
 )
 
@@ -30,31 +30,29 @@ func proofOf(held bool) proof {
 	return proofMissing
 }
 
-// transfersVerdict is what judgeTransfers decides.
+// transfersVerdict is the result of judgeTransfers.
 type transfersVerdict struct {
 	ruling ruling
-	reason string     // of undecided
-	block  uint64     // of reject: the lowest block where the first reading is wrong
-	prove  *proveStep // of askMore: what to prove; nil to take another reading
+	reason string     // for undecided
+	block  uint64     // for reject: the lowest block where the first reading is wrong
+	prove  *proveStep // for askMore: what to prove; nil to take another reading
 	wrong  []wrongNode
 }
 
 // proveStep asks whether a node's own receipts hold transfers that it left out.
 type proveStep struct {
-	of        int // the reading whose node is asked
-	result    int // the reading that keeps the proof
+	of        int // index of the reading of the node to ask
+	result    int // index of the reading that stores the proof
 	transfers []invoice.Transfer
 }
 
-// judgeTransfers decides whether a second node confirms the first reading of a
-// block range that ends with last. Where two readings differ, the receipts of
-// the node that reported less show whether it left something out. Where they do
-// not, a third reading that equals one of them decides. complete says that no
-// other node can be read.
+// judgeTransfers decides whether a second node confirms the first reading of a block range that ends with last. If two
+// readings differ, the receipts of the node that reported less show whether it left a transfer out. If the receipts do
+// not show it, a third reading that equals one of the two decides. complete reports that no other node can be read.
 func judgeTransfers(last uint64, readings []transfersReading, complete bool) transfersVerdict {
 	first := readings[0]
 	var v transfersVerdict
-	var rivals []int // readings that differ and are not disproven
+	var rivals []int // readings that differ and are not disproved
 	for i := 1; i < len(readings); i++ {
 		r := readings[i]
 		d := compare(first.transfers, r.transfers)
@@ -101,15 +99,14 @@ func judgeTransfers(last uint64, readings []transfersReading, complete bool) tra
 // difference is how the transfers of two readings differ.
 type difference struct {
 	onlyFirst, onlySecond         []invoice.Transfer
-	unseenByFirst, unseenBySecond []invoice.Transfer // whatever their evidence
-	block                         uint64             // the lowest that differs; 0 when none does
+	unseenByFirst, unseenBySecond []invoice.Transfer // without regard to their evidence
+	block                         uint64             // the lowest block that differs; 0 if all are equal
 }
 
 func (d difference) equal() bool { return len(d.onlyFirst)+len(d.onlySecond) == 0 }
 
-// prove returns whose receipts can show that it left something out, where the
-// second reading is the ith; nil when both report the same movements, with
-// different evidence.
+// prove returns which node's receipts can show that it left a transfer out, if the second reading is the ith. It is nil
+// if both report the same movements with different evidence.
 func (d difference) prove(i int) *proveStep {
 	switch {
 	case len(d.unseenByFirst) > 0:

@@ -13,18 +13,17 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// record is a transfer as the ledger knows it.
+// record is a transfer as the ledger stores it.
 type record struct {
 	invoice.Transfer
 	Status invoice.PaymentStatus
 }
 
-// memory is a Ledger that keeps the contract of the real one, and notes every
-// breach of it by the indexer.
+// memory is a Ledger that keeps the contract of the real one, and records every breach of it by the indexer.
 type memory struct {
 	settlement map[invoice.Address]bool
-	waiting    *time.Duration    // since the first invoice was created; nil without one
-	registries []invoice.Address // those of before
+	waiting    *time.Duration    // age of the first invoice; nil without one
+	registries []invoice.Address // former registries
 
 	mu       sync.Mutex
 	cursor   settle.Cursor
@@ -36,15 +35,15 @@ type memory struct {
 	fills    []uint64         // the last block of each Fill
 	gaveWay  int              // calls of GiveWay
 	genesis  *invoice.Header
-	due      int      // calls of Expire that it takes until nothing is left
-	expired  []uint64 // the newest block at each of these
+	due      int      // number of Expire calls until no work is left
+	expired  []uint64 // the newest indexed block at each call of Expire
 	unread   map[invoice.Hash]settle.UnreadTransaction
 	audits   []store.ChainAudit
-	notices  []time.Time // of which no payment is stored
+	notices  []time.Time // without a stored payment
 	breaches []string
 
-	// fail, when set, is called before and after each change. An error before the
-	// change is a failed transaction, after it a commit whose response was lost.
+	// fail, if set, is called before and after each change. An error before the change is a failed transaction; an
+	// error after it is a commit with a lost response.
 	fail func(after bool) error
 }
 
@@ -158,7 +157,7 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) err
 				m.records[id] = record{t, invoice.Pending}
 			}
 			for _, e := range b.Registry {
-				e.TxHash = invoice.Hash{} // which no test expects
+				e.TxHash = invoice.Hash{} // no test expects it
 				m.events[e]++
 			}
 			m.addUnread(b.Unread)
@@ -271,7 +270,7 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 				m.records[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = record{t, invoice.Confirmed}
 			}
 			for _, e := range b.Registry {
-				e.TxHash = invoice.Hash{} // which no test expects
+				e.TxHash = invoice.Hash{} // no test expects it
 				m.events[e]++
 			}
 			m.addUnread(b.Unread)

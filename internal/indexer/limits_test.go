@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// sleepingClock is a time that passes while something sleeps.
+// sleepingClock is a clock that advances while something sleeps.
 type sleepingClock struct {
 	mu sync.Mutex
 	at time.Time
@@ -33,9 +33,9 @@ func (c *sleepingClock) sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// TestNodeWithLimits starts a chain at nodes that allow little, and refuse the rest in
-// ways that are drawn at random. It becomes ready, finds every payment of the past, and catches up
-// with the blocks that were mined while it was away.
+// TestNodeWithLimits starts a chain at nodes with tight limits, which refuse larger requests in randomly chosen ways.
+// The indexer becomes ready, finds every payment of the past, and catches up with the blocks that were mined in its
+// absence.
 func TestNodeWithLimits(t *testing.T) {
 	seed := uint64(0)
 	for _, batch := range []int{1, 5, 15} {
@@ -124,7 +124,7 @@ func (f *fixture) persist(t *testing.T, clock *sleepingClock) (attempts int) {
 	return attempts
 }
 
-// TestLimitsAreShown names what a node could not do.
+// TestLimitsAreShown expects the status to name what a node could not do.
 func TestLimitsAreShown(t *testing.T) {
 	f := newFixture(t, nil)
 	payEvery(f, 300, 7)
@@ -142,7 +142,7 @@ func TestLimitsAreShown(t *testing.T) {
 	}
 }
 
-// TestVotesOfNodesWithLimits reads with a quorum of two and with a witness, of nodes that both allow little.
+// TestVotesOfNodesWithLimits reads with a quorum of two and with a witness, from nodes that both have tight limits.
 func TestVotesOfNodesWithLimits(t *testing.T) {
 	for seed := range uint64(6) {
 		quorum := 1 + int(seed%2)

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// logsByFallback returns the logs of a block for which the node refuses eth_getLogs:
-// from the block's receipts, by parts of the filter, or from each transaction's
-// receipt, whichever works first. The error is the last one.
+// logsByFallback returns the logs of a block for which the node refuses eth_getLogs: from the block's receipts, by
+// parts of the filter, or from each transaction's receipt, whichever works first. It returns the last error.
 func (ix *Indexer) logsByFallback(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) (logs []types.Log, err error) {
 	for _, ask := range []func(context.Context, node, chain.Header, chain.LogFilter) ([]types.Log, error){
 		ix.logsFromBlockReceipts, ix.logsByFilterParts, ix.logsFromReceipts,
@@ -38,7 +37,7 @@ func (ix *Indexer) logsFromBlockReceipts(ctx context.Context, n node, h chain.He
 	return selected(filter, receipts), err
 }
 
-// logsByFilterParts asks for a block's logs of one address and one topic at a time.
+// logsByFilterParts requests a block's logs of one address and one topic at a time.
 func (ix *Indexer) logsByFilterParts(ctx context.Context, n node, h chain.Header, filter chain.LogFilter) ([]types.Log, error) {
 	var all []types.Log
 	for _, address := range filter.Addresses {
@@ -78,7 +77,7 @@ func (ix *Indexer) logsFromReceipts(ctx context.Context, n node, h chain.Header,
 			return nil, n.wrap(errReplaced)
 		}
 	}
-	if len(receipts) == len(txs) { // else some are set aside
+	if len(receipts) == len(txs) { // otherwise some are skipped
 		err = ix.checkComplete(n, h, receipts)
 	}
 	return selected(filter, receipts), err

@@ -11,9 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestBlockWhoseLogsAreRefused has the only node refuse the logs of one block,
-// and some of what can be asked in place of them: the payments in the block are
-// read all the same, near the head and far behind it.
+// TestBlockWhoseLogsAreRefused has the only node refuse the logs of one block, and some of the possible substitutes:
+// the payments in the block are still read, near the head and far behind it.
 func TestBlockWhoseLogsAreRefused(t *testing.T) {
 	tooMuch := errors.New("query returned more than 10000 results")
 	noMethod := errors.New("the method eth_getBlockReceipts does not exist")

@@ -23,14 +23,13 @@ const (
 	loopNews         = "looking for new logs"
 )
 
-// loop is a step of one of the indexer's loops in progress.
+// loop is a running step of one of the indexer's loops.
 type loop struct {
 	task     *watchdog.Task
-	advanced time.Time // when it began, or last recorded anything
+	advanced time.Time // when it began, or last recorded something
 }
 
-// step runs one step of a loop under the watchdog. Each request to a node that ends
-// counts as progress.
+// step runs one step of a loop under the watchdog. Each completed request to a node counts as progress.
 func (ix *Indexer) step(ctx context.Context, name string, do func(context.Context)) {
 	task := ix.cfg.Watchdog.Begin(name + " of " + ix.cfg.Chain.Key)
 	defer task.End()
@@ -48,7 +47,7 @@ func (ix *Indexer) step(ctx context.Context, name string, do func(context.Contex
 	do(chain.OnRequestDone(ctx, task.Progress))
 }
 
-// advanced records that a step of a loop wrote to the ledger, which is progress as well.
+// advanced records that a step of a loop wrote to the ledger, which also counts as progress.
 func (ix *Indexer) advanced(name string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -58,9 +57,9 @@ func (ix *Indexer) advanced(name string) {
 	}
 }
 
-// stalled returns why the indexer is stalled, or "": a loop made no progress for the
-// watchdog's limit, or the head loop recorded nothing for as long while another node
-// is healthy. In the latter case slow is the node that it uses.
+// stalled returns why the indexer is stalled, or "". A loop stalls if it made no progress for the watchdog's limit. The
+// head loop also stalls if it recorded nothing for that long while another node is healthy; slow is then the node that
+// it uses.
 func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	limit := ix.cfg.Watchdog.Limit()
 	ix.mu.Lock()

@@ -13,17 +13,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// node is a node as the indexer calls it. Its errors are *nodeError, to distinguish them from
-// those of the ledger.
+// node wraps a node's calls: its errors are *nodeError, to distinguish them from the ledger's errors.
 type node struct{ *chain.Node }
 
-// nodeError is a node's failure. Another node may succeed.
+// nodeError is a failure of a node. Another node may succeed.
 type nodeError struct {
 	node       *chain.Node
 	err        error
 	reported   bool   // to the node's health
-	rereadFrom uint64 // block from which on to roll back; 0 for none
-	byRange    bool   // it failed to answer the logs of a range
+	rereadFrom uint64 // first block to roll back; 0 for no rollback
+	byRange    bool   // the node failed to return the logs of a range
 }
 
 func (e *nodeError) Error() string { return e.err.Error() }
@@ -53,8 +52,8 @@ func (n node) contradicts(format string, args ...any) *nodeError {
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true}
 }
 
-// rejected returns the error of a node that a judge rejected and that is quarantined.
-// What it reported from a block on is rolled back.
+// rejected returns the error of a node that a judge rejected and that is quarantined. Blocks from rereadFrom on are
+// rolled back.
 func (n node) rejected(reason string, rereadFrom uint64) error {
 	return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, reason), reported: true, rereadFrom: rereadFrom}
 }
@@ -68,8 +67,7 @@ func (n node) ready(ctx context.Context) error {
 	return n.wrap(err)
 }
 
-// heads are a node's newest block and the newest with the finality tag, which is zero
-// if the node has no such block.
+// heads are a node's newest block and its newest block with the finality tag, which is zero if there is no such block.
 type heads struct{ head, tagged chain.Header }
 
 // above returns how many of the node's blocks are above a height.
@@ -99,7 +97,7 @@ func (n node) logsOfBlocks(ctx context.Context, blocks []invoice.Hash, f chain.L
 		return nil, nil
 	}
 	logs, err := n.LogsOfBlocks(ctx, blocks, f)
-	return logs, n.wrap(err) // with an error, those that were answered
+	return logs, n.wrap(err) // after an error, the logs that were returned
 }
 
 // receipts returns the receipts of transactions by their hash.
@@ -115,9 +113,8 @@ func (n node) receipts(ctx context.Context, txs []common.Hash) (map[common.Hash]
 	return found, n.wrap(err)
 }
 
-// try calls do with the first usable node, and with the next while do fails with a
-// *nodeError. It returns the first error when all nodes failed, and any other error at
-// once. turn rotates the order, to spread the load.
+// try calls do with the first usable node, and with the next one while do fails with a *nodeError. If all nodes fail it
+// returns the first error; it returns any other error immediately. turn rotates the order, to spread the load.
 func (ix *Indexer) try(ctx context.Context, turn int, do func(node) error) error {
 	var first error
 	tried := map[*chain.Node]bool{}

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestContradictions makes the only node return inconsistent answers, for single
-// blocks and for ranges. Nothing is recorded, and the node is quarantined.
+// TestContradictions makes the only node return inconsistent answers, for single blocks and for ranges. No block is
+// recorded, and the node is quarantined.
 func TestContradictions(t *testing.T) {
 	misnaming := func(q question, ask func(question) any) any {
 		return each(ask(q), func(o map[string]any) {
@@ -99,8 +99,7 @@ func TestUnprovenTransfer(t *testing.T) {
 	}
 }
 
-// TestPartialBloom reads a chain whose headers leave logs out of their bloom
-// filter.
+// TestPartialBloom reads a chain with headers that leave logs out of their bloom filter.
 func TestPartialBloom(t *testing.T) {
 	f := newFixture(t, nil)
 	bloomless := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
@@ -152,8 +151,8 @@ func TestUnreadableHead(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestNodeWithSmallLimits reads block by block from a node that gives little at
-// a time, and more again when it gives more.
+// TestNodeWithSmallLimits reads block by block from a node with small limits, and reads more at a time when the limits
+// grow.
 func TestNodeWithSmallLimits(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)
@@ -184,15 +183,14 @@ func TestNodeWithSmallLimits(t *testing.T) {
 	most = 0
 	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 	before := f.ledger.count(invoice.Pending)
-	f.catchUp(t) // from the receipts, since no smaller question is left
+	f.catchUp(t) // from the receipts, since no smaller request is left
 	if got := f.ledger.count(invoice.Pending); got != before+1 {
 		t.Errorf("%d payments are pending, want one more than %d", got, before)
 	}
 }
 
-// TestClippedRange has payments in the newest final blocks of a chain of depth
-// 1, and a backend that answers for logs as if there was nothing in the newest
-// two.
+// TestClippedRange has payments in the newest final blocks of a chain of depth 1, and a backend that returns empty logs
+// for the newest two blocks.
 func TestClippedRange(t *testing.T) {
 	f := newFixture(t, nil)
 	clipping := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {

@@ -9,7 +9,7 @@ import (
 const (
 	// noticeGrace is how long a notice waits for the payment that it announces.
 	noticeGrace = 5 * time.Minute
-	// noticeMaxAge is how old a notice may be that is followed after a start.
+	// noticeMaxAge is the greatest age of a notice that is followed after a start.
 	noticeMaxAge = time.Hour
 	// noticeWindow is how long before the notice the transfer may have been mined.
 	noticeWindow = 30 * time.Minute
@@ -17,10 +17,10 @@ const (
 	maxNoticeBlocks = 2000
 )
 
-// followNotices compares the blocks around notices if their transfers are not recorded noticeGrace
-// after the notices were received. It uses the logs of two nodes, or the only node's logs once more.
-// A notice names no transaction, so all blocks are compared in which its transfer can be. Transfers
-// that are not recorded have their block read again.
+// followNotices compares the blocks around a notice if its transfer is not recorded noticeGrace after the notice was
+// received. It uses the logs of two nodes, or reads the only node's logs again. A notice names no transaction, so it
+// compares all blocks that can hold the transfer. If it finds a transfer that is not recorded, the transfer's block is
+// read again.
 func (ix *Indexer) followNotices(ctx context.Context) error {
 	before := ix.cfg.Now().Add(-noticeGrace)
 	from := ix.noticesSeen
@@ -40,7 +40,7 @@ func (ix *Indexer) followNotices(ctx context.Context) error {
 		return errNoHealthyNode
 	}
 	last := cursor.Indexed.Number
-	// By the chain's time: only the rate of this machine's clock is trusted.
+	// Use the chain's time: only the rate of this machine's clock is trusted.
 	age := ix.cfg.Now().Sub(at[0]) + noticeWindow
 	older, err := blockBefore(ctx, node{nodes[0]}, last, cursor.Indexed.Time.Add(-age))
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Limits of the display of progress.
+// Limits of progress reports.
 const (
 	// progressEvery is how often progress is logged.
 	progressEvery = 10 * time.Second
-	// speedWindow is over which time the speed is measured.
+	// speedWindow is the period over which the speed is measured.
 	speedWindow = 30 * time.Second
 )
 
-// Progress is how far the reading of many blocks has come.
+// Progress is the progress of reading many blocks.
 type Progress struct {
 	From, To        uint64        // the first block and the last
-	At              uint64        // the one to read next
-	BlocksPerSecond float64       // lately; 0 while it is unknown
-	Left            time.Duration // at that speed; 0 while it is unknown
+	At              uint64        // the next block to read
+	BlocksPerSecond float64       // measured lately; 0 while it is unknown
+	Left            time.Duration // time left at that speed; 0 while it is unknown
 }
 
 // Percent returns how much of the blocks has been read, from 0 to 100.
@@ -31,23 +31,22 @@ func (p Progress) Percent() float64 {
 // use.
 type meter struct {
 	now    func() time.Time
-	logger *slog.Logger // with what is read, and of which chain
+	logger *slog.Logger // with the chain and the purpose of reading
 
 	mu       sync.Mutex
-	progress *Progress // nil while nothing is read
+	progress *Progress // nil while no range is read
 	began    time.Time
 	logged   time.Time
 	samples  []sample // of the last speedWindow, oldest first
 }
 
-// sample is the block that was to be read next at a time.
+// sample is the next block to read at a time.
 type sample struct {
 	block uint64
 	at    time.Time
 }
 
-// begin records that the blocks from one to another are read next, or that the end
-// of what is being read has moved.
+// begin records that the given range is read next, or that its end has moved.
 func (m *meter) begin(from, to uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +60,7 @@ func (m *meter) begin(from, to uint64) {
 	m.logger.Info("reading older blocks", "from", from, "to", to)
 }
 
-// follow records how far another replica has come.
+// follow records the progress of another replica.
 func (m *meter) follow(at, to uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +75,7 @@ func (m *meter) follow(at, to uint64) {
 	m.progress, m.samples = &Progress{From: from, To: to, At: at}, []sample{{at, now}}
 }
 
-// reached records the block to be read next.
+// reached records the next block to read.
 func (m *meter) reached(block uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +101,7 @@ func (m *meter) reached(block uint64) {
 	}
 }
 
-// end records that nothing is left to be read.
+// end records that the range is read.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +111,7 @@ func (m *meter) end() {
 	m.progress, m.samples = nil, nil
 }
 
-// snapshot returns the progress, nil while nothing is read.
+// snapshot returns the progress, or nil while no range is read.
 func (m *meter) snapshot() *Progress {
 	m.mu.Lock()
 	defer m.mu.Unlock()

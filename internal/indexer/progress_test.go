@@ -37,7 +37,7 @@ func TestMeter(t *testing.T) {
 	check(1501, 50, 50, 10*time.Second, 2)
 	m.begin(1501, 3000) // the end has moved
 	c.Add(30 * time.Second)
-	check(2001, 50, 500./30, time.Minute, 3) // what is older than the window does not count
+	check(2001, 50, 500./30, time.Minute, 3) // samples older than the window do not count
 	m.end()
 	if m.snapshot() != nil || lines() != 4 || !strings.Contains(log.String(), "took=40s") {
 		t.Errorf("at the end: %+v, %q", m.snapshot(), log.String())

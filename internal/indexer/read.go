@@ -12,13 +12,12 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// maxBlocks is how many blocks a sync reads one by one. Further behind the finalized
-// height, ranges are read, which end this far below it: a server of the node that lags
-// omits the logs of blocks that it lacks, without an error.
+// maxBlocks is how many blocks a sync reads one by one. Further behind the finalized height it reads ranges, which end
+// this far below that height: if a server of the node lags, it omits the logs of blocks that it lacks, without an
+// error.
 const maxBlocks = chain.MaxBlocks
 
-// readUpTo reads blocks one by one, from first, not beyond head, and not more than the node's limit
-// allows.
+// readUpTo reads blocks one by one, from first up to head, and no more than the node's limit allows.
 func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
 	limit := n.Limit(chain.KindBlocks)
 	count := min(limit.Next(), head.Number-first.Number+1)
@@ -47,7 +46,7 @@ func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Heade
 	for _, h := range next {
 		last := headers[len(headers)-1]
 		if h.Number != last.Number+1 || h.Parent != last.Hash {
-			// The chain forked while it was asked for; the next sync sees how.
+			// The chain forked during the request; the next sync handles the fork.
 			break
 		}
 		headers = append(headers, h)
@@ -107,9 +106,9 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 	return blocks, len(logs), err
 }
 
-// blocksInRange returns the blocks of a range with these logs: the first block, those with
-// events, and the last one. ends are the headers of the first and the last one, or nil. Near the
-// head, those that concern the ledger are compared.
+// blocksInRange returns the blocks of a range with these logs: the first block, the blocks with events, and the last
+// one. ends are the headers of the first and the last block, or nil. Near the head, it compares the blocks that concern
+// the ledger.
 func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, r blockRange, ends []chain.Header, c *addressCache) ([]settle.Block, error) {
 	first, last := r.first, r.last
 	watched, err := c.watched(ctx, ix.decoder.accounts(logs))
@@ -161,8 +160,7 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 	return ix.blocks(ctx, n, headers, byHash, watched)
 }
 
-// headersBesides returns the headers at some heights, of which it asks for those that are not
-// known.
+// headersBesides returns the headers at some heights. It requests only the ones that are not known.
 func (n node) headersBesides(ctx context.Context, known []chain.Header, numbers ...uint64) ([]chain.Header, error) {
 	headers, unknown := make(map[uint64]chain.Header, len(numbers)), slices.Clone(numbers)
 	for _, h := range known {
@@ -208,9 +206,9 @@ func (n node) byBlock(logs []types.Log, first, last uint64) ([][]types.Log, erro
 	return groups, nil
 }
 
-// checkRangeEnds fails when the answer for a range left out logs of these blocks, which
-// are its first and last: a node that lost the logs of a range, or has not stored them
-// yet, usually lacks those of one end. Blocks in between are not checked.
+// checkRangeEnds fails if the answer for a range left out logs of its first and last block, which are the given blocks.
+// A node that lost the logs of a range, or has not stored them yet, usually lacks the logs at one end. Blocks in
+// between are not checked.
 func (ix *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.Header) error {
 	filter := ix.decoder.filter()
 	blocks = slices.DeleteFunc(blocks, func(h chain.Header) bool { return !ix.isEmptySuspect(n, h, filter) })

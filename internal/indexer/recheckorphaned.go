@@ -8,11 +8,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// recheckOrphaned verifies, before blocks become final, that no payment in them is
-// orphaned although its block is canonical. A node that replaced a block and took that
-// back may have left the payment out the second time, or invented it the first. If the
-// node's receipts hold such a payment, its block is rolled back and the result is
-// false. With a quorum it is not needed: both nodes have read the blocks.
+// recheckOrphaned verifies, before blocks become final, that no payment in them is orphaned while its block is
+// canonical. A node that replaced a block and then restored it may have left the payment out the second time, or
+// invented it the first time. If the node's receipts hold such a payment, its block is rolled back and the result is
+// false. With a quorum the check is not needed, because both nodes have read the blocks.
 func (ix *Indexer) recheckOrphaned(ctx context.Context, n node, through invoice.Header) (bool, error) {
 	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
 	if err != nil {
@@ -39,8 +38,7 @@ func (ix *Indexer) recheckOrphaned(ctx context.Context, n node, through invoice.
 	return true, nil
 }
 
-// canonicalOrphans returns the orphaned payments up to a block whose own block is
-// canonical, in the order of the chain.
+// canonicalOrphans returns the orphaned payments up to a block that are in canonical blocks, in the order of the chain.
 func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
 	orphans, err := ix.cfg.Ledger.Orphaned(ctx, ix.cfg.Chain.Key, through)
 	if len(orphans) == 0 || err != nil {
@@ -60,8 +58,7 @@ func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64)
 	}), nil
 }
 
-// checkReread fails when a node leaves out a transfer on reading its block that its
-// receipts hold.
+// checkReread fails if a node's logs of a block leave out a transfer that the node's receipts hold.
 func (ix *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
 	headers, err := n.headers(ctx, t.BlockNumber)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// withoutLogs returns a node that has no logs, and no bloom filters that would
-// report them; while a switch is on it has another block 1. Its receipts lack
-// the logs as well if they are to.
+// withoutLogs returns a node that has no logs, and no bloom filters that would reveal them. While replaced is on, it
+// has another block 1. If receipts is set, its receipts lack the logs as well.
 func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool) string {
 	t.Helper()
 	return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
@@ -33,10 +32,9 @@ func withoutLogs(t *testing.T, f *fixture, receipts bool, replaces *atomic.Bool)
 	})
 }
 
-// TestReplacedAndTakenBack has a node replace a block that holds two payments,
-// and take that back, so that the same block is read again, but without what it
-// holds. That is found out before the block is final, near the head and in
-// ranges behind it, by whichever node is asked.
+// TestReplacedAndTakenBack has a node replace a block that holds two payments and then restore it, so that the same
+// block is read again without its payments. The error is found before the block is final, near the head and in ranges
+// behind it, whichever node is asked.
 func TestReplacedAndTakenBack(t *testing.T) {
 	type outcome struct {
 		confirmed   int
@@ -44,7 +42,7 @@ func TestReplacedAndTakenBack(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		receipts bool // its receipts are wrong too
-		stays    bool // it is asked on, before the others
+		stays    bool // it is still asked, before the others
 		others   int
 		want     outcome
 	}{
@@ -78,7 +76,7 @@ func TestReplacedAndTakenBack(t *testing.T) {
 			}
 			f.restart(t, bloomless, urls...)
 			for range 6 {
-				_, _ = f.sync(t.Context()) // until all was said
+				_, _ = f.sync(t.Context()) // until every node has answered
 			}
 			got := outcome{f.ledger.count(invoice.Confirmed), test.stays && f.state(0) == chain.StateQuarantined}
 			if got != test.want {
@@ -91,9 +89,8 @@ func TestReplacedAndTakenBack(t *testing.T) {
 	}
 }
 
-// TestLeftOutOfARange has another replica roll a block back, which is final by
-// the time that it is read again, in a range, by a node that leaves out what it
-// holds.
+// TestLeftOutOfARange has another replica roll a block back. The block is final by the time that it is read again in a
+// range, from a node that leaves out its contents.
 func TestLeftOutOfARange(t *testing.T) {
 	f := newFixture(t, nil)
 	bloomless := func(c *Config) { c.Chain.FullBloom = false }

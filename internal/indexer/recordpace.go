@@ -7,23 +7,25 @@ import (
 )
 
 const (
-	// leastRecorded and mostRecorded bound the transfers and events of final blocks that are recorded at once. A block is not divided.
+	// leastRecorded and mostRecorded bound the transfers and events of final blocks that are recorded in one step. A
+	// block is not divided.
 	leastRecorded, mostRecorded = 50, 6400
-	// recordTurn is how long that may take while creates wait for it, since on SQLite it has the only writer, and
-	// recordIdleTurn while none does. A first create waits for the latter.
+	// recordTurn is how long a step may take while creates wait for it, because on SQLite it occupies the only writer.
+	// recordIdleTurn is the time while no create waits; a first create may have to wait that long.
 	recordTurn, recordIdleTurn = 20 * time.Millisecond, 200 * time.Millisecond
-	// worthDoubling is how much faster steps of twice the size have to be for those of the size to be too small.
+	// worthDoubling is how much faster steps of twice the size must be for the size to count as too small.
 	worthDoubling = 1.6
 )
 
-// recordPace is how many transfers and events of final blocks are recorded at once, so that creates wait little for it. It
-// begins with few and doubles them as long as that pays, since a transaction takes seconds where the database is far away.
+// recordPace is how many transfers and events of final blocks are recorded in one step, so that creates wait little for
+// it. It begins with few and doubles them while that makes recording faster, because a transaction takes seconds if the
+// database is far away.
 type recordPace struct {
 	size    int
-	warm    bool    // the first step is over, which prepares statements
-	least   int     // so many at least: the size whose double was not faster
+	warm    bool    // the first step, which prepares statements, is over
+	least   int     // lower bound of the size: doubling it was not faster
 	learned bool    // least is known
-	rate    float64 // of the step before, in a second, until then
+	rate    float64 // items per second of the step before, until least is known
 }
 
 func newRecordPace() *recordPace { return &recordPace{size: leastRecorded, least: leastRecorded} }
@@ -36,8 +38,8 @@ func sizeOf(blocks ...settle.Block) (n int) {
 	return n
 }
 
-// split returns the first of the blocks, at least one, that are recorded at once, and the others.
-// The first of these is the child of the block before it, as the ledger requires of new blocks.
+// split returns the first of the blocks, at least one, which are recorded in one step, and the others. The first of the
+// others is the child of the block before it, as the ledger requires of new blocks.
 func (p *recordPace) split(blocks []settle.Block) (next, rest []settle.Block) {
 	n := 0
 	for i, b := range blocks {
@@ -48,14 +50,14 @@ func (p *recordPace) split(blocks []settle.Block) (next, rest []settle.Block) {
 	return blocks, nil
 }
 
-// recorded sets the pace by how many were recorded in which time, and whether creates waited then.
+// recorded adapts the pace to the number of items recorded, the time it took, and whether creates waited then.
 func (p *recordPace) recorded(n int, took time.Duration, waited bool) {
 	turn := recordIdleTurn
 	if waited {
 		turn = recordTurn
 	}
 	if n < p.size/2 && took <= turn {
-		return // few say little about many
+		return // a few items do not predict many
 	}
 	rate := float64(n) / max(took, time.Microsecond).Seconds()
 	if !p.warm {

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestRecordPace checks that steps of recording come near the time for which creates may wait, and that no more than about
-// three quarters of the time go into what a transaction costs by itself, whatever that is, and whatever a transfer costs.
+// TestRecordPace checks that recording steps take about as long as creates may wait, and that at most about three
+// quarters of the time go into the fixed cost of transactions, whatever a transaction or a transfer costs.
 func TestRecordPace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,8 +65,8 @@ func TestRecordPaceOfFew(t *testing.T) {
 	}
 }
 
-// TestRecordPaceSplit checks that steps have all blocks in their order, begin with the child of the block before, and have
-// no more transfers and events than allowed where that can be.
+// TestRecordPaceSplit checks that steps have all blocks in their order, begin with the child of the block before, and
+// have no more transfers and events than allowed if that is possible.
 func TestRecordPaceSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// registries are the contracts whose events count: the configured one and all that
-// the ledger knows. They are only added to. It is safe for concurrent use.
+// registries are the contracts with events that count: the configured one and all that the ledger knows. Addresses are
+// only added. It is safe for concurrent use.
 type registries struct {
 	all atomic.Pointer[[]common.Address]
 }
@@ -27,7 +27,7 @@ func (r *registries) addresses() []common.Address { return *r.all.Load() }
 
 func (r *registries) has(a common.Address) bool { return slices.Contains(r.addresses(), a) }
 
-// add adds those of the addresses that are registries. One goroutine calls it.
+// add adds the addresses that are registries. Only one goroutine calls it.
 func (r *registries) add(addresses []invoice.Address) {
 	all := slices.Clone(r.addresses())
 	for _, a := range addresses {

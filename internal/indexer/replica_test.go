@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestReplicas has two indexers share a ledger, each stale by what the other
-// did.
+// TestReplicas has two indexers share a ledger; each is out of date by the other's work.
 func TestReplicas(t *testing.T) {
 	a := newFixture(t, nil)
 	b := &fixture{chain: a.chain, node: a.node, ledger: a.ledger}
@@ -31,8 +30,7 @@ func TestReplicas(t *testing.T) {
 	checkLedger(t, a.chain, a.ledger, testChain.Finality.Depth)
 }
 
-// TestLostRace has another replica move the cursor between this one's look at
-// it and its write.
+// TestLostRace has another replica move the cursor after this one read it and before this one writes.
 func TestLostRace(t *testing.T) {
 	f := newFixture(t, nil)
 	other := &fixture{chain: f.chain, node: f.node, ledger: f.ledger}
@@ -55,8 +53,7 @@ func TestLostRace(t *testing.T) {
 	}
 }
 
-// TestLostRacesBackOff makes every write lose to another replica, which counts as a failure in
-// the end.
+// TestLostRacesBackOff makes every write lose to another replica, which finally counts as a failure.
 func TestLostRacesBackOff(t *testing.T) {
 	f := newFixture(t, nil)
 	f.catchUp(t)

@@ -18,7 +18,7 @@ import (
 // syncs makes a fixture's Run report each sync.
 func syncs(into chan<- Status) func(*Config) {
 	return func(c *Config) {
-		c.PollInterval = time.Hour // what happens is woken
+		c.PollInterval = time.Hour // the indexer is woken by what happens
 		c.OnSync = func(s Status) { into <- s }
 	}
 }
@@ -74,8 +74,7 @@ func TestSubscriptionWakes(t *testing.T) {
 	f.run(t, seen)
 	<-seen
 	<-listening
-	// The node says that it was asked before it is ready, so an announcement
-	// can be missed: mine until one is not.
+	// The node reports that it was asked before it is ready, so it can miss an announcement: mine until it does not.
 	for s := (Status{}); s.Indexed == 0; {
 		f.chain.Mine()
 		select {
@@ -85,8 +84,7 @@ func TestSubscriptionWakes(t *testing.T) {
 	}
 }
 
-// TestSilentSubscription has a subscription that is never answered: polling
-// finds what happens as if there was none.
+// TestSilentSubscription has a subscription that is never answered: polling finds every block all the same.
 func TestSilentSubscription(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, nil)
@@ -196,8 +194,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestMismatch has the node serve another chain than the configured one: it is
-// not read, and is looked at again.
+// TestMismatch has the node serve another chain than the configured one: it is not read, and is checked again.
 func TestMismatch(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, func(c *Config) {
@@ -231,8 +228,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestNoQuorumIsLoggedOnce has the block at the line differ from round to round
-// while the reason stays: one line of the log reports it, and one of its end.
+// TestNoQuorumIsLoggedOnce has the block at the finalized height differ from round to round for the same reason: one
+// line of the log reports the failure, and one its end.
 func TestNoQuorumIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, nil)

@@ -9,30 +9,29 @@ import (
 
 // Limits of measuring how far this machine's clock is from the chain's time.
 const (
-	// SkewLimit is how far the two may be apart before it is said.
+	// SkewLimit is the skew from which it is reported.
 	SkewLimit = 30 * time.Second
-	// skewRecovered is how near they must come again before it is taken back.
+	// skewRecovered is the skew below which the report is withdrawn.
 	skewRecovered = 25 * time.Second
-	// skewHeads is over how many new heads the skew is taken, and fewestHeads
-	// how many there must be.
+	// skewHeads is how many new heads the skew is measured over, and fewestHeads is how many it needs.
 	skewHeads    = 5
 	minSkewHeads = 3
-	// maxHeadAge is how long ago the head may have been asked for before, when a
-	// new one counts: it can have been there for as long.
+	// maxHeadAge is the longest time since the last look at the head for a new head to count: the head may have existed
+	// for all of that time.
 	maxHeadAge = 10 * time.Second
 )
 
-// skew measures how far this machine's clock is ahead of the time of new blocks. It
-// compares them when a new head is first seen, so that neither slow blocks nor a pause
-// in polling count, and takes the median of several heads. It is only reported.
+// skew measures how far this machine's clock is ahead of the time of new blocks. It compares them when a new head is
+// first seen, so that neither slow blocks nor a pause in polling count, and takes the median of several heads. The skew
+// is only reported.
 type skew struct {
-	highest  uint64    // newest head seen; 0 for none
-	lastLook time.Time // when the head was asked for last
+	highest  uint64    // newest head seen; 0 before the first
+	lastLook time.Time // when the head was last requested
 	samples  []time.Duration
 }
 
-// observe notes a head that a node returned just now, and returns the skew; ok
-// is false while it is unknown or nothing new was learned.
+// observe records a head that a node has just returned, and returns the skew. ok is false while the skew is unknown or
+// unchanged.
 func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
 	follows := s.highest > 0 && now.Sub(s.lastLook) <= maxHeadAge
 	s.lastLook = now
@@ -52,8 +51,8 @@ func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok b
 	return sorted[len(sorted)/2], true
 }
 
-// measureSkew records a head, and reports in the status and the log when this machine's
-// clock is too far from the chain's time.
+// measureSkew records a head, and reports in the status and the log if this machine's clock is too far from the chain's
+// time.
 func (ix *Indexer) measureSkew(h chain.Header) {
 	ahead, ok := ix.skew.observe(h, ix.cfg.Now())
 	if !ok {

@@ -11,8 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// timeline is a chain with a fixed block time, whose head is read at every step by a
-// clock that is ahead of it.
+// timeline is a chain with a fixed block time. Its head is read at every step, with a clock that is ahead of it.
 type timeline struct {
 	every, ahead, step time.Duration
 	late               time.Duration // from a block's time until the nodes have it
@@ -36,7 +35,7 @@ func TestSkew(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeline
 		least, most time.Duration // of the reported skews
-		quiet       bool          // nothing may be reported
+		quiet       bool          // no skew may be reported
 	}{
 		"right":                  {timeline{12 * time.Second, 0, time.Second, 2 * time.Second}, 0, 5 * time.Second, false},
 		"blocks are rare":        {timeline{10 * time.Minute, 0, time.Second, 0}, 0, 2 * time.Second, false},
@@ -59,8 +58,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestSkewIsLogged sets the clock wrong for a while, with a single odd block before and
-// after. The skew is logged and shown once, its end too, and indexing continues.
+// TestSkewIsLogged sets the clock wrong for a while, with a single odd block before and after. The skew is logged and
+// shown once, and so is its end, and indexing continues.
 func TestSkewIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	var now time.Time

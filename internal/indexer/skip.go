@@ -15,18 +15,18 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// When a transaction is set aside that a node names in a log and does not return.
+// Limits for skipping a transaction that a node names in a log and does not return.
 const (
-	// unreadableAfter is how long all nodes must have failed to return it: a node may
-	// take seconds to store what it has announced.
+	// unreadableAfter is how long all nodes must have failed to return the transaction: a node may take seconds to
+	// store a block that it has announced.
 	unreadableAfter = 30 * time.Second
 	// minUnreadable is how often they must have failed.
 	minUnreadable = 3
-	// maxUnreadableKnown bounds the transactions that are known to fail.
+	// maxUnreadableKnown bounds the transactions that are remembered as failing.
 	maxUnreadableKnown = 1000
 )
 
-// unreadable is a transaction of a block. Some nodes do not return its receipt or calldata.
+// unreadable is a transaction of a block with a receipt or calldata that some nodes do not return.
 type unreadable struct {
 	block    chain.Header
 	since    time.Time
@@ -42,14 +42,14 @@ func isUnreadable(err error) bool {
 	return errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrResponseTooLarge)
 }
 
-// mayBeUnreadable reports whether an error may mean that; see node.refusedOne.
+// mayBeUnreadable reports whether an error may mean that a node cannot return one transaction; see node.refusedOne.
 func mayBeUnreadable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (isUnreadable(err) || chain.IsErrorAnswer(err))
 }
 
-// refusedOne returns the error of a node that did not return a transaction, or its receipt. It is an
-// ErrNotFound if the node answered with an error, whatever that says, and returns the header of the
-// transaction's block just then: it answers, but not this.
+// refusedOne returns the error of a node that did not return a transaction or its receipt. It is an ErrNotFound if the
+// node answered with any error and returns the header of the transaction's block at that moment: the node works, but
+// does not return this transaction.
 func (n node) refusedOne(ctx context.Context, block uint64, err error) error {
 	if ctx.Err() != nil || isUnreadable(err) || !chain.IsErrorAnswer(err) {
 		return err
@@ -60,8 +60,8 @@ func (n node) refusedOne(ctx context.Context, block uint64, err error) error {
 	return n.wrap(fmt.Errorf("%w: %w", chain.ErrNotFound, err))
 }
 
-// readEach calls read for each transaction of a block. One that the node cannot return is
-// left out once it is set aside; until then, the error of the first one is returned.
+// readEach calls read for each transaction of a block. It leaves out a transaction that the node cannot return once the
+// transaction is skipped; until then, it returns the error of the first one.
 func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []common.Hash, read func(common.Hash) error) error {
 	var first error
 	for _, tx := range txs {
@@ -84,8 +84,8 @@ func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []c
 	return n.wrap(first)
 }
 
-// skipUnreadable notes that a node cannot return a transaction, and reports whether the block is
-// read without it: all nodes have failed for unreadableAfter.
+// skipUnreadable records that a node cannot return a transaction. It reports whether to read the block without it,
+// because all nodes have failed for unreadableAfter.
 func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, tx common.Hash, failure error) (bool, error) {
 	usable := ix.cfg.Pool.Usable()
 	ix.mu.Lock()
@@ -131,7 +131,7 @@ func (ix *Indexer) forgetUnreadable(txs ...common.Hash) {
 	}
 }
 
-// skippedIn returns the transactions of a block that are set aside.
+// skippedIn returns the skipped transactions of a block.
 func (ix *Indexer) skippedIn(h invoice.Header) (all []settle.UnreadTransaction) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// failingAfter is how long syncs fail, and stuckAfter how long one takes, before another replica
-// should read the chain instead.
+// failingAfter is how long syncs may fail, and stuckAfter how long one may take, before another replica should read the
+// chain instead.
 const failingAfter, stuckAfter = 5 * time.Second, 30 * time.Second
 
-// errUnread means that no replica has begun to read a chain.
+// errUnread means that no replica has begun to read the chain.
 var errUnread = errors.New("no replica has begun to read the chain yet")
 
 // Failing reports whether another replica should read the chain instead.
@@ -31,8 +31,7 @@ func (ix *Indexer) failing() bool {
 	return ix.reads() && head != nil && time.Since(head.advanced) > stuckAfter
 }
 
-// noteFailure notes since when a loop fails, for a reason that another replica may not have. The
-// caller holds mu.
+// noteFailure records when a loop began to fail, for a reason that another replica may not have. The caller holds mu.
 func (ix *Indexer) noteFailure(loop string, err error) {
 	var noQuorum *NoQuorumError
 	var halted *HaltedError
@@ -44,10 +43,10 @@ func (ix *Indexer) noteFailure(loop string, err error) {
 	}
 }
 
-// reads reports whether this replica is to read the chain.
+// reads reports whether this replica should read the chain.
 func (ix *Indexer) reads() bool { return ix.cfg.Reads == nil || ix.cfg.Reads() }
 
-// follows takes over what another replica has read, unless this one is to read the chain.
+// follows takes over what another replica has read, unless this replica should read the chain.
 func (ix *Indexer) follows(ctx context.Context, n node, t heads) (followed bool, err error) {
 	if ix.reads() {
 		return false, nil
@@ -56,7 +55,7 @@ func (ix *Indexer) follows(ctx context.Context, n node, t heads) (followed bool,
 	return !unread, err
 }
 
-// noteOwnProgress notes that what was read is no progress of another replica.
+// noteOwnProgress records that the indexed blocks are not another replica's progress.
 func (ix *Indexer) noteOwnProgress() {
 	if ix.reads() {
 		ix.others = othersProgress{}
@@ -65,10 +64,10 @@ func (ix *Indexer) noteOwnProgress() {
 	ix.others.at = ix.tracker.Tip().Hash
 }
 
-// standBy takes over how far another replica has read the chain. unread reports that the other reads
-// nothing for maxBehind. Then this one is to read it, without the lease.
+// standBy takes over how far another replica has read the chain. unread reports that the other replica has read no
+// block for maxBehind. Then this replica should read the chain, without the lease.
 func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, err error) {
-	ix.lastSynced, ix.expiring = heads{}, true // what the other leaves is found at the first sync
+	ix.lastSynced, ix.expiring = heads{}, true // the first sync finds the work that the other replica left
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
 		return false, err

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 )
 
-// newStandby returns an indexer of the fixture's chain and ledger with a node of its own, which
-// reads the chain only while reads is set.
+// newStandby returns an indexer of the fixture's chain and ledger with a separate node. It reads the chain only while
+// reads is set.
 func newStandby(t *testing.T, of *fixture, change func(*Config)) (standby *fixture, reads *atomic.Bool) {
 	t.Helper()
 	reads = new(atomic.Bool)
@@ -39,7 +39,7 @@ func (f *fixture) standBySync(t *testing.T) Status {
 	return f.Status()
 }
 
-// TestStandby has a replica follow what another reads without reading anything, and take over.
+// TestStandby has a replica follow another one without reading anything, and take over.
 func TestStandby(t *testing.T) {
 	f := newFixture(t, nil)
 	standby, reads := newStandby(t, f, nil)
@@ -76,7 +76,7 @@ func TestStandby(t *testing.T) {
 	checkLedger(t, f.chain, f.ledger, testChain.Finality.Depth)
 }
 
-// TestStandbyOfGap shows how far another replica has come in reading older blocks.
+// TestStandbyOfGap shows another replica's progress in reading older blocks.
 func TestStandbyOfGap(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(500)
@@ -99,14 +99,14 @@ func TestStandbyOfGap(t *testing.T) {
 	}
 }
 
-// TestStandbyOfNobody has no replica read the chain, so that one reads it after maxBehind, until another does.
+// TestStandbyOfNobody has no replica read the chain: one replica starts to read it after maxBehind, until another does.
 func TestStandbyOfNobody(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.Mine()
 	f.catchUp(t)
 	c := newClock()
 	standby, _ := newStandby(t, f, func(conf *Config) { conf.Now = c.Now })
-	standby.standBySync(t) // nothing is to be read
+	standby.standBySync(t) // no block is to be read
 	f.chain.Mine()
 	standby.standBySync(t)
 	c.Add(maxBehind)
@@ -132,7 +132,7 @@ func TestStandbyOfNobody(t *testing.T) {
 	}
 }
 
-// TestStandbyBehind has a standby whose node lacks blocks that were read, and which so cannot take over.
+// TestStandbyBehind has a standby with a node that lacks indexed blocks, so that the standby cannot take over.
 func TestStandbyBehind(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.MineEmpty(5)
@@ -185,7 +185,7 @@ func TestFailing(t *testing.T) {
 	want("in a sync that takes long", true)
 }
 
-// TestStandbyOfHalted shows a halt on all replicas.
+// TestStandbyOfHalted expects all replicas to show a halt.
 func TestStandbyOfHalted(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.Mine()

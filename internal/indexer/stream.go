@@ -11,17 +11,15 @@ import (
 
 // Limits of reading final blocks.
 const (
-	// maxInFlight is how many parts of a span are being asked for, or wait to
-	// be recorded.
+	// maxInFlight is how many parts of a span are being requested or wait to be recorded.
 	maxInFlight = 4
-	// maxParts is how many parts are read before the head is looked at again.
+	// maxParts is how many parts are read before the next look at the head.
 	maxParts = 64
 )
 
-// stream reads a range of final blocks in parts, several at once and from all nodes, and
-// applies them in order, in steps between which creates go first. It stops after maxParts. Each part must be on top of the one
-// before; below is the block below the range, if its hash is not zero. final is a block
-// that is final already.
+// stream reads a range of final blocks in parts, several in parallel and from all nodes, and applies them in order.
+// Between the steps, waiting creates go first. It stops after maxParts. Each part must follow the one before; below is
+// the block below the range, if its hash is not zero. final is a block that is already final.
 func (ix *Indexer) stream(
 	ctx context.Context, s blockRange, below, final invoice.Header, apply func(context.Context, []settle.Block) error,
 ) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// longChain mines so many blocks, of which some pay the merchant, and the last
-// ones and those around the first range's end do. All hold other transfers.
+// longChain mines the given number of blocks. Some of them pay the merchant, including the last ones and the ones
+// around the end of the first range. All hold other transfers.
 func longChain(f *fixture, blocks int) (payments int) {
 	for n := 1; n <= blocks; n++ {
 		var txs []chaintest.Tx
@@ -29,8 +29,8 @@ func longChain(f *fixture, blocks int) (payments int) {
 	return payments
 }
 
-// TestFarBehind reads a long chain in ranges, as a gap and as what the head has
-// left behind, from nodes that refuse most ranges in their ways.
+// TestFarBehind reads a long chain in ranges, as a gap and as a backlog behind the head, from nodes that refuse most
+// ranges in different ways.
 func TestFarBehind(t *testing.T) {
 	const blocks = 1500
 	for _, gap := range []bool{true, false} {
@@ -42,7 +42,7 @@ func TestFarBehind(t *testing.T) {
 			}
 			want := longChain(f, blocks)
 			switch {
-			case says.Message == "": // one is down
+			case says.Message == "": // this one is down
 				proxies[1].SetFaults(chaintest.Refuse{Status: 503})
 			case i%2 == 0:
 				proxies[0].SetFaults(chaintest.LimitLogs{Blocks: 150, Wording: says})
@@ -69,7 +69,7 @@ func TestFarBehind(t *testing.T) {
 			if slices.ContainsFunc(f.ledger.unfinal, func(n uint64) bool { return n != 3 }) {
 				t.Errorf("%q, gap %t: the numbers of blocks that are not final are %v, want 3", says.Message, gap, f.ledger.unfinal)
 			}
-			if n := len(f.ledger.headers); n > blocks/2 { // each failure by chance makes ranges smaller too
+			if n := len(f.ledger.headers); n > blocks/2 { // each random failure makes ranges smaller too
 				t.Errorf("%q, gap %t: %d headers were recorded for %d blocks read mostly in ranges", says.Message, gap, n, blocks)
 			}
 		}
@@ -82,8 +82,8 @@ func transient(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// TestGapBesideHead fills a gap while blocks are mined above it, and sees
-// progress; blocks of the gap that are not final yet wait until they are.
+// TestGapBesideHead fills a gap while blocks are mined above it, and expects progress reports. Blocks of the gap that
+// are not final yet wait until they are.
 func TestGapBesideHead(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()
@@ -136,8 +136,7 @@ func TestGapBesideHead(t *testing.T) {
 	}
 }
 
-// TestGapOfReplicas has two indexers fill one gap, of which one widens it and
-// one dies in the middle.
+// TestGapOfReplicas has two indexers fill one gap. One of them widens it and one dies in the middle.
 func TestGapOfReplicas(t *testing.T) {
 	a := newFixture(t, nil)
 	want := longChain(a, 2000)
@@ -176,7 +175,7 @@ func TestGapOfReplicas(t *testing.T) {
 	a.expect(t, 2000, 1997, 9, want-9, 0)
 }
 
-// TestGivesWay has a back-fill, and a catch-up, record many transfers: in steps, after each of which creates go first.
+// TestGivesWay has a back-fill and a catch-up record many transfers in steps. After each step creates go first.
 func TestGivesWay(t *testing.T) {
 	const blocks, each = 200, 5
 	for _, gap := range []bool{true, false} {
@@ -208,7 +207,7 @@ func TestGivesWay(t *testing.T) {
 	}
 }
 
-// TestRecordingIsProgress fills a gap in steps, each of which the watchdog sees.
+// TestRecordingIsProgress fills a gap in steps, and expects the watchdog to notice each of them.
 func TestRecordingIsProgress(t *testing.T) {
 	f := newFixture(t, nil)
 	for range 300 {
@@ -217,7 +216,7 @@ func TestRecordingIsProgress(t *testing.T) {
 	if _, err := f.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var recorded time.Time // when the step before was
+	var recorded time.Time // time of the step before
 	f.ledger.fail = func(after bool) error {
 		if idle := f.loops[loopGap].task.Idle(); !after && !recorded.IsZero() && idle > time.Since(recorded) {
 			t.Errorf("the watchdog saw no progress for %v, and a step was recorded %v ago", idle, time.Since(recorded))
@@ -240,8 +239,8 @@ func TestRecordingIsProgress(t *testing.T) {
 	}
 }
 
-// TestStreamOrder reads a span with many parts in flight, whose answers come
-// in any order, and sees each applied after the one below it.
+// TestStreamOrder reads a span with many parts in flight. Their answers arrive in any order, and each must be applied
+// after the part below it.
 func TestStreamOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
@@ -255,7 +254,7 @@ func TestStreamOrder(t *testing.T) {
 		gate := make(chan struct{}, 1)
 		f.node.Intercept(func(_ context.Context, method string) error {
 			if method == "eth_getLogs" {
-				gate <- struct{}{} // shuffles what runs at once
+				gate <- struct{}{} // shuffles the parallel parts
 				<-gate
 			}
 			return nil
@@ -282,8 +281,7 @@ func TestStreamOrder(t *testing.T) {
 	})
 }
 
-// expectForeignRejected fails the test unless the node is quarantined and all recorded
-// transfers are of the chain.
+// expectForeignRejected fails the test unless the node is quarantined and all recorded transfers are on the chain.
 func (f *fixture) expectForeignRejected(t *testing.T, node int) {
 	t.Helper()
 	if got := f.state(node); got != chain.StateQuarantined {
@@ -296,8 +294,7 @@ func (f *fixture) expectForeignRejected(t *testing.T, node int) {
 	}
 }
 
-// TestForeignRange has one of two nodes answer ranges from another chain:
-// nothing of it is recorded.
+// TestForeignRange has one of two nodes answer ranges from another chain: none of its blocks is recorded.
 func TestForeignRange(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 3, nil)
@@ -309,8 +306,7 @@ func TestForeignRange(t *testing.T) {
 	f.expectForeignRejected(t, 1)
 }
 
-// TestRangesAreSpreadOverNodes reads a long gap from two nodes, each of which has its part of
-// the work.
+// TestRangesAreSpreadOverNodes reads a long gap from two nodes, each of which does part of the work.
 func TestRangesAreSpreadOverNodes(t *testing.T) {
 	f := newFixture(t, nil)
 	second := f.chain.Serve(t)
@@ -325,8 +321,8 @@ func TestRangesAreSpreadOverNodes(t *testing.T) {
 	}
 }
 
-// TestForeignGap has the first node answer for a gap from another chain,
-// which the others notice at the end of what it was asked for.
+// TestForeignGap has the first node answer for a gap from another chain. The other nodes notice it at the end of the
+// requested range.
 func TestForeignGap(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 3, nil)
@@ -344,8 +340,8 @@ func TestForeignGap(t *testing.T) {
 	f.expectForeignRejected(t, 0)
 }
 
-// TestManyPaymentsInBlocks reads blocks of which the payments are most, by
-// their receipts as a whole, and finds the same as one by one.
+// TestManyPaymentsInBlocks reads blocks that consist mostly of payments, by all of their receipts, and expects the same
+// result as when they are read one by one.
 func TestManyPaymentsInBlocks(t *testing.T) {
 	var ledgers []*memory
 	c := newChain()
@@ -374,7 +370,7 @@ func TestManyPaymentsInBlocks(t *testing.T) {
 		ledgers = append(ledgers, f.ledger)
 	}
 	for id, r := range ledgers[0].records {
-		if named := r.Evidence.Calldata == id1; ledgers[1].records[id] != r || named != (r.From == alice) { // who sent it
+		if named := r.Evidence.Calldata == id1; ledgers[1].records[id] != r || named != (r.From == alice) { // which depends on the sender
 			t.Errorf("recorded %+v and %+v", r, ledgers[1].records[id])
 		}
 	}
@@ -407,7 +403,7 @@ func TestFewPaymentsInBlock(t *testing.T) {
 	}
 }
 
-// TestGrow fits the size of requests to the number of logs.
+// TestGrow adapts the size of requests to the number of logs.
 func TestGrow(t *testing.T) {
 	f := newFixture(t, nil)
 	limit := f.cfg.Pool.Nodes()[0].Limit(chain.KindRange)

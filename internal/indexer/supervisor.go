@@ -11,12 +11,11 @@ import (
 
 // Limits of a Supervisor.
 const (
-	// replaceGrace and stopGrace are how long the supervisor waits for a
-	// stopped indexer: before it starts another one, and before it ends.
+	// replaceGrace and stopGrace are how long the supervisor waits for a stopped indexer: before it starts another one,
+	// and before it returns.
 	replaceGrace = time.Second
 	stopGrace    = 10 * time.Second
-	// maxAbandoned is how many stopped indexers may still run before no further one is
-	// started.
+	// maxAbandoned is how many stopped indexers may still run; at that number no other one is started.
 	maxAbandoned = 16
 )
 
@@ -24,8 +23,8 @@ const (
 // whether it stops or not, and quarantines the nodes that stall it. It is safe for
 // concurrent use.
 //
-// An indexer that does not stop does no harm: the ledger's cursor keeps two of them
-// from recording one block, as with two replicas.
+// An indexer that does not stop does no harm: the ledger's cursor prevents two of them from recording one block, as it
+// does with two replicas.
 type Supervisor struct {
 	conf Config
 
@@ -48,7 +47,7 @@ func (s *Supervisor) indexer() *Indexer {
 	return s.current
 }
 
-// Wake makes the indexer sync at once.
+// Wake makes the indexer sync now.
 func (s *Supervisor) Wake() { s.indexer().Wake() }
 
 // Status returns the indexer's status.
@@ -62,7 +61,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = w.Run(run) // which is nil
+			_ = w.Run(run) // always nil
 		}()
 		s.await(ctx, w)
 		stop()
@@ -114,7 +113,7 @@ func (s *Supervisor) exhausted() bool {
 	return s.abandoned >= maxAbandoned
 }
 
-// awaitEnd waits up to grace for a stopped indexer, and abandons it then.
+// awaitEnd waits up to grace for a stopped indexer, and then abandons it.
 func (s *Supervisor) awaitEnd(w *Indexer, ended <-chan struct{}, grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and
-// returns it when all blocks are indexed. Calls do not time out.
+// startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and returns it once all blocks
+// are indexed. Calls do not time out.
 func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...string) *Supervisor {
 	t.Helper()
 	c := testChain
@@ -80,8 +80,8 @@ func TestStalledNodeIsReplaced(t *testing.T) {
 	}
 }
 
-// TestNodeThatSwitchesProtocols makes the first node answer 101. The second one is used at
-// once, without the watchdog.
+// TestNodeThatSwitchesProtocols makes the first node answer 101. The second one is used immediately, without the
+// watchdog.
 func TestNodeThatSwitchesProtocols(t *testing.T) {
 	f, nodes := newThreeBlocks(t, 2)
 	nodes[0].SetFaults(chaintest.SwitchProtocols{})

@@ -16,10 +16,9 @@ import (
 // not contradict the blocks of other nodes.
 var errNodeBehind = errors.New("the node's head is behind the newest indexed block")
 
-// sync brings the ledger up to a node's chain: it rolls back replaced blocks, reads the
-// next ones and confirms final ones. When the node fails, the next one is used at once.
-// It is an error when all nodes stay behind the indexed blocks for maxBehind. more says
-// that another sync at once would get further.
+// sync brings the ledger up to a node's chain: it rolls back replaced blocks, reads the next ones and confirms final
+// ones. If the node fails, the next node is used immediately. It fails if all nodes stay behind the indexed blocks for
+// maxBehind. more reports that another sync now would make progress.
 func (ix *Indexer) sync(ctx context.Context) (more bool, err error) {
 	err = ix.try(ctx, 0, func(n node) (err error) {
 		more, err = ix.syncWith(ctx, n)
@@ -67,7 +66,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	switch {
 	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
 		if ix.lostRaces++; ix.lostRaces <= maxLostRaces {
-			// Another replica was first. The next sync loads what it wrote.
+			// Another replica was faster. The next sync loads what it wrote.
 			return true, nil
 		}
 		return false, err
@@ -126,13 +125,13 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 	if err == nil && expiring {
 		ix.expiring, err = ix.cfg.Ledger.Expire(ctx, ix.cfg.Chain.Key)
 	}
-	// The others may call more final before the node has a new head.
+	// The others may report a higher final block before the node has a new head.
 	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	return !settled || ix.expiring || line < own || ix.tracker.Tip().Number < t.head.Number, err
 }
 
-// verifyTip compares the newest indexed block with other nodes if it is at a height or below, but not confirmed. If one node
-// made it up, no block follows it.
+// verifyTip compares the newest indexed block with other nodes if it is at or below height and not confirmed. If one
+// node invented it, no block will follow it.
 func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) error {
 	tip, final := ix.tracker.Tip(), ix.tracker.Final()
 	if tip.Number > height || tip.Number <= final.Number {
@@ -161,15 +160,14 @@ func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
 	return nil
 }
 
-// catchUp reads blocks that are final already, up to maxBlocks below the line, and confirms what is confirmable of them:
-// their transfers come from receipts in blocks that were canonical after they had
-// become final.
+// catchUp reads blocks that are already final, up to maxBlocks below the line, and confirms the ones that are
+// confirmable. Their transfers come from receipts in blocks that were canonical after they had become final.
 func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) error {
 	last, unfinal := line-maxBlocks, t.above(line)
 	if settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal); !settled || err != nil {
 		return err
 	}
-	// What is read from here on is verified by how it is read.
+	// Blocks read from here on are verified by the way they are read.
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
 		return err
@@ -198,7 +196,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) er
 	})
 }
 
-// confirmBelow confirms what is confirmable up to a height, of blocks that were read before and are verified first.
+// confirmBelow verifies blocks that were read before, and confirms the confirmable ones up to a height.
 func (ix *Indexer) confirmBelow(ctx context.Context, n node, t heads, height, unfinal uint64) error {
 	if ix.tracker.Final().Number >= height {
 		return nil
@@ -213,13 +211,13 @@ func (ix *Indexer) confirmBelow(ctx context.Context, n node, t heads, height, un
 	return nil
 }
 
-// confirmRead confirms what is confirmable of blocks that were final when they were read.
+// confirmRead confirms the confirmable blocks among those that were final when they were read.
 func (ix *Indexer) confirmRead(ctx context.Context, n node, revision int64, unfinal uint64) error {
 	through, ok := ix.tracker.At(ix.confirmable(unfinal))
 	if !ok || through.Number <= ix.tracker.Final().Number {
 		return nil
 	}
-	if ix.cfg.Chain.Quorum < 2 { // else two have read it
+	if ix.cfg.Chain.Quorum < 2 { // otherwise two nodes have read it
 		if ok, err := ix.recheckOrphaned(ctx, n, through); err != nil {
 			return err
 		} else if !ok {
@@ -235,8 +233,8 @@ func (ix *Indexer) confirmRead(ctx context.Context, n node, revision int64, unfi
 	return nil
 }
 
-// load sets the tracker to the ledger's cursor, which another replica, or a write whose
-// result was lost, may have moved. It starts the chain if it was never read.
+// load sets the tracker to the ledger's cursor. Another replica, or a write with a lost result, may have moved the
+// cursor. load starts the chain if it was never read.
 func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agreed bool) error {
 	if err := ix.learnRegistries(ctx); err != nil {
 		return err
@@ -265,16 +263,13 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	return ix.adopt(ctx, cursor)
 }
 
-// startMargin is how much older than the first invoice the first block is that is read
-// of a new chain.
+// startMargin is how much older than the first invoice a new chain's first block to read is.
 const startMargin = time.Hour
 
-// start begins a new chain at the finalized height. Blocks above are read next. Blocks
-// below become a gap, from the configured block or from the creation of the first
-// invoice on: invoices can be older than the first answer of a node. The creation time
-// is counted back from the chain's time, with a margin, because only the rate of the
-// service's clock is trusted. A node without a tagged block is an error: from block 0
-// on there would be years to read.
+// start begins a new chain at the finalized height. Blocks above it are read next. Blocks below it become a gap, which
+// begins at the configured block or when the first invoice was created: invoices can be older than the first answer of
+// a node. That time is counted back from the chain's time, with a margin, because only the rate of the service's clock
+// is trusted. A node without a tagged block is an error: reading from block 0 would take years.
 func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
 	if tag := ix.cfg.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
@@ -303,8 +298,8 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	return ix.cfg.Ledger.Start(ctx, ix.cfg.Chain.Key, headers[0].Header, from)
 }
 
-// checkStart fails unless other nodes confirm the block where a chain begins, which is
-// final from then on.
+// checkStart fails unless other nodes confirm the block at which a chain begins, because that block is final from then
+// on.
 func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
 	if err := ix.verifyBlockHash(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
 		return err
@@ -320,7 +315,7 @@ func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) er
 // blockBefore returns the newest block at or below a height that is older than a time,
 // or block 0.
 func blockBefore(ctx context.Context, n node, line uint64, since time.Time) (uint64, error) {
-	low, high := uint64(0), line // the answer is in between, both included
+	low, high := uint64(0), line // the answer is between low and high, both included
 	for low < high {
 		middle := high - (high-low)/2
 		headers, err := n.headers(ctx, middle)

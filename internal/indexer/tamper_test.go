@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// question is a JSON-RPC call on its way to a node.
+// question is a JSON-RPC call that is forwarded to a node.
 type question struct {
 	Version string            `json:"jsonrpc"`
 	ID      json.RawMessage   `json:"id"`
@@ -19,8 +19,8 @@ type question struct {
 	Params  []json.RawMessage `json:"params"`
 }
 
-// tamperingProxy is a proxy of a node that lets a function answer instead of it. The
-// function may ask the node. It returns the node's URL.
+// tamperingProxy is a proxy of a node with a function that answers instead of the node. The function may ask the node.
+// tamperingProxy returns the proxy's URL.
 func tamperingProxy(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
 	t.Helper()
 	ask := func(q question) any {

@@ -7,26 +7,24 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Tracker knows the blocks that were read and can still be replaced, and
-// decides what a block that a node calls canonical means for them. It does no
-// I/O: the loop feeds it, and reports to it what was done.
+// Tracker holds the indexed blocks that can still be replaced, and decides what a block that a node calls canonical
+// means for them. It does no I/O: the loop passes it blocks and reports what was done.
 type Tracker struct {
-	// blocks are the canonical ones as far as read, ascending, from the newest
-	// final one on. Where a whole range was read there are gaps between them.
+	// blocks are the canonical blocks that were read, ascending, starting at the newest final one. A range that was
+	// read as a whole leaves gaps.
 	blocks []invoice.Header
 }
 
-// Verdict says what to do about a block.
+// Verdict is what to do about a block.
 type Verdict int
 
-// The verdicts of Classify.
+// Verdicts of Classify.
 const (
-	// Known: the block is the newest that was read. Nothing is to be done.
+	// Known: the block is the newest indexed one. No action is needed.
 	Known Verdict = iota
-	// Extends: the block follows the newest that was read. Read it.
+	// Extends: the block follows the newest indexed one. Read it.
 	Extends
-	// Ask: what to do depends on the node's block at the height Step.Ask.
-	// Classify that one next.
+	// Ask: the decision depends on the node's block at the height Step.Ask. Classify that block next.
 	Ask
 	// Reorg: blocks above Step.Ancestor were replaced. Roll back to it.
 	Reorg
@@ -34,15 +32,14 @@ const (
 	Violation
 )
 
-// Step is what Classify decided.
+// Step is the decision of Classify.
 type Step struct {
 	Verdict  Verdict
 	Ask      uint64
 	Ancestor invoice.Header
 }
 
-// NewTracker returns a tracker of what the cursor says, with the stored
-// headers of the blocks between its two ends.
+// NewTracker returns a tracker at the cursor's position, with the stored headers of the blocks between its two ends.
 func NewTracker(c settle.Cursor, stored []invoice.Header) *Tracker {
 	t := &Tracker{blocks: []invoice.Header{c.Confirmed}}
 	for _, h := range stored {
@@ -57,12 +54,11 @@ func NewTracker(c settle.Cursor, stored []invoice.Header) *Tracker {
 	return t
 }
 
-// Tip returns the newest block that was read.
+// Tip returns the newest indexed block.
 func (t *Tracker) Tip() invoice.Header { return t.blocks[len(t.blocks)-1] }
 
-// Linked returns the number of the block from which on each one that was read
-// names the one below as its parent, up to the tip: a node that calls the tip
-// canonical says so of them all.
+// Linked returns the number of the lowest block from which each indexed block names the one below as its parent, up to
+// the tip. A node that calls the tip canonical also confirms all of these.
 func (t *Tracker) Linked() uint64 {
 	i := len(t.blocks) - 1
 	for i > 0 && t.blocks[i].Parent == t.blocks[i-1].Hash {
@@ -74,8 +70,8 @@ func (t *Tracker) Linked() uint64 {
 // Final returns the newest final block.
 func (t *Tracker) Final() invoice.Header { return t.blocks[0] }
 
-// At returns the newest block at or below a height that was kept. There is
-// one unless the height is below the newest final block.
+// At returns the newest kept block at or below a height. There is one unless the height is below the newest final
+// block.
 func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 	i := t.above(number)
 	if i == 0 {
@@ -84,9 +80,8 @@ func (t *Tracker) At(number uint64) (h invoice.Header, ok bool) {
 	return t.blocks[i-1], true
 }
 
-// Ahead returns the newest block that was kept at most so many blocks above the
-// newest final one, or else the first above it. Without any block above the
-// final one it returns the final one.
+// Ahead returns the newest kept block that is up to the given number of blocks above the newest final one, or else the
+// first block above the final one. If there is no block above the final one it returns the final one.
 func (t *Tracker) Ahead(blocks uint64) invoice.Header {
 	h, _ := t.At(t.Final().Number + blocks)
 	if h.Number == t.Final().Number && len(t.blocks) > 1 {
@@ -112,16 +107,14 @@ func (t *Tracker) above(number uint64) int {
 	return i
 }
 
-// Classify decides what it means that the node's canonical chain holds h. A block
-// below the tip is judged only when an earlier step asked for it, or when it
-// is known to differ: that it is the same as the one read says that the fork
-// is above it.
+// Classify decides what it means that the node's canonical chain holds h. It judges a block below the tip only if an
+// earlier step asked for it, or if it is known to differ: if it is the same as the indexed one, the fork is above it.
 func (t *Tracker) Classify(h invoice.Header) Step {
 	tip := t.Tip()
 	same, ok := t.At(h.Number)
 	switch {
 	case !ok:
-		// Below the final block nothing is kept to compare with.
+		// Below the final block there is no header to compare with.
 		return Step{Verdict: Ask, Ask: t.Final().Number}
 	case same.Number == h.Number && same.Hash == h.Hash:
 		if h.Number == tip.Number {
@@ -146,8 +139,7 @@ func (t *Tracker) Classify(h invoice.Header) Step {
 	return Step{Verdict: Ask, Ask: below.Number}
 }
 
-// Append records that blocks up to h have been read. Blocks between the tip and
-// h are taken to hold nothing.
+// Append records that blocks up to h have been read. Blocks between the tip and h are taken to be without events.
 func (t *Tracker) Append(h invoice.Header) { t.blocks = append(t.blocks, h) }
 
 // Rewind records that everything above ancestor was rolled back.

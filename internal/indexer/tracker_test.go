@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// block makes a header whose hash is made of a number and a fork.
+// block makes a header with a hash that is made of a number and a fork.
 func block(number uint64, fork byte, parent invoice.Header) invoice.Header {
 	h := invoice.Header{Number: number, Parent: parent.Hash, Time: invoice.Unix(int64(number))}
 	binary.BigEndian.PutUint64(h.Hash[:], number)
@@ -50,7 +50,7 @@ func TestClassify(t *testing.T) {
 		{b(14), Step{Verdict: Reorg, Ancestor: a[13]}},
 		{c(14), Step{Verdict: Ask, Ask: 13}},
 		{a[13], Step{Verdict: Reorg, Ancestor: a[13]}},
-		{b(13), Step{Verdict: Ask, Ask: 11}}, // block 12 is not known, so its parent says nothing
+		{b(13), Step{Verdict: Ask, Ask: 11}}, // block 12 is not known, so its parent is no evidence
 		{a[11], Step{Verdict: Reorg, Ancestor: a[11]}},
 		{b(11), Step{Verdict: Reorg, Ancestor: a[10]}},
 		{c(11), Step{Verdict: Violation}},
@@ -77,12 +77,12 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestLinked finds from where on the parents are known to lead up to the tip:
-// they are not over a gap, and not where the newest block was not stored.
+// TestLinked finds the block from which the parents are known to lead up to the tip. They do not lead over a gap, and
+// not if the newest block was not stored.
 func TestLinked(t *testing.T) {
 	a := line(0, 16, 'a', invoice.Header{})
 	bare := a[14]
-	bare.Parent = invoice.Hash{} // as the cursor has it
+	bare.Parent = invoice.Hash{} // as in the cursor
 	cursor := settle.Cursor{Started: true, Indexed: bare, Confirmed: a[10]}
 	for _, test := range []struct {
 		stored []invoice.Header
@@ -104,8 +104,8 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestTrackerFollowsAnyFork is a state machine: a model chain grows and forks
-// as far as finality allows, and the tracker is fed with what it asks for.
+// TestTrackerFollowsAnyFork is a state machine: a model chain grows and forks as far as finality allows, and the
+// tracker gets the headers that it asks for.
 func TestTrackerFollowsAnyFork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := block(0, 0, invoice.Header{})
@@ -133,7 +133,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 				}
 			},
 			"skip": func(*rapid.T) {
-				// A range is read: only its last block is kept.
+				// A range was read: only its last block is kept.
 				head := model[len(model)-1]
 				if tip := tracker.Tip(); head.Number > tip.Number && model[tip.Number] == tip {
 					tracker.Append(head)
@@ -192,8 +192,8 @@ func feed(t *rapid.T, tracker *Tracker, model []invoice.Header) {
 	}
 }
 
-// TestTrackerReportsEveryViolation forks below the final block and above it, and
-// expects a violation just when the final block itself was replaced.
+// TestTrackerReportsEveryViolation forks below the final block and above it, and expects a violation only if the final
+// block itself was replaced.
 func TestTrackerReportsEveryViolation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tip := rapid.Uint64Range(1, 20).Draw(t, "tip")
@@ -249,7 +249,7 @@ func TestAhead(t *testing.T) {
 		{[]uint64{5, 6, 7}, 10, 7},
 		{[]uint64{5, 6, 7}, 1, 6},
 		{[]uint64{5, 7, 30, 31}, 10, 7},
-		{[]uint64{5, 30, 31}, 10, 30}, // where a range was read
+		{[]uint64{5, 30, 31}, 10, 30}, // blocks that were read as a range
 	} {
 		if got := of(test.kept...).Ahead(test.most).Number; got != test.want {
 			t.Errorf("%d ahead of %v: %d, want %d", test.most, test.kept, got, test.want)

@@ -12,12 +12,12 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// maxUnproven is how many transactions of a block are stored as unread because only another node
-// returns them. The audit finds the others.
+// maxUnproven is how many transactions of a block are stored as unread because only another node returns them. The
+// audit finds the remaining ones.
 const maxUnproven = 16
 
-// keepUnproven has transactions stored as unread, together with their block, whose logs only another
-// node names and whose receipts in this block only that node returns. They are read again then.
+// keepUnproven stores transactions as unread, together with their block, if only another node has their logs and their
+// receipts in this block. They are then read again.
 func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header, logs []types.Log) error {
 	watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
 	if err != nil {
@@ -37,7 +37,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 	}
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l types.Log) bool { return !slices.Contains(txs, l.TxHash) })
 	var proven []types.Log
-	_ = ix.consult(ctx, other, func(ctx context.Context) error { // logged there; what a node does not answer is not proven
+	_ = ix.consult(ctx, other, func(ctx context.Context) error { // logged there; without an answer there is no proof
 		proven, _ = ix.provenBy(ctx, other, h, logs)
 		return ctx.Err()
 	})

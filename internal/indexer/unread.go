@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// Limits of reading transactions that are not recorded.
+// Limits of reading unrecorded transactions.
 const (
 	// unreadPollInterval is the time between two checks for such transactions.
 	unreadPollInterval = 5 * time.Second
@@ -26,7 +26,7 @@ const (
 	maxUnreadAtOnce = 16
 )
 
-// readUnreadTransactions reads transactions again that are not recorded, until ctx ends.
+// readUnreadTransactions reads unrecorded transactions again until ctx ends.
 func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
@@ -40,7 +40,7 @@ func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
 	}
 }
 
-// readUnread reads the transactions that are due. One that no node returns is postponed.
+// readUnread reads the transactions that are due. It postpones a transaction that no node returns.
 func (ix *Indexer) readUnread(ctx context.Context) error {
 	if !ix.reads() {
 		return nil
@@ -71,10 +71,9 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 	return err
 }
 
-// readAgain reads the block of an unread transaction, from another node than the first
-// one if there is another, and records what it holds. Nodes with logs that lack a part of it are
-// quarantined. If all nodes agree that the transaction moves no money from or to our addresses, it
-// counts as read.
+// readAgain reads the block of an unread transaction, if possible from another node than the first one, and records its
+// contents. Nodes with logs that lack a part of it are quarantined. If all nodes agree that the transaction moves no
+// money from or to our addresses, it counts as read.
 func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) error {
 	var found *rereadBlock
 	var failed error
@@ -104,7 +103,7 @@ func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) er
 // errNothingMoved means that a transaction moves no token from or to an address of ours.
 var errNothingMoved = fmt.Errorf("the transaction moves nothing from or to an address of the service: %w", chain.ErrNotFound)
 
-// rereadBlock is a block that was read by its receipts, with the logs that these hold.
+// rereadBlock is a block that was read by its receipts, with the logs in them.
 type rereadBlock struct {
 	settle.Block
 	node  node
@@ -144,8 +143,8 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTrans
 	return b, ix.requireSecond(ctx, reading{n, []settle.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
 }
 
-// headerBelowTip returns the header of a block, and the newest indexed block if the node's chain has
-// both; else above is zero.
+// headerBelowTip returns the header of a block, and the newest indexed block if the node's chain has both; otherwise
+// above is zero.
 func (ix *Indexer) headerBelowTip(ctx context.Context, n node, block uint64) (h chain.Header, above invoice.Header, err error) {
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {
@@ -167,8 +166,8 @@ func (ix *Indexer) headerBelowTip(ctx context.Context, n node, block uint64) (h 
 	return headers[0], above, nil
 }
 
-// readByReceipts reads a block by all of its receipts or, if the node does not return these, by its
-// logs and the logs of the given receipts.
+// readByReceipts reads a block by all of its receipts. If the node does not return these, it uses the block's logs and
+// the logs of the given receipts.
 func (ix *Indexer) readByReceipts(ctx context.Context, n node, h chain.Header, known ...*chain.Receipt) (*rereadBlock, error) {
 	filter := ix.decoder.filter()
 	logs, err := ix.logsFromBlockReceipts(ctx, n, h, filter)
@@ -207,7 +206,7 @@ func merged(logs, more []types.Log) []types.Log {
 	return slices.CompactFunc(all, func(a, b types.Log) bool { return a.Index == b.Index && a.TxHash == b.TxHash })
 }
 
-// lacksOf reports whether one of a block's logs is missing in another list of them.
+// lacksOf reports whether one of a block's logs is missing in another list of its logs.
 func lacksOf(told, logs []types.Log) bool {
 	return len(merged(told, logs)) > len(merged(told, nil))
 }
@@ -227,8 +226,7 @@ func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {
 	}
 }
 
-// reportUnrecorded reports the transactions with receipts that hold a transfer to our addresses that
-// is not recorded.
+// reportUnrecorded looks in receipts for unrecorded transfers to our addresses, and reports their transactions.
 func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Hash]*chain.Receipt, recorded []invoice.Transfer) error {
 	type place struct {
 		tx      invoice.Hash

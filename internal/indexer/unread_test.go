@@ -15,9 +15,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestOmittedLogIsReadAgain has a node leave out two payments of a block in which others
-// satisfy the bloom filter. Evidence of one of them has the block read again, by its
-// receipts or from another node: both are recorded, and the node is quarantined.
+// TestOmittedLogIsReadAgain has a node leave out two payments of a block in which others satisfy the bloom filter.
+// After evidence of one of them, the block is read again by its receipts or from another node: both are recorded, and
+// the node is quarantined.
 func TestOmittedLogIsReadAgain(t *testing.T) {
 	noReceipts := chaintest.Only{Methods: []string{"eth_getBlockReceipts"}, Fault: chaintest.Fail{Code: -32601, Message: "no"}}
 	for _, nodes := range []int{1, 2} {
@@ -72,8 +72,7 @@ func TestOmittedLogIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestReportWithoutTransfer has somebody report a transaction without a transfer from or to our
-// addresses.
+// TestReportWithoutTransfer reports a transaction without a transfer from or to our addresses.
 func TestReportWithoutTransfer(t *testing.T) {
 	f := newFixture(t, nil)
 	tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))
@@ -90,9 +89,8 @@ func TestReportWithoutTransfer(t *testing.T) {
 	}
 }
 
-// TestReceiptShowsMore has a node leave one of two transfers out of a transaction, in its
-// logs and in its receipt. It shows when the receipt is read again before the block is
-// final.
+// TestReceiptShowsMore has a node leave one of two transfers out of a transaction, in its logs and in its receipt. The
+// fault is noticed when the receipt is read again before the block is final.
 func TestReceiptShowsMore(t *testing.T) {
 	f := newFixture(t, nil)
 	honest := false
@@ -146,9 +144,8 @@ func clocked(t *testing.T, change func(*Config)) (*fixture, *time.Time) {
 	return f, &now
 }
 
-// TestUnreadableTransaction has no node return the receipt, or the calldata, of one payment
-// among others, with null or with an error. It is set aside once all have failed for a while, and recorded when one
-// returns it.
+// TestUnreadableTransaction has no node return the receipt, or the calldata, of one payment among others, with null or
+// with an error. The transaction is skipped once all nodes have failed for a while, and recorded when one returns it.
 func TestUnreadableTransaction(t *testing.T) {
 	for _, code := range []int{0, -32000} {
 		for _, input := range []bool{false, true} {
@@ -203,7 +200,7 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
 }
 
-// TestOneNodeReturnsTheTransaction has one of two nodes return it: no transaction is set aside.
+// TestOneNodeReturnsTheTransaction has one of two nodes return the transaction: no transaction is skipped.
 func TestOneNodeReturnsTheTransaction(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)
@@ -218,8 +215,8 @@ func TestOneNodeReturnsTheTransaction(t *testing.T) {
 	}
 }
 
-// TestNodeThatRefusesAll has a node answer all of a payment's receipts and headers with errors: nothing
-// is set aside.
+// TestNodeThatRefusesAll has a node answer all requests for a payment's receipts and headers with errors: no
+// transaction is skipped.
 func TestNodeThatRefusesAll(t *testing.T) {
 	f, now := clocked(t, nil)
 	f.catchUp(t)
@@ -249,8 +246,8 @@ func TestNodeThatRefusesAll(t *testing.T) {
 	}
 }
 
-// TestOversizedReceipt has the receipt of a payment be longer than an answer may be, and the
-// block's logs, too. The transaction is set aside, and recorded once the limit is raised.
+// TestOversizedReceipt makes the receipt of a payment longer than an answer may be, and the block's logs, too. The
+// transaction is skipped, and recorded once the limit is raised.
 func TestOversizedReceipt(t *testing.T) {
 	const limit = 64 << 10
 	for name, log := range map[string]chaintest.Log{
@@ -285,9 +282,9 @@ func TestOversizedReceipt(t *testing.T) {
 	}
 }
 
-// TestLookupOfBlockReadTogether has a node leave out the only payment of a block that is read between
-// others, whose header is not kept. Evidence of it has it recorded before the block is final. It is
-// confirmed like others, and rolled back by a reorg.
+// TestLookupOfBlockReadTogether has a node leave out the only payment of a block that is read between others, so that
+// its header is not kept. After evidence of the payment, it is recorded before the block is final. It is confirmed like
+// others, and rolled back by a reorg.
 func TestLookupOfBlockReadTogether(t *testing.T) {
 	for _, reorg := range []bool{false, true} {
 		f := newFixture(t, nil)

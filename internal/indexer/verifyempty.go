@@ -15,9 +15,8 @@ import (
 // does not delay indexing.
 const consultTimeout = time.Second
 
-// logsOf returns each block's logs that the filter selects. An empty answer for a
-// block whose bloom filter may match is verified: the filter may match other logs, or
-// the node may have lost these or not stored them yet.
+// logsOf returns each block's logs that the filter selects. It verifies an empty answer for a block with a bloom filter
+// that may match: the filter may match other logs, or the node may have lost these or not stored them yet.
 func (ix *Indexer) logsOf(ctx context.Context, n node, blocks []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	found, err := n.logsOfBlocks(ctx, hashesOf(blocks), filter)
 	if err != nil {
@@ -54,9 +53,8 @@ func hashesOf(headers []chain.Header) []invoice.Hash {
 	return hashes
 }
 
-// logsOneByOne returns the logs of blocks of which the node has answered those that it
-// found. If it refuses a single block, no smaller request is left, so other methods are used.
-// refused is the error of the request for all.
+// logsOneByOne returns the logs of blocks after the node returned only some of them. If the node refuses a single
+// block, no smaller request is left, so other methods are used. refused is the error of the request for all blocks.
 func (ix *Indexer) logsOneByOne(
 	ctx context.Context, n node, blocks []chain.Header, found [][]types.Log, filter chain.LogFilter, refused error,
 ) ([][]types.Log, error) {
@@ -85,15 +83,15 @@ func (ix *Indexer) logsOneByOne(
 	return found, nil
 }
 
-// maxSingleReceipts bounds the transactions of a block whose receipts are read one by one from a node that
-// does not offer the receipts of a block. In larger blocks the filters are so full that they match
-// by chance, and reading each block would take a call for each of its transactions.
+// maxSingleReceipts bounds the transactions of a block to read one by one, if the node does not offer the receipts of a
+// block. In larger blocks the filters are so full that they match by chance, and reading each block would take a call
+// for each of its transactions.
 const maxSingleReceipts = 20
 
-// verifyEmpty returns the logs of blocks for which the node returned none. It is a
-// *nodeError when another node has some. When no other node answers, the blocks' receipts decide,
-// which must be complete: all at once, or one by one if the node refuses that. A node that does not offer
-// the receipts of a block is believed when it answers a second time, if the block is large.
+// verifyEmpty returns the logs of blocks for which the node returned an empty answer. The error is a *nodeError if
+// another node has some. If no other node answers, the blocks' receipts decide, which must be complete: all in one
+// call, or one by one if the node refuses that. A node that does not offer the receipts of a block is believed if it
+// answers a second time and the block is large.
 func (ix *Indexer) verifyEmpty(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) ([][]types.Log, error) {
 	blocks := hashesOf(headers)
 	for _, other := range ix.cfg.Pool.Others(n.Node) {
@@ -139,8 +137,8 @@ func (ix *Indexer) logsFromOther(ctx context.Context, other node, blocks []invoi
 	return found, err
 }
 
-// consult calls another node within consultTimeout, and reports the outcome to its
-// health. A node that takes longer backs off. The wait for its pace does not count.
+// consult calls another node within consultTimeout, and reports the outcome to its health. A node that takes longer
+// backs off. The wait for its pace does not count.
 func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, consultTimeout+other.PaceDelay())
 	defer cancel()
@@ -164,5 +162,5 @@ func (ix *Indexer) consult(ctx context.Context, other node, ask func(context.Con
 	return err
 }
 
-// errConsultTimeout is the failure of a node that exceeds consultTimeout.
+// errConsultTimeout is the error of a node that exceeds consultTimeout.
 var errConsultTimeout = errors.New("did not answer a comparison within " + consultTimeout.String())

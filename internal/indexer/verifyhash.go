@@ -12,28 +12,28 @@ import (
 
 // Limits of cross-checks.
 const (
-	// maxPolled is how many other nodes are asked for a block before it becomes
-	// final. When they differ, all are asked.
+	// maxPolled is how many other nodes are asked for a block before it becomes final. If they differ, all nodes are
+	// asked.
 	maxPolled = 2
 	// maxLinked is how many headers of a node are inspected for their links.
 	maxLinked = 256
 )
 
-// NoQuorumError means that nothing more is confirmed, because the nodes disagree or
-// too few of them answer. Indexing continues, and confirming is retried.
+// NoQuorumError means that no more blocks are confirmed, because the nodes disagree or too few of them answer. Indexing
+// continues, and confirming is retried.
 type NoQuorumError struct{ Reason string }
 
 // Error returns the reason.
 func (e *NoQuorumError) Error() string { return "nothing is confirmed: " + e.Reason }
 
-// poll is what nodes said about the block at a height: one reading for each node.
+// poll holds the nodes' answers about the block at a height: one reading for each node.
 type poll struct {
 	nodes    []node
 	readings []blockReading
 }
 
-// ask asks nodes for their block at a height, all at once, and adds the readings
-// of those that answer within consultTimeout.
+// ask asks nodes for their block at a height, in parallel, and adds the readings of the nodes that answer within
+// consultTimeout.
 func (p *poll) ask(ctx context.Context, ix *Indexer, nodes []*chain.Node, number uint64) {
 	hashes := make([]*invoice.Hash, len(nodes))
 	var group sync.WaitGroup
@@ -64,10 +64,9 @@ func quarantine(nodes []node, wrong []wrongNode) {
 	}
 }
 
-// verifyBlockHash asks other nodes for their block at the height of one that is about
-// to become final above the block final, which is zero when nothing is final yet.
-// judgeBlock decides, and nodes that are wrong are quarantined. It is a *nodeError
-// when that is the node itself, and a *NoQuorumError when it is undecided.
+// verifyBlockHash asks other nodes for their block at the height of a block that is about to become final. final is the
+// newest final block, or zero before the first. judgeBlock decides, and nodes that are wrong are quarantined. The error
+// is a *nodeError if the node itself is wrong, and a *NoQuorumError if the result is undecided.
 func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoice.Header) error {
 	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
 	rest := ix.cfg.Pool.Others(n.Node)
@@ -97,8 +96,8 @@ func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoic
 	}
 }
 
-// inspect reads the headers of a node around a height, and returns their
-// chainFault. A node that does not answer has none.
+// inspect reads the headers of a node around a height, and returns their chainFault. It returns no fault if the node
+// does not answer.
 func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final invoice.Header) string {
 	heights := heightsToInspect(number, final.Number)
 	var headers []chain.Header
@@ -116,11 +115,9 @@ func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted inv
 	return chainFault(headers, number, voted, final)
 }
 
-// handleViolation handles a node that replaced the newest final block by a chain
-// that contains h. judgeViolation decides whether the node is wrong or the chain
-// is halted. When no other node answers, the quarantined ones are asked as well,
-// but count only against the final block: they may be quarantined for replacing
-// it earlier.
+// handleViolation handles a node that replaced the newest final block by a chain that contains h. judgeViolation
+// decides whether the node is wrong or the chain is halted. If no other node answers, the quarantined ones are asked as
+// well, but they count only against the final block: they may be quarantined for replacing it earlier.
 func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
 	all, others := ix.cfg.Pool.Nodes(), ix.cfg.Pool.Others(n.Node)

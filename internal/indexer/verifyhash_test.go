@@ -24,8 +24,7 @@ func (f *fixture) nodes(t *testing.T, count int, change func(*Config)) []*chaint
 	return proxies
 }
 
-// TestLeftOutLogs has a node deny the logs of a block whose bloom filter
-// mentions them.
+// TestLeftOutLogs has a node deny the logs of a block with a bloom filter that matches them.
 func TestLeftOutLogs(t *testing.T) {
 	drop := chaintest.DropLogs{}
 	noReceipts := func(code int) chaintest.Fault {
@@ -33,7 +32,7 @@ func TestLeftOutLogs(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		faults [][]chaintest.Fault // of each node
-		first  chain.State         // of the first one afterwards
+		first  chain.State         // state of the first node afterwards
 		found  int
 	}{
 		"another has them":            {[][]chaintest.Fault{{drop}, nil}, chain.StateQuarantined, 1},
@@ -60,8 +59,8 @@ func TestLeftOutLogs(t *testing.T) {
 	}
 }
 
-// TestLogsLeftOutOfLargeBlock has the only node deny the logs of a block. It does not offer the receipts of
-// a block, and they are read one by one if the block has few transactions.
+// TestLogsLeftOutOfLargeBlock has the only node deny the logs of a block. The node does not offer the receipts of a
+// block, and the receipts are read one by one if the block has few transactions.
 func TestLogsLeftOutOfLargeBlock(t *testing.T) {
 	for txs, found := range map[int]int{maxSingleReceipts: 1, maxSingleReceipts + 1: 0} {
 		f := newFixture(t, nil)
@@ -78,8 +77,8 @@ func TestLogsLeftOutOfLargeBlock(t *testing.T) {
 	}
 }
 
-// TestLogsLeftOutOfRange has a node leave the logs of a range out, all or
-// those of its newest blocks, as one does that lost or lacks them.
+// TestLogsLeftOutOfRange has a node leave out the logs of a range, either all logs or the logs of its newest blocks,
+// like a node that lost or lacks them.
 func TestLogsLeftOutOfRange(t *testing.T) {
 	for name, fault := range map[string]chaintest.Fault{
 		"all":      chaintest.DropLogs{},
@@ -101,9 +100,8 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 	}
 }
 
-// TestBloomFalsePositive has a block with another log of the token and a transfer
-// of another token, which its bloom filter does not distinguish from a transfer
-// of the token. Indexing continues, and no node is quarantined.
+// TestBloomFalsePositive has a block with another log of the token and a transfer of another token. Its bloom filter
+// cannot distinguish these from a transfer of the token. Indexing continues, and no node is quarantined.
 func TestBloomFalsePositive(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, nil)
@@ -125,7 +123,7 @@ func TestBloomFalsePositive(t *testing.T) {
 func TestFalseFinalBlock(t *testing.T) {
 	whole, split := chaintest.FalseChain{From: 6}, chaintest.WrongHash{At: 6}
 	for name, test := range map[string]struct {
-		faults      []chaintest.Fault // of each node, nil for none
+		faults      []chaintest.Fault // of each node; nil without faults
 		quarantined []bool
 		noQuorum    bool
 	}{
@@ -257,8 +255,8 @@ func TestViolationOfAll(t *testing.T) {
 	f.expect(t, 6, 3, 0, 0, 0)
 }
 
-// TestHeadRegression makes a node report a head far below its earlier one. It is
-// quarantined, nothing is rolled back, and the other node is read.
+// TestHeadRegression makes a node report a head far below its earlier one. The node is quarantined, no block is rolled
+// back, and the other node is read.
 func TestHeadRegression(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 2, nil)
@@ -273,8 +271,8 @@ func TestHeadRegression(t *testing.T) {
 	}
 }
 
-// TestSlowVote has the second node not answer: what becomes final waits
-// for it once, and not again while it is left alone.
+// TestSlowVote has the second node not answer: blocks that become final wait for it once, and not again while it is
+// paused.
 func TestSlowVote(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()
@@ -292,8 +290,7 @@ func TestSlowVote(t *testing.T) {
 	}
 }
 
-// TestAllBehind makes the only node lack blocks that were read, as a node that syncs
-// again. It is an error only when it lasts.
+// TestAllBehind makes the only node lack indexed blocks, like a node that syncs again. It is an error only if it lasts.
 func TestAllBehind(t *testing.T) {
 	f := newFixture(t, nil)
 	now := newClock()

@@ -13,10 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// verifyTransfers reads the blocks that are about to become final from the node and from
-// a second one, and returns true when both have them and report the transfers that
-// were recorded. What differs from the node's present reading is rolled back, and the
-// result is false: the node is not blamed, for another one may have reported it.
+// verifyTransfers reads the blocks that are about to become final from the node and from a second one. It returns true
+// if both have the blocks and report the recorded transfers. If the records differ from the node's present reading,
+// they are rolled back and the result is false: the node is not blamed, because another node may have reported them.
 func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
 	c := ix.newAddressCache()
@@ -26,7 +25,7 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 	}
 	first := reading{n, own}
 	if first.last().Hash != at.Hash {
-		return false, nil // replaced in the meantime
+		return false, nil // replaced in between
 	}
 	differs, err := ix.deviates(ctx, pending, &first, c)
 	if err != nil {
@@ -46,15 +45,15 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 	return err == nil, err
 }
 
-// quorumHeight returns the height up to which blocks are final, to the node and,
-// where the quorum is two, to another one; see judgeHeight.
+// quorumHeight returns the height up to which blocks are final for the node and, if the quorum is two, for another
+// node; see judgeHeight.
 func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
 	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
 	if ix.cfg.Chain.Quorum < 2 {
 		return own, true
 	}
 	nodes := ix.cfg.Pool.Others(n.Node)
-	heights := make([]*uint64, len(nodes)) // nil for those that do not answer
+	heights := make([]*uint64, len(nodes)) // nil for nodes that do not answer
 	var group sync.WaitGroup
 	for i, p := range nodes {
 		group.Go(func() {
@@ -78,7 +77,7 @@ func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height ui
 	return judgeHeight(own, others, ix.cfg.Chain.Finality.Tag != "")
 }
 
-// reading is what a node reports for a block range.
+// reading is a node's report of a block range.
 type reading struct {
 	node
 	blocks []settle.Block
@@ -94,8 +93,8 @@ func (r *reading) transfers() []invoice.Transfer {
 	return all
 }
 
-// secondReading reads a block range that ends with a given block from another node. It
-// is nil when the node does not answer or has another block there.
+// secondReading reads a block range that ends with a given block from another node. It returns nil if the node does not
+// answer or has another block there.
 func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
 	err := n.ready(ctx)
 	var blocks []settle.Block
@@ -115,15 +114,14 @@ func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last
 	}
 	r := &reading{n, blocks}
 	if r.last().Hash != last {
-		return nil, nil // verifyBlockHash has judged that
+		return nil, nil // verifyBlockHash has judged the block
 	}
 	return r, nil
 }
 
-// requireSecond returns nil when a second node reports the same transfers of a
-// block range as the first. judgeTransfers decides, and nodes that are wrong are
-// quarantined. It is a *nodeError when that is the first node, and a
-// *NoQuorumError when it is undecided or no other node answers.
+// requireSecond returns nil if a second node reports the same transfers of a block range as the first. judgeTransfers
+// decides, and nodes that are wrong are quarantined. The error is a *nodeError if the first node is wrong, and a
+// *NoQuorumError if the result is undecided or no other node answers.
 func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
 	nodes := []node{first.node}
 	readings := []transfersReading{{node: first.String(), transfers: first.transfers()}}
@@ -200,8 +198,7 @@ func (ix *Indexer) receiptsHold(ctx context.Context, n node, transfers []invoice
 	return err == nil && wrong == nil, err
 }
 
-// missingFromReceipts returns the lowest of the transfers that is not in the node's
-// receipts as it was recorded, or nil.
+// missingFromReceipts returns the lowest transfer that is not in the node's receipts as recorded, or nil.
 func (ix *Indexer) missingFromReceipts(ctx context.Context, n node, transfers []invoice.Transfer) (*invoice.Transfer, error) {
 	receipts, err := n.receiptsOf(ctx, transfers)
 	if err != nil {
@@ -223,8 +220,7 @@ func (n node) receiptsOf(ctx context.Context, transfers []invoice.Transfer) (map
 	return n.receipts(ctx, txs)
 }
 
-// missingFrom returns the lowest of the transfers that is not in the receipts as it was
-// recorded, or nil.
+// missingFrom returns the lowest transfer that is not in the receipts as recorded, or nil.
 func (d decoder) missingFrom(receipts map[common.Hash]*chain.Receipt, transfers []invoice.Transfer) (wrong *invoice.Transfer) {
 	for i := range transfers {
 		t := &transfers[i]
@@ -235,7 +231,7 @@ func (d decoder) missingFrom(receipts map[common.Hash]*chain.Receipt, transfers 
 	return wrong
 }
 
-// receiptHolds reports whether the receipt holds the transfer as it was recorded.
+// receiptHolds reports whether the receipt holds the transfer as recorded.
 func (d decoder) receiptHolds(r *chain.Receipt, t *invoice.Transfer) bool {
 	if !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
 		return false

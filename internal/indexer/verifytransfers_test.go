@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestQuorum has a payment confirm only when two nodes report it, and of
-// nothing else, near the head and in ranges behind it.
+// TestQuorum expects payments to become final only when two nodes report them, near the head and in ranges behind it.
 func TestQuorum(t *testing.T) {
 	const alone, disagree = "the quorum is two nodes", "report different transfers"
 	down := chaintest.Refuse{Status: 500}
@@ -23,7 +22,7 @@ func TestQuorum(t *testing.T) {
 	forge := chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}}
 	deny := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
 	for name, test := range map[string]struct {
-		faults      []chaintest.Fault // of each node, nil for none
+		faults      []chaintest.Fault // of each node; nil without faults
 		quarantined []bool
 		noQuorum    string
 	}{
@@ -92,9 +91,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestQuorumOnLateAddress has an address become a settlement address after a
-// block was read that holds a transfer to it: that is recorded before the
-// block is final, and no node is blamed.
+// TestQuorumOnLateAddress has an address become a settlement address after a block with a transfer to it was read: the
+// transfer is recorded before the block is final, and no node is blamed.
 func TestQuorumOnLateAddress(t *testing.T) {
 	f := newFixture(t, nil)
 	f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
@@ -112,9 +110,8 @@ func TestQuorumOnLateAddress(t *testing.T) {
 	}
 }
 
-// TestQuorumOnEvidence has a node report a transfer that is there, with
-// false evidence for its invoice, in its logs and in its receipt. No other node is
-// blamed, and what was recorded from it alone does not become final.
+// TestQuorumOnEvidence has a node report a real transfer with false evidence for its invoice, in its logs and in its
+// receipt. No other node is blamed, and a record from only this node does not become final.
 func TestQuorumOnEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		dishonest, honest int
@@ -145,7 +142,7 @@ func TestQuorumOnEvidence(t *testing.T) {
 			})
 			urls := slices.Repeat([]string{f.node.URL}, test.honest)
 			f.restart(t, func(c *Config) {
-				c.Chain.Quorum, c.Chain.FullBloom = 2, false // else the bloom filter would expose the dishonest node
+				c.Chain.Quorum, c.Chain.FullBloom = 2, false // otherwise the bloom filter would expose the dishonest node
 			}, slices.Insert(urls, test.dishonest, dishonest)...)
 			f.chain.MineEmpty(5)
 			f.catchUp(t)
@@ -179,8 +176,8 @@ func TestQuorumOnEvidence(t *testing.T) {
 	}
 }
 
-// TestQuorumAfterLongOutage has one node answer alone for long: what waits to be
-// final is not asked for all at once when the second is back.
+// TestQuorumAfterLongOutage has only one node answer for a long time: when the second is back, the backlog is requested
+// in parts.
 func TestQuorumAfterLongOutage(t *testing.T) {
 	f := newFixture(t, nil)
 	var later time.Duration
@@ -209,8 +206,8 @@ func TestQuorumAfterLongOutage(t *testing.T) {
 	f.expect(t, waiting+5, waiting+2, 1, waiting/maxBlocks-1, 0)
 }
 
-// TestQuorumOnFinalizedHeight has one node call its head final: where two must
-// agree, no more is than what another one calls so, too.
+// TestQuorumOnFinalizedHeight has one node call its head final. With a quorum of two, no block is final that the other
+// node does not call final, too.
 func TestQuorumOnFinalizedHeight(t *testing.T) {
 	hasty := func(f *fixture) string {
 		return tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
